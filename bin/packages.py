@@ -1,0 +1,284 @@
+"""Makes a virtual environment hold exactly the pinned packages, once, whatever interrupts it.
+
+``stamp.json`` inside the environment says which parts of it are complete. It is written after the
+work it vouches for, so an environment without a stamp is not trusted and is built again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from trouble import SetupError, explain_output
+
+SECONDS_BETWEEN_SIGNS_OF_LIFE = 30
+
+# Settings of the caller's shell that would send packages elsewhere, or spoil what is installed.
+MISLEADING = (
+    "PIP_PREFIX",
+    "PIP_TARGET",
+    "PIP_USER",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "UV_PROJECT_ENVIRONMENT",
+    "UV_SYSTEM_PYTHON",
+    "VIRTUAL_ENV",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """One virtual environment of the project: where it lies and what it holds."""
+
+    root: Path
+    name: str
+    lock: str
+    holds_project: bool
+    gigabytes: int
+    """Free disk that making it needs, with what the installers unpack on the way."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the virtual environment."""
+        return self.root / self.name
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.folder / "bin" / "python"
+
+    @property
+    def stamp(self) -> Path:
+        """The file that says which parts are complete."""
+        return self.folder / "stamp.json"
+
+    @property
+    def log(self) -> Path:
+        """Where the installers' words go; outside the folder, so that a failure can be read."""
+        return self.root / f"{self.name}-setup.log"
+
+
+def prepare(environment: Environment, environ: Mapping[str, str]) -> None:
+    """Bring the environment up to date; returns at once when it is."""
+    if is_ready(environment):
+        return
+    with setup_lock(environment) as held:
+        stamp = read_stamp(environment)
+        if stamp.get("packages") != packages_digest(environment):
+            build(environment, environ, held)
+        if environment.holds_project and not is_ready(environment):
+            install_project(environment, environ, held)
+
+
+def is_ready(environment: Environment) -> bool:
+    """Whether everything that was asked for is installed, for this very Python and folder."""
+    stamp = read_stamp(environment)
+    return stamp.get("packages") == packages_digest(environment) and (
+        not environment.holds_project or stamp.get("project") == project_digest(environment)
+    )
+
+
+def packages_digest(environment: Environment) -> str:
+    """Changes with the pinned versions, the Python and the place: each needs a new environment."""
+    lock = (environment.root / environment.lock).read_bytes()
+    place = f"{sys.version}\n{sys.base_prefix}\n{environment.folder}\n".encode()
+    return hashlib.sha256(place + lock).hexdigest()
+
+
+def project_digest(environment: Environment) -> str:
+    """Changes with the project's own metadata, which only needs its own reinstallation."""
+    return hashlib.sha256((environment.root / "pyproject.toml").read_bytes()).hexdigest()
+
+
+def read_stamp(environment: Environment) -> dict[str, str]:
+    """What is complete; nothing when the environment is absent, torn or lost its Python."""
+    if not environment.python.exists():
+        return {}
+    try:
+        stamp = json.loads(environment.stamp.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return stamp if isinstance(stamp, dict) else {}
+
+
+def update_stamp(environment: Environment, **complete: str) -> None:
+    """Vouch for one more part; the file is replaced whole."""
+    stamp = read_stamp(environment) | complete
+    draft = environment.stamp.with_suffix(f".{os.getpid()}")
+    draft.write_text(json.dumps(stamp, indent=1) + "\n", encoding="utf-8")
+    draft.replace(environment.stamp)
+
+
+@contextmanager
+def setup_lock(environment: Environment) -> Iterator[int]:
+    """Let one set-up work at a time; yields the lock's file descriptor.
+
+    The installers inherit it: if this process is killed, the next one still waits for them.
+    """
+    lock = os.open(environment.root / f"{environment.name}.lock", os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for another run that sets up {environment.name}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def mark_in_use(environment: Environment) -> None:
+    """Keep other runs from rebuilding it until this process, or what it turns into, ends."""
+    handle = os.open(environment.folder / "pyvenv.cfg", os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    os.set_inheritable(handle, True)
+
+
+def build(environment: Environment, environ: Mapping[str, str], held: int) -> None:
+    """Make the environment from nothing; whatever stops it, no half of it stays behind."""
+    remove(environment)
+    require_space(environment)
+    count = len((environment.root / environment.lock).read_text(encoding="utf-8").splitlines())
+    uv = shutil.which("uv", path=environ.get("PATH"))
+    about = "a minute" if uv or count < 100 else "two minutes"
+    say(f"installing {count} packages into {environment.name}, about {about} the first time")
+    began = time.monotonic()
+    try:
+        create_empty(environment, uv, environ, held)
+        what = ["-r", str(environment.root / environment.lock)]
+        install(environment, what, environ, held, doing=f"installing {environment.lock}")
+        update_stamp(environment, packages=packages_digest(environment))
+    except BaseException:
+        shutil.rmtree(environment.folder, ignore_errors=True)
+        raise
+    say(f"installed in {time.monotonic() - began:.0f} s")
+
+
+def remove(environment: Environment) -> None:
+    """Clear the way for a new environment, unless something else is there or it is in use."""
+    folder = environment.folder
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise SetupError(f"{folder} is not a folder made by this command: move it away")
+    settings = folder / "pyvenv.cfg"
+    if settings.exists():
+        with settings.open("rb") as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise SetupError(
+                    f"{environment.name} must be built again and another run is using it: "
+                    "run the same command when that one has finished"
+                ) from None
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def require_space(environment: Environment) -> None:
+    """Refuse before the first byte rather than fill the disk."""
+    free = shutil.disk_usage(environment.root).free / 1024**3
+    if free < environment.gigabytes:
+        raise SetupError(
+            f"{environment.root} has {free:.1f} GB left and {environment.name} needs "
+            f"{environment.gigabytes} GB: free some space and run the same command again"
+        )
+
+
+def create_empty(
+    environment: Environment, uv: str | None, environ: Mapping[str, str], held: int
+) -> None:
+    """Make the virtual environment itself, with pip inside whoever makes it."""
+    folder = str(environment.folder)
+    # With the environment activated, sys.executable lies in the folder that was just removed.
+    python = getattr(sys, "_base_executable", sys.executable)
+    if uv:
+        command = [uv, "venv", "--quiet", "--seed", "--python", python, folder]
+    else:
+        command = [python, "-m", "venv", folder]
+    run_quietly(environment, command, environ, held, doing=f"making {environment.name}")
+
+
+def install_project(environment: Environment, environ: Mapping[str, str], held: int) -> None:
+    """Install the project itself, editable, with the build backend of the lock."""
+    what = ["--no-deps", "--no-build-isolation", "--editable", str(environment.root)]
+    install(environment, what, environ, held, doing="installing the project")
+    update_stamp(environment, project=project_digest(environment))
+
+
+def install(
+    environment: Environment, what: list[str], environ: Mapping[str, str], held: int, *, doing: str
+) -> None:
+    """Install packages with uv if there is one, else with the environment's pip."""
+    uv = shutil.which("uv", path=environ.get("PATH"))
+    python = str(environment.python)
+    if uv:
+        command = [uv, "pip", "install", "--quiet", "--python", python, "--compile-bytecode"]
+    else:
+        command = [python, "-m", "pip", "install", "--disable-pip-version-check", "--compile"]
+    run_quietly(environment, command + what, environ, held, doing=doing)
+
+
+def run_quietly(
+    environment: Environment,
+    command: list[str],
+    environ: Mapping[str, str],
+    held: int,
+    *,
+    doing: str,
+) -> None:
+    """Run an installer with its words in the log; SetupError says in one line what went wrong."""
+    with environment.log.open("w+", encoding="utf-8", errors="replace") as log:
+        began = time.monotonic()
+        with subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=installer_environ(environ),
+            pass_fds=(held,),
+            process_group=0,
+        ) as process:
+            try:
+                code = wait(process, began)
+            except BaseException:
+                # The whole group: nothing it started may go on writing or hold the lock.
+                os.killpg(process.pid, signal.SIGTERM)
+                raise
+        log.seek(0)
+        output = log.read()
+    if code != 0:
+        raise explain_output(doing, output, environment.log.name)
+    environment.log.unlink()
+
+
+def wait(process: subprocess.Popen[bytes], began: float) -> int:
+    """Wait for an installer, with a sign of life now and then."""
+    while True:
+        try:
+            return process.wait(timeout=SECONDS_BETWEEN_SIGNS_OF_LIFE)
+        except subprocess.TimeoutExpired:
+            say(f"still installing after {time.monotonic() - began:.0f} s")
+
+
+def installer_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """The caller's environment without what would mislead pip or uv."""
+    kept = {name: value for name, value in environ.items() if name not in MISLEADING}
+    # uv fetches no Python of its own and, as pip does, trusts what this machine trusts.
+    ours = {"UV_PYTHON_DOWNLOADS": "never", "UV_SYSTEM_CERTS": "true", "PIP_NO_INPUT": "1"}
+    return ours | kept
+
+
+def say(text: str) -> None:
+    """One line of progress, away from the output proper."""
+    print(f"lake: {text}", file=sys.stderr, flush=True)

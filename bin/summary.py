@@ -1,0 +1,113 @@
+"""The end of a test run: what each step did, why tests were skipped, and one line of totals."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What one step of the run did."""
+
+    name: str
+    seconds: float
+    passed: int
+    failed: int
+    skip_reasons: tuple[str, ...] = ()
+    """One entry for each skipped test."""
+    rerun: str = ""
+    """The command that repeats the first failure."""
+    mend: str = ""
+    """The command that repairs the failure by itself, where there is one."""
+    is_test: bool = field(default=True, kw_only=True)
+
+
+def read_junit(report: Path, *, name: str, seconds: float, exit_code: int) -> StepResult:
+    """Count a pytest run from its report; a run that broke without one is a failure."""
+    cases = read_cases(report)
+    failing = [case for case in cases if is_failing(case)]
+    skipped = [case for case in cases if case not in failing and case.find("skipped") is not None]
+    failed = len(failing)
+    # 5 is "no test collected", which the totals show by themselves.
+    if exit_code not in (0, 5) and not failed:
+        failed = 1
+    rerun = f"bin/test {name}"
+    if failing:
+        rerun += f" -- {shlex.quote(node_id(failing[0]))}"
+    return StepResult(
+        name,
+        seconds,
+        passed=len(cases) - len(failing) - len(skipped),
+        failed=failed,
+        skip_reasons=tuple(skip_reason(case) for case in skipped),
+        rerun=rerun if failed else "",
+    )
+
+
+def read_cases(report: Path) -> list[ElementTree.Element]:
+    """The tests in a report; none when pytest died before it was whole."""
+    try:
+        return list(ElementTree.parse(report).iter("testcase"))
+    except (OSError, ElementTree.ParseError):
+        return []
+
+
+def is_failing(case: ElementTree.Element) -> bool:
+    """Whether a test failed, or its set-up or clean-up did."""
+    return case.find("failure") is not None or case.find("error") is not None
+
+
+def skip_reason(case: ElementTree.Element) -> str:
+    """Why a test was skipped, in the words of the test."""
+    skip = case.find("skipped")
+    reason = skip.get("message", "") if skip is not None else ""
+    is_gap = skip is not None and skip.get("type") == "pytest.xfail"
+    return f"known gap: {reason}" if is_gap else reason or "no reason given"
+
+
+def node_id(case: ElementTree.Element) -> str:
+    """The name by which pytest runs this one test again."""
+    file = case.get("file", "")
+    module = file.removesuffix(".py").replace("/", ".")
+    inside = case.get("classname", "").removeprefix(module).strip(".")
+    # A file that does not load is reported as a test named like its module.
+    name = case.get("name", "").removeprefix(module)
+    parts = [file, *inside.split("."), name]
+    return "::".join(part for part in parts if part)
+
+
+def format_summary(results: Sequence[StepResult]) -> str:
+    """The summary a person reads; its last line is for programs too."""
+    lines = ["", "== summary =="]
+    lines += [format_step(result) for result in results] or ["no test matched"]
+    reasons = Counter(reason for result in results for reason in result.skip_reasons)
+    if reasons:
+        lines += ["", "skipped:"]
+        lines += [f"  {count:>4}  {reason}" for reason, count in reasons.most_common()]
+    mends = [result.mend for result in results if result.mend]
+    if mends:
+        lines += ["", f"mend by itself:  {' && '.join(mends)}"]
+    reruns = [result.rerun for result in results if result.rerun]
+    if reruns:
+        lines += ["", f"run the first failure again:  {reruns[0]}"]
+    passed = sum(result.passed for result in results if result.is_test)
+    failed = sum(result.failed for result in results)
+    skipped = sum(len(result.skip_reasons) for result in results)
+    lines += ["", f"{passed} passed, {failed} failed, {skipped} skipped"]
+    return "\n".join(lines)
+
+
+def format_step(result: StepResult) -> str:
+    """One line: the verdict, the step, what it counted and how long it took."""
+    verdict = "FAILED" if result.failed else "ok"
+    counted = ""
+    if result.is_test:
+        counted = f"{result.passed} passed"
+        counted += f", {result.failed} failed" if result.failed else ""
+        counted += f", {len(result.skip_reasons)} skipped" if result.skip_reasons else ""
+    return f"{verdict:<7} {result.name:<14} {counted:<34} {result.seconds:>6.1f} s"

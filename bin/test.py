@@ -1,0 +1,90 @@
+"""Runs the gate and the groups of tests one after another; see groups.py for what there is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from groups import GATE, Group, Request, has_tests, parse_request
+from summary import StepResult, format_summary, read_junit
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("lakeformat", "spark_jobs", "airflow_provider_lake")
+
+# Options of pytest that need the tests in pytest's own process.
+ONE_PROCESS = ("-n", "-s", "--pdb", "--capture=no", "--trace")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what was asked for; 0 when everything passed, 1 when not or when nothing ran."""
+    request = parse_request(arguments)
+    results: list[StepResult] = []
+    try:
+        run(request, results)
+    except KeyboardInterrupt:
+        print("\ninterrupted: this is what ran before", flush=True)
+        print(format_summary(results), flush=True)
+        return 130
+    print(format_summary(results), flush=True)
+    ran = any(result.passed or result.failed or result.skip_reasons for result in results)
+    return int(not ran or any(result.failed for result in results))
+
+
+def run(request: Request, results: list[StepResult]) -> None:
+    """Run the groups in order and add what each did; a group without tests is not there today."""
+    with tempfile.TemporaryDirectory(prefix="lake-test-") as folder:
+        for group in request.groups:
+            if group is GATE:
+                results += run_gate()
+            elif has_tests(ROOT, group):
+                results.append(run_tests(group, request, Path(folder) / f"{group.name}.xml"))
+
+
+def run_gate() -> list[StepResult]:
+    """Formatting, lint and types: every step runs, so that one run shows everything."""
+    tools = Path(sys.executable).parent
+    ruff = str(tools / "ruff")
+    packages = [name for name in PACKAGES if any((ROOT / name).rglob("*.py"))]
+    types = [sys.executable, "-m", "mypy", "--strict"]
+    types += [word for name in packages for word in ("--package", name)]
+    return [
+        run_check("format", [ruff, "format", "--check", "."], mend=".venv/bin/ruff format ."),
+        run_check("lint", [ruff, "check", "."], mend=".venv/bin/ruff check --fix ."),
+        run_check("types", types),
+    ]
+
+
+def run_check(name: str, command: list[str], *, mend: str = "") -> StepResult:
+    """Run one step of the gate; ``mend`` is the command that may repair it."""
+    code, seconds = stream(name, command)
+    if code == 0:
+        return StepResult(name, seconds, passed=1, failed=0, is_test=False)
+    again = f"bin/test {GATE.name}"
+    return StepResult(name, seconds, passed=0, failed=1, rerun=again, mend=mend, is_test=False)
+
+
+def run_tests(group: Group, request: Request, report: Path) -> StepResult:
+    """Run one group, or the tests of it that were named, with pytest."""
+    command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"]
+    if group.is_parallel and not any(word.startswith(ONE_PROCESS) for word in request.options):
+        command += ["-n", str(min(4, os.cpu_count() or 1))]
+    command += [*request.options, *request.targets(group)]
+    code, seconds = stream(group.name, command)
+    return read_junit(report, name=group.name, seconds=seconds, exit_code=code)
+
+
+def stream(name: str, command: list[str]) -> tuple[int, float]:
+    """Run a step with its output going straight to the reader."""
+    print(f"\n== {name} ==", flush=True)
+    began = time.monotonic()
+    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    return code, time.monotonic() - began
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,74 @@
+"""What can go wrong while the environment is set up, each as one line a person can act on."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+
+NO_NETWORK = (
+    "failed to resolve",
+    "name resolution",
+    "name or service not known",
+    "nodename nor servname",
+    "dns error",
+    "failed to establish a new connection",
+    "newconnectionerror",
+    "network is unreachable",
+    "connection refused",
+    "connection timed out",
+    "error sending request",
+)
+NO_TRUST = ("certificate verify failed", "invalid peer certificate", "sslerror")
+NO_SPACE = ("no space left on device", "os error 28", "disk quota exceeded")
+NO_WRITE = ("read-only file system", "permission denied", "os error 30", "os error 13")
+
+
+class SetupError(Exception):
+    """The set-up cannot go on; the message is the one line to print."""
+
+
+def explain_output(doing: str, output: str, log: str) -> SetupError:
+    """Turn what a failed installer printed into one line: what failed, why, what to do."""
+    text = output.lower()
+    if any(sign in text for sign in NO_SPACE):
+        reason = "the disk is full: free about 3 GB and run the same command again"
+    elif any(sign in text for sign in NO_TRUST):
+        reason = (
+            "the package index's certificate is not trusted here: "
+            "set SSL_CERT_FILE to your certificates and run the same command again"
+        )
+    elif any(sign in text for sign in NO_NETWORK):
+        reason = (
+            "the package index cannot be reached: connect to the network "
+            "(or configure pip for your mirror) and run the same command again"
+        )
+    elif any(sign in text for sign in NO_WRITE):
+        reason = "a folder cannot be written: use a copy of the project in a folder you own"
+    elif "ensurepip" in text:
+        reason = "this Python has no venv module: install its venv package (python3-venv), or uv"
+    else:
+        reason = f"{last_error_line(output)} (all of it is in {log})"
+    return SetupError(f"{doing} failed: {reason}")
+
+
+def explain_os_error(error: OSError, folder: str) -> SetupError:
+    """Turn a refusal of the operating system into one line with what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return SetupError(
+            f"the disk is full at {folder}: free about 3 GB and run the same command again"
+        )
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return SetupError(
+            f"{folder} cannot be written: use a copy of the project in a folder you own"
+        )
+    where = f" at {os.fspath(error.filename)}" if error.filename else ""
+    return SetupError(f"setting up in {folder} failed: {error.strerror or error}{where}")
+
+
+def last_error_line(output: str) -> str:
+    """The last exception, else the last line that names an error, else the last line at all."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception): ", line)]
+    named = [line for line in lines if "error" in line.lower()]
+    return (raised or named or lines or ["the installer said nothing"])[-1]

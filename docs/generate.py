@@ -1,0 +1,83 @@
+"""Writes the reference pages that repeat what code declares; a test compares them.
+
+python docs/generate.py          rewrite docs/reference
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from lakeformat.cli.app import app
+from lakeformat.options import Group, Option, declared_options
+
+REFERENCE = Path(__file__).resolve().parent / "reference"
+GENERATED = "<!-- Written by docs/generate.py: change the code, then run it. -->"
+
+
+def pages() -> dict[str, str]:
+    """Every generated page by its file name."""
+    return {"options.md": options_page(), "command-line.md": command_line_page()}
+
+
+def options_page() -> str:
+    """All table options, by why one would set them."""
+    lines = ["# Table options", "", GENERATED, ""]
+    lines += [
+        "Options are given to `create_table(..., options={...})` as text and kept in the table's",
+        "schema. An option that is not listed here is refused by name when a table is created or",
+        "written; tables of other writers that carry more options can still be read.",
+    ]
+    for group in Group:
+        lines += ["", f"## {group.capitalize()}", ""]
+        lines += ["| option | takes | default | meaning |", "|---|---|---|---|"]
+        lines += [_option_row(option) for option in declared_options() if option.group is group]
+    return "\n".join(lines) + "\n"
+
+
+def _option_row(option: Option[object]) -> str:
+    return f"| `{option.key}` | {option.kind.name} | `{option.default}` | {option.description} |"
+
+
+def command_line_page() -> str:
+    """The help of `lake` and of each command."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    context = typer.Context(group, info_name="lake")
+    lines = ["# The command line", "", GENERATED, "", _first_paragraph(group.help)]
+    lines += ["", *_parameters(group, context)]
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        inner = typer.Context(command, info_name=name, parent=context)
+        lines += ["", f"## `{inner.command_path} {' '.join(command.collect_usage_pieces(inner))}`"]
+        lines += ["", _first_paragraph(command.help), "", *_parameters(command, inner)]
+    lines += ["", "Exit codes: 0 done, 1 failed, 2 the request was wrong."]
+    return "\n".join(lines) + "\n"
+
+
+def _parameters(command: Any, context: typer.Context) -> list[str]:
+    rows = []
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None and "--help" not in record[0]:
+            usage, help_text = (" ".join(part.split()) for part in record)
+            rows.append(f"| `{usage}` | {help_text} |")
+    return ["| parameter | meaning |", "|---|---|", *rows]
+
+
+def _first_paragraph(text: str | None) -> str:
+    return " ".join((text or "").split("\n\n")[0].split())
+
+
+def main() -> None:
+    """Write every page."""
+    REFERENCE.mkdir(exist_ok=True)
+    for name, content in pages().items():
+        (REFERENCE / name).write_text(content)
+
+
+if __name__ == "__main__":
+    main()

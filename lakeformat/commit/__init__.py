@@ -1,0 +1,1 @@
+"""Commits: from prepared files to one published snapshot, once."""

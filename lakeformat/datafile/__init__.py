@@ -1,0 +1,1 @@
+"""Data files: writing rows into files of the target size, and reading them back."""

@@ -1,0 +1,268 @@
+"""Says whether this machine can run the library, and what to do where it cannot.
+
+Nothing heavy is imported: versions come from the installed metadata, so the answer is quick and
+comes even from an environment whose packages do not load.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, distribution, requires, version
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from packaging.requirements import Requirement
+
+__all__ = ["DISTRIBUTION", "Finding", "Status", "diagnose"]
+
+DISTRIBUTION = "airflow-provider-lake"
+
+# Without its first package an extra is simply not installed, which is nobody's mistake.
+FIRST_PACKAGE = {
+    "airflow": "apache-airflow",
+    "spark": "pyspark",
+    "s3": "obstore",
+    "jdbc": "SQLAlchemy",
+}
+OLDEST_PYTHON = (3, 11)
+OLDEST_JAVA = 17
+# What Spark 4.1 supports: on Java 25 its Hadoop client fails with "getSubject is not supported".
+NEWEST_JAVA = 21
+FIRST_SPARK_WITHOUT_THAT_LIMIT = (4, 2)
+
+
+class Status(StrEnum):
+    """How bad a finding is."""
+
+    OK = "ok"
+    WARN = "warn"
+    """Something optional is absent or was not checked."""
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    status: Status
+    found: str
+    advice: str = ""
+    """What to do; empty when nothing needs doing."""
+
+    def to_dict(self) -> dict[str, str]:
+        """The finding as plain values, for programs."""
+        return {
+            "name": self.name,
+            "status": str(self.status),
+            "found": self.found,
+            "advice": self.advice,
+        }
+
+
+def diagnose(
+    warehouse: str | None = None, *, environ: Mapping[str, str] = os.environ
+) -> list[Finding]:
+    """Look at Python, packages, Java, Spark and write access; changes nothing.
+
+    ``warehouse`` is the folder to be written, ``./warehouse`` by default.
+    """
+    return [
+        check_python(sys.version_info[:2]),
+        *check_packages(),
+        check_spark_pair(installed_version("pyspark"), installed_version("pyspark-client")),
+        check_java(environ),
+        check_spark_submit(environ),
+        check_warehouse(warehouse or "warehouse"),
+    ]
+
+
+def check_python(running: tuple[int, int]) -> Finding:
+    """The interpreter against the oldest one supported."""
+    found = platform.python_version()
+    if running >= OLDEST_PYTHON:
+        return Finding("python", Status.OK, found)
+    oldest = ".".join(map(str, OLDEST_PYTHON))
+    return Finding("python", Status.FAIL, found, f"use Python {oldest} or newer")
+
+
+def check_packages() -> Iterator[Finding]:
+    """Our own version, then each package it requires, then the extras."""
+    own = installed_version(DISTRIBUTION)
+    if own is None:
+        advice = f"pip install {DISTRIBUTION} (in a clone: pip install -e .)"
+        yield Finding(DISTRIBUTION, Status.FAIL, "not installed", advice)
+        return
+    yield Finding(DISTRIBUTION, Status.OK, own)
+    required = [Requirement(text) for text in requires(DISTRIBUTION) or []]
+    for requirement in required:
+        if is_wanted(requirement, extra=""):
+            yield check_requirement(requirement)
+    for extra, first in FIRST_PACKAGE.items():
+        if installed_version(first) is None:
+            advice = f"for this: pip install '{DISTRIBUTION}[{extra}]'"
+            yield Finding(f"[{extra}]", Status.WARN, "not installed", advice)
+            continue
+        for requirement in required:
+            if is_wanted(requirement, extra=extra) and not is_wanted(requirement, extra=""):
+                yield check_requirement(requirement, label=f"{requirement.name} [{extra}]")
+
+
+def is_wanted(requirement: Requirement, *, extra: str) -> bool:
+    """Whether a requirement applies here, with or without an extra."""
+    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+
+
+def check_requirement(requirement: Requirement, *, label: str | None = None) -> Finding:
+    """One installed package against the versions we support."""
+    name = label or requirement.name
+    found = installed_version(requirement.name)
+    advice = f"pip install '{requirement.name}{requirement.specifier}'"
+    if found is None:
+        return Finding(name, Status.FAIL, "not installed", advice)
+    if not requirement.specifier.contains(found, prereleases=True):
+        return Finding(name, Status.FAIL, f"{found}, not {requirement.specifier}", advice)
+    return Finding(name, Status.OK, found)
+
+
+def installed_version(name: str) -> str | None:
+    """The version a distribution says it has; None when it is absent."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def check_spark_pair(full: str | None, client: str | None) -> Finding:
+    """Two distributions unpack into one ``pyspark`` folder: different versions spoil each other."""
+    name = "pyspark pair"
+    if full is None and client is None:
+        return Finding(name, Status.WARN, "no pyspark", f"pip install '{DISTRIBUTION}[spark]'")
+    if full is None:
+        advice = f"for Spark on this machine: pip install 'pyspark=={client}'"
+        return Finding(name, Status.WARN, f"pyspark-client {client} alone", advice)
+    if client is None or client == full:
+        return Finding(name, Status.OK, f"{full}, nothing overwritten")
+    pair = f"pyspark=={full} pyspark-client=={full}"
+    return Finding(
+        name,
+        Status.FAIL,
+        f"pyspark {full} and pyspark-client {client} overwrite each other's files",
+        f"pip install --force-reinstall --no-deps {pair}",
+    )
+
+
+def check_java(environ: Mapping[str, str]) -> Finding:
+    """The Java that Spark would start, in the order in which Spark looks."""
+    needed = f"install Java {OLDEST_JAVA} to {NEWEST_JAVA} and set JAVA_HOME to it"
+    spark = installed_version("pyspark")
+    binary, origin = find_java(environ)
+    if binary is None:
+        status = Status.FAIL if spark else Status.WARN
+        return Finding("java", status, "none", needed if spark else f"for Spark: {needed}")
+    found = ask_java_version(binary)
+    if found is None:
+        return Finding("java", Status.FAIL, f"{binary} ({origin}) does not run", needed)
+    text = f"{found} at {binary} ({origin})"
+    if found < OLDEST_JAVA or (found > NEWEST_JAVA and is_limited(spark)):
+        return Finding("java", Status.FAIL, text, needed)
+    if origin == "environment":
+        home = Path(binary).parent.parent
+        return Finding("java", Status.WARN, text, f"Spark looks elsewhere: export JAVA_HOME={home}")
+    return Finding("java", Status.OK, text)
+
+
+def find_java(environ: Mapping[str, str]) -> tuple[str | None, str]:
+    """A ``java`` and who named it: JAVA_HOME, PATH, or the one set up beside this Python."""
+    home = environ.get("JAVA_HOME")
+    if home:
+        return str(Path(home, "bin", "java")), "JAVA_HOME"
+    on_path = shutil.which("java", path=environ.get("PATH"))
+    if on_path:
+        return on_path, "PATH"
+    beside = Path(sys.prefix, "java", "bin", "java")
+    return (str(beside), "environment") if beside.exists() else (None, "")
+
+
+def ask_java_version(binary: str) -> int | None:
+    """The major version a ``java`` reports; None when it does not run."""
+    try:
+        answer = subprocess.run(
+            [binary, "-version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    # Java 8 called itself 1.8.
+    match = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    return int(match.group(1)) if match and answer.returncode == 0 else None
+
+
+def is_limited(spark: str | None) -> bool:
+    """Whether this Spark cannot use the newest Javas."""
+    if spark is None:
+        return False
+    major, minor = spark.split(".")[:2]
+    return (int(major), int(minor)) < FIRST_SPARK_WITHOUT_THAT_LIMIT
+
+
+def check_spark_submit(environ: Mapping[str, str]) -> Finding:
+    """The launcher of Spark jobs: on the PATH, else inside the installed pyspark."""
+    on_path = shutil.which("spark-submit", path=environ.get("PATH"))
+    if on_path:
+        return Finding("spark-submit", Status.OK, f"{on_path} (PATH)")
+    if installed_version("pyspark") is None:
+        advice = f"for Spark jobs: pip install '{DISTRIBUTION}[spark]'"
+        return Finding("spark-submit", Status.WARN, "none", advice)
+    inside = Path(str(distribution("pyspark").locate_file("pyspark/bin/spark-submit")))
+    if os.access(inside, os.X_OK):
+        return Finding("spark-submit", Status.OK, f"{inside} (inside pyspark)")
+    advice = "pip install --force-reinstall --no-deps pyspark pyspark-client, both of one version"
+    return Finding("spark-submit", Status.FAIL, f"missing from pyspark: {inside}", advice)
+
+
+def check_warehouse(warehouse: str) -> Finding:
+    """Whether tables can be written: a probe file is made and removed, no folder is made."""
+    name = "warehouse"
+    folder = local_folder(warehouse)
+    if folder is None:
+        advice = "only local folders are probed: write a small table there to be sure"
+        return Finding(name, Status.WARN, f"{warehouse} not checked", advice)
+    nearest = folder
+    while not nearest.exists() and nearest != nearest.parent:
+        nearest = nearest.parent
+    advice = "choose a folder you can write with --warehouse"
+    if not nearest.is_dir():
+        return Finding(name, Status.FAIL, f"{nearest} is not a folder", advice)
+    try:
+        with tempfile.NamedTemporaryFile(dir=nearest, prefix=".lake-doctor-") as probe:
+            probe.write(b"probe")
+            probe.flush()
+            os.fsync(probe.fileno())
+    except OSError as error:
+        return Finding(name, Status.FAIL, f"{nearest}: {error.strerror or error}", advice)
+    state = "can be written" if nearest == folder else "can be created"
+    return Finding(name, Status.OK, f"{folder} {state}")
+
+
+def local_folder(warehouse: str) -> Path | None:
+    """The folder behind a path or a ``file:`` address; None for other storages."""
+    address = urlsplit(warehouse)
+    if address.scheme == "file":
+        return Path(unquote(address.path)).absolute()
+    if "://" in warehouse or address.scheme == "memory":
+        return None
+    return Path(warehouse).absolute()

@@ -1,0 +1,38 @@
+"""What the engine takes from outside: time, unique names, waiting and chance.
+
+They arrive as one argument so that a simulation can own them and a test can replay a run.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["SYSTEM", "Environment"]
+
+
+def _system_millis() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _random_uuid() -> str:
+    return str(uuid.uuid4())
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Clock, unique names, sleep and jitter; the default is the real world."""
+
+    now_millis: Callable[[], int] = _system_millis
+    """Epoch milliseconds."""
+    new_id: Callable[[], str] = _random_uuid
+    """A name nobody else has: a random UUID in text form."""
+    sleep_seconds: Callable[[float], None] = time.sleep
+    random_fraction: Callable[[], float] = random.random
+    """A number in [0, 1), for the jitter of retries."""
+
+
+SYSTEM = Environment()

@@ -1,0 +1,64 @@
+"""Every error of the library, split by what the caller does next.
+
+    LakeError
+    ├── InvalidRequestError        the call is wrong: fix it and call again
+    │   └── UnsupportedError       the call is right, but this version does not do it
+    ├── NotFoundError              the named database, table, snapshot or file does not exist
+    ├── AlreadyExistsError         the name is taken
+    ├── CommitConflictError        another writer was first: plan again and retry
+    ├── CommitOutcomeUnknownError  the answer was lost: look for the commit, then retry
+    ├── UnavailableError           the storage did not answer: retry later
+    └── CorruptTableError          the table is damaged: stop and repair
+
+A message says what was attempted, on what, what was found and what to try.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AlreadyExistsError",
+    "CommitConflictError",
+    "CommitOutcomeUnknownError",
+    "CorruptTableError",
+    "InvalidRequestError",
+    "LakeError",
+    "NotFoundError",
+    "UnavailableError",
+    "UnsupportedError",
+]
+
+
+class LakeError(Exception):
+    """Base of every error this library raises on purpose."""
+
+
+class InvalidRequestError(LakeError):
+    """The request cannot be right: change the call."""
+
+
+class UnsupportedError(InvalidRequestError):
+    """The request is legal, but this version of the library does not do it."""
+
+
+class NotFoundError(LakeError):
+    """A database, table, snapshot or file named by the caller does not exist."""
+
+
+class AlreadyExistsError(LakeError):
+    """The name is taken already."""
+
+
+class CommitConflictError(LakeError):
+    """Another writer won too often or changed the same files: plan again and retry."""
+
+
+class CommitOutcomeUnknownError(LakeError):
+    """Publication may or may not have happened: look for the commit before retrying."""
+
+
+class UnavailableError(LakeError):
+    """The storage refused or did not answer: nothing is known to be wrong with the table."""
+
+
+class CorruptTableError(LakeError):
+    """A file of the table is missing, truncated or not what its format says."""

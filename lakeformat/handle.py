@@ -1,0 +1,57 @@
+"""What every operation on one table needs: where it is, what it looks like, the world outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeformat.environment import Environment
+from lakeformat.errors import UnsupportedError
+from lakeformat.layout import TableLayout
+from lakeformat.options import TableOptions
+from lakeformat.schema import TableSchema
+from lakeformat.storage import Storage
+
+__all__ = ["TableHandle", "require_plain_append_table", "require_writable"]
+
+UNAWARE_BUCKET = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TableHandle:
+    """A table as it was opened; the schema is the newest of that moment."""
+
+    storage: Storage
+    layout: TableLayout
+    schema: TableSchema
+    environment: Environment
+
+    @property
+    def options(self) -> TableOptions:
+        return self.schema.table_options
+
+    @property
+    def uri(self) -> str:
+        """How messages name the table."""
+        return self.storage.uri(self.layout.root)
+
+
+def require_plain_append_table(handle: TableHandle) -> None:
+    """Refuse a table this version can neither read nor write, naming the trait."""
+    schema = handle.schema
+    if schema.primary_keys:
+        raise UnsupportedError(f"{handle.uri} has a primary key, which this version cannot merge")
+    if schema.partition_keys:
+        keys = ", ".join(schema.partition_keys)
+        raise UnsupportedError(f"{handle.uri} is partitioned by {keys}, this version cannot use it")
+
+
+def require_writable(handle: TableHandle) -> None:
+    """Refuse to write where an option asks for something this version would not do."""
+    require_plain_append_table(handle)
+    unknown = handle.options.unknown()
+    if unknown:
+        raise UnsupportedError(
+            f"{handle.uri} sets {', '.join(map(repr, unknown))}, which this version cannot honour "
+            "when writing; nothing was written, reading still works"
+        )
+    handle.options.validate()

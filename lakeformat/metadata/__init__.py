@@ -1,0 +1,1 @@
+"""The metadata files of a table: one module reads and writes one kind of file."""

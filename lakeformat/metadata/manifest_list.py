@@ -1,0 +1,146 @@
+"""Manifest lists: ``manifest/manifest-list-<uuid>-<n>``, the manifests one snapshot consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.layout import TableLayout
+from lakeformat.metadata.avro_file import decode_avro_file, encode_avro_file
+from lakeformat.metadata.manifest import (
+    FORMAT_VERSION,
+    FileKind,
+    ManifestEntry,
+    check_version,
+    read_manifest_bytes,
+)
+from lakeformat.metadata.simple_stats import EMPTY_STATS, SIMPLE_STATS_FIELDS, SimpleStats
+from lakeformat.options import TableOptions
+from lakeformat.storage import Storage
+
+__all__ = ["ManifestMeta", "read_manifest_list", "summarise", "write_manifest_list"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestMeta:
+    """What a manifest list knows about one manifest; members older writers lack are None."""
+
+    file_name: str
+    file_size: int
+    num_added_files: int
+    num_deleted_files: int
+    schema_id: int
+    partition_stats: SimpleStats = EMPTY_STATS
+    min_bucket: int | None = None
+    max_bucket: int | None = None
+    min_level: int | None = None
+    max_level: int | None = None
+    min_row_id: int | None = None
+    max_row_id: int | None = None
+
+
+def summarise(file_name: str, file_size: int, entries: Sequence[ManifestEntry]) -> ManifestMeta:
+    """The list entry of a manifest of an unpartitioned table, just written."""
+    assert entries, "a manifest without entries is never written"
+    buckets = [entry.bucket for entry in entries]
+    levels = [entry.file.level for entry in entries]
+    added = sum(entry.kind is FileKind.ADD for entry in entries)
+    return ManifestMeta(
+        file_name=file_name,
+        file_size=file_size,
+        num_added_files=added,
+        num_deleted_files=len(entries) - added,
+        schema_id=max(entry.file.schema_id for entry in entries),
+        min_bucket=min(buckets),
+        max_bucket=max(buckets),
+        min_level=min(levels),
+        max_level=max(levels),
+    )
+
+
+def write_manifest_list(
+    storage: Storage,
+    layout: TableLayout,
+    name: str,
+    manifests: Iterable[ManifestMeta],
+    options: TableOptions,
+) -> int:
+    """Write a list, an empty one included, under a name nobody else uses; the size in bytes."""
+    content = encode_avro_file(
+        _SCHEMA,
+        (_to_record(manifest) for manifest in manifests),
+        compression=options.manifest_compression,
+        zstd_level=options.file_compression_zstd_level,
+    )
+    with storage.open_output(layout.manifest(name)) as stream:
+        stream.write(content)
+    return len(content)
+
+
+def read_manifest_list(storage: Storage, layout: TableLayout, name: str) -> list[ManifestMeta]:
+    """The manifests of a list, in the order that decides which entry came first."""
+    content, uri = read_manifest_bytes(storage, layout, name)
+    records = decode_avro_file(content, uri)
+    check_version(records, FORMAT_VERSION, uri)
+    try:
+        return [_from_record(record) for record in records]
+    except (KeyError, TypeError) as reason:
+        raise CorruptTableError(f"{uri} is not a manifest list: {reason!r}") from None
+
+
+_PLAIN = {
+    "_FILE_NAME": "file_name",
+    "_FILE_SIZE": "file_size",
+    "_NUM_ADDED_FILES": "num_added_files",
+    "_NUM_DELETED_FILES": "num_deleted_files",
+    "_SCHEMA_ID": "schema_id",
+    "_MIN_BUCKET": "min_bucket",
+    "_MAX_BUCKET": "max_bucket",
+    "_MIN_LEVEL": "min_level",
+    "_MAX_LEVEL": "max_level",
+    "_MIN_ROW_ID": "min_row_id",
+    "_MAX_ROW_ID": "max_row_id",
+}
+
+
+def _to_record(manifest: ManifestMeta) -> dict[str, Any]:
+    plain = {avro: getattr(manifest, name) for avro, name in _PLAIN.items()}
+    stats = manifest.partition_stats.to_record()
+    return {"_VERSION": FORMAT_VERSION, "_PARTITION_STATS": stats, **plain}
+
+
+def _from_record(record: Mapping[str, Any]) -> ManifestMeta:
+    known = {name: record[avro] for avro, name in _PLAIN.items() if avro in record}
+    return ManifestMeta(
+        **known, partition_stats=SimpleStats.from_record(record["_PARTITION_STATS"])
+    )
+
+
+_STATS = {"type": "record", "name": "record__PARTITION_STATS", "fields": SIMPLE_STATS_FIELDS}
+_OPTIONAL_NUMBERS = {
+    "_MIN_BUCKET": "int",
+    "_MAX_BUCKET": "int",
+    "_MIN_LEVEL": "int",
+    "_MAX_LEVEL": "int",
+    "_MIN_ROW_ID": "long",
+    "_MAX_ROW_ID": "long",
+}
+_SCHEMA: dict[str, Any] = {
+    "type": "record",
+    "name": "org.apache.paimon.avro.generated.record",
+    "fields": [
+        {"name": "_VERSION", "type": "int"},
+        {"name": "_FILE_NAME", "type": "string"},
+        {"name": "_FILE_SIZE", "type": "long"},
+        {"name": "_NUM_ADDED_FILES", "type": "long"},
+        {"name": "_NUM_DELETED_FILES", "type": "long"},
+        {"name": "_PARTITION_STATS", "type": _STATS},
+        {"name": "_SCHEMA_ID", "type": "long"},
+        *(
+            {"name": name, "type": ["null", avro_type], "default": None}
+            for name, avro_type in _OPTIONAL_NUMBERS.items()
+        ),
+    ],
+}

@@ -1,0 +1,1 @@
+"""Reading: which files a snapshot consists of, and their rows."""

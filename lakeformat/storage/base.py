@@ -1,0 +1,121 @@
+"""The only door to bytes: what every storage promises to the rest of the library.
+
+A path is a plain string with ``/`` between its segments, without a scheme and without a
+trailing slash; ``open_storage`` gives out the first one. A path names a file or a directory,
+never both. Directories need not be made before a file is written into them, and whether one
+outlives its last file is up to the storage.
+
+Every method translates the errors of its backend: ``NotFoundError`` when no file is there (a
+directory is no file), ``AlreadyExistsError`` when the name is taken, ``UnavailableError`` for
+everything that went wrong outside the library. "Durable" means: still there after a power cut
+that happens once the method has returned.
+
+``lakeformat.testing.storage_suite`` turns each sentence below into a test.
+"""
+
+from __future__ import annotations
+
+import builtins
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import IO, Protocol
+
+__all__ = ["FileInfo", "Storage", "temporary_sibling"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """One entry of a directory listing."""
+
+    path: str
+    """The path that was listed, a slash, and ``name``: equal to the string a caller joins."""
+    name: str
+    is_directory: bool
+    size: int
+    """Bytes; 0 for a directory."""
+    modified_millis: int
+    """Last change in epoch milliseconds; 0 where none is kept (directories of object stores)."""
+
+
+class Storage(Protocol):
+    """Reads and writes whole objects; publication is ``create``."""
+
+    @property
+    def scheme(self) -> str:
+        """The URI scheme of this storage, such as ``file``."""
+        ...
+
+    def uri(self, path: str) -> str:
+        """The address of ``path`` for people and programs; ``open_storage`` leads back to it.
+
+        Only storages that live in one test alone have addresses that lead nowhere.
+        """
+        ...
+
+    def read(self, path: str) -> bytes:
+        """The whole content of a small file."""
+        ...
+
+    def open_input(self, path: str) -> IO[bytes]:
+        """A seekable stream over a file, an Arrow stream where possible; the caller closes it."""
+        ...
+
+    def open_output(self, path: str) -> AbstractContextManager[IO[bytes]]:
+        """A stream into a new file whose name nobody else uses, an Arrow stream where possible.
+
+        Leaving the context without an exception makes the content durable. A taken name is
+        refused with ``AlreadyExistsError``, when opening or at the latest when leaving, and keeps
+        its content. With an exception, or a crash, a torn file may stay behind: nothing may
+        refer to it. What readers see before the context is left is up to the storage.
+        """
+        ...
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Publish ``content`` as ``path``, whole, durable and only if nothing is there.
+
+        Returns False, and changes nothing, if the path is taken. Any number of processes
+        may race: exactly one gets True. ``UnavailableError`` leaves the outcome open: the
+        caller reads back before it decides. A crash may leave a ``temporary_sibling`` behind.
+        """
+        ...
+
+    def overwrite(self, path: str, content: bytes) -> None:
+        """Write a small file, durably, over whatever is there.
+
+        A reader, or a crash half-way, may meet the old, the new or no content at all; a crash
+        may also leave a ``temporary_sibling`` behind.
+        """
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Whether a file (not a directory) is at ``path``."""
+        ...
+
+    def list(self, path: str) -> builtins.list[FileInfo]:
+        """The direct children of a directory, sorted by name; empty when it does not exist."""
+        ...
+
+    def make_directory(self, path: str) -> None:
+        """Make an empty directory exist, with its parents; one that exists already is fine."""
+        ...
+
+    def directory_exists(self, path: str) -> bool:
+        """Whether ``path`` is a directory, an empty one included."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Remove one file; one that is already gone is fine. A power cut may bring it back."""
+        ...
+
+    def delete_directory(self, path: str) -> None:
+        """Remove a directory with everything in it, durably; one already gone is fine.
+
+        A crash half-way, or an error, leaves any part of it; calling again finishes the work.
+        """
+        ...
+
+
+def temporary_sibling(path: str, unique: str) -> str:
+    """Where ``path`` is prepared before it is published: Paimon's ``.<name>.<unique>.tmp``."""
+    parent, slash, name = path.rpartition("/")
+    return f"{parent}{slash}.{name}.{unique}.tmp"

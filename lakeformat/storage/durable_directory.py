@@ -1,0 +1,43 @@
+"""Directories of a POSIX file system whose entries survive a power cut."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from lakeformat.errors import InvalidRequestError
+
+__all__ = ["make_durable_directory", "sync_directory"]
+
+_NO_DIRECTORY_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP})
+
+
+def make_durable_directory(path: str) -> None:
+    """Make a directory and its parents; each new name is synced before the next is made."""
+    if not path.startswith("/"):
+        raise InvalidRequestError("Local paths are absolute: open_storage makes them so.")
+    missing = []
+    while not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for directory in reversed(missing):
+        try:
+            os.mkdir(directory)
+        except FileExistsError:
+            if not os.path.isdir(directory):
+                raise NotADirectoryError(errno.ENOTDIR, "Not a directory", directory) from None
+        # Also when another process was first: it may not have come to its own fsync yet.
+        sync_directory(os.path.dirname(directory))
+
+
+def sync_directory(path: str) -> None:
+    """Make the names in a directory survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems cannot sync a directory: there the server keeps its entries.
+        if error.errno not in _NO_DIRECTORY_SYNC:
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,225 @@
+"""Files on a local or mounted POSIX file system, published by hard link.
+
+``rename`` replaces its target and so cannot decide a race between processes; ``link`` fails
+when the target exists, on every POSIX file system and on NFS.
+"""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import os
+import shutil
+import stat
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import IO
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.storage.base import FileInfo, temporary_sibling
+from lakeformat.storage.durable_directory import make_durable_directory, sync_directory
+from lakeformat.storage.os_errors import DISK_ERRORS, reading, translated
+
+__all__ = ["LocalStorage"]
+
+_NO_HARD_LINKS = frozenset(
+    {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EXDEV}
+)
+
+
+def _random_id() -> str:
+    return str(uuid.uuid4())
+
+
+class LocalStorage:
+    """A storage whose paths are absolute local paths; any number of processes may share it.
+
+    ``ids`` gives the unique part of temporary names.
+    """
+
+    def __init__(self, *, ids: Callable[[], str] = _random_id) -> None:
+        self._ids = ids
+
+    @property
+    def scheme(self) -> str:
+        """Always ``file``."""
+        return "file"
+
+    def uri(self, path: str) -> str:
+        """The ``file://`` URI of an absolute path."""
+        return "file://" + quote(path, safe="/=:@,+")
+
+    def read(self, path: str) -> bytes:
+        """The whole content of a small file."""
+        with reading("read", path), open(path, "rb") as stream:
+            return stream.read()
+
+    def open_input(self, path: str) -> IO[bytes]:
+        """A ``pyarrow.OSFile``, which Arrow reads without going through Python."""
+        with reading("open", path):
+            if os.path.isdir(path):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+            stream: IO[bytes] = pa.OSFile(path, "rb")
+            return stream
+
+    @contextmanager
+    def open_output(self, path: str) -> Iterator[IO[bytes]]:
+        """A ``pyarrow.OSFile`` into a new file, on disk for good when the context is left."""
+        with translated("create", path):
+            make_durable_directory(os.path.dirname(path))
+            # Held until the end: a descriptor as old as the file sees every write-back error.
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        try:
+            with translated("open", path):
+                stream = pa.OSFile(path, "wb")
+            with _disk_errors_translated(path), stream:
+                yield stream
+            with translated("finish", path):
+                os.fsync(descriptor)
+                sync_directory(os.path.dirname(path))
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(path)
+            raise
+        finally:
+            os.close(descriptor)
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Publish by linking a finished temporary file to ``path``."""
+        with translated("publish", path):
+            if os.path.lexists(path):
+                return False
+            temporary = self._write_temporary(path, content)
+            try:
+                won = _link(temporary, path)
+            finally:
+                # A leftover is ignored by every reader, so it must not fail the publication.
+                with suppress(OSError):
+                    os.unlink(temporary)
+            if won:
+                sync_directory(os.path.dirname(path))
+            return won
+
+    def overwrite(self, path: str, content: bytes) -> None:
+        """Replace a file atomically: readers and crashes meet the old or the new content."""
+        with translated("overwrite", path):
+            temporary = self._write_temporary(path, content)
+            try:
+                os.replace(temporary, path)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary)
+                raise
+            sync_directory(os.path.dirname(path))
+
+    def exists(self, path: str) -> bool:
+        """Whether a file (not a directory) is at ``path``."""
+        mode = _mode(path)
+        return mode is not None and not stat.S_ISDIR(mode)
+
+    def list(self, path: str) -> builtins.list[FileInfo]:
+        """The direct children of a directory, sorted by name; empty when it does not exist."""
+        with translated("list", path):
+            try:
+                with os.scandir(path) as entries:
+                    infos = [_file_info(path, entry) for entry in entries]
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+        return sorted((info for info in infos if info), key=lambda info: info.name)
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and its parents exist, durably."""
+        with translated("make directory", path):
+            make_durable_directory(path)
+
+    def directory_exists(self, path: str) -> bool:
+        """Whether ``path`` is a directory, an empty one included."""
+        mode = _mode(path)
+        return mode is not None and stat.S_ISDIR(mode)
+
+    def delete(self, path: str) -> None:
+        """Remove one file; one that is already gone is fine. A power cut may bring it back."""
+        with translated("delete", path), suppress(FileNotFoundError, NotADirectoryError):
+            os.unlink(path)
+
+    def delete_directory(self, path: str) -> None:
+        """Remove a directory with everything in it, durably; one already gone is fine."""
+        with translated("delete directory", path):
+            while self.directory_exists(path):
+                # Another process may delete or write here too: an entry that vanished is no error.
+                with suppress(FileNotFoundError):
+                    shutil.rmtree(path)
+                    sync_directory(os.path.dirname(path))
+
+    def _write_temporary(self, path: str, content: bytes) -> str:
+        temporary = temporary_sibling(path, self._ids())
+        make_durable_directory(os.path.dirname(path))
+        # Not tempfile: its files are private to one user, a published file follows the umask.
+        descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        try:
+            with open(descriptor, "wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(descriptor)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+        return temporary
+
+
+def _link(temporary: str, path: str) -> bool:
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        # NFS repeats a request whose answer was lost: then the link that exists is our own.
+        return os.stat(temporary).st_nlink > 1
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        raise UnsupportedError(
+            f"Cannot publish {path}: its file system makes no hard links"
+            f" ({os.strerror(error.errno)}), and nothing else there decides a race between"
+            " writers. Move the warehouse to ext4, XFS, NFS or another POSIX file system."
+        ) from error
+    return True
+
+
+def _file_info(directory: str, entry: os.DirEntry[str]) -> FileInfo | None:
+    try:
+        status = entry.stat()
+    except FileNotFoundError:
+        return None  # deleted since the directory was read
+    is_directory = stat.S_ISDIR(status.st_mode)
+    return FileInfo(
+        path=f"{directory}/{entry.name}",
+        name=entry.name,
+        is_directory=is_directory,
+        size=0 if is_directory else status.st_size,
+        modified_millis=status.st_mtime_ns // 1_000_000,
+    )
+
+
+def _mode(path: str) -> int | None:
+    """The file mode or None; unlike os.path.exists, a refusal is an error and not an absence."""
+    with translated("look for", path):
+        try:
+            return os.stat(path).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
+@contextmanager
+def _disk_errors_translated(path: str) -> Iterator[None]:
+    """Translate what the disk refuses; any other OSError is the caller's own and stays as it is."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in DISK_ERRORS:
+            raise
+        with translated("write", path):
+            raise

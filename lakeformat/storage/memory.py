@@ -1,0 +1,175 @@
+"""Files in the memory of this process: for tests, examples and throw-away tables."""
+
+from __future__ import annotations
+
+import builtins
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from lakeformat.errors import AlreadyExistsError, NotFoundError
+from lakeformat.storage.base import FileInfo
+
+__all__ = ["MemoryStorage", "now_millis", "shared_memory_storage"]
+
+
+def now_millis() -> int:
+    """The clock of the machine, in epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    content: bytes
+    modified_millis: int
+
+
+class MemoryStorage:
+    """A thread-safe storage in a dict; a directory lives while it has a file or was made."""
+
+    def __init__(self, name: str = "default", *, clock: Callable[[], int] = now_millis) -> None:
+        self.name = name
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._files: dict[str, _File] = {}
+        self._made: set[str] = set()
+
+    @property
+    def scheme(self) -> str:
+        """Always ``memory``."""
+        return "memory"
+
+    def uri(self, path: str) -> str:
+        """``memory://<name>/<path>``."""
+        return f"memory://{quote(self.name, safe='')}/{quote(_key(path), safe='/=:@,+')}"
+
+    def read(self, path: str) -> bytes:
+        """The whole content of a small file."""
+        with self._lock:
+            file = self._files.get(_key(path))
+        if file is None:
+            raise NotFoundError(f"Cannot read {self.uri(path)}: no such file.")
+        return file.content
+
+    def open_input(self, path: str) -> IO[bytes]:
+        """A ``pyarrow.BufferReader`` over the content, without a copy."""
+        stream: IO[bytes] = pa.BufferReader(self.read(path))
+        return stream
+
+    @contextmanager
+    def open_output(self, path: str) -> Iterator[IO[bytes]]:
+        """A stream whose content becomes visible, whole, when the context is left."""
+        self._refuse_taken(path)
+        with pa.BufferOutputStream() as stream:
+            yield stream
+            content = stream.getvalue().to_pybytes()
+        with self._lock:
+            self._refuse_taken(path)
+            self.overwrite(path, content)
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Publish ``content`` as ``path`` if nothing is there."""
+        with self._lock:
+            if _key(path) in self._files:
+                return False
+            self.overwrite(path, content)
+            return True
+
+    def overwrite(self, path: str, content: bytes) -> None:
+        """Replace a file at once."""
+        with self._lock:
+            self._files[_key(path)] = _File(bytes(content), self._clock())
+
+    def exists(self, path: str) -> bool:
+        """Whether a file (not a directory) is at ``path``."""
+        with self._lock:
+            return _key(path) in self._files
+
+    def list(self, path: str) -> builtins.list[FileInfo]:
+        """The direct children of a directory, sorted by name; empty when it does not exist."""
+        with self._lock:
+            inside = _inside(path)
+            below = {key.removeprefix(inside) for key in self._keys() if key.startswith(inside)}
+            names = {rest.partition("/")[0] for rest in below}
+            return [self._info(path, name) for name in sorted(names - {""})]
+
+    def make_directory(self, path: str) -> None:
+        """Make an empty directory exist, with its parents; one that exists already is fine."""
+        with self._lock:
+            segments = _key(path).split("/")
+            self._made.update("/".join(segments[:end]) for end in range(1, len(segments) + 1))
+
+    def directory_exists(self, path: str) -> bool:
+        """Whether ``path`` is a directory, an empty one included."""
+        with self._lock:
+            inside = _inside(path)
+            return _key(path) in self._made or any(key.startswith(inside) for key in self._keys())
+
+    def delete(self, path: str) -> None:
+        """Remove one file; one that is already gone is fine."""
+        with self._lock:
+            self._files.pop(_key(path), None)
+
+    def delete_directory(self, path: str) -> None:
+        """Remove a directory with everything in it; one that is already gone is fine."""
+        with self._lock:
+            for file in self.files(path):
+                del self._files[_key(file)]
+            inside = _inside(path)
+            self._made = {key for key in self._made if not f"{key}/".startswith(inside)}
+
+    def files(self, path: str = "") -> dict[str, bytes]:
+        """The content of every file below a directory, by path."""
+        with self._lock:
+            inside = _inside(path)
+            found = sorted(key for key in self._files if key.startswith(inside))
+            return {key: self._files[key].content for key in found}
+
+    def copy(self) -> MemoryStorage:
+        """An independent storage with the same files, directories and times."""
+        with self._lock:
+            twin = MemoryStorage(self.name, clock=self._clock)
+            twin._files = dict(self._files)
+            twin._made = set(self._made)
+            return twin
+
+    def _keys(self) -> Iterator[str]:
+        yield from self._files
+        yield from self._made
+
+    def _info(self, directory: str, name: str) -> FileInfo:
+        path = f"{directory}/{name}"
+        file = self._files.get(_key(path))
+        if file is None:
+            return FileInfo(path, name, is_directory=True, size=0, modified_millis=0)
+        return FileInfo(path, name, False, len(file.content), file.modified_millis)
+
+    def _refuse_taken(self, path: str) -> None:
+        if self.exists(path):
+            raise AlreadyExistsError(f"Cannot create {self.uri(path)}: the name is taken.")
+
+
+_shared: dict[str, MemoryStorage] = {}
+_shared_lock = threading.Lock()
+
+
+def shared_memory_storage(name: str) -> MemoryStorage:
+    """The one storage of that name in this process, made at the first call."""
+    with _shared_lock:
+        return _shared.setdefault(name, MemoryStorage(name))
+
+
+def _key(path: str) -> str:
+    # The root of a storage is "", so callers that join with a slash say "/orders" for "orders".
+    return path.strip("/")
+
+
+def _inside(path: str) -> str:
+    key = _key(path)
+    return f"{key}/" if key else ""

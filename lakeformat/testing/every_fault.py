@@ -1,0 +1,78 @@
+"""Runs a scenario once for every storage call and every way that call can go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from lakeformat.errors import CommitOutcomeUnknownError, UnavailableError
+from lakeformat.testing.crashable import CrashableStorage
+from lakeformat.testing.faults import Call, Fault, PowerCut, kinds_for
+
+__all__ = ["Scenario", "Trial", "every_fault"]
+
+T = TypeVar("T")
+
+Scenario = Callable[[CrashableStorage, list[T]], object]
+"""Acts on a storage and appends to the list whatever its caller has been promised so far.
+
+It must make the same calls each time it runs undisturbed: give it fixed ids and no threads.
+"""
+
+
+@dataclass(slots=True)
+class Trial(Generic[T]):
+    """One scenario with one fault ahead of it, on a storage of its own."""
+
+    call: Call
+    fault: Fault
+    storage: CrashableStorage
+    scenario: Scenario[T]
+    acknowledged: list[T] = field(default_factory=list)
+    error: BaseException | None = None
+    """What ended the scenario, if it did not get to its end."""
+
+    @property
+    def id(self) -> str:
+        """Such as ``7:create:snapshot/snapshot-1:power_cut_after``."""
+        return f"{self.call}:{self.fault.kind}"
+
+    def __str__(self) -> str:
+        return f"{self.id} (seed {self.storage.seed})"
+
+    __repr__ = __str__
+
+    def run(self) -> Trial[T]:
+        """Run into the fault; an error that does not follow from it is raised, naming the trial."""
+        try:
+            self.scenario(self.storage, self.acknowledged)
+        except (PowerCut, UnavailableError, CommitOutcomeUnknownError) as error:
+            self.error = error
+        except BaseException as error:
+            error.add_note(f"in trial {self}")
+            raise
+        if len(self.storage.log) < self.fault.at:
+            raise AssertionError(f"{self}: the scenario made fewer calls than when undisturbed")
+        return self
+
+    def reopened(self, *faults: Fault) -> CrashableStorage:
+        """The storage as the process that recovers finds it."""
+        return self.storage.reopened(*faults)
+
+
+def every_fault(
+    scenario: Scenario[T], *, start: CrashableStorage | None = None, seed: int = 0
+) -> Iterator[Trial[T]]:
+    """Each possible single fault of a scenario, as a trial ready to ``run``.
+
+    ``start`` holds what the scenario finds; it is copied, never changed. The seed decides what
+    torn files look like: call again with another to see others.
+    """
+    origin = start if start is not None else CrashableStorage()
+    rehearsal = origin.reopened(seed=seed)
+    scenario(rehearsal, [])
+    for call in rehearsal.log:
+        for kind in kinds_for(call.operation):
+            fault = Fault(call.number, kind)
+            yield Trial(call, fault, origin.reopened(fault, seed=seed), scenario)

@@ -1,0 +1,58 @@
+"""The ways a storage call can go wrong, as values that can be printed and replayed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Call", "Fault", "FaultKind", "PowerCut", "kinds_for"]
+
+
+class FaultKind(StrEnum):
+    """What happens at one call."""
+
+    FAIL_BEFORE = "fail_before"
+    """UnavailableError, and nothing was done."""
+    FAIL_AFTER = "fail_after"
+    """UnavailableError, although everything was done: the answer is lost."""
+    POWER_CUT_BEFORE = "power_cut_before"
+    POWER_CUT_AFTER = "power_cut_after"
+    POWER_CUT_TORN = "power_cut_torn"
+    """The power fails in the middle: any state the contract of the call allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault at one call; calls are counted from 1."""
+
+    at: int
+    kind: FaultKind
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One line of a storage's log."""
+
+    number: int
+    operation: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.operation}:{self.path}"
+
+
+class PowerCut(BaseException):
+    """The process is gone: not an Exception, so that no handler of the code under test lives on."""
+
+
+_READS = frozenset({"read", "open_input", "exists", "list", "directory_exists"})
+_TEARABLE = frozenset({"close_output", "create", "delete_directory", "overwrite"})
+
+
+def kinds_for(operation: str) -> tuple[FaultKind, ...]:
+    """The faults worth trying at an operation: those that leave different states behind."""
+    if operation in _READS:
+        return (FaultKind.FAIL_BEFORE, FaultKind.POWER_CUT_BEFORE)
+    if operation in _TEARABLE:
+        return tuple(FaultKind)
+    return tuple(kind for kind in FaultKind if kind is not FaultKind.POWER_CUT_TORN)

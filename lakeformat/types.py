@@ -1,0 +1,189 @@
+"""Paimon's logical types: what a column may hold, whatever file format carries it.
+
+How a type reads as text and JSON is in ``type_text.py``; what it is in Arrow in ``arrow_types.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from lakeformat.errors import InvalidRequestError
+
+__all__ = [
+    "BYTES",
+    "MAX_LENGTH",
+    "STRING",
+    "ArrayType",
+    "AtomicType",
+    "DataField",
+    "DataType",
+    "MapType",
+    "MultisetType",
+    "RowType",
+    "TypeName",
+    "VectorType",
+    "atomic",
+    "with_nullability",
+]
+
+MAX_LENGTH = 2_147_483_647
+MAX_DECIMAL_PRECISION = 38
+MAX_FRACTION_DIGITS = 9
+
+
+class TypeName(StrEnum):
+    """The atomic types, by the name the format gives them."""
+
+    CHAR = "CHAR"
+    VARCHAR = "VARCHAR"
+    BOOLEAN = "BOOLEAN"
+    BINARY = "BINARY"
+    VARBINARY = "VARBINARY"
+    DECIMAL = "DECIMAL"
+    TINYINT = "TINYINT"
+    SMALLINT = "SMALLINT"
+    INT = "INT"
+    BIGINT = "BIGINT"
+    FLOAT = "FLOAT"
+    DOUBLE = "DOUBLE"
+    DATE = "DATE"
+    TIME = "TIME"
+    TIMESTAMP = "TIMESTAMP"
+    TIMESTAMP_LTZ = "TIMESTAMP_LTZ"
+    VARIANT = "VARIANT"
+    BLOB = "BLOB"
+    GEOMETRY = "GEOMETRY"
+    GEOGRAPHY = "GEOGRAPHY"
+
+
+@dataclass(frozen=True, slots=True)
+class AtomicType:
+    """A type without parts; numbers in parentheses are its parameters, always spelled out."""
+
+    name: TypeName
+    parameters: tuple[int | str, ...] = ()
+    nullable: bool = True
+
+    @property
+    def length(self) -> int:
+        """Of CHAR, VARCHAR, BINARY and VARBINARY."""
+        return self._number(0)
+
+    @property
+    def precision(self) -> int:
+        """Of DECIMAL, TIME and the timestamps."""
+        return self._number(0)
+
+    @property
+    def scale(self) -> int:
+        """Of DECIMAL."""
+        return self._number(1)
+
+    def _number(self, position: int) -> int:
+        value = self.parameters[position]
+        assert isinstance(value, int), f"{self.name} has no number at {position}"
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """A list of elements."""
+
+    element: DataType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class VectorType:
+    """A list of elements of one fixed length."""
+
+    element: DataType
+    length: int
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MultisetType:
+    """A bag: each element with the number of times it is in."""
+
+    element: DataType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """Keys to values; keys are never null in files."""
+
+    key: DataType
+    value: DataType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DataField:
+    """A column, or a field of a ROW; the id is its identity, the name may change."""
+
+    id: int
+    name: str
+    type: DataType
+    description: str | None = None
+    default_value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowType:
+    """Named fields."""
+
+    fields: tuple[DataField, ...]
+    nullable: bool = True
+
+
+DataType = AtomicType | ArrayType | VectorType | MultisetType | MapType | RowType
+
+_LENGTH_TYPES = {TypeName.CHAR, TypeName.VARCHAR, TypeName.BINARY, TypeName.VARBINARY}
+_FRACTION_TYPES = {TypeName.TIME, TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ}
+_DEFAULT_PARAMETERS: dict[TypeName, tuple[int | str, ...]] = {
+    **dict.fromkeys(_LENGTH_TYPES, (1,)),
+    TypeName.DECIMAL: (10, 0),
+    TypeName.TIME: (0,),
+    TypeName.TIMESTAMP: (6,),
+    TypeName.TIMESTAMP_LTZ: (6,),
+    TypeName.GEOMETRY: ("OGC:CRS84",),
+    TypeName.GEOGRAPHY: ("OGC:CRS84", "spherical"),
+}
+
+
+def atomic(name: TypeName, *parameters: int | str, nullable: bool = True) -> AtomicType:
+    """An atomic type with the format's defaults for the parameters left out, checked."""
+    defaults = _DEFAULT_PARAMETERS.get(name, ())
+    if len(parameters) > len(defaults):
+        takes = f"takes at most {len(defaults)}" if defaults else "takes no"
+        raise InvalidRequestError(f"type {name} {takes} parameter(s), got {parameters}")
+    complete = (*parameters, *defaults[len(parameters) :])
+    _check_parameters(name, complete)
+    return AtomicType(name, complete, nullable)
+
+
+def _check_parameters(name: TypeName, parameters: tuple[int | str, ...]) -> None:
+    if name in _LENGTH_TYPES:
+        _check_range(name, "length", parameters[0], 1, MAX_LENGTH)
+    elif name in _FRACTION_TYPES:
+        _check_range(name, "precision", parameters[0], 0, MAX_FRACTION_DIGITS)
+    elif name is TypeName.DECIMAL:
+        _check_range(name, "precision", parameters[0], 1, MAX_DECIMAL_PRECISION)
+        _check_range(name, "scale", parameters[1], 0, int(parameters[0]))
+
+
+def _check_range(name: TypeName, what: str, value: int | str, low: int, high: int) -> None:
+    if not isinstance(value, int) or not low <= value <= high:
+        raise InvalidRequestError(f"{what} of {name} must be from {low} to {high}, got {value}")
+
+
+STRING = atomic(TypeName.VARCHAR, MAX_LENGTH)
+BYTES = atomic(TypeName.VARBINARY, MAX_LENGTH)
+
+
+def with_nullability(data_type: DataType, *, nullable: bool) -> DataType:
+    """The same type, nullable or not."""
+    return replace(data_type, nullable=nullable)

@@ -1,0 +1,1 @@
+"""Writing: from whatever holds rows to durable data files, ready for the commit."""

@@ -1,0 +1,88 @@
+"""The writer of append tables: rows in, durable files and a commit message out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lakeformat.datafile.rolling_writer import RollingWriter, WrittenFile
+from lakeformat.errors import InvalidRequestError
+from lakeformat.handle import UNAWARE_BUCKET, TableHandle, require_writable
+from lakeformat.metadata.commit_message import CommitMessage
+from lakeformat.metadata.data_file_meta import DataFileMeta, FileSource, local_wall_clock
+from lakeformat.write.batches import to_batches
+from lakeformat.write.conform import Conformer
+
+__all__ = ["AppendWriter"]
+
+DATA_BUCKET = 0
+"""Tables without buckets keep all files in this one."""
+
+
+class AppendWriter:
+    """Writes rows in the order given; used once, by one thread.
+
+    Nothing is visible until the message of ``prepare`` is committed. As a context manager it
+    removes its files when the block is left by an exception.
+    """
+
+    def __init__(self, handle: TableHandle) -> None:
+        require_writable(handle)
+        self._handle = handle
+        self._conform = Conformer(handle.schema.fields)
+        self._prepared = False
+        self._files = RollingWriter(
+            handle.storage,
+            handle.layout.bucket_directory(DATA_BUCKET),
+            handle.schema.fields,
+            handle.options,
+            handle.environment.new_id(),
+        )
+
+    def write(self, data: Any) -> None:
+        """Add rows: a pyarrow, pandas or polars object, or an iterable of those."""
+        if self._prepared:
+            raise InvalidRequestError("this writer is finished; take a new one for more rows")
+        for batch in to_batches(data):
+            self._files.write(self._conform(batch))
+
+    def prepare(self) -> list[CommitMessage]:
+        """Finish the files; the messages may be committed here or in another process."""
+        self._prepared = True
+        files = self._files.finish()
+        if not files:
+            return []
+        metas = self._describe(files)
+        return [CommitMessage(bucket=DATA_BUCKET, total_buckets=UNAWARE_BUCKET, new_files=metas)]
+
+    def abort(self) -> None:
+        """Remove the files; only while nothing that refers to them may have been published."""
+        self._prepared = True
+        self._files.abort()
+
+    def __enter__(self) -> AppendWriter:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is not None:
+            self.abort()
+
+    def _describe(self, files: list[WrittenFile]) -> tuple[DataFileMeta, ...]:
+        created = local_wall_clock(self._handle.environment.now_millis())
+        metas, sequence = [], 0
+        for file in files:
+            metas.append(
+                DataFileMeta(
+                    file_name=file.name,
+                    file_size=file.size,
+                    row_count=file.row_count,
+                    min_sequence_number=sequence,
+                    max_sequence_number=sequence + file.row_count - 1,
+                    schema_id=self._handle.schema.id,
+                    creation_time=created,
+                    delete_row_count=0,
+                    file_source=FileSource.APPEND,
+                    value_stats_cols=(),
+                )
+            )
+            sequence += file.row_count
+        return tuple(metas)

@@ -1,0 +1,109 @@
+"""Rows as the table wants them, or an error that names the column; no value is ever changed."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lakeformat.arrow_types import to_arrow_schema
+from lakeformat.errors import InvalidRequestError
+from lakeformat.types import DataField
+from lakeformat.write.limits import check_limits
+
+__all__ = ["Conformer"]
+
+_INTEGER_DIGITS = 20
+
+
+class Conformer:
+    """Brings batches into a table's columns: order, types, absent columns as nulls."""
+
+    def __init__(self, fields: tuple[DataField, ...]) -> None:
+        self._fields = fields
+        self._schema = to_arrow_schema(fields)
+        self._names = set(self._schema.names)
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with exactly the table's columns."""
+        self._check_names(batch.schema.names)
+        columns = [
+            self._column(batch, field, target)
+            for field, target in zip(self._fields, self._schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _check_names(self, names: list[str]) -> None:
+        unknown = [name for name in names if name not in self._names]
+        if unknown:
+            raise InvalidRequestError(
+                f"the table has no column {', '.join(map(repr, unknown))}; "
+                f"its columns are {', '.join(self._schema.names)}"
+            )
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise InvalidRequestError(f"columns are given twice: {', '.join(repeated)}")
+
+    def _column(self, batch: pa.RecordBatch, field: DataField, target: pa.Field) -> pa.Array:
+        if field.name in batch.schema.names:
+            values = _cast(batch.column(field.name), field.name, target.type)
+        else:
+            values = pa.nulls(batch.num_rows, target.type)
+        check_limits(values, field.type, field.name)
+        return values
+
+
+def _cast(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:
+    if values.type == target:
+        return values
+    if not _same_meaning(values.type, target):
+        raise InvalidRequestError(
+            f"column {name!r} holds {values.type}, the table wants {target}; "
+            "convert it before writing"
+        )
+    try:
+        if pa.types.is_decimal(target) and pa.types.is_integer(values.type):
+            # Arrow asks for room for the largest integer; what counts is the values there are.
+            values = values.cast(pa.decimal128(_INTEGER_DIGITS, 0))
+        return values.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        raise InvalidRequestError(
+            f"column {name!r} does not fit into {target} without loss: {reason}"
+        ) from None
+
+
+def _same_meaning(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether values of one type can be values of the other; floats are never exact decimals."""
+    if pa.types.is_null(source):
+        return True
+    exact, inexact = pa.types.is_decimal, pa.types.is_floating
+    if (exact(source) and inexact(target)) or (inexact(source) and exact(target)):
+        return False
+    return _family(source) == _family(target)
+
+
+def _family(arrow_type: pa.DataType) -> str:
+    """Types among which a conversion cannot change what a value means."""
+    if pa.types.is_dictionary(arrow_type):
+        return _family(arrow_type.value_type)
+    if pa.types.is_timestamp(arrow_type):
+        return "local timestamp" if arrow_type.tz is None else "instant"
+    for name, belongs in _FAMILIES.items():
+        if any(check(arrow_type) for check in belongs):
+            return name
+    return str(arrow_type)
+
+
+_FAMILIES = {
+    "number": (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal),
+    "text": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+    "bytes": (
+        pa.types.is_binary,
+        pa.types.is_large_binary,
+        pa.types.is_binary_view,
+        pa.types.is_fixed_size_binary,
+    ),
+    "date": (pa.types.is_date,),
+    "time": (pa.types.is_time,),
+    "list": (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list),
+    "map": (pa.types.is_map,),
+    "struct": (pa.types.is_struct,),
+}

@@ -1,0 +1,39 @@
+"""What all groups share: markers by folder, and a private home for the tools they start."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+TESTS = Path(__file__).resolve().parent
+
+# On a shared machine a deadline says more about the machine than about the code; CI is repeatable.
+settings.register_profile("lake", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("lake")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give Airflow, Spark and Matplotlib a home of this run's own before a test imports them."""
+    home = tempfile.mkdtemp(prefix="lake-home-")
+    config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
+    os.environ["AIRFLOW_HOME"] = home
+    os.environ["MPLBACKEND"] = "agg"
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    java = Path(sys.prefix, "java")
+    if java.is_dir():
+        os.environ.setdefault("JAVA_HOME", str(java))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test with its group, the folder it lies in."""
+    for item in items:
+        inside = item.path.relative_to(TESTS).parts if item.path.is_relative_to(TESTS) else ()
+        if len(inside) > 1:
+            item.add_marker(inside[0])

@@ -1,0 +1,74 @@
+"""Real writer processes on a real disk, killed without warning while they race one another."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+
+import lakeformat as lake
+
+WRITERS = 3
+COMMITS = 6
+ROWS = 5
+
+# Appends commit after commit and prints the number of each one it was promised.
+WRITER = f"""
+import sys
+import pyarrow as pa
+import lakeformat as lake
+
+root, writer = sys.argv[1], int(sys.argv[2])
+table = lake.open_table(root)
+for number in range({COMMITS}):
+    first = (writer * {COMMITS} + number) * {ROWS}
+    rows = pa.table({{"id": list(range(first, first + {ROWS}))}})
+    table.write(rows, commit=lake.CommitId(f"writer-{{writer}}", number))
+    print(number, flush=True)
+"""
+
+
+def start(root: str, writer: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WRITER, root, str(writer)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_killed_and_repeated_writers_publish_every_commit_once(tmp_path):
+    root = make_table(tmp_path)
+    seed = int(os.environ.get("SEED") or time.time_ns())
+    print(f"replay with SEED={seed}")
+    chance = random.Random(seed)
+    writers = [start(root, writer) for writer in range(WRITERS)]
+    for process in writers:  # wait until each is in the middle of its work
+        process.stdout.readline()
+    time.sleep(chance.random() * 0.05)
+    for process in writers:
+        process.kill()
+        process.communicate()
+
+    rows = rows_of(root)
+    assert len(rows) == len(set(rows))
+    assert len(rows) % ROWS == 0
+
+    repeated = [start(root, writer) for writer in range(WRITERS)]
+    for process in repeated:
+        process.communicate()
+        assert process.returncode == 0
+
+    assert sorted(rows_of(root)) == list(range(WRITERS * COMMITS * ROWS))
+    snapshots = lake.open_table(root).snapshots()
+    assert [s.id for s in snapshots] == list(range(1, WRITERS * COMMITS + 1))
+
+
+def make_table(tmp_path) -> str:
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    options = {"commit.max-retries": "1000"}
+    catalog.create_table("shop.orders", [("id", "BIGINT")], options=options)
+    return str(tmp_path / "shop.db" / "orders")
+
+
+def rows_of(root: str) -> list[int]:
+    return lake.open_table(root).scan().to_arrow()["id"].to_pylist()

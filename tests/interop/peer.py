@@ -1,0 +1,119 @@
+"""pypaimon, the reference implementation in Python, asked from the tests.
+
+It pins an older pyarrow, so it lives in an environment of its own and is one process that
+answers many requests: starting it takes a second, a request a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["Peer", "PeerError", "Worker", "running_worker"]
+
+WORKER = Path(__file__).with_name("pypaimon_worker.py")
+LONGEST_REQUEST_SECONDS = 60
+
+
+class PeerError(Exception):
+    """What pypaimon raised, with its own traceback."""
+
+
+class Worker:
+    """The process: one request at a time, one line of JSON in each direction."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def call(self, verb: str, **arguments: Any) -> Any:
+        """Wait for the answer; raise what pypaimon raised."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        watchdog = threading.Timer(LONGEST_REQUEST_SECONDS, self._process.kill)
+        watchdog.start()
+        try:
+            print(json.dumps({"verb": verb, **arguments}), file=self._process.stdin, flush=True)
+            line = self._process.stdout.readline()
+        finally:
+            watchdog.cancel()
+            watchdog.join()
+        if not line:
+            raise PeerError(f"pypaimon ended or took too long over {verb} {arguments}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise PeerError(f"{verb}: {answer['error']}\n{answer['trace']}")
+        return answer["result"]
+
+
+@contextmanager
+def running_worker(python: Path) -> Iterator[Worker]:
+    """Start pypaimon with its own interpreter; it ends with the block."""
+    command = [str(python), "-I", str(WORKER)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8") as process:
+        yield Worker(process)
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """pypaimon with one warehouse opened; rows go through files in ``exchange``."""
+
+    worker: Worker
+    warehouse: Path
+    exchange: Path
+
+    def create_table(
+        self, table: str, schema: pa.Schema, options: dict[str, str] | None = None
+    ) -> None:
+        """Make an append table, and its database if needed."""
+        columns = self._file(schema.empty_table())
+        self._call("create_table", table=table, columns=columns, options=options or {})
+
+    def write(self, table: str, rows: pa.Table) -> None:
+        """Append rows in one commit."""
+        self._call("write_rows", table=table, rows=self._file(rows))
+
+    def read(self, table: str, *, where_equal: tuple[str, Any] | None = None) -> pa.Table:
+        """All rows, or those where one column has one value."""
+        path = self._new_path()
+        self._call("read_rows", table=table, into=str(path), where_equal=where_equal)
+        with pa.OSFile(str(path), "rb") as source:
+            return pa.ipc.open_file(source).read_all()
+
+    def change_columns(
+        self, table: str, *, drop: list[str], rename: dict[str, str], add: list[str]
+    ) -> None:
+        """Make a new schema version; what is added is an INT."""
+        self._call("change_columns", table=table, drop=drop, rename=rename, add=add)
+
+    def describe(self, table: str) -> dict[str, Any]:
+        """Columns, comment, options and newest snapshot, as pypaimon understands them."""
+        found = self._call("describe_table", table=table)
+        assert isinstance(found, dict)
+        return found
+
+    def list_tables(self, database: str) -> list[str]:
+        """The tables of a database, by name."""
+        return list(self._call("list_tables", database=database))
+
+    def _call(self, verb: str, **arguments: Any) -> Any:
+        return self.worker.call(verb, warehouse=str(self.warehouse), **arguments)
+
+    def _file(self, rows: pa.Table) -> str:
+        path = str(self._new_path())
+        with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, rows.schema) as file:
+            file.write_table(rows)
+        return path
+
+    def _new_path(self) -> Path:
+        paths = (self.exchange / f"{number}.arrow" for number in count())
+        return next(path for path in paths if not path.exists())

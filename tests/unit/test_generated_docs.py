@@ -1,0 +1,27 @@
+"""Reference pages say what the code says."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def generated_pages() -> dict[str, str]:
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.pages()
+
+
+@pytest.mark.parametrize("name", ["options.md", "command-line.md"])
+def test_a_reference_page_is_what_the_code_generates(name):
+    on_disk = (DOCS / "reference" / name).read_text()
+    assert on_disk == generated_pages()[name], "run: .venv/bin/python docs/generate.py"
+
+
+def test_every_generated_page_is_compared_here():
+    assert set(generated_pages()) == {"options.md", "command-line.md"}

@@ -1,0 +1,56 @@
+"""Options are declared once and refuse what this version cannot honour."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.options import TableOptions, declared_options
+
+
+def test_every_default_is_a_value_its_own_option_accepts():
+    TableOptions().validate()
+
+
+@pytest.mark.parametrize("option", declared_options(), ids=lambda option: option.key)
+def test_every_option_says_in_one_sentence_what_it_does(option):
+    assert option.description.endswith(".")
+    assert len(option.description) > 20
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("1", 1), ("1 b", 1), ("8mb", 8 << 20), ("8 MB", 8 << 20), ("2 g", 2 << 30), ("3kb", 3072)],
+)
+def test_sizes_read_as_java_reads_them(text, size):
+    assert TableOptions({"target-file-size": text}).target_file_size_bytes == size
+
+
+@pytest.mark.parametrize(
+    ("text", "millis"), [("10 ms", 10), ("10", 10), ("2 s", 2000), ("1 min", 60_000), ("1h", 3.6e6)]
+)
+def test_durations_read_as_java_reads_them(text, millis):
+    options = TableOptions({"commit.min-retry-wait": text})
+    assert options.commit_min_retry_wait_millis == millis
+
+
+def test_a_wrong_value_is_refused_by_name_with_what_would_be_right():
+    with pytest.raises(InvalidRequestError, match=r"'target-file-size' is 'big'.*'128 mb'"):
+        TableOptions({"target-file-size": "big"}).validate()
+
+
+def test_an_unknown_option_is_refused_with_the_one_that_was_meant():
+    with pytest.raises(InvalidRequestError, match="did you mean 'target-file-size'"):
+        TableOptions({"target-filesize": "1 mb"}).validate()
+
+
+def test_a_supported_option_with_an_unsupported_value_is_refused():
+    with pytest.raises(InvalidRequestError, match="'bucket' is '4'"):
+        TableOptions({"bucket": "4"}).validate()
+
+
+def test_foreign_options_are_kept_as_they_are():
+    foreign = {"sink.parallelism": "4"}
+    options = TableOptions(foreign)
+    assert options.to_dict() == foreign
+    assert options.unknown() == ["sink.parallelism"]

@@ -1,0 +1,46 @@
+"""The public names: this list is the promise to users, changing it is a decision."""
+
+from __future__ import annotations
+
+import inspect
+
+import lakeformat as lake
+
+PROMISED = [
+    "AlreadyExistsError",
+    "AppendWriter",
+    "Catalog",
+    "CommitConflictError",
+    "CommitId",
+    "CommitKind",
+    "CommitMessage",
+    "CommitOutcomeUnknownError",
+    "CommitReport",
+    "CorruptTableError",
+    "Environment",
+    "InvalidRequestError",
+    "LakeError",
+    "NotFoundError",
+    "Scan",
+    "Snapshot",
+    "Table",
+    "TableOptions",
+    "TableSchema",
+    "UnavailableError",
+    "UnsupportedError",
+    "open_catalog",
+    "open_table",
+]
+
+
+def test_the_public_names_are_exactly_these():
+    assert lake.__all__ == PROMISED
+
+
+def test_every_public_name_and_method_says_what_it_is_for():
+    for name in PROMISED:
+        item = getattr(lake, name)
+        assert inspect.getdoc(item), name
+        for method, value in vars(item).items() if inspect.isclass(item) else ():
+            if not method.startswith("_") and inspect.isfunction(value):
+                assert inspect.getdoc(value), f"{name}.{method}"

@@ -1,0 +1,130 @@
+"""Snapshot files and the directory they are in: lenient to others, strict in what is written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lakeformat.errors import CorruptTableError, NotFoundError
+from lakeformat.layout import TableLayout
+from lakeformat.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.metadata.snapshot_directory import (
+    latest_snapshot,
+    publish_snapshot,
+    read_snapshot,
+    snapshot_ids,
+    write_hints,
+)
+from lakeformat.storage import MemoryStorage
+
+LAYOUT = TableLayout("t")
+MINIMAL = {
+    "id": 1,
+    "schemaId": 0,
+    "baseManifestList": "base",
+    "deltaManifestList": "delta",
+    "commitUser": "me",
+    "commitIdentifier": 9223372036854775807,
+    "commitKind": "APPEND",
+    "timeMillis": 5,
+}
+
+
+def storage_with(*ids: int, latest: bytes | None = None) -> MemoryStorage:
+    storage = MemoryStorage("snapshots")
+    for number in ids:
+        content = json.dumps({**MINIMAL, "id": number}).encode()
+        storage.overwrite(LAYOUT.snapshot(number), content)
+    if latest is not None:
+        storage.overwrite(LAYOUT.latest_hint, latest)
+    return storage
+
+
+def test_a_snapshot_with_nothing_optional_reads_as_java_reads_it():
+    snapshot = Snapshot.from_json(MINIMAL)
+    assert (snapshot.version, snapshot.total_record_count, snapshot.uuid) == (0, 0, None)
+    assert snapshot.commit_kind is CommitKind.APPEND
+
+
+def test_nulls_and_unknown_members_are_ignored():
+    members = {**MINIMAL, "watermark": None, "logOffsets": {"0": 1}, "totalRecordCount": None}
+    assert Snapshot.from_json(members) == Snapshot.from_json(MINIMAL)
+
+
+def test_a_written_snapshot_reads_back_and_holds_no_null():
+    snapshot = Snapshot.from_json({**MINIMAL, "version": 3, "properties": {"a": "b"}})
+    members = json.loads(snapshot.to_json())
+    assert None not in members.values()
+    assert Snapshot.from_json(members) == snapshot
+
+
+@pytest.mark.parametrize(
+    "hint", [None, b"", b"3", b"2", b"1", b"99", b"-1", b"0", b"abc", b"\xff", b" 3\n", b"1_0"]
+)
+def test_the_newest_snapshot_is_found_whatever_the_hint_says(hint):
+    assert latest_snapshot(storage_with(1, 2, 3, latest=hint), LAYOUT).id == 3
+
+
+def test_a_hint_that_is_right_saves_the_listing():
+    storage = storage_with(3, latest=b"3")
+    storage.list = None
+    assert latest_snapshot(storage, LAYOUT).id == 3
+
+
+def test_a_table_without_snapshots_has_no_newest():
+    assert latest_snapshot(storage_with(), LAYOUT) is None
+
+
+def test_strangers_in_the_snapshot_directory_are_no_snapshots():
+    storage = storage_with(1, 2)
+    for name in (
+        "snapshot-3.tmp",
+        ".snapshot-4.x.tmp",
+        "snapshot-1abc",
+        "snapshot-",
+        "snapshot-03",
+    ):
+        storage.overwrite(f"{LAYOUT.snapshot_directory}/{name}", b"x")
+    assert snapshot_ids(storage, LAYOUT) == [1, 2]
+
+
+def test_a_snapshot_that_is_not_there_names_those_that_are():
+    with pytest.raises(NotFoundError, match=r"snapshot 7 .* snapshots 2 to 3 exist"):
+        read_snapshot(storage_with(2, 3), LAYOUT, 7)
+
+
+def test_a_snapshot_under_the_wrong_number_is_corrupt():
+    storage = storage_with(1)
+    storage.overwrite(LAYOUT.snapshot(2), json.dumps(MINIMAL).encode())
+    with pytest.raises(CorruptTableError, match="says it is snapshot 1"):
+        read_snapshot(storage, LAYOUT, 2)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"id": "one"},
+        {"commitKind": "DELETE"},
+        {"commitKind": None},
+        {"timeMillis": None},
+        {"baseManifestList": None},
+        {"totalRecordCount": "many"},
+        {"properties": 3},
+    ],
+)
+def test_a_snapshot_with_a_value_that_cannot_be_is_corrupt(damage):
+    storage = MemoryStorage("damaged")
+    storage.overwrite(LAYOUT.snapshot(1), json.dumps({**MINIMAL, **damage}).encode())
+    with pytest.raises(CorruptTableError, match="snapshot-1"):
+        read_snapshot(storage, LAYOUT, 1)
+
+
+def test_a_number_is_published_once_and_the_hints_follow():
+    storage = storage_with()
+    first = Snapshot.from_json(MINIMAL)
+    assert publish_snapshot(storage, LAYOUT, first)
+    assert not publish_snapshot(storage, LAYOUT, first)
+    write_hints(storage, LAYOUT, 1)
+    assert storage.read(LAYOUT.latest_hint) == b"1"
+    assert storage.read(LAYOUT.earliest_hint) == b"1"
