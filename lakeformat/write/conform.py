@@ -8,6 +8,7 @@ from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.errors import InvalidRequestError
 from lakeformat.types import DataField
 from lakeformat.write.limits import check_limits
+from lakeformat.write.meaning import means_the_same
 
 __all__ = ["Conformer"]
 
@@ -54,7 +55,7 @@ class Conformer:
 def _cast(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:
     if values.type == target:
         return values
-    if not _same_meaning(values.type, target):
+    if not means_the_same(values.type, target):
         raise InvalidRequestError(
             f"column {name!r} holds {values.type}, the table wants {target}; "
             "convert it before writing"
@@ -68,42 +69,3 @@ def _cast(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:
         raise InvalidRequestError(
             f"column {name!r} does not fit into {target} without loss: {reason}"
         ) from None
-
-
-def _same_meaning(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether values of one type can be values of the other; floats are never exact decimals."""
-    if pa.types.is_null(source):
-        return True
-    exact, inexact = pa.types.is_decimal, pa.types.is_floating
-    if (exact(source) and inexact(target)) or (inexact(source) and exact(target)):
-        return False
-    return _family(source) == _family(target)
-
-
-def _family(arrow_type: pa.DataType) -> str:
-    """Types among which a conversion cannot change what a value means."""
-    if pa.types.is_dictionary(arrow_type):
-        return _family(arrow_type.value_type)
-    if pa.types.is_timestamp(arrow_type):
-        return "local timestamp" if arrow_type.tz is None else "instant"
-    for name, belongs in _FAMILIES.items():
-        if any(check(arrow_type) for check in belongs):
-            return name
-    return str(arrow_type)
-
-
-_FAMILIES = {
-    "number": (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal),
-    "text": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
-    "bytes": (
-        pa.types.is_binary,
-        pa.types.is_large_binary,
-        pa.types.is_binary_view,
-        pa.types.is_fixed_size_binary,
-    ),
-    "date": (pa.types.is_date,),
-    "time": (pa.types.is_time,),
-    "list": (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list),
-    "map": (pa.types.is_map,),
-    "struct": (pa.types.is_struct,),
-}

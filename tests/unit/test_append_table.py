@@ -227,6 +227,9 @@ TOO_LONG_KEY = pa.array([[("a", 1)], [("abc", 1)]], pa.map_(pa.string(), pa.int3
         ("TIMESTAMP(0)", pa.array([1500], pa.timestamp("ms")), "keeps 0 digits after the second"),
         ("TIMESTAMP(4)", pa.array([-1], pa.timestamp("us")), "keeps 4 digits after the second"),
         ("ARRAY<INT NOT NULL>", pa.array([[1, None]]), "'v.element' is NOT NULL, but 1 of 2"),
+        ("ROW<a INT>", pa.array([{"a": 1, "b": 2}]), "holds struct.*convert it before writing"),
+        ("ARRAY<ROW<a INT>>", pa.array([[{"b": 2}]]), "convert it before writing"),
+        ("MAP<STRING, INT>", pa.array([[(1, 2)]], pa.map_("int32", "int32")), "convert it"),
         ("ROW<a CHAR(2)>", pa.array([{"a": "abc"}]), "'v.a' takes 2 at most"),
         ("MAP<CHAR(2), INT>", TOO_LONG_KEY, "'v.key' takes 2 at most"),
         ("MAP<CHAR(2), INT>", TOO_LONG_KEY.slice(1), "'v.key' takes 2 at most"),
@@ -239,6 +242,12 @@ def test_values_the_column_cannot_hold_are_refused_and_nothing_is_written(
     with pytest.raises(lake.InvalidRequestError, match=reason):
         table.write(pa.table({"v": values}))
     assert list(tmp_path.rglob("*.parquet")) == []
+
+
+def test_a_struct_may_lack_nullable_fields_and_order_them_otherwise(catalog):
+    table = catalog.create_table("shop.structs", [("v", "ROW<a BIGINT, b STRING, c INT>")])
+    table.write(pa.table({"v": pa.array([{"b": "x", "a": 1}])}))
+    assert table.scan().to_arrow().to_pylist() == [{"v": {"a": 1, "b": "x", "c": None}}]
 
 
 def test_absent_columns_are_null_unless_they_must_not_be(catalog):

@@ -1,0 +1,1 @@
+"""Connections to a lake."""

@@ -1,0 +1,1 @@
+"""Work on lake tables as Airflow tasks."""

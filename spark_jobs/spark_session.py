@@ -1,0 +1,53 @@
+"""Starts Spark: the one place that does."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["job_session", "start_session"]
+
+_Settings: TypeAlias = "dict[str, bool | float | int | str | None]"
+_ALWAYS: _Settings = {
+    # An instant must mean the same on the driver, in the tasks and in the table.
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": 65536,
+    "spark.ui.showConsoleProgress": False,
+}
+_ON_THIS_MACHINE: _Settings = {
+    "spark.ui.enabled": False,
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+@contextmanager
+def job_session(given: SparkSession | None, name: str) -> Iterator[SparkSession]:
+    """The session given, or a new one that ends with the block."""
+    if given is not None:
+        yield given
+        return
+    session = start_session(name)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def start_session(name: str, *, master: str = "local[*]") -> SparkSession:
+    """A quiet session in UTC: on this machine, or where spark-submit has put us."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName(name).config(map=_ALWAYS)
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit sets it: then it chose the master
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = builder.master(master).config(map=_ON_THIS_MACHINE)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session

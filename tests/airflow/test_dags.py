@@ -1,0 +1,70 @@
+"""The DAG templates run as they are, in a real Airflow on SQLite."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+
+import lakeformat as lake
+from airflow_provider_lake.identity import commit_user
+from tests.airflow.conftest import DAGS, TEST_DAGS
+
+MIDNIGHT = datetime(2024, 2, 1, tzinfo=UTC)
+
+
+def load(folder):
+    from airflow.dag_processing.dagbag import DagBag
+
+    bag = DagBag(str(folder))
+    assert bag.import_errors == {}
+    return bag.dags
+
+
+@pytest.fixture(scope="module")
+def dags(airflow_db):
+    return load(DAGS)
+
+
+def run_for_january_31(dag, incoming):
+    """A second call clears the run of the first and runs it again."""
+    conf = {"incoming": str(incoming)}
+    return dag.test(logical_date=MIDNIGHT, run_after=MIDNIGHT, run_conf=conf)
+
+
+def test_every_template_has_its_file_s_name_and_says_what_it_needs(dags):
+    assert sorted(dags) == sorted(path.stem for path in DAGS.glob("*.py"))
+    for dag in dags.values():
+        assert "Prerequisites" in dag.doc_md
+
+
+def test_ingest_orders_lands_a_day_once(dags, tmp_path, warehouse):
+    day = tmp_path / "incoming" / "2024-01-31"
+    day.mkdir(parents=True)
+    (day / "part-1.csv").write_text("id,note\n1,tea\n2,milk\n")
+
+    runs = [run_for_january_31(dags["ingest_orders"], tmp_path / "incoming") for _ in "ab"]
+
+    orders = lake.open_catalog(warehouse).table("shop.orders")
+    assert [run.state for run in runs] == ["success", "success"]
+    assert runs[0].run_id == runs[1].run_id
+    assert orders.scan().to_arrow()["id"].to_pylist() == [1, 2]
+    assert len(orders.snapshots()) == 1
+
+
+def test_the_macro_renders_the_identity_that_the_operator_commits_with(
+    airflow_db, tmp_path, warehouse
+):
+    """The file is found only if the template renders to its name."""
+    ti = SimpleNamespace(
+        dag_id="macro_in_a_template",
+        run_id=f"manual__{MIDNIGHT.isoformat()}",
+        task_id="land",
+        map_index=-1,
+    )
+    user = commit_user(ti, "shop.orders")
+    (tmp_path / f"{user}.csv").write_text("id\n1\n")
+
+    run = run_for_january_31(load(TEST_DAGS)["macro_in_a_template"], tmp_path)
+
+    [snapshot] = lake.open_catalog(warehouse).table("shop.orders").snapshots()
+    assert (run.run_id, snapshot.commit_user) == (ti.run_id, user)

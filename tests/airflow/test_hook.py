@@ -1,0 +1,80 @@
+"""The hook: where the warehouse is, and whether it works from here."""
+
+import pytest
+from airflow.sdk.exceptions import AirflowNotFoundException
+
+import lakeformat as lake
+from airflow_provider_lake.hooks.lake import LakeHook
+
+
+def test_the_connection_names_the_warehouse(warehouse):
+    catalog = LakeHook().get_conn()
+    catalog.create_database("shop")
+
+    assert lake.open_catalog(warehouse).list_databases() == ["shop"]
+
+
+def test_without_a_connection_the_default_is_a_folder_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    assert LakeHook().get_conn().location == f"file://{tmp_path}/warehouse"
+
+
+def test_another_connection_has_to_exist():
+    with pytest.raises(AirflowNotFoundException, match="no_such_lake"):
+        LakeHook("no_such_lake").get_conn()
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"conn_type": "spark", "extra": {"warehouse": "/w"}}, "of type 'spark', not 'lake'"),
+        ({"conn_type": "lake", "extra": {}}, "names no warehouse"),
+        ({"conn_type": "lake", "extra": {"warehouse": ""}}, "names no warehouse"),
+        ({"conn_type": "lake", "extra": {"warehouse": "/w", "lock": "x"}}, "sets 'lock': only"),
+        ({"conn_type": "lake", "host": "h", "extra": {"warehouse": "/w"}}, "sets 'host': only"),
+    ],
+)
+def test_what_a_connection_cannot_mean_is_refused(connect, fields, words):
+    connect("odd_lake", **fields)
+
+    with pytest.raises(lake.InvalidRequestError, match=words):
+        LakeHook("odd_lake").get_conn()
+
+
+def test_a_working_connection_says_what_it_found(warehouse):
+    lake.open_catalog(warehouse).create_database("shop")
+
+    works, said = LakeHook().test_connection()
+
+    assert works
+    assert said.startswith(f"file://{warehouse} has 1 database")
+
+
+def test_a_warehouse_that_cannot_be_written_fails_the_test(tmp_path, connect):
+    (tmp_path / "file").touch()
+    connect("lake_default", conn_type="lake", extra={"warehouse": str(tmp_path / "file" / "x")})
+
+    works, said = LakeHook().test_connection()
+
+    assert not works
+    assert str(tmp_path / "file") in said
+
+
+@pytest.mark.parametrize("warehouse_uri", ["s3://bucket/warehouse", "file://host/x", "\0"])
+def test_testing_a_connection_never_raises(connect, warehouse_uri):
+    connect("lake_default", conn_type="lake", extra={"warehouse": warehouse_uri})
+
+    works, said = LakeHook().test_connection()
+
+    assert not works
+    assert "Error: " in said
+
+
+def test_airflow_itself_can_test_the_connection(tmp_path):
+    from airflow.sdk import Connection
+
+    extra = f'{{"warehouse": "{tmp_path}"}}'
+    form = Connection(conn_id="not_saved_yet", conn_type="lake", extra=extra)
+
+    assert form.test_connection() == (True, f"file://{tmp_path} has 0 databases")

@@ -1,0 +1,48 @@
+"""The ingest operator: parameters in, one run of the job, and retries only where they can help."""
+
+from types import SimpleNamespace
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+
+import lakeformat as lake
+from airflow_provider_lake.operators.ingest import LakeIngestOperator
+
+
+@pytest.fixture
+def context():
+    ti = SimpleNamespace(dag_id="shop", run_id="manual__1", task_id="land", map_index=-1)
+    return {"ti": ti}
+
+
+def land(**more):
+    return LakeIngestOperator(task_id="land", table="shop.orders", **more)
+
+
+def test_it_lands_files_once_for_each_run(tmp_path, warehouse, context):
+    (tmp_path / "a.csv").write_text("id\n1\n")
+    task = land(source=str(tmp_path / "*.csv"), create=True)
+
+    first, again = task.execute(context), task.execute(context)
+    context["ti"].run_id = "manual__2"
+    other = task.execute(context)
+
+    assert [r["snapshot_id"] for r in (first, again, other)] == [1, 1, 2]
+    assert [r["replayed"] for r in (first, again, other)] == [False, True, False]
+
+
+def test_a_request_that_stays_wrong_is_not_retried(tmp_path, warehouse, context):
+    (tmp_path / "a.txt").write_text("id\n1\n")
+
+    with pytest.raises(AirflowFailException, match=r"InvalidRequestError: .*a\.txt"):
+        land(source=str(tmp_path / "a.txt"), create=True).execute(context)
+
+
+def test_files_that_may_still_come_are_retried(tmp_path, warehouse, context):
+    with pytest.raises(lake.NotFoundError, match="matches no file"):
+        land(source=str(tmp_path / "*.csv"), create=True).execute(context)
+
+
+def test_an_argument_it_does_not_know_is_refused():
+    with pytest.raises(TypeError, match="tabel"):
+        LakeIngestOperator(task_id="land", table="shop.orders", source="*", tabel="x")

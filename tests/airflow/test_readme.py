@@ -1,0 +1,23 @@
+"""The DAG of the README runs as it is printed there."""
+
+from datetime import UTC, datetime
+
+import lakeformat as lake
+from tests.airflow.conftest import TEST_DAGS
+
+
+def test_the_readme_s_dag_lands_its_files(airflow_db, tmp_path, warehouse, monkeypatch):
+    from airflow.dag_processing.dagbag import DagBag
+
+    folder = tmp_path / "incoming" / "orders"
+    folder.mkdir(parents=True)
+    (folder / "part-1.csv").write_text("id,item\n1,apple\n")
+    monkeypatch.chdir(tmp_path)
+    bag = DagBag(str(TEST_DAGS))
+    assert bag.import_errors == {}
+
+    run = bag.dags["shop"].test(logical_date=datetime(2024, 1, 31, tzinfo=UTC))
+
+    assert run.state == "success"
+    orders = lake.open_catalog(warehouse).table("shop.orders")
+    assert orders.scan().to_arrow().to_pylist() == [{"id": 1, "item": "apple"}]

@@ -1,0 +1,131 @@
+"""Files land in a table: the same rows from either engine, and once."""
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from spark_jobs.ingest import run
+from spark_jobs.spark_write import write_in_tasks
+from tests.spark.orders import ROWS, data_files, make_orders, write_orders
+
+
+def rows_of(warehouse):
+    table = lake.open_catalog(warehouse).table("shop.orders")
+    return table.scan().to_arrow().sort_by("id")
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
+@pytest.mark.parametrize("engine", ["python", "spark"])
+def test_every_value_arrives_as_it_is(tmp_path, warehouse, request_for, spark, engine, file_format):
+    make_orders(warehouse)
+    expected = write_orders(tmp_path, file_format)
+
+    report = run(request_for("orders-*", engine=engine), spark)
+
+    assert rows_of(warehouse).to_pylist() == expected.to_pylist()
+    assert (report["rows"], report["snapshot_id"], report["replayed"]) == (4, 1, False)
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
+def test_both_engines_make_the_same_table(tmp_path, request_for, spark, file_format):
+    write_orders(tmp_path, file_format)
+    made = []
+    for engine in ("python", "spark"):
+        run(request_for("orders-*", engine=engine, warehouse=str(tmp_path / engine)), spark)
+        made.append(rows_of(str(tmp_path / engine)))
+
+    assert made[0].equals(made[1])
+
+
+@pytest.mark.parametrize("engine", ["python", "spark"])
+def test_a_repeated_commit_reads_nothing_and_publishes_nothing(
+    tmp_path, warehouse, request_for, spark, engine
+):
+    write_orders(tmp_path, "csv")
+    request = request_for("orders-*", engine=engine, commit_user="run", commit_identifier=1)
+    first = run(request, spark)
+    for path in tmp_path.glob("orders-*"):
+        path.unlink()
+
+    again = run(request, spark="no Spark may be touched")
+
+    assert again["replayed"]
+    assert again["snapshot_id"] == first["snapshot_id"]
+    assert len(lake.open_catalog(warehouse).table("shop.orders").snapshots()) == 1
+
+
+def test_a_retried_task_publishes_its_rows_once(warehouse, spark):
+    table = make_orders(warehouse)
+
+    def fail_the_first_time(opened, batches):
+        from pyspark import TaskContext
+
+        yield from batches
+        if TaskContext.get().attemptNumber() == 0:
+            raise RuntimeError("the first attempt breaks after its rows were written")
+
+    messages = write_in_tasks(spark.range(10).repartition(2), table, fail_the_first_time)
+    table.commit(messages)
+
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == list(range(10))
+    assert len(data_files(warehouse)) == len(messages)
+
+
+def test_rows_of_a_job_that_fails_are_never_visible(warehouse, spark):
+    table = make_orders(warehouse)
+
+    def fail_always(opened, batches):
+        yield from batches
+        raise RuntimeError("no attempt gets through")
+
+    with pytest.raises(Exception, match="no attempt gets through"):
+        write_in_tasks(spark.range(10), table, fail_always)
+
+    assert table.latest_snapshot() is None
+    assert data_files(warehouse) == []
+
+
+@pytest.mark.parametrize("engine", ["python", "spark"])
+@pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
+def test_a_column_the_table_does_not_have_is_refused(
+    tmp_path, warehouse, request_for, spark, engine, file_format
+):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", ROWS.schema.remove(ROWS.schema.names.index("note")))
+    write_orders(tmp_path, file_format)
+
+    with pytest.raises(lake.InvalidRequestError, match=r"no column 'note'|unexpected field"):
+        run(request_for("orders-*", engine=engine), spark)
+
+    assert table.latest_snapshot() is None
+
+
+def test_directory_names_do_not_become_columns(tmp_path, warehouse, request_for, spark):
+    folder = tmp_path / "day=2024-01-31" / "a [b]{c} %20"
+    folder.mkdir(parents=True)
+    expected = write_orders(folder, "parquet")
+
+    run(request_for("day=*/*/orders-*", engine="spark"), spark)
+
+    assert rows_of(warehouse).column_names == expected.column_names
+
+
+def test_nanoseconds_are_kept_or_refused(tmp_path, warehouse, request_for, spark):
+    times = pa.table({"at": pa.array([1, 2], pa.timestamp("ns"))})
+    pa.parquet.write_table(times, tmp_path / "times.parquet")
+
+    with pytest.raises(Exception, match="NANOS"):
+        run(request_for("times.parquet", engine="spark"), spark)
+    run(request_for("times.parquet", engine="python"))
+
+    table = lake.open_catalog(warehouse).table("shop.orders")
+    assert table.scan().to_arrow() == times
+
+
+def test_spark_cannot_write_into_the_memory_of_this_process(tmp_path, request_for, spark):
+    write_orders(tmp_path, "parquet")
+    request = request_for("orders-*", engine="spark", warehouse="memory://spark-tests/warehouse")
+
+    with pytest.raises(lake.InvalidRequestError, match="memory of this process"):
+        run(request, spark)

@@ -1,0 +1,58 @@
+"""A request says exactly what it wants, or it is refused by name."""
+
+import pytest
+
+import lakeformat as lake
+from spark_jobs.request import IngestRequest, read_request
+
+WHOLE = {"warehouse": "w", "table": "shop.orders", "source": "*.csv"}
+
+
+def test_what_is_not_given_has_a_default():
+    wanted = read_request(IngestRequest, WHOLE)
+
+    assert (wanted.engine, wanted.format, wanted.create) == ("python", None, False)
+    assert wanted.commit_id() is None
+
+
+def test_a_commit_pair_is_an_identity():
+    wanted = read_request(IngestRequest, {**WHOLE, "commit_user": "run", "commit_identifier": 0})
+
+    assert wanted.commit_id() == lake.CommitId("run", 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"tabel": "x"}, "unknown key 'tabel': did you mean 'table'?"),
+        ({"zzz": 1}, "unknown key 'zzz': known are warehouse, table, source"),
+        ({"table": None}, "key 'table' wants a text that is not empty, got None"),
+        ({"source": " "}, "key 'source' wants a text that is not empty, got ' '"),
+        ({"create": "yes"}, "key 'create' wants true or false, got 'yes'"),
+        ({"engine": "flink"}, "key 'engine' wants 'python' or 'spark', got 'flink'"),
+        ({"format": ["csv"]}, "key 'format' wants 'parquet' or 'csv' or 'json', got ['csv']"),
+        (
+            {"commit_user": "u", "commit_identifier": True},
+            "key 'commit_identifier' wants a whole number, got True",
+        ),
+        ({"commit_user": "u"}, "only make sense together"),
+    ],
+)
+def test_a_wrong_key_or_value_is_named(change, words):
+    with pytest.raises(lake.InvalidRequestError) as caught:
+        read_request(IngestRequest, {**WHOLE, **change})
+
+    assert words in str(caught.value)
+
+
+def test_everything_wrong_is_said_at_once():
+    with pytest.raises(lake.InvalidRequestError) as caught:
+        read_request(IngestRequest, {"warehouse": 1, "tabel": "x"})
+
+    assert str(caught.value).count(";") == 3
+
+
+@pytest.mark.parametrize("given", [[], "text", None])
+def test_what_is_no_object_is_refused(given):
+    with pytest.raises(lake.InvalidRequestError, match="keys and values"):
+        read_request(IngestRequest, given)

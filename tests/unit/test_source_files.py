@@ -1,0 +1,174 @@
+"""Finding and reading source files: what cannot be read exactly is refused."""
+
+import json
+from datetime import date
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import lakeformat as lake
+from spark_jobs import file_readers
+from spark_jobs.file_readers import infer_columns, read_files
+from spark_jobs.source_files import find_source
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "b.csv").write_text("id,note\n1,x\n")
+    (tmp_path / "a.csv").write_text("id,note\n2,y\n")
+    return tmp_path
+
+
+def test_files_are_read_by_name_and_markers_are_no_data(folder):
+    (folder / "_SUCCESS").touch()
+    (folder / ".a.csv.crc").touch()
+
+    source = find_source(f"{folder}/*", None)
+
+    assert source.format == "csv"
+    assert [path.rpartition("/")[2] for path in source.paths] == ["a.csv", "b.csv"]
+
+
+def test_a_file_uri_names_a_file(folder):
+    assert find_source(f"file://{folder}/a.csv", None).paths == (f"{folder}/a.csv",)
+
+
+def test_a_path_with_brackets_names_a_file(folder):
+    (folder / "a[1].csv").write_text("id\n1\n")
+
+    assert find_source(f"{folder}/a[1].csv", None).paths == (f"{folder}/a[1].csv",)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "error", "words"),
+    [
+        ("*.parquet", lake.NotFoundError, "matches no file"),
+        ("", lake.NotFoundError, "it is a directory"),
+        ("*.txt", lake.InvalidRequestError, "'.txt' does not say"),
+        ("*", lake.InvalidRequestError, "'.txt' does not say"),
+        ("?.*s*", lake.InvalidRequestError, "several formats: csv, json"),
+    ],
+)
+def test_a_source_that_is_not_clear_is_refused(folder, pattern, error, words):
+    (folder / "notes.txt").touch()
+    (folder / "c.jsonl").touch()
+
+    with pytest.raises(error, match=words):
+        find_source(f"{folder}/{pattern}", None)
+
+
+def test_another_storage_is_refused():
+    with pytest.raises(lake.UnsupportedError, match="local files only"):
+        find_source("s3://bucket/*.csv", None)
+
+
+def test_the_columns_of_all_files_count(folder):
+    (folder / "c.csv").write_text("extra,id\n1.5,3\n")
+
+    columns = infer_columns(find_source(f"{folder}/*.csv", None))
+
+    assert columns == pa.schema(
+        [("id", pa.int64()), ("note", pa.string()), ("extra", pa.float64())]
+    )
+
+
+def test_a_column_without_any_value_has_no_type(folder):
+    (folder / "c.csv").write_text("id,empty\n1,\n")
+
+    with pytest.raises(lake.InvalidRequestError, match="column 'empty'"):
+        infer_columns(find_source(f"{folder}/*.csv", None))
+
+
+def test_columns_that_contradict_each_other_are_refused(folder):
+    (folder / "c.csv").write_text("id\nabc\n")
+
+    with pytest.raises(lake.InvalidRequestError, match="differ in type"):
+        infer_columns(find_source(f"{folder}/*.csv", None))
+
+
+def test_text_is_read_as_the_table_wants_it(folder):
+    (folder / "c.csv").write_text("id\n007\n")
+
+    [batch] = [
+        batch
+        for batch in read_files([f"{folder}/c.csv"], "csv", pa.schema([("id", pa.string())]))
+        if batch.num_rows
+    ]
+
+    assert batch.to_pylist() == [{"id": "007"}]
+
+
+@pytest.mark.parametrize(
+    ("value", "column"),
+    [
+        ("2024-01-31T10:00:00+02:00", pa.timestamp("us")),
+        ("2024-01-31T10:00:00", pa.timestamp("us", tz="UTC")),
+        ("2024-01-31T10:00:00.123456789", pa.timestamp("us")),
+        ("2024-01-31T10:00:00", pa.date32()),
+    ],
+)
+@pytest.mark.parametrize("file_format", ["csv", "json"])
+def test_a_time_that_would_lose_its_zone_or_digits_is_refused(tmp_path, file_format, value, column):
+    path = tmp_path / "times"
+    path.write_text(f"at\n{value}\n" if file_format == "csv" else json.dumps({"at": value}))
+
+    with pytest.raises(lake.InvalidRequestError, match=r"cannot read .*times"):
+        list(read_files([str(path)], file_format, pa.schema([("at", column)])))
+
+
+@pytest.mark.parametrize("content", ['{"id": 1}\n{"id": 2, "late": 3}\n', '{"id": {"x": 1}}\n'])
+def test_a_json_field_that_is_not_a_column_is_refused(tmp_path, content):
+    path = tmp_path / "a.json"
+    path.write_text(content)
+
+    with pytest.raises(lake.InvalidRequestError, match=r"cannot read .*a\.json"):
+        list(read_files([str(path)], "json", pa.schema([("id", pa.int64())])))
+
+
+def test_a_json_field_past_the_first_block_is_not_dropped(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_readers, "BLOCK_BYTES", 1 << 10)
+    path = tmp_path / "a.json"
+    lines = [json.dumps({"id": number}) for number in range(1000)]
+    path.write_text("\n".join([*lines, '{"id": 1, "late": 2}\n']))
+
+    with pytest.raises(lake.InvalidRequestError, match="unexpected field"):
+        list(read_files([str(path)], "json", pa.schema([("id", pa.int64())])))
+
+
+def test_json_knows_text_but_no_times(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('{"at": "2024-01-31T10:00:00+02:00", "more": {"days": ["2024-01-31"]}}')
+
+    made = infer_columns(find_source(str(path), None))
+
+    days = pa.field("more", pa.struct([("days", pa.list_(pa.string()))]))
+    assert made == pa.schema([pa.field("at", pa.string()), days])
+
+
+def test_a_time_inside_a_json_object_is_read_exactly(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('{"more": {"days": ["2024-01-31"]}}')
+    columns = pa.schema([("more", pa.struct([("days", pa.list_(pa.date32()))]))])
+
+    rows = pa.Table.from_batches(read_files([str(path)], "json", columns))
+
+    assert rows.to_pylist() == [{"more": {"days": [date(2024, 1, 31)]}}]
+
+
+def test_an_empty_json_lines_file_holds_no_rows(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.touch()
+
+    batches = list(read_files([str(path)], "json", pa.schema([("id", pa.int64())])))
+
+    assert sum(batch.num_rows for batch in batches) == 0
+
+
+def test_a_damaged_parquet_file_is_named(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": [1]}), path)
+    path.write_bytes(path.read_bytes()[:-6])
+
+    with pytest.raises(lake.InvalidRequestError, match=r"cannot read .*a\.parquet"):
+        list(read_files([str(path)], "parquet", pa.schema([("id", pa.int64())])))
