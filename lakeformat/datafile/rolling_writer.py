@@ -9,6 +9,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakeformat.datafile.dictionary_columns import pick_dictionary_columns
 from lakeformat.datafile.field_ids import parquet_schema
 from lakeformat.errors import LakeError
 from lakeformat.layout import data_file_name
@@ -86,21 +87,21 @@ class RollingWriter:
     def _flush(self) -> None:
         if not self._held_rows:
             return
-        rows = pa.Table.from_batches(self._held)
+        rows = pa.Table.from_batches(self._held).cast(self._schema)
         self._held, self._held_rows, self._held_bytes = [], 0, 0
         if self._open is None:
-            self._open = self._start_file()
-        self._open.write_row_group(rows.cast(self._schema))
+            self._open = self._start_file(pick_dictionary_columns(rows))
+        self._open.write_row_group(rows)
         if self._open.size >= self._options.target_file_size_bytes:
             self._roll()
 
-    def _start_file(self) -> _OpenFile:
+    def _start_file(self, dictionary_columns: list[str]) -> _OpenFile:
         name = data_file_name(
             self._options.data_file_prefix, self._unique, len(self._started), "parquet"
         )
         path = f"{self._directory}/{name}"
         self._started.append(path)
-        return _OpenFile(self._storage, path, name, self._schema, self._options)
+        return _OpenFile(self._storage, path, name, self._schema, self._options, dictionary_columns)
 
     def _roll(self) -> None:
         if self._open is not None:
@@ -118,6 +119,7 @@ class _OpenFile:
         name: str,
         schema: pa.Schema,
         options: TableOptions,
+        dictionary_columns: list[str],
     ) -> None:
         self._path, self._name, self._rows = path, name, 0
         self._stack = ExitStack()
@@ -127,6 +129,7 @@ class _OpenFile:
             schema,
             compression=options.file_compression,
             compression_level=_level(options),
+            use_dictionary=dictionary_columns,
             store_decimal_as_integer=True,
             store_schema=False,  # readers go by the table's schema; Java ignores Arrow's
         )

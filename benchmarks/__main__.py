@@ -1,0 +1,111 @@
+"""Asks how fast the library is, compared with a floor or a peer in the same run.
+
+Without a question it asks all of them. Each answer is a report and a plot in benchmarks/results.
+Exit code: 0 all were answered, 1 candidates disagreed, 2 the request cannot be understood.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+
+from rich.console import Console
+
+from benchmarks.answer import Answer, cpu_seconds
+from benchmarks.find import find_question, question_names
+from benchmarks.harness import UnequalAnswersError, ask
+from benchmarks.plot import write_plot
+from benchmarks.report import Run, format_report
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Ask what was asked for."""
+    request = parse(arguments)
+    if request.list:
+        for name in question_names():
+            print(f"{name:<16} {find_question(name).sentence}")
+        return 0
+    console = Console(stderr=True)
+    unanswered = 0
+    for name in request.questions or question_names():
+        run = Run(
+            name=name, scale=request.scale, rounds=request.rounds, day=datetime.now(UTC).date()
+        )
+        try:
+            answer_one(run, request.out, console)
+        except UnequalAnswersError as error:
+            console.print(f"{name}: {error}", style="bold red", highlight=False)
+            unanswered += 1
+    return int(unanswered > 0)
+
+
+def answer_one(run: Run, folder: Path, console: Console) -> None:
+    """Ask one question and leave its report and plot in a folder."""
+    question = find_question(run.name)
+    with console.status(run.name) as status:
+        answer = ask(
+            run.name,
+            question,
+            scale=run.scale,
+            rounds=run.rounds,
+            tell=lambda doing: status.update(f"{run.name}: {doing}"),
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    report = folder / f"{run.name}.md"
+    report.write_text(format_report(run, question, answer), encoding="utf-8")
+    write_plot(report.with_suffix(".png"), question.sentence, answer)
+    console.print(f"{run.name}: {summary(answer)}; see {report}", highlight=False, soft_wrap=True)
+
+
+def summary(answer: Answer) -> str:
+    """One line for the console."""
+    compared = (name for name in answer.timings if name != answer.baseline)
+    ratios = (f"{name} {median(answer.ratios(name, cpu_seconds)):.2f}" for name in compared)
+    return f"{', '.join(ratios)} of {answer.baseline} by CPU"
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The request behind the words; words that make none end the program with 2."""
+    names = question_names()
+    parser = argparse.ArgumentParser(
+        prog="bin/bench",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("questions", nargs="*", metavar="QUESTION", help="see --list")
+    parser.add_argument("--scale", type=positive, default=1.0, help="how much data (1.0)")
+    parser.add_argument("--rounds", type=counted, default=5, help="times each is measured (5)")
+    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR", help="reports go here")
+    parser.add_argument("--list", action="store_true", help="print the questions and stop")
+    request = parser.parse_args(arguments)
+    unknown = [name for name in request.questions if name not in names]
+    if unknown:
+        parser.error(f"no question {', '.join(unknown)}; there are {', '.join(names)}")
+    return request
+
+
+def positive(text: str) -> float:
+    """A scale: any finite number above zero."""
+    number = float(text)
+    if not (number > 0 and math.isfinite(number)):
+        raise argparse.ArgumentTypeError(f"{text} is not above zero")
+    return number
+
+
+def counted(text: str) -> int:
+    """A number of rounds: one at least."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

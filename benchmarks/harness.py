@@ -1,0 +1,89 @@
+"""Asks a question: equal answers first, then times in turn, then memory."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.answer import Answer
+from benchmarks.peak_memory import peak_memory_bytes
+from benchmarks.question import Question
+from benchmarks.timing import Timing, ready_work, time_work
+
+__all__ = ["UnequalAnswersError", "ask", "measure_times"]
+
+Tell = Callable[[str], None]
+
+
+class UnequalAnswersError(Exception):
+    """A candidate does not do the work of the baseline, so no time counts."""
+
+
+def ask(
+    name: str, question: Question[Any, Any], *, scale: float, rounds: int, tell: Tell
+) -> Answer:
+    """Measure every candidate of a question; ``tell`` hears what is going on."""
+    rows = max(1, round(question.rows * scale))
+    with tempfile.TemporaryDirectory(prefix="lake-bench-data-") as folder:
+        tell(f"making {rows:,} rows")
+        question.make_data(Path(folder), rows)
+        return Answer(
+            rows=rows,
+            baseline=question.baseline,
+            timings=measure_times(question, Path(folder), rounds=rounds, tell=tell),
+            peak_bytes=measure_memory(name, question, Path(folder), tell=tell),
+        )
+
+
+def orders(candidates: Sequence[str], rounds: int) -> Iterator[list[str]]:
+    """One order per round: everybody in turn, and everybody at every place."""
+    for number in range(rounds):
+        first = number % len(candidates)
+        yield [*candidates[first:], *candidates[:first]]
+
+
+def measure_times(
+    question: Question[Any, Any], folder: Path, *, rounds: int, tell: Tell
+) -> dict[str, list[Timing]]:
+    """Time the candidates round by round; the comparison of their answers warms them up."""
+    data = question.open_data(folder)
+    check_answers(question, data, tell=tell)
+    timings: dict[str, list[Timing]] = {candidate: [] for candidate in question.candidates}
+    for number, order in enumerate(orders(list(question.candidates), rounds), start=1):
+        for candidate in order:
+            tell(f"round {number} of {rounds}: {candidate}")
+            timings[candidate].append(time_work(question, candidate, data))
+    return timings
+
+
+def check_answers(question: Question[Any, Any], data: object, *, tell: Tell) -> None:
+    """Raise unless every candidate gives the answer of the baseline."""
+    expected = answer_of(question, question.baseline, data, tell=tell)
+    for candidate in question.candidates:
+        if candidate == question.baseline:
+            continue
+        if answer_of(question, candidate, data, tell=tell) != expected:
+            raise UnequalAnswersError(
+                f"{candidate!r} does not give the answer of {question.baseline!r}; "
+                "nothing was measured"
+            )
+
+
+def answer_of(question: Question[Any, Any], candidate: str, data: object, *, tell: Tell) -> object:
+    """What a candidate answers."""
+    tell(f"checking the answer of {candidate}")
+    with ready_work(question, candidate, data) as work:
+        return question.answer(work())
+
+
+def measure_memory(
+    name: str, question: Question[Any, Any], folder: Path, *, tell: Tell
+) -> dict[str, int]:
+    """The peak memory of each candidate."""
+    peaks = {}
+    for candidate in question.candidates:
+        tell(f"peak memory of {candidate}")
+        peaks[candidate] = peak_memory_bytes(name, candidate, folder)
+    return peaks

@@ -1,0 +1,1 @@
+"""One module per question; its ``QUESTION`` is found by listing this folder."""

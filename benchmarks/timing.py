@@ -1,0 +1,47 @@
+"""Times one run of one candidate."""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from benchmarks.question import Question
+
+__all__ = ["Timing", "ready_work", "time_work"]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What one run took; CPU time is that of all threads of the process."""
+
+    wall_seconds: float
+    cpu_seconds: float
+
+
+@contextmanager
+def ready_work(
+    question: Question[Any, Any], candidate: str, data: object
+) -> Iterator[Callable[[], Any]]:
+    """The work of a candidate in a folder of its own, which goes away with the context."""
+    with tempfile.TemporaryDirectory(prefix="lake-bench-") as folder:
+        work = question.candidates[candidate](data, Path(folder))
+        # Nobody profits from the memory that another candidate has left behind.
+        gc.collect()
+        pa.default_memory_pool().release_unused()
+        yield work
+
+
+def time_work(question: Question[Any, Any], candidate: str, data: object) -> Timing:
+    """Run a candidate once; making ready and cleaning up do not count."""
+    with ready_work(question, candidate, data) as work:
+        wall, cpu = time.perf_counter(), time.process_time()
+        question.consume(work())
+        return Timing(time.perf_counter() - wall, time.process_time() - cpu)
