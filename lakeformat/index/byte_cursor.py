@@ -1,0 +1,105 @@
+"""A place in the bytes of one file: nothing is read, or allocated, past the end of them."""
+
+from __future__ import annotations
+
+import struct
+
+from lakeformat.errors import CorruptTableError
+
+__all__ = ["ByteCursor"]
+
+_BIG_INT16 = struct.Struct(">h")
+_BIG_INT32 = struct.Struct(">i")
+_BIG_INT64 = struct.Struct(">q")
+_LITTLE_UINT16 = struct.Struct("<H")
+_LITTLE_UINT32 = struct.Struct("<I")
+_LITTLE_UINT64 = struct.Struct("<Q")
+
+
+class ByteCursor:
+    """Reads forward from ``position``; every error names the file and the offset in it."""
+
+    def __init__(
+        self, content: bytes | memoryview, source: str, *, remedy: str, base: int = 0
+    ) -> None:
+        """``base`` is where the content begins in the file that ``source`` names."""
+        self._content = memoryview(content)
+        self._source = source
+        self._remedy = remedy
+        self._base = base
+        self.position = 0
+
+    @property
+    def end(self) -> int:
+        """How many bytes there are."""
+        return len(self._content)
+
+    def at(self, position: int) -> ByteCursor:
+        """Another cursor over the same bytes."""
+        twin = ByteCursor(self._content, self._source, remedy=self._remedy, base=self._base)
+        if not 0 <= position <= self.end:
+            raise self.error(f"it refers to byte {self._base + position}, outside of its bytes")
+        twin.position = position
+        return twin
+
+    def part(self, start: int, length: int) -> ByteCursor:
+        """A cursor that sees ``length`` bytes only, from its own position 0 on."""
+        inner = self.at(start)
+        content = inner.take(length)
+        return ByteCursor(content, self._source, remedy=self._remedy, base=self._base + start)
+
+    def take(self, length: int) -> memoryview:
+        """The next bytes, without a copy."""
+        start, end = self.position, self.position + length
+        if length < 0 or end > self.end:
+            left = self.end - start
+            raise self.error(f"it announces {length} bytes where {left} are left")
+        self.position = end
+        return self._content[start:end]
+
+    def int8(self) -> int:
+        return int.from_bytes(self.take(1), "big", signed=True)
+
+    def flag(self) -> bool:
+        """A Java boolean."""
+        return self.int8() != 0
+
+    def int16(self) -> int:
+        return int(_BIG_INT16.unpack(self.take(2))[0])
+
+    def int32(self) -> int:
+        return int(_BIG_INT32.unpack(self.take(4))[0])
+
+    def int64(self) -> int:
+        return int(_BIG_INT64.unpack(self.take(8))[0])
+
+    def little_uint16(self) -> int:
+        return int(_LITTLE_UINT16.unpack(self.take(2))[0])
+
+    def little_uint32(self) -> int:
+        return int(_LITTLE_UINT32.unpack(self.take(4))[0])
+
+    def little_uint64(self) -> int:
+        return int(_LITTLE_UINT64.unpack(self.take(8))[0])
+
+    def count(self, what: str, *, at_most: int | None = None) -> int:
+        """An int32 that counts something, so it is not negative."""
+        value = self.int32()
+        if value < 0 or (at_most is not None and value > at_most):
+            raise self.error(f"it has {value} {what}")
+        return value
+
+    def version(self, *supported: int) -> int:
+        """A byte that must be one of the versions this library knows."""
+        value = self.int8()
+        if value not in supported:
+            known = " or ".join(map(str, supported))
+            raise self.error(f"it has version {value}, this library reads {known}")
+        return value
+
+    def error(self, found: str) -> CorruptTableError:
+        """The error to raise when what is at the position cannot be."""
+        place = self._base + self.position
+        return CorruptTableError(
+            f"{self._source} is damaged at byte {place}: {found}; {self._remedy}"
+        )

@@ -1,0 +1,58 @@
+"""The rows of one data file that are gone."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from pyroaring import BitMap64, FrozenBitMap64
+
+from lakeformat.errors import InvalidRequestError
+
+__all__ = ["DeletionVector", "keep_mask"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionVector:
+    """Positions of deleted rows, 0-based in file order, before any filter."""
+
+    positions: FrozenBitMap64
+
+    @classmethod
+    def of(cls, positions: Iterable[int] | npt.NDArray[np.int64]) -> DeletionVector:
+        """From positions in any order; one that is there twice counts once."""
+        if isinstance(positions, np.ndarray):
+            if len(positions) and positions.min() < 0:
+                raise InvalidRequestError(f"row {positions.min()} is before the first row")
+            # Only array.array takes the fast way into pyroaring.
+            values = array("Q")
+            values.frombytes(positions.astype(np.uint64).tobytes())
+            positions = values
+        try:
+            return cls(FrozenBitMap64(positions))
+        except OverflowError:
+            raise InvalidRequestError("a deleted row is not a position in a file") from None
+
+    @property
+    def cardinality(self) -> int:
+        """How many rows are deleted."""
+        return len(self.positions)
+
+    def to_numpy(self) -> npt.NDArray[np.int64]:
+        """Every position, ascending; a vector of runs may hold far more than its bytes say."""
+        return np.asarray(self.positions.to_array()).astype(np.int64)
+
+    def merged(self, other: DeletionVector) -> DeletionVector:
+        """The rows that are deleted in either."""
+        return DeletionVector(self.positions | other.positions)
+
+
+def keep_mask(vector: DeletionVector, start: int, count: int) -> npt.NDArray[np.bool_]:
+    """Which of ``count`` rows from row ``start`` of the file on are still there."""
+    mask = np.ones(count, dtype=bool)
+    gone = vector.positions & BitMap64(range(start, start + count))
+    mask[np.asarray(gone.to_array()).astype(np.int64) - start] = False
+    return mask

@@ -1,0 +1,61 @@
+"""Many byte strings in one buffer, joined row by row without a loop over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+__all__ = ["PackedValues"]
+
+
+@dataclass(frozen=True, slots=True)
+class PackedValues:
+    """Value i is ``data[offsets[i] : offsets[i + 1]]``."""
+
+    data: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[np.int64]
+
+    @classmethod
+    def of_integers(cls, values: npt.NDArray[np.int64], width: int) -> PackedValues:
+        """The low ``width`` bytes of each number, big endian."""
+        data = values.astype(">i8").view(np.uint8).reshape(-1, 8)[:, 8 - width :]
+        return cls(np.ascontiguousarray(data).reshape(-1), np.arange(len(values) + 1) * width)
+
+    @classmethod
+    def of_binary(cls, values: pa.LargeBinaryArray) -> PackedValues:
+        """The bytes of an Arrow array without nulls."""
+        if not len(values):
+            return cls(np.empty(0, np.uint8), np.zeros(1, np.int64))
+        _, offsets_buffer, data_buffer = values.buffers()
+        offsets = np.frombuffer(offsets_buffer, np.int64)
+        offsets = offsets[values.offset : values.offset + len(values) + 1]
+        data = np.frombuffer(data_buffer or b"", np.uint8)[offsets[0] : offsets[-1]]
+        return cls(data, offsets - offsets[0])
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """How many bytes each value has."""
+        return np.diff(self.offsets)
+
+    def bytes_of(self, start: int, end: int) -> bytes:
+        """The values from ``start`` to before ``end``, one after the other."""
+        return self.data[self.offsets[start] : self.offsets[end]].tobytes()
+
+    def joined(self, *others: PackedValues) -> PackedValues:
+        """Value by value this one and then those of the others, which are as many."""
+        parts = (self, *others)
+        offsets = np.zeros(len(self) + 1, np.int64)
+        np.cumsum(sum(part.lengths for part in parts), out=offsets[1:])
+        data = np.empty(offsets[-1], np.uint8)
+        starts = offsets[:-1]
+        for part in parts:
+            moved = np.repeat(starts - part.offsets[:-1], part.lengths)
+            data[np.arange(len(part.data)) + moved] = part.data
+            starts = starts + part.lengths
+        return PackedValues(data, offsets)

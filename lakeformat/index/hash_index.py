@@ -1,0 +1,58 @@
+"""Hash index files: the hashes of all keys in one bucket of a dynamic-bucket table.
+
+A bare sequence of big-endian int32, each hash once, in any order. The file is rewritten whole
+when a new hash appears.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
+from lakeformat.index.damage import RESTORE, missing_file
+from lakeformat.storage import Storage
+
+__all__ = ["decode_hash_index", "encode_hash_index", "read_hash_index", "write_hash_index"]
+
+_HASH_BYTES = 4
+
+
+def encode_hash_index(hashes: npt.NDArray[np.int32]) -> bytes:
+    """The content of the file; a hash that is there twice is refused."""
+    if hashes.dtype != np.int32 or hashes.ndim != 1:
+        raise InvalidRequestError(f"hashes are a row of int32, not {hashes.ndim}-d {hashes.dtype}")
+    distinct = len(np.unique(hashes))
+    if distinct < len(hashes):
+        raise InvalidRequestError(
+            f"{len(hashes)} hashes are {distinct} different ones; a hash index has each once"
+        )
+    return hashes.astype(">i4").tobytes()
+
+
+def decode_hash_index(content: bytes, source: str, *, count: int) -> npt.NDArray[np.int32]:
+    """The hashes, in the order of the file; ``count`` is the row count of its manifest entry."""
+    if len(content) != _HASH_BYTES * count:
+        raise CorruptTableError(
+            f"{source} has {len(content)} bytes where {count} hashes have {_HASH_BYTES * count}; "
+            f"{RESTORE}"
+        )
+    return np.frombuffer(content, ">i4").astype(np.int32)
+
+
+def write_hash_index(storage: Storage, path: str, hashes: npt.NDArray[np.int32]) -> int:
+    """Write a file under a name nobody else uses; the size in bytes."""
+    content = encode_hash_index(hashes)
+    with storage.open_output(path) as stream:
+        stream.write(content)
+    return len(content)
+
+
+def read_hash_index(storage: Storage, path: str, *, count: int) -> npt.NDArray[np.int32]:
+    """The hashes of one file, as many as its index manifest entry says."""
+    uri = storage.uri(path)
+    try:
+        content = storage.read(path)
+    except NotFoundError:
+        raise missing_file(uri, "an index manifest") from None
+    return decode_hash_index(content, uri, count=count)

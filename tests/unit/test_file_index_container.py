@@ -1,0 +1,167 @@
+"""The container of a file index: every body comes back under its column and type."""
+
+from __future__ import annotations
+
+import contextlib
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.index.byte_cursor import ByteCursor
+from lakeformat.index.file_index import (
+    EMPTY,
+    decode_file_index,
+    encode_file_index,
+    open_column_index,
+    read_file_index,
+)
+from lakeformat.index.file_index.modified_utf8 import encode_utf, read_utf
+from lakeformat.storage import MemoryStorage
+from lakeformat.types import STRING
+
+INDEXES = {
+    "a": {"bloom-filter": b"bloom", "bitmap": b"bits"},
+    "tags[größe]": {"bitmap": None},
+    "b": {"from-the-future": b"?"},
+}
+BODIES = st.dictionaries(st.text(max_size=5), st.none() | st.binary(max_size=9), max_size=3)
+GOOD = encode_file_index(INDEXES)
+
+
+def storing(content: bytes) -> MemoryStorage:
+    storage = MemoryStorage("indexes")
+    storage.overwrite("data-0.parquet.index", content)
+    return storage
+
+
+def read(content: bytes, columns=None):
+    return read_file_index(storing(content), "data-0.parquet.index", columns)
+
+
+def test_the_bytes_are_the_format_s():
+    assert (
+        encode_file_index({"b": {"bitmap": b"\xaa\xbb"}, "c": {"bsi": None}}).hex()
+        == (
+            "00054e4ed01a35ae"  # magic
+            "00000001"  # version
+            "00000043"  # length of the head
+            "00000002"  # columns
+            "000162" + "00000001" + "00066269746d6170" + "00000043" + "00000002"
+            "000163" + "00000001" + "0003627369" + "ffffffff" + "00000000"
+            "00000000"  # redundant length
+            "aabb"
+        )
+    )
+
+
+@given(st.dictionaries(st.text(max_size=5), BODIES, max_size=3))
+def test_any_container_reads_back_from_memory_and_from_storage(indexes):
+    content = encode_file_index(indexes)
+    with_bodies = {column: by_type for column, by_type in indexes.items() if by_type}
+    assert decode_file_index(content, "index") == with_bodies
+    assert read(content) == with_bodies
+
+
+def test_only_the_columns_that_are_asked_for_are_read():
+    assert read(GOOD, {"a", "z"}) == {"a": INDEXES["a"]}
+
+
+def test_an_index_without_a_body_proves_that_no_row_has_a_value():
+    assert open_column_index("bitmap", STRING, None, "index") is EMPTY
+
+
+def test_an_index_type_of_the_future_is_skipped():
+    assert open_column_index("from-the-future", STRING, b"?", "index") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [("a", "61"), ("\0", "c080"), ("é", "c3a9"), ("中", "e4b8ad"), ("😀", "eda0bdedb880")],
+)
+def test_names_are_in_java_s_modified_utf_8(text, content):
+    encoded = encode_utf(text)
+    assert encoded.hex() == f"{len(content) // 2:04x}{content}"
+    assert read_utf(ByteCursor(encoded, "name", remedy="")) == text
+
+
+@given(st.text())
+def test_any_name_reads_back(text):
+    assert read_utf(ByteCursor(encode_utf(text), "name", remedy="")) == text
+
+
+def test_a_name_longer_than_its_length_can_say_is_refused():
+    with pytest.raises(InvalidRequestError, match="70000 bytes"):
+        encode_file_index({"n" * 70_000: {}})
+
+
+@pytest.mark.parametrize(
+    ("start", "change", "reason"),
+    [
+        (7, b"\0", "does not begin a file index"),
+        (11, b"\2", "has version 2, this library reads 1"),
+        (12, b"\x7f\xff\xff\xff", "its head has 2147483647 bytes"),
+        (12, b"\0\0\0\0", "its head has 0 bytes"),
+        (16, b"\xff\xff\xff\xff", "has -1 columns"),
+        (GOOD.index(b"bloom-filter") + 12, b"\0\0\0\0", "bloom-filter index of column a is"),
+        (GOOD.index(b"bloom-filter") + 16, b"\0\1\0\0", "bloom-filter index of column a is 65536"),
+        (GOOD.index(b"bloom-filter") + 16, b"\0\0\0\x0a", "longer than the file together"),
+    ],
+)
+def test_a_damaged_head_is_named_with_what_to_do(start, change, reason):
+    damaged = GOOD[:start] + change + GOOD[start + len(change) :]
+    for decode in (lambda content: decode_file_index(content, "index"), read):
+        with pytest.raises(CorruptTableError, match=rf"{reason}.*read without the file index"):
+            decode(damaged)
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(CorruptTableError, match=r"x\.index is missing although a manifest"):
+        read_file_index(MemoryStorage("empty"), "x.index")
+
+
+@given(st.integers(0, len(GOOD) - 1), st.binary(max_size=8), st.integers(0, 8))
+def test_changed_bytes_give_our_error_or_valid_bodies(position, noise, cut):
+    damaged = GOOD[:position] + noise + GOOD[position + cut :]
+    found = []
+    for decode in (lambda content: decode_file_index(content, "index"), read):
+        with contextlib.suppress(CorruptTableError):
+            found.append(decode(damaged))
+    # From memory and from storage the answer is the same.
+    assert len(found) in (0, 2)
+    assert found[:1] == found[1:]
+
+
+@given(st.integers(0, len(GOOD) - 1))
+def test_a_truncated_container_is_never_a_partial_answer(length):
+    with pytest.raises(CorruptTableError):
+        decode_file_index(GOOD[:length], "index")
+
+
+def test_indexes_that_share_their_bytes_ask_for_no_memory():
+    content = encode_file_index({f"c{number}": {"bitmap": b"x"} for number in range(1000)})
+    body = bytes(2**20)
+    start = len(content) - 1000
+    place = (start).to_bytes(4, "big") + len(body).to_bytes(4, "big")
+    shared = b"".join(
+        part + (place if number < 1000 else b"")
+        for number, part in enumerate(split_at_places(content, start))
+    )
+    tracemalloc.start()
+    with pytest.raises(CorruptTableError, match="longer than the file together"):
+        decode_file_index(shared + body, "index")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5 * 2**20
+
+
+def split_at_places(content: bytes, end: int) -> list[bytes]:
+    """The head in pieces, without the start and length of each index."""
+    pieces = content[:end].split(b"\x00\x06bitmap")
+    return [
+        (piece if number == 0 else piece[8:])
+        + (b"\x00\x06bitmap" if number + 1 < len(pieces) else b"")
+        for number, piece in enumerate(pieces)
+    ]

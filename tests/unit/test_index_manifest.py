@@ -1,0 +1,193 @@
+"""Index manifests: a whole state that reads back as written, damage is never half an answer."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import fastavro
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.layout import TableLayout
+from lakeformat.metadata.index_manifest import (
+    DELETION_VECTORS,
+    HASH,
+    DeletionVectorRange,
+    GlobalIndexMeta,
+    IndexManifestEntry,
+    read_index_manifest,
+    write_index_manifest,
+)
+from lakeformat.metadata.simple_stats import EMPTY_ROW
+from lakeformat.options import TableOptions
+from lakeformat.storage import MemoryStorage
+
+LAYOUT = TableLayout("t")
+HASHES = IndexManifestEntry(
+    partition=EMPTY_ROW,
+    bucket=1,
+    index_type=HASH,
+    file_name="index-u-0",
+    file_size=12,
+    row_count=3,
+)
+VECTORS = replace(
+    HASHES,
+    index_type=DELETION_VECTORS,
+    file_name="index-u-1",
+    file_size=33,
+    row_count=1,
+    ranges=(DeletionVectorRange("data-u-0.parquet", 1, 24, 2),),
+)
+GLOBAL = replace(
+    HASHES,
+    index_type="btree",
+    file_name="index-u-2",
+    external_path="s3://elsewhere/index-u-2",
+    global_index=GlobalIndexMeta(0, 99, 4, (5, 6), b"meta", b"source"),
+)
+
+
+def holding(content: bytes) -> MemoryStorage:
+    storage = MemoryStorage("indexes")
+    storage.overwrite(LAYOUT.manifest("i"), content)
+    return storage
+
+
+def content_of(entries, compression="zstd") -> bytes:
+    storage = MemoryStorage("indexes")
+    options = TableOptions({"manifest.compression": compression})
+    size = write_index_manifest(storage, LAYOUT, "i", entries, options)
+    content = storage.read(LAYOUT.manifest("i"))
+    assert size == len(content)
+    return content
+
+
+def read(content: bytes) -> list[IndexManifestEntry]:
+    return read_index_manifest(holding(content), LAYOUT, "i")
+
+
+def rewritten(change) -> bytes:
+    """A file whose schema and records ``change`` has edited."""
+    reader = fastavro.reader(io.BytesIO(content_of([VECTORS, GLOBAL])))
+    schema, records = reader.writer_schema, list(reader)
+    change({field["name"]: field for field in schema["fields"]}, schema, records)
+    out = io.BytesIO()
+    fastavro.writer(out, schema, records)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("compression", ["zstd", "snappy", "deflate", "null"])
+def test_entries_read_back_as_written_in_every_compression(compression):
+    entries = [HASHES, VECTORS, GLOBAL]
+    assert read(content_of(entries, compression)) == entries
+
+
+def test_a_state_without_index_files_is_a_file_too():
+    assert read(content_of([])) == []
+
+
+def test_the_avro_schema_is_the_format_s_in_names_order_and_nullability():
+    schema = fastavro.reader(io.BytesIO(content_of([VECTORS]))).writer_schema
+    by_name = {field["name"]: field for field in schema["fields"]}
+    assert schema["name"] == "org.apache.paimon.avro.generated.record"
+    assert [*by_name] == [
+        "_VERSION",
+        "_KIND",
+        "_PARTITION",
+        "_BUCKET",
+        "_INDEX_TYPE",
+        "_FILE_NAME",
+        "_FILE_SIZE",
+        "_ROW_COUNT",
+        "_DELETIONS_VECTORS_RANGES",
+        "_EXTERNAL_PATH",
+        "_GLOBAL_INDEX",
+    ]
+    nullable = [name for name, field in by_name.items() if "default" in field]
+    assert nullable == ["_DELETIONS_VECTORS_RANGES", "_EXTERNAL_PATH", "_GLOBAL_INDEX"]
+    assert all(by_name[name]["type"][0] == "null" for name in nullable)
+    items = by_name["_DELETIONS_VECTORS_RANGES"]["type"][1]["items"]
+    assert items[0] == "null"
+    assert [field["name"] for field in items[1]["fields"]] == ["f0", "f1", "f2", "_CARDINALITY"]
+
+
+def test_ranges_that_are_not_nullable_are_pypaimon_s_and_read_the_same():
+    def make_plain(fields, schema, records):
+        ranges = fields["_DELETIONS_VECTORS_RANGES"]["type"][1]
+        ranges["items"] = ranges["items"][1]
+
+    assert read(rewritten(make_plain)) == [VECTORS, GLOBAL]
+
+
+def test_a_file_of_an_older_release_has_no_cardinality_and_ends_earlier():
+    def shorten(fields, schema, records):
+        fields["_DELETIONS_VECTORS_RANGES"]["type"][1]["items"][1]["fields"].pop()
+        schema["fields"] = schema["fields"][:-2]
+
+    [vectors, other] = read(rewritten(shorten))
+    assert vectors == replace(
+        VECTORS, ranges=(DeletionVectorRange("data-u-0.parquet", 1, 24, None),)
+    )
+    assert other == replace(GLOBAL, external_path=None, global_index=None)
+
+
+def test_fields_of_newer_writers_do_not_matter():
+    def extend(fields, schema, records):
+        schema["fields"].append({"name": "_FUTURE", "type": "string"})
+        for record in records:
+            record["_FUTURE"] = "?"
+
+    assert read(rewritten(extend)) == [VECTORS, GLOBAL]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("_VERSION", 2, r"manifest/i has format version 2, this version reads 1"),
+        ("_KIND", 7, "manifest/i is not an index manifest"),
+        ("_DELETIONS_VECTORS_RANGES", [None], "manifest/i is not an index manifest"),
+    ],
+)
+def test_what_nobody_knows_is_refused(field, value, reason):
+    def change(fields, schema, records):
+        records[0][field] = value
+
+    with pytest.raises(CorruptTableError, match=reason):
+        read(rewritten(change))
+
+
+def test_a_missing_field_is_named():
+    def drop(fields, schema, records):
+        schema["fields"].remove(fields["_BUCKET"])
+
+    with pytest.raises(CorruptTableError, match="_BUCKET"):
+        read(rewritten(drop))
+
+
+def test_a_missing_file_is_named_with_what_to_do():
+    with pytest.raises(CorruptTableError, match=r"manifest/i is missing .* read again"):
+        read_index_manifest(MemoryStorage("empty"), LAYOUT, "i")
+
+
+GOOD = content_of([HASHES, VECTORS, GLOBAL], "null")
+HEADER_LENGTH = len(content_of([], "null"))
+"""A header alone is a whole Avro file: nothing in it says that entries should follow."""
+
+
+@given(st.integers(0, len(GOOD) - 1), st.binary(min_size=1, max_size=8))
+def test_changed_bytes_give_our_error_or_valid_entries(position, noise):
+    try:
+        entries = read(GOOD[:position] + noise + GOOD[position + len(noise) :])
+    except CorruptTableError:
+        return
+    assert all(isinstance(entry.row_count, int) for entry in entries)
+
+
+@given(st.integers(0, len(GOOD) - 1).filter(lambda length: length != HEADER_LENGTH))
+def test_a_truncated_file_is_never_a_partial_answer(length):
+    with pytest.raises(CorruptTableError):
+        read(GOOD[:length])
