@@ -7,15 +7,31 @@ declarations in ``TableOptions``. Code takes a ``TableOptions``, never a raw dic
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Generic, TypeVar, overload
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.option_kinds import (
+    BOOLEAN,
+    DURATION,
+    FILE_NAME_PART,
+    RELATIVE_PATH,
+    SIZE,
+    STATISTICS_MODE,
+    Kind,
+    one_of,
+    whole_number,
+)
 
-__all__ = ["Group", "Option", "TableOptions", "declared_options", "unknown_option_message"]
+__all__ = [
+    "ColumnOption",
+    "Group",
+    "Option",
+    "TableOptions",
+    "declared_options",
+    "unknown_option_message",
+]
 
 T = TypeVar("T")
 
@@ -25,14 +41,6 @@ class Group(StrEnum):
 
     BEHAVIOUR = "behaviour"
     PERFORMANCE = "performance"
-
-
-@dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
-    """How the text of an option becomes a value."""
-
-    name: str
-    parse: Callable[[str], T]
 
 
 class Option(Generic[T]):
@@ -72,63 +80,23 @@ class Option(Generic[T]):
             ) from None
 
 
-_SIZE = re.compile(r"(\d+)\s*([a-z]*)")
-_SIZE_UNITS = {
-    **dict.fromkeys(("", "b", "bytes"), 1),
-    **dict.fromkeys(("k", "kb", "kibibytes"), 1 << 10),
-    **dict.fromkeys(("m", "mb", "mebibytes"), 1 << 20),
-    **dict.fromkeys(("g", "gb", "gibibytes"), 1 << 30),
-    **dict.fromkeys(("t", "tb", "tebibytes"), 1 << 40),
-}
-_DURATION_UNITS = {
-    **dict.fromkeys(("", "ms", "milli", "millis", "millisecond", "milliseconds"), 1),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1_000),
-    **dict.fromkeys(("min", "m", "minute", "minutes"), 60_000),
-    **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
-    **dict.fromkeys(("d", "day", "days"), 86_400_000),
-}
+class ColumnOption(Option[T]):
+    """An option with one value per column, such as ``fields.price.stats-mode``.
+
+    Its key has ``<column>`` where the name goes; it is read with ``TableOptions.of_column``.
+    """
+
+    def key_of(self, column: str) -> str:
+        """The key that sets it for one column."""
+        return self.key.replace(_COLUMN, column)
+
+    def sets(self, key: str) -> bool:
+        """Whether a key of a table is this option for some column."""
+        start, end = self.key.split(_COLUMN)
+        return key.startswith(start) and key.endswith(end) and len(key) > len(start + end)
 
 
-def _with_unit(units: Mapping[str, int]) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        found = _SIZE.fullmatch(text.strip().lower())
-        if found is None or found[2] not in units:
-            known = ", ".join(unit for unit in units if unit)
-            raise ValueError(f"write a number and a unit out of {known}")
-        return int(found[1]) * units[found[2]]
-
-    return parse
-
-
-def _whole_number(low: int, high: int) -> Kind[int]:
-    def parse(text: str) -> int:
-        value = int(text)
-        if not low <= value <= high:
-            raise ValueError("out of range")
-        return value
-
-    return Kind(str(low) if low == high else f"a whole number from {low} to {high}", parse)
-
-
-def _one_of(*values: str) -> Kind[str]:
-    def parse(text: str) -> str:
-        value = text.strip().lower()
-        if value not in values:
-            raise ValueError("this version writes no other")
-        return value
-
-    return Kind(" or ".join(values), parse)
-
-
-def _file_name_part(text: str) -> str:
-    if not text or "/" in text:
-        raise ValueError("it becomes part of a file name")
-    return text
-
-
-SIZE: Kind[int] = Kind("a size such as '128 mb'", _with_unit(_SIZE_UNITS))
-DURATION: Kind[int] = Kind("a duration such as '10 s'", _with_unit(_DURATION_UNITS))
-FILE_NAME_PART: Kind[str] = Kind("text without '/'", _file_name_part)
+_COLUMN = "<column>"
 
 
 class TableOptions:
@@ -136,26 +104,26 @@ class TableOptions:
 
     bucket = Option(
         "bucket",
-        _whole_number(-1, -1),
+        whole_number(-1, -1),
         "-1",
         "Number of buckets; -1 gives an append table without buckets.",
     )
     file_format = Option(
         "file.format",
-        _one_of("parquet"),
+        one_of("parquet", "orc", "avro"),
         "parquet",
         "Format of new data files; files that exist are read by their own name's ending.",
     )
     file_compression = Option(
         "file.compression",
-        _one_of("zstd", "snappy", "lz4", "gzip"),
+        one_of("zstd", "snappy", "lz4", "gzip", "none"),
         "zstd",
         "Compression of new data files; lz4 when processor time is scarcer than storage.",
         group=Group.PERFORMANCE,
     )
     file_compression_zstd_level = Option(
         "file.compression.zstd-level",
-        _whole_number(1, 22),
+        whole_number(1, 22),
         "1",
         "Level of zstd for data files and manifests; higher is smaller and slower.",
         group=Group.PERFORMANCE,
@@ -173,16 +141,154 @@ class TableOptions:
         "data-",
         "How names of new data files begin; set it to tell the files of several writers apart.",
     )
+    changelog_file_prefix = Option(
+        "changelog-file.prefix",
+        FILE_NAME_PART,
+        "changelog-",
+        "How names of new changelog files begin.",
+    )
+    file_suffix_include_compression = Option(
+        "file.suffix.include.compression",
+        BOOLEAN,
+        "false",
+        "Put the compression into names of new files, as in data-….zst.parquet, for other tools.",
+    )
+    data_file_thin_mode = Option(
+        "data-file.thin-mode",
+        BOOLEAN,
+        "false",
+        "Leave the copies of key columns out of new files of a primary-key table: less to write.",
+        group=Group.PERFORMANCE,
+    )
+    statistics_mode = Option(
+        "metadata.stats-mode",
+        STATISTICS_MODE,
+        "truncate(16)",
+        "Which statistics manifests keep of each column, for scans to skip files by.",
+        group=Group.PERFORMANCE,
+    )
+    statistics_keep_first_n_columns = Option(
+        "metadata.stats-keep-first-n-columns",
+        whole_number(-1, 2**31 - 1),
+        "-1",
+        "Keep statistics of so many leading columns only, for wide tables; -1 is all of them.",
+        group=Group.PERFORMANCE,
+    )
+    statistics_dense_store = Option(
+        "metadata.stats-dense-store",
+        BOOLEAN,
+        "true",
+        "Leave columns without statistics out of manifests; false is for readers before 0.9.",
+        group=Group.PERFORMANCE,
+    )
+    column_statistics_mode = ColumnOption(
+        "fields.<column>.stats-mode",
+        STATISTICS_MODE,
+        "none",
+        "Like metadata.stats-mode, for one column; if it is not set, that option decides.",
+        group=Group.PERFORMANCE,
+    )
     manifest_compression = Option(
         "manifest.compression",
-        _one_of("zstd", "snappy", "deflate", "null"),
+        one_of("zstd", "snappy", "deflate", "null"),
         "zstd",
         "Compression of new manifests; every reader of the format knows all four.",
         group=Group.PERFORMANCE,
     )
+    manifest_target_size_bytes = Option(
+        "manifest.target-file-size",
+        SIZE,
+        "8 mb",
+        "Commits merge small manifests into ones of about this size; larger is fewer files to "
+        "read for a plan and more to write for a merge.",
+        group=Group.PERFORMANCE,
+    )
+    manifest_full_compaction_size_bytes = Option(
+        "manifest.full-compaction-threshold-size",
+        SIZE,
+        "16 mb",
+        "Once manifests that are small or delete files take this much, a commit rewrites all of "
+        "them and drops deleted files; raise it where commits must stay short.",
+        group=Group.PERFORMANCE,
+    )
+    manifest_merge_min_count = Option(
+        "manifest.merge-min-count",
+        whole_number(1, 1_000_000),
+        "30",
+        "How many small manifests are left before a commit merges them; lower it for tables that "
+        "are read far more often than written.",
+        group=Group.PERFORMANCE,
+    )
+    data_file_path_directory = Option(
+        "data-file.path-directory",
+        RELATIVE_PATH,
+        "",
+        "Directory below the table that holds its data files, to keep them apart from metadata.",
+        mutable=False,
+    )
+    index_file_in_data_file_dir = Option(
+        "index-file-in-data-file-dir",
+        BOOLEAN,
+        "false",
+        "Whether index files lie beside the data files instead of in one directory.",
+        mutable=False,
+    )
+    partition_default_name = Option(
+        "partition.default-name",
+        FILE_NAME_PART,
+        "__DEFAULT_PARTITION__",
+        "Directory of rows whose partition value is null, empty or blank.",
+        mutable=False,
+    )
+    partition_legacy_name = Option(
+        "partition.legacy-name",
+        BOOLEAN,
+        "true",
+        "Whether directories spell dates and times as numbers, as the first releases did.",
+        mutable=False,
+    )
+    merge_engine = Option(
+        "merge-engine",
+        one_of("deduplicate"),
+        "deduplicate",
+        "What becomes of several rows with one primary key: the last one wins.",
+        mutable=False,
+    )
+    deletion_vectors_enabled = Option(
+        "deletion-vectors.enabled",
+        BOOLEAN,
+        "false",
+        "Whether compaction marks replaced rows instead of leaving them to be merged when read; "
+        "rows not compacted yet are then invisible.",
+        mutable=False,
+    )
+    deletion_vectors_merge_on_read = Option(
+        "deletion-vectors.merge-on-read",
+        BOOLEAN,
+        "false",
+        "Whether reads of a table with deletion vectors also see rows not compacted yet.",
+    )
+    add_column_before_partition = Option(
+        "add-column-before-partition",
+        BOOLEAN,
+        "false",
+        "New columns go before the partition columns instead of last, where nobody says where.",
+    )
+    alter_column_null_to_not_null_disabled = Option(
+        "alter-column-null-to-not-null.disabled",
+        BOOLEAN,
+        "true",
+        "Refuse to make a column NOT NULL; false is for those who know that it holds no null.",
+    )
+    disable_explicit_type_casting = Option(
+        "disable-explicit-type-casting",
+        BOOLEAN,
+        "false",
+        "Refuse to change a column to a type that cannot hold each of its values.",
+    )
     commit_max_retries = Option(
         "commit.max-retries",
-        _whole_number(0, 1_000_000),
+        whole_number(0, 1_000_000),
         "10",
         "How often a commit tries again after another writer was first; raise it for many writers.",
     )
@@ -208,21 +314,40 @@ class TableOptions:
         """The text of an option as the table sets it, or its default."""
         return self._raw.get(option.key, option.default)
 
+    def of_column(self, option: Option[T], column: str) -> T | None:
+        """What a table sets for one column; None if it does not say."""
+        assert isinstance(option, ColumnOption)
+        text = self._raw.get(option.key_of(column))
+        return None if text is None else option.parse(text)
+
     def to_dict(self) -> dict[str, str]:
         """What the table sets explicitly, declared or not."""
         return dict(self._raw)
 
+    def validate_one(self, option: Option[Any]) -> None:
+        """Raise unless the value of this option is one this version can honour."""
+        option.parse(self.text(option))
+
     def unknown(self) -> list[str]:
         """Keys this version does not know; it must not write where they are set."""
         known = {option.key for option in declared_options()}
-        return sorted(key for key in self._raw if key not in known)
+        by_column = [option for option in declared_options() if isinstance(option, ColumnOption)]
+        return sorted(
+            key
+            for key in self._raw
+            if key not in known and not any(option.sets(key) for option in by_column)
+        )
 
     def validate(self) -> None:
         """Raise unless every option is known and its value is one this version can honour."""
         for key in self.unknown():
             raise InvalidRequestError(unknown_option_message(key))
         for option in declared_options():
-            option.parse(self.text(option))
+            if isinstance(option, ColumnOption):
+                for key in filter(option.sets, self._raw):
+                    option.parse(self._raw[key])
+            else:
+                option.parse(self.text(option))
 
 
 def declared_options() -> list[Option[Any]]:

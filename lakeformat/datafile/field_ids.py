@@ -1,4 +1,4 @@
-"""Field ids inside Parquet files, the numbers Java gives them."""
+"""Field ids inside Parquet and ORC files, the numbers Java gives them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,43 @@ import pyarrow as pa
 from lakeformat.arrow_types import to_arrow_field
 from lakeformat.types import ArrayType, DataField, DataType, MapType, MultisetType, RowType
 
-__all__ = ["parquet_schema"]
+__all__ = ["orc_schema", "parquet_schema"]
 
 _NESTED_BASE = 536_870_911
 _NESTED_STEP = 1024
 _PARQUET_ID = b"PARQUET:field_id"
+_ORC_ID = b"paimon.id"
 
 
 def parquet_schema(fields: tuple[DataField, ...]) -> pa.Schema:
-    """The Arrow schema of a data file, every column and nested part with its id."""
+    """The Arrow schema of a Parquet file, every column and nested part with its id."""
     return pa.schema([_numbered_field(field) for field in fields])
+
+
+def orc_schema(fields: tuple[DataField, ...]) -> pa.Schema:
+    """The Arrow schema of an ORC file: ids as type attributes, every part nullable."""
+    return pa.schema([_orc_field(_numbered_field(field)) for field in fields])
+
+
+def _orc_field(field: pa.Field, *, nullable: bool = True) -> pa.Field:
+    ids = {_ORC_ID: field.metadata[_PARQUET_ID]}
+    return pa.field(field.name, _orc_type(field.type), nullable=nullable, metadata=ids)
+
+
+def _orc_type(arrow_type: pa.DataType) -> pa.DataType:
+    """ORC has no TIME, and its timestamps are nanoseconds, as Arrow reads them."""
+    if pa.types.is_time(arrow_type):
+        return pa.int32()
+    if pa.types.is_timestamp(arrow_type):
+        return pa.timestamp("ns", arrow_type.tz)
+    if pa.types.is_struct(arrow_type):
+        return pa.struct([_orc_field(part) for part in arrow_type])
+    if pa.types.is_map(arrow_type):
+        key = _orc_field(arrow_type.key_field, nullable=False)
+        return pa.map_(key, _orc_field(arrow_type.item_field))
+    if pa.types.is_list(arrow_type):
+        return pa.list_(_orc_field(arrow_type.value_field))
+    return arrow_type
 
 
 def _numbered_field(field: DataField) -> pa.Field:

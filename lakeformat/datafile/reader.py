@@ -2,79 +2,179 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
+from lakeformat.datafile.avro_reader import read_avro
+from lakeformat.datafile.evolution import evolve_array, find_sources
+from lakeformat.datafile.file_format import FileFormat, format_of
+from lakeformat.datafile.logical_arrays import to_logical
+from lakeformat.datafile.orc_reader import read_orc
+from lakeformat.datafile.parquet_reader import read_parquet
+from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from lakeformat.errors import (
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+    UnsupportedError,
+)
 from lakeformat.storage import Storage
-from lakeformat.type_text import type_to_json
-from lakeformat.types import DataField, with_nullability
+from lakeformat.types import DataField
 
-__all__ = ["read_batches"]
+__all__ = ["BATCH_ROWS", "KeepRows", "read_batches", "read_key_values"]
 
 BATCH_ROWS = 128 * 1024
+
+KeepRows: TypeAlias = Callable[[int, int], npt.NDArray[np.bool_]]
+"""Which of ``count`` rows from row ``start`` of the file on are still there."""
+
+Fields: TypeAlias = tuple[DataField, ...]
+
+_READERS: dict[
+    FileFormat,
+    Callable[[IO[bytes], list[str], int, range], Iterator[tuple[int, pa.RecordBatch]]],
+] = {
+    FileFormat.PARQUET: read_parquet,
+    FileFormat.ORC: read_orc,
+    FileFormat.AVRO: read_avro,
+}
+_ALL_ROWS = range(1 << 62)
 
 
 def read_batches(
     storage: Storage,
     path: str,
     *,
-    file_fields: tuple[DataField, ...],
-    wanted: tuple[DataField, ...],
+    file_fields: Fields,
+    wanted: Fields,
+    write_cols: tuple[str, ...] | None = None,
+    rows: range | None = None,
+    keep: KeepRows | None = None,
+    row_count: int | None = None,
+    batch_rows: int = BATCH_ROWS,
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of one file; columns are matched by field id, through the file's schema."""
-    if not path.endswith(".parquet"):
-        raise UnsupportedError(
-            f"{storage.uri(path)} is not a Parquet file; this version reads no other"
-        )
-    sources = [_source(file_fields, field, storage.uri(path)) for field in wanted]
-    names = [source.name for source in sources if source is not None]
-    target = to_arrow_schema(wanted)
-    try:
-        with storage.open_input(path) as stream:
-            file = pq.ParquetFile(stream)
-            # One call for the whole file would keep in memory every row group it has read.
-            for group in range(file.num_row_groups):
-                for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=names):
-                    yield _shape(batch, sources, target)
-    except NotFoundError:
-        raise CorruptTableError(
-            f"data file {storage.uri(path)} is missing although a manifest lists it; if its "
-            "snapshot was just expired, scan again, else restore the file from a backup"
-        ) from None
-    except (pa.ArrowException, OSError, KeyError) as reason:
-        raise CorruptTableError(
-            f"data file {storage.uri(path)} cannot be read: {reason}; "
-            "restore it from a backup or roll the table back to an earlier snapshot"
-        ) from reason
+    """Stream the rows of one file; columns are matched by field id, through the file's schema.
+
+    ``file_fields`` is the schema the file was written with, ``write_cols`` the part of it that
+    is in the file. Of the rows in ``rows`` those that ``keep`` keeps are returned. With
+    ``row_count``, what the manifest says, a file that has lost its end is found out.
+    """
+    stored = file_fields
+    if write_cols is not None:
+        stored = tuple(field for field in file_fields if field.name in write_cols)
+    columns = [
+        _Column(source, field)
+        for source, field in zip(find_sources(stored, wanted), wanted, strict=True)
+    ]
+    names = [column.source.name for column in columns if column.source is not None]
+    if not names:  # a batch needs a column to have rows
+        names = [field.name for field in stored[:1]]
+    uri, chosen = storage.uri(path), rows or _ALL_ROWS
+    read = _READERS[format_of(path, uri)]
+    schema = to_arrow_schema(wanted)
+    end = 0
+    with _reading(uri), storage.open_input(path) as stream:
+        for start, batch in read(stream, list(dict.fromkeys(names)), batch_rows, chosen):
+            end = start + batch.num_rows
+            if row_count is not None and end > row_count:
+                raise ValueError(f"it has {end} rows or more, its manifest says {row_count}")
+            part = _select(batch, start, chosen, keep)
+            if part.num_rows:
+                yield _shape(part, columns, schema, uri)
+        if row_count is not None and end < min(row_count, chosen.stop):
+            raise ValueError(f"it ends after {end} rows, its manifest says {row_count}")
 
 
-def _source(file_fields: tuple[DataField, ...], field: DataField, uri: str) -> DataField | None:
-    """The column of the file that holds ``field``; None when it was added later."""
-    for candidate in file_fields:
-        if candidate.id == field.id:
-            nullable = {"nullable": True}
-            if with_nullability(candidate.type, **nullable) != with_nullability(
-                field.type, **nullable
-            ):
-                raise UnsupportedError(
-                    f"column {field.name!r} was {type_to_json(candidate.type)} when {uri} was "
-                    f"written and is {type_to_json(field.type)} now; this version does not convert"
-                )
-            return candidate
-    return None
+def read_key_values(
+    storage: Storage,
+    path: str,
+    *,
+    file_fields: Fields,
+    wanted: Fields,
+    keep: KeepRows | None = None,
+    row_count: int | None = None,
+    batch_rows: int = BATCH_ROWS,
+) -> Iterator[pa.RecordBatch]:
+    """Stream a primary-key table's file: ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, then ``wanted``.
+
+    Keys are columns like any other: they are read from those of the table, which every file
+    has, with thin mode and without.
+    """
+    system = (SEQUENCE_NUMBER, VALUE_KIND)
+    return read_batches(
+        storage,
+        path,
+        file_fields=system + file_fields,
+        wanted=system + wanted,
+        keep=keep,
+        row_count=row_count,
+        batch_rows=batch_rows,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the result, and the column of the file it comes from."""
+
+    source: DataField | None
+    wanted: DataField
+
+    def read(self, batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
+        if self.source is None:
+            return pa.nulls(batch.num_rows, kind)
+        logical = to_logical(batch.column(self.source.name), self.source.type)
+        return evolve_array(logical, self.source.type, self.wanted.type)
+
+
+def _select(
+    batch: pa.RecordBatch, start: int, rows: range, keep: KeepRows | None
+) -> pa.RecordBatch:
+    first = max(rows.start - start, 0)
+    count = min(rows.stop - start, batch.num_rows) - first
+    if count <= 0:
+        return batch.slice(0, 0)
+    batch = batch.slice(first, count)
+    if keep is None:
+        return batch
+    mask = keep(start + first, count)
+    return batch if mask.all() else batch.filter(pa.array(mask))
 
 
 def _shape(
-    batch: pa.RecordBatch, sources: list[DataField | None], target: pa.Schema
+    batch: pa.RecordBatch, columns: list[_Column], schema: pa.Schema, uri: str
 ) -> pa.RecordBatch:
-    columns = [
-        pa.nulls(batch.num_rows, wanted.type)
-        if source is None
-        else batch.column(source.name).cast(wanted.type)
-        for source, wanted in zip(sources, target, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=target)
+    arrays = []
+    for column, field in zip(columns, schema, strict=True):
+        try:
+            arrays.append(column.read(batch, field.type))
+        except InvalidRequestError as reason:
+            raise type(reason)(f"column {field.name!r} of {uri}: {reason}") from reason
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+@contextmanager
+def _reading(uri: str) -> Iterator[None]:
+    """Everything a damaged file can lead to, as one error that names the file."""
+    try:
+        yield
+    except UnsupportedError as reason:
+        if uri in str(reason):
+            raise
+        raise UnsupportedError(f"{uri}: {reason}") from reason
+    except NotFoundError:
+        raise CorruptTableError(
+            f"data file {uri} is missing although a manifest lists it; if its "
+            "snapshot was just expired, scan again, else restore the file from a backup"
+        ) from None
+    except (pa.ArrowException, OSError, KeyError, ValueError, MemoryError) as reason:
+        raise CorruptTableError(
+            f"data file {uri} cannot be read: {reason}; "
+            "restore it from a backup or roll the table back to an earlier snapshot"
+        ) from reason

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import IO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from lakeformat.datafile.dictionary_columns import pick_dictionary_columns
-from lakeformat.datafile.field_ids import parquet_schema
+from lakeformat.datafile.avro_writer import AvroFileWriter
+from lakeformat.datafile.column_statistics import ColumnStatistics, reduce_statistics
+from lakeformat.datafile.file_format import FileFormat
+from lakeformat.datafile.file_writer import FileContent, FileWriter
+from lakeformat.datafile.format_types import require_format_holds
+from lakeformat.datafile.key_rows import KeyRows
+from lakeformat.datafile.orc_writer import OrcFileWriter
+from lakeformat.datafile.parquet_writer import ParquetFileWriter
+from lakeformat.datafile.statistics_modes import StatisticsMode, column_modes
 from lakeformat.errors import LakeError
-from lakeformat.layout import data_file_name
 from lakeformat.options import TableOptions
 from lakeformat.storage import Storage
 from lakeformat.types import DataField
@@ -32,6 +38,10 @@ class WrittenFile:
     path: str
     size: int
     row_count: int
+    statistics: tuple[ColumnStatistics, ...]
+    """Of each column of the file, in order, cut down to what the table keeps."""
+    keys: KeyRows | None = None
+    """Of a primary-key table's file."""
 
 
 class RollingWriter:
@@ -43,13 +53,19 @@ class RollingWriter:
         directory: str,
         fields: tuple[DataField, ...],
         options: TableOptions,
-        unique: str,
+        next_name: Callable[[], str],
+        *,
+        modes: Sequence[StatisticsMode] | None = None,
+        key_columns: Sequence[str] = (),
     ) -> None:
+        """``modes`` are those of the options unless given; ``key_columns`` makes ``keys`` known."""
+        require_format_holds(fields, options)
+        names = [field.name for field in fields]
+        self._content = FileContent(fields, modes or column_modes(names, options), options)
         self._storage = storage
         self._directory = directory
-        self._schema = parquet_schema(fields)
-        self._options = options
-        self._unique = unique
+        self._next_name = next_name
+        self._key_columns = key_columns
         self._held: list[pa.RecordBatch] = []
         self._held_rows = 0
         self._held_bytes = 0
@@ -87,21 +103,20 @@ class RollingWriter:
     def _flush(self) -> None:
         if not self._held_rows:
             return
-        rows = pa.Table.from_batches(self._held).cast(self._schema)
+        rows = pa.Table.from_batches(self._held)
         self._held, self._held_rows, self._held_bytes = [], 0, 0
         if self._open is None:
-            self._open = self._start_file(pick_dictionary_columns(rows))
-        self._open.write_row_group(rows)
-        if self._open.size >= self._options.target_file_size_bytes:
+            self._open = self._start_file()
+        self._open.write(rows)
+        if self._open.size >= self._content.options.target_file_size_bytes:
             self._roll()
 
-    def _start_file(self, dictionary_columns: list[str]) -> _OpenFile:
-        name = data_file_name(
-            self._options.data_file_prefix, self._unique, len(self._started), "parquet"
-        )
+    def _start_file(self) -> _OpenFile:
+        name = self._next_name()
         path = f"{self._directory}/{name}"
         self._started.append(path)
-        return _OpenFile(self._storage, path, name, self._schema, self._options, dictionary_columns)
+        keys = KeyRows(self._key_columns) if self._key_columns else None
+        return _OpenFile(self._storage, path, name, self._content, keys)
 
     def _roll(self) -> None:
         if self._open is not None:
@@ -110,50 +125,53 @@ class RollingWriter:
 
 
 class _OpenFile:
-    """The Parquet file being written."""
+    """The file being written."""
 
     def __init__(
-        self,
-        storage: Storage,
-        path: str,
-        name: str,
-        schema: pa.Schema,
-        options: TableOptions,
-        dictionary_columns: list[str],
+        self, storage: Storage, path: str, name: str, content: FileContent, keys: KeyRows | None
     ) -> None:
         self._path, self._name, self._rows = path, name, 0
+        self._modes, self._keys = content.modes, keys
         self._stack = ExitStack()
         self._stream: IO[bytes] = self._stack.enter_context(storage.open_output(path))
-        self._writer = pq.ParquetWriter(
-            self._stream,
-            schema,
-            compression=options.file_compression,
-            compression_level=_level(options),
-            use_dictionary=dictionary_columns,
-            store_decimal_as_integer=True,
-            store_schema=False,  # readers go by the table's schema; Java ignores Arrow's
-        )
+        try:
+            self._writer = _writer(self._stream, content, name)
+        except BaseException:
+            self._stack.close()
+            raise
 
     @property
     def size(self) -> int:
         """Bytes written so far, without the footer."""
-        return self._stream.tell()
+        return self._writer.size
 
-    def write_row_group(self, rows: pa.Table) -> None:
+    def write(self, rows: pa.Table) -> None:
         self._rows += rows.num_rows
-        self._writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
+        self._writer.write(rows)
+        if self._keys is not None:
+            self._keys.add(rows)
 
     def close(self) -> WrittenFile:
         with self._stack:
-            self._writer.close()
+            try:
+                exact = self._writer.close()
+            finally:
+                self._writer.discard()
             size = self._stream.tell()
-        return WrittenFile(self._name, self._path, size, self._rows)
+        kept = tuple(map(reduce_statistics, exact, self._modes))
+        return WrittenFile(self._name, self._path, size, self._rows, kept, self._keys)
 
     def discard(self) -> None:
         """Stop writing; the caller removes what is there."""
+        self._writer.discard()
         self._stack.close()
 
 
-def _level(options: TableOptions) -> int | None:
-    is_zstd = options.file_compression == "zstd"
-    return options.file_compression_zstd_level if is_zstd else None
+def _writer(stream: IO[bytes], content: FileContent, name: str) -> FileWriter:
+    match FileFormat(content.options.file_format):
+        case FileFormat.PARQUET:
+            return ParquetFileWriter(stream, content)
+        case FileFormat.ORC:
+            return OrcFileWriter(stream, content)
+        case FileFormat.AVRO:
+            return AvroFileWriter(stream, content, name)

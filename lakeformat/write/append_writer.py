@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from lakeformat.datafile.file_description import FileOrigin, describe_append_file
+from lakeformat.datafile.file_names import DataFileNames
 from lakeformat.datafile.rolling_writer import RollingWriter, WrittenFile
 from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import UNAWARE_BUCKET, TableHandle, require_writable
 from lakeformat.metadata.commit_message import CommitMessage
-from lakeformat.metadata.data_file_meta import DataFileMeta, FileSource, local_wall_clock
+from lakeformat.metadata.data_file_meta import DataFileMeta, local_wall_clock
 from lakeformat.write.batches import to_batches
 from lakeformat.write.conform import Conformer
 
@@ -35,18 +37,18 @@ class AppendWriter:
             handle.layout.bucket_directory(DATA_BUCKET),
             handle.schema.fields,
             handle.options,
-            handle.environment.new_id(),
+            DataFileNames(handle.options, handle.environment.new_id()).next_data,
         )
 
     def write(self, data: Any) -> None:
         """Add rows: a pyarrow, pandas or polars object, or an iterable of those."""
-        if self._prepared:
-            raise InvalidRequestError("this writer is finished; take a new one for more rows")
+        self._require_unfinished()
         for batch in to_batches(data):
             self._files.write(self._conform(batch))
 
     def prepare(self) -> list[CommitMessage]:
         """Finish the files; the messages may be committed here or in another process."""
+        self._require_unfinished()
         self._prepared = True
         files = self._files.finish()
         if not files:
@@ -66,22 +68,23 @@ class AppendWriter:
         if kind is not None:
             self.abort()
 
+    def _require_unfinished(self) -> None:
+        if self._prepared:
+            raise InvalidRequestError("this writer is finished; take a new one for more rows")
+
     def _describe(self, files: list[WrittenFile]) -> tuple[DataFileMeta, ...]:
-        created = local_wall_clock(self._handle.environment.now_millis())
+        handle = self._handle
+        created = local_wall_clock(handle.environment.now_millis())
+        origin = FileOrigin(handle.schema.id, created)
         metas, sequence = [], 0
         for file in files:
             metas.append(
-                DataFileMeta(
-                    file_name=file.name,
-                    file_size=file.size,
-                    row_count=file.row_count,
-                    min_sequence_number=sequence,
-                    max_sequence_number=sequence + file.row_count - 1,
-                    schema_id=self._handle.schema.id,
-                    creation_time=created,
-                    delete_row_count=0,
-                    file_source=FileSource.APPEND,
-                    value_stats_cols=(),
+                describe_append_file(
+                    file,
+                    handle.schema.fields,
+                    origin,
+                    first_sequence_number=sequence,
+                    dense=handle.options.statistics_dense_store,
                 )
             )
             sequence += file.row_count

@@ -1,0 +1,17 @@
+"""Division that rounds down, for points in time before 1970."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["floor_divide"]
+
+
+def floor_divide(counts: pa.Array, step: int) -> pa.Array:
+    """Whole steps in each int64; Arrow's own division rounds towards zero."""
+    if step == 1:
+        return counts
+    quotients = pc.divide(counts, step)
+    is_above = pc.greater(pc.multiply(quotients, step), counts)
+    return pc.subtract(quotients, is_above.cast(pa.int64()))

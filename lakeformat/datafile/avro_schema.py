@@ -1,0 +1,126 @@
+"""Avro schemas of data files: what a writer declared, as Arrow types and as plain Avro.
+
+Logical types say how a number is meant, not how it is stored, and two of them mean the reverse
+here of what Avro says. So values are read as they are stored, and mean what the table's schema
+says. A map is stored like an array of pairs, and is read as one: that is what Arrow takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["AvroColumn", "avro_columns", "plain_record"]
+
+ROOT = "record"
+_ATOMIC = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "bytes": pa.binary(),
+}
+_MEANT = {
+    ("int", "date"): pa.date32(),
+    ("int", "time-millis"): pa.time32("ms"),
+    ("long", "timestamp-millis"): pa.timestamp("ms"),
+    ("long", "timestamp-micros"): pa.timestamp("us"),
+    ("long", "timestamp-nanos"): pa.timestamp("ns"),
+    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
+    ("long", "local-timestamp-micros"): pa.timestamp("us"),
+    ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AvroColumn:
+    """A field of a record: the Avro type without logical types, and what Arrow makes of it."""
+
+    name: str
+    plain: Any
+    arrow: pa.DataType
+
+
+def avro_columns(schema: Any) -> list[AvroColumn]:
+    """The columns of a file by its own schema; ValueError where no data file has such a type."""
+    if not isinstance(schema, Mapping) or schema.get("type") != "record":
+        raise ValueError("its schema is not a record")
+    return _Translation().fields(schema)
+
+
+def plain_record(columns: list[AvroColumn]) -> dict[str, Any]:
+    """The Avro schema of rows with these columns."""
+    fields = [{"name": column.name, "type": column.plain} for column in columns]
+    return {"type": "record", "name": ROOT, "fields": fields}
+
+
+class _Translation:
+    """Names nested records anew: a file may name two of them alike."""
+
+    def __init__(self) -> None:
+        self._records = 0
+
+    def fields(self, record: Mapping[str, Any]) -> list[AvroColumn]:
+        found = [self._field(field) for field in record["fields"]]
+        if not found:
+            raise ValueError("a record without fields")
+        return found
+
+    def _field(self, field: Mapping[str, Any]) -> AvroColumn:
+        plain, arrow = self._type(field["type"])
+        return AvroColumn(str(field["name"]), plain, arrow)
+
+    def _type(self, declared: Any) -> tuple[Any, pa.DataType]:
+        if isinstance(declared, list):
+            return self._union(declared)
+        if isinstance(declared, str):
+            return declared, _atomic(declared, None)
+        kind = declared["type"]
+        if not isinstance(kind, str):
+            return self._type(kind)
+        if kind == "record":
+            return self._record(self.fields(declared))
+        if kind == "array":
+            return self._array(declared["items"])
+        if kind == "map":
+            pairs = [AvroColumn("key", "string", pa.string())]
+            pairs.append(self._field({"name": "value", "type": declared["values"]}))
+            plain, arrow = self._record(pairs)
+            return {"type": "array", "items": plain}, pa.list_(arrow)
+        if kind == "fixed":
+            size = int(declared["size"])
+            return {**self._named("fixed"), "size": size}, pa.binary(size)
+        return kind, _atomic(kind, declared.get("logicalType"))
+
+    def _union(self, branches: list[Any]) -> tuple[Any, pa.DataType]:
+        """Only an optional type: everything else has no column type."""
+        present = [branch for branch in branches if branch != "null"]
+        if len(present) != 1:
+            raise ValueError(f"a union of {len(present)} types")
+        plain, arrow = self._type(present[0])
+        return ["null" if branch == "null" else plain for branch in branches], arrow
+
+    def _array(self, items: Any) -> tuple[Any, pa.DataType]:
+        plain, arrow = self._type(items)
+        return {"type": "array", "items": plain}, pa.list_(arrow)
+
+    def _record(self, columns: list[AvroColumn]) -> tuple[Any, pa.DataType]:
+        fields = [{"name": column.name, "type": column.plain} for column in columns]
+        arrow = pa.struct([(column.name, column.arrow) for column in columns])
+        return {**self._named("record"), "fields": fields}, arrow
+
+    def _named(self, kind: str) -> dict[str, Any]:
+        self._records += 1
+        return {"type": kind, "name": f"{ROOT}{self._records}"}
+
+
+def _atomic(kind: str, logical: Any) -> pa.DataType:
+    found = _MEANT.get((kind, logical)) or _ATOMIC.get(kind)
+    if found is None:
+        raise ValueError(f"a column of Avro type {kind!r}")
+    return found

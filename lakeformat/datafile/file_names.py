@@ -1,0 +1,36 @@
+"""Names of new data and changelog files of one writer: one unique part, one counter."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from lakeformat.datafile.file_format import FileFormat, file_extension
+from lakeformat.layout import data_file_name
+from lakeformat.options import TableOptions
+
+__all__ = ["DataFileNames"]
+
+
+class DataFileNames:
+    """Data and changelog files share the counter; ``unique`` belongs to this writer alone."""
+
+    def __init__(self, options: TableOptions, unique: str) -> None:
+        self._options = options
+        self._unique = unique
+        self._numbers = count()
+        self._extension = file_extension(
+            FileFormat(options.file_format),
+            options.file_compression,
+            include_compression=options.file_suffix_include_compression,
+        )
+
+    def next_data(self) -> str:
+        """The name of the next data file."""
+        return self._next(self._options.data_file_prefix)
+
+    def next_changelog(self) -> str:
+        """The name of the next changelog file."""
+        return self._next(self._options.changelog_file_prefix)
+
+    def _next(self, prefix: str) -> str:
+        return data_file_name(prefix, self._unique, next(self._numbers), self._extension)

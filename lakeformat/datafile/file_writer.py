@@ -1,0 +1,46 @@
+"""What writing one file is, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from lakeformat.datafile.column_statistics import ColumnStatistics
+from lakeformat.datafile.statistics_modes import StatisticsMode
+from lakeformat.options import TableOptions
+from lakeformat.types import DataField
+
+__all__ = ["FileContent", "FileWriter"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """The columns of the files of one writer, and what is wanted of each."""
+
+    fields: tuple[DataField, ...]
+    modes: Sequence[StatisticsMode]
+    options: TableOptions
+
+
+class FileWriter(Protocol):
+    """Writes one file into a stream that somebody else opens and closes."""
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far; what is still held in memory does not count."""
+        ...
+
+    def write(self, rows: pa.Table) -> None:
+        """Add rows with exactly the columns, in the Arrow types of the table."""
+        ...
+
+    def close(self) -> list[ColumnStatistics]:
+        """Write what is left; exact statistics of each column, as far as they are wanted."""
+        ...
+
+    def discard(self) -> None:
+        """Write nothing more, not even when this object goes: its stream is about to."""
+        ...

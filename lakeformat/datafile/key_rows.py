@@ -1,0 +1,38 @@
+"""What a manifest says about the rows of a primary-key table's file beside their statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+
+__all__ = ["KeyRows"]
+
+LARGEST = 2**63 - 1
+_DELETE_KINDS = pa.array([1, 3], pa.int8())
+
+
+class KeyRows:
+    """First and last key, sequence numbers and deletes of rows that come in the order of keys."""
+
+    def __init__(self, key_columns: Sequence[str]) -> None:
+        self._columns = list(key_columns)
+        self.first: pa.Table | None = None
+        self.last: pa.Table | None = None
+        self.min_sequence_number = LARGEST
+        self.max_sequence_number = -LARGEST
+        self.delete_count = 0
+
+    def add(self, rows: pa.Table) -> None:
+        """Take the next rows into account; there is at least one."""
+        keys = rows.select(self._columns)
+        self.first = keys.slice(0, 1) if self.first is None else self.first
+        self.last = keys.slice(rows.num_rows - 1)
+        ends = pc.min_max(rows.column(SEQUENCE_NUMBER.name)).as_py()
+        self.min_sequence_number = min(self.min_sequence_number, ends["min"])
+        self.max_sequence_number = max(self.max_sequence_number, ends["max"])
+        deletes = pc.is_in(rows.column(VALUE_KIND.name), _DELETE_KINDS)
+        self.delete_count += pc.sum(deletes).as_py()

@@ -1,0 +1,63 @@
+"""Writes Parquet files."""
+
+from __future__ import annotations
+
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakeformat.datafile.column_statistics import ColumnStatistics
+from lakeformat.datafile.dictionary_columns import pick_dictionary_columns
+from lakeformat.datafile.field_ids import parquet_schema
+from lakeformat.datafile.file_writer import FileContent
+from lakeformat.datafile.footer_statistics import FooterStatistics
+
+__all__ = ["ParquetFileWriter"]
+
+
+class ParquetFileWriter:
+    """Every ``write`` makes a row group; the first one decides which columns get a dictionary."""
+
+    def __init__(self, stream: IO[bytes], content: FileContent) -> None:
+        self._stream = stream
+        self._schema = parquet_schema(content.fields)
+        self._statistics = FooterStatistics(content.fields, content.modes)
+        self._footers: list[pq.FileMetaData] = []
+        self._options = content.options
+        self._writer: pq.ParquetWriter | None = None
+
+    @property
+    def size(self) -> int:
+        return self._stream.tell()
+
+    def write(self, rows: pa.Table) -> None:
+        self._statistics.add(rows)
+        rows = rows.cast(self._schema)
+        if self._writer is None:
+            self._writer = self._open(pick_dictionary_columns(rows))
+        self._writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
+
+    def close(self) -> list[ColumnStatistics]:
+        writer = self._writer or self._open([])
+        writer.close()
+        return self._statistics.result(self._footers[0])
+
+    def discard(self) -> None:
+        if self._writer is not None:
+            self._writer.is_open = False
+
+    def _open(self, dictionary_columns: list[str]) -> pq.ParquetWriter:
+        options = self._options
+        is_zstd = options.file_compression == "zstd"
+        return pq.ParquetWriter(
+            self._stream,
+            self._schema,
+            compression=options.file_compression,
+            compression_level=options.file_compression_zstd_level if is_zstd else None,
+            use_dictionary=dictionary_columns,
+            store_decimal_as_integer=True,
+            write_time_adjusted_to_utc=True,  # as Java marks a TIME
+            store_schema=False,  # readers go by the table's schema; Java ignores Arrow's
+            metadata_collector=self._footers,
+        )
