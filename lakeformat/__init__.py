@@ -27,7 +27,21 @@ from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.options import TableOptions
 from lakeformat.read.scan import Scan
 from lakeformat.schema import TableSchema
-from lakeformat.table import Table, open_table
+from lakeformat.schema_changes import (
+    SchemaChange,
+    add_column,
+    drop_column,
+    remove_option,
+    rename_column,
+    set_option,
+    update_column_comment,
+    update_column_nullability,
+    update_column_position,
+    update_column_type,
+    update_comment,
+)
+from lakeformat.system_tables import SystemScan
+from lakeformat.table import SystemTable, Table, open_table
 from lakeformat.write.append_writer import AppendWriter
 
 __all__ = [
@@ -46,12 +60,25 @@ __all__ = [
     "LakeError",
     "NotFoundError",
     "Scan",
+    "SchemaChange",
     "Snapshot",
+    "SystemScan",
+    "SystemTable",
     "Table",
     "TableOptions",
     "TableSchema",
     "UnavailableError",
     "UnsupportedError",
+    "add_column",
+    "drop_column",
     "open_catalog",
     "open_table",
+    "remove_option",
+    "rename_column",
+    "set_option",
+    "update_column_comment",
+    "update_column_nullability",
+    "update_column_position",
+    "update_column_type",
+    "update_comment",
 ]

@@ -11,9 +11,16 @@ from lakeformat.options import TableOptions
 from lakeformat.schema import TableSchema
 from lakeformat.storage import Storage
 
-__all__ = ["TableHandle", "require_plain_append_table", "require_writable"]
+__all__ = ["TableHandle", "require_readable", "require_writable"]
 
 UNAWARE_BUCKET = -1
+_CHANGE_MERGED_ROWS = {
+    "ignore-delete",
+    "ignore-update-before",
+    "record-level.expire-time",
+    "sequence.field",
+    "sequence.field.sort-order",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +42,29 @@ class TableHandle:
         return self.storage.uri(self.layout.root)
 
 
-def require_plain_append_table(handle: TableHandle) -> None:
-    """Refuse a table this version can neither read nor write, naming the trait."""
-    schema = handle.schema
-    if schema.primary_keys:
-        raise UnsupportedError(f"{handle.uri} has a primary key, which this version cannot merge")
-    if schema.partition_keys:
-        keys = ", ".join(schema.partition_keys)
-        raise UnsupportedError(f"{handle.uri} is partitioned by {keys}, this version cannot use it")
+def require_readable(handle: TableHandle) -> None:
+    """Refuse a table whose rows this version would merge otherwise than its options say."""
+    if not handle.schema.primary_keys:
+        return
+    handle.options.validate_one(TableOptions.merge_engine)
+    for key in handle.options.unknown():
+        if key in _CHANGE_MERGED_ROWS or key.endswith(".sequence-group"):
+            raise UnsupportedError(
+                f"{handle.uri} sets {key!r}, which decides what its merged rows are; "
+                "this version does not know it and would give wrong rows"
+            )
 
 
 def require_writable(handle: TableHandle) -> None:
     """Refuse to write where an option asks for something this version would not do."""
-    require_plain_append_table(handle)
+    schema = handle.schema
+    if schema.primary_keys:
+        raise UnsupportedError(f"{handle.uri} has a primary key: this version does not write it")
+    if schema.partition_keys:
+        keys = ", ".join(schema.partition_keys)
+        raise UnsupportedError(
+            f"{handle.uri} is partitioned by {keys}: this version does not write partitions"
+        )
     unknown = handle.options.unknown()
     if unknown:
         raise UnsupportedError(

@@ -3,28 +3,48 @@
 <warehouse>/<database>.db/<table>/
   schema/schema-<n>
   snapshot/snapshot-<n>   EARLIEST   LATEST
-  manifest/manifest-<uuid>-<n>   manifest-list-<uuid>-<n>
-  bucket-<n>/data-<uuid>-<n>.<format>
+  changelog/changelog-<n>   EARLIEST   LATEST
+  tag/tag-<name>   consumer/consumer-<id>
+  branch/branch-<name>/   schema, snapshot, changelog, tag and consumer of a branch
+  manifest/manifest-<uuid>-<n>   manifest-list-<uuid>-<n>   index-manifest-<uuid>-<n>
+  statistics/stat-<uuid>-<n>
+  [<key>=<value>/…]bucket-<n>/data-<uuid>-<n>.<format>
+
+Whatever branch wrote them, manifests, statistics, index and data files lie below the table.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 __all__ = [
     "DATABASE_SUFFIX",
+    "MAIN_BRANCH",
+    "POSTPONE_BUCKET",
     "TableLayout",
     "data_file_name",
     "database_directory",
     "manifest_list_name",
     "manifest_name",
     "numbered",
+    "partition_directory",
+    "statistics_name",
+    "suffixed",
     "table_directory",
 ]
 
 DATABASE_SUFFIX = ".db"
+MAIN_BRANCH = "main"
+"""The branch whose files lie in the table's own directory."""
+
+POSTPONE_BUCKET = -2
+"""Rows that wait for a bucket."""
+
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
+_TEMPORARY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
+_ESCAPED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{}\[\]^]")
 
 
 def database_directory(warehouse: str, database: str) -> str:
@@ -47,6 +67,11 @@ def manifest_list_name(unique: str, counter: int) -> str:
     return f"manifest-list-{unique}-{counter}"
 
 
+def statistics_name(unique: str, counter: int) -> str:
+    """A statistics file."""
+    return f"stat-{unique}-{counter}"
+
+
 def data_file_name(prefix: str, unique: str, counter: int, extension: str) -> str:
     """A data file; ``unique`` belongs to one writer, ``counter`` starts at 0."""
     return f"{prefix}{unique}-{counter}.{extension}"
@@ -58,19 +83,68 @@ def numbered(name: str, prefix: str) -> int | None:
     return int(rest) if rest != name and _NUMBER.fullmatch(rest) else None
 
 
+def suffixed(name: str, prefix: str) -> str | None:
+    """What follows the prefix of a file name; None for temporary files and other strangers."""
+    rest = name.removeprefix(prefix)
+    return rest if rest and rest != name and not _TEMPORARY.search(rest) else None
+
+
+def partition_directory(values: Sequence[tuple[str, str]]) -> str:
+    """Where a partition lies below the table, such as ``dt=2024-01-31/h=1``.
+
+    ``values`` are keys with their values as text, those that are null or blank already replaced
+    by the table's default name. Nobody reads values back from here: null and blank share a place.
+    """
+    return "/".join(f"{_escaped(key)}={_escaped(value)}" for key, value in values)
+
+
+def _escaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
+
+
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """The paths of one table."""
+    """The paths of one table, seen from one of its branches."""
 
     root: str
+    branch: str = MAIN_BRANCH
+    data_path: str = ""
+    """Where below the root the data files are; the option ``data-file.path-directory``."""
+
+    def on_branch(self, branch: str) -> TableLayout:
+        """The same table seen from another branch."""
+        return replace(self, branch=branch)
+
+    @property
+    def metadata_root(self) -> str:
+        """Where the files are that a branch has of its own."""
+        if self.branch == MAIN_BRANCH:
+            return self.root
+        return f"{self.branches_directory}/branch-{self.branch}"
+
+    @property
+    def branches_directory(self) -> str:
+        return f"{self.root}/branch"
 
     @property
     def schema_directory(self) -> str:
-        return f"{self.root}/schema"
+        return f"{self.metadata_root}/schema"
 
     @property
     def snapshot_directory(self) -> str:
-        return f"{self.root}/snapshot"
+        return f"{self.metadata_root}/snapshot"
+
+    @property
+    def changelog_directory(self) -> str:
+        return f"{self.metadata_root}/changelog"
+
+    @property
+    def tag_directory(self) -> str:
+        return f"{self.metadata_root}/tag"
+
+    @property
+    def consumer_directory(self) -> str:
+        return f"{self.metadata_root}/consumer"
 
     @property
     def latest_hint(self) -> str:
@@ -86,13 +160,33 @@ class TableLayout:
     def snapshot(self, snapshot_id: int) -> str:
         return f"{self.snapshot_directory}/snapshot-{snapshot_id}"
 
+    def changelog(self, snapshot_id: int) -> str:
+        """The snapshot that outlived its expiry for the sake of its changelog."""
+        return f"{self.changelog_directory}/changelog-{snapshot_id}"
+
+    def tag(self, name: str) -> str:
+        return f"{self.tag_directory}/tag-{name}"
+
+    def consumer(self, consumer_id: str) -> str:
+        return f"{self.consumer_directory}/consumer-{consumer_id}"
+
     def manifest(self, name: str) -> str:
-        """A manifest or a manifest list; both live in one directory."""
+        """A manifest, a manifest list or an index manifest; all live in one directory."""
         return f"{self.root}/manifest/{name}"
 
-    def bucket_directory(self, bucket: int) -> str:
-        """Where the data files of a bucket of an unpartitioned table are."""
-        return f"{self.root}/bucket-{bucket}"
+    def statistics(self, name: str) -> str:
+        """A statistics file."""
+        return f"{self.root}/statistics/{name}"
 
-    def data_file(self, bucket: int, name: str) -> str:
-        return f"{self.bucket_directory(bucket)}/{name}"
+    def index_file(self, name: str) -> str:
+        """A file of hashes, deletion vectors or a global index."""
+        return f"{self.root}/index/{name}"
+
+    def bucket_directory(self, bucket: int, partition: str = "") -> str:
+        """Where the data files of a bucket are; ``partition`` is a ``partition_directory``."""
+        name = "postpone" if bucket == POSTPONE_BUCKET else str(bucket)
+        parts = (self.root, self.data_path, partition, f"bucket-{name}")
+        return "/".join(part for part in parts if part)
+
+    def data_file(self, bucket: int, name: str, partition: str = "") -> str:
+        return f"{self.bucket_directory(bucket, partition)}/{name}"

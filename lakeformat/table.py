@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NoReturn
 
-from lakeformat.commit.append import commit_append, find_earlier_append
+from lakeformat.commit.append import commit_append, earlier_appends, find_earlier_append
+from lakeformat.commit.checks import check_arguments, require_files
 from lakeformat.commit.identity import CommitId
 from lakeformat.commit.report import CommitReport
 from lakeformat.environment import SYSTEM, Environment
-from lakeformat.errors import CommitOutcomeUnknownError, LakeError, NotFoundError
+from lakeformat.errors import (
+    CommitOutcomeUnknownError,
+    InvalidRequestError,
+    LakeError,
+    NotFoundError,
+    UnsupportedError,
+)
 from lakeformat.handle import TableHandle
-from lakeformat.layout import TableLayout
+from lakeformat.layout import MAIN_BRANCH, TableLayout
+from lakeformat.metadata.branch_directory import check_branch_name, require_branch
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.metadata.snapshot import Snapshot
@@ -21,23 +30,35 @@ from lakeformat.metadata.snapshot_directory import (
     read_snapshot_if_present,
     snapshot_ids,
 )
+from lakeformat.metadata.tag import read_tag
 from lakeformat.options import TableOptions
 from lakeformat.read.scan import Scan
 from lakeformat.schema import TableSchema
 from lakeformat.storage import Storage, open_storage
+from lakeformat.system_tables import (
+    Source,
+    SystemScan,
+    SystemTableDeclaration,
+    find_system_table,
+)
 from lakeformat.write.append_writer import AppendWriter
 
-__all__ = ["Table", "load_table", "open_table"]
+__all__ = ["SystemTable", "Table", "load_table", "open_table"]
 
 
-def open_table(location: str, *, environment: Environment = SYSTEM) -> Table:
+def open_table(
+    location: str, *, branch: str = MAIN_BRANCH, environment: Environment = SYSTEM
+) -> Table:
     """The table at a path or URI, without a catalog."""
     storage, root = open_storage(location)
-    return load_table(storage, TableLayout(root), environment)
+    return load_table(storage, TableLayout(root, branch), environment)
 
 
 def load_table(storage: Storage, layout: TableLayout, environment: Environment) -> Table:
-    """The table whose files lie under ``layout``, with its newest schema."""
+    """The table whose files lie under ``layout``, with the newest schema of its branch."""
+    if layout.branch != MAIN_BRANCH:
+        check_branch_name(layout.branch)
+        require_branch(storage, layout)
     schema_id = latest_schema_id(storage, layout)
     if schema_id is None:
         raise NotFoundError(
@@ -45,7 +66,8 @@ def load_table(storage: Storage, layout: TableLayout, environment: Environment) 
             "check the path, or create the table through a catalog"
         )
     schema = read_schema(storage, layout, schema_id)
-    return Table(TableHandle(storage, layout, schema, environment))
+    located = replace(layout, data_path=schema.table_options.data_file_path_directory)
+    return Table(TableHandle(storage, located, schema, environment))
 
 
 class Table:
@@ -95,17 +117,24 @@ class Table:
     ) -> CommitReport:
         """Append rows in one commit; the same ``commit`` twice publishes once.
 
-        When this raises, nothing was published and nothing is left behind, except with
-        ``CommitOutcomeUnknownError``: then repeat the call with the same ``commit``.
+        When this raises a ``LakeError``, nothing was published and nothing is left behind; only
+        with ``CommitOutcomeUnknownError`` look first: repeat the call with the same ``commit``.
         """
-        if commit is not None and (done := find_earlier_append(self._handle, commit)):
+        check_arguments(watermark, properties)
+        earlier = None if commit is None else earlier_appends(self._handle, commit)
+        if earlier is not None and (done := find_earlier_append(self._handle, earlier)):
             return done
         with self.new_writer() as writer:
             writer.write(data)
             messages = writer.prepare()
         try:
-            report = self.commit(
-                messages, commit=commit, watermark=watermark, properties=properties
+            report = commit_append(
+                self._handle,
+                messages,
+                commit=commit,
+                watermark=watermark,
+                properties=properties,
+                earlier=earlier,
             )
         except CommitOutcomeUnknownError:
             raise  # the table may refer to the files: they stay
@@ -128,14 +157,81 @@ class Table:
         watermark: int | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> CommitReport:
-        """Publish prepared files in one snapshot."""
+        """Publish prepared files in one snapshot; commit each message once."""
+        require_files(self._handle, messages)
         return commit_append(
             self._handle, messages, commit=commit, watermark=watermark, properties=properties
         )
 
-    def scan(self, columns: Sequence[str] | None = None, *, snapshot: int | None = None) -> Scan:
-        """Rows of the newest snapshot, or of the one named."""
-        if snapshot is None:
-            return Scan(self._handle, self.latest_snapshot(), columns)
-        chosen = read_snapshot(self._handle.storage, self._handle.layout, snapshot)
-        return Scan(self._handle, chosen, columns)
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        snapshot: int | None = None,
+        tag: str | None = None,
+    ) -> Scan:
+        """Rows of the newest snapshot, or of the one named by its number or by a tag."""
+        chosen = self._travel(snapshot, tag)
+        return Scan(self._handle, chosen or self.latest_snapshot(), columns)
+
+    def system_table(self, name: str) -> SystemTable:
+        """Metadata as rows: ``system_table("files")`` is ``$files``."""
+        return SystemTable(self._handle, find_system_table(name))
+
+    def _travel(self, snapshot: int | None, tag: str | None) -> Snapshot | None:
+        """The snapshot asked for; None when nobody asks for one."""
+        if snapshot is not None and tag is not None:
+            raise InvalidRequestError(f"say snapshot={snapshot} or tag={tag!r}, not both")
+        storage, layout = self._handle.storage, self._handle.layout
+        if tag is not None:
+            return read_tag(storage, layout, tag).snapshot
+        return None if snapshot is None else read_snapshot(storage, layout, snapshot)
+
+
+class SystemTable(Table):
+    """A table's own metadata as rows, such as ``shop.orders$files``; it can only be read."""
+
+    def __init__(self, handle: TableHandle, declaration: SystemTableDeclaration[Any]) -> None:
+        super().__init__(handle)
+        self._declaration = declaration
+
+    def __repr__(self) -> str:
+        return f"<SystemTable {self.location}${self._declaration.name}>"
+
+    @property
+    def schema(self) -> TableSchema:
+        """The columns of the metadata."""
+        return self._declaration.schema
+
+    def write(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    def new_writer(self) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    def commit(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    # A scan with the same face: what it cannot do, such as splits for many readers, it has not.
+    def scan(  # type: ignore[override]
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        snapshot: int | None = None,
+        tag: str | None = None,
+    ) -> SystemScan:
+        """The rows now or, where one snapshot is shown, at the one named by number or tag."""
+        chosen = self._travel(snapshot, tag)
+        if chosen is not None and not self._declaration.of_snapshot:
+            raise InvalidRequestError(
+                f"${self._declaration.name} shows what is there now: it takes no snapshot or tag"
+            )
+        return SystemScan(self._declaration, Source(self._handle, chosen), columns)
+
+    def _refuse(self) -> NoReturn:
+        raise UnsupportedError(
+            f"${self._declaration.name} of {self.location} is a system table: it can only be read"
+        )

@@ -11,7 +11,8 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 
 from lakeformat.commit.attempt import AppendAttempts
-from lakeformat.commit.identity import BATCH_IDENTIFIER, CommitId, find_commit
+from lakeformat.commit.checks import check_arguments, require_distinct_files
+from lakeformat.commit.identity import BATCH_IDENTIFIER, CommitId, EarlierCommits
 from lakeformat.commit.publish import Outcome
 from lakeformat.commit.report import CommitReport
 from lakeformat.errors import CommitConflictError, CommitOutcomeUnknownError, LakeError
@@ -20,13 +21,9 @@ from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.manifest import FileKind, ManifestEntry
 from lakeformat.metadata.manifest_list import read_manifest_list
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.metadata.snapshot_directory import (
-    FIRST_SNAPSHOT_ID,
-    latest_snapshot,
-    write_hints,
-)
+from lakeformat.metadata.snapshot_directory import latest_snapshot, write_hints
 
-__all__ = ["commit_append", "find_earlier_append"]
+__all__ = ["commit_append", "earlier_appends", "find_earlier_append"]
 
 _log = logging.getLogger(__name__)
 _JITTER = 0.2
@@ -39,31 +36,44 @@ def commit_append(
     commit: CommitId | None = None,
     watermark: int | None = None,
     properties: Mapping[str, str] | None = None,
+    earlier: EarlierCommits | None = None,
 ) -> CommitReport:
-    """Publish the files of ``messages`` once; safe to repeat with the same ``commit``."""
+    """Publish the files of ``messages`` once; safe to repeat with the same ``commit``.
+
+    ``earlier`` is what ``find_earlier_append`` has looked through already.
+    """
     require_writable(handle)
-    if commit is not None and (done := find_earlier_append(handle, commit)):
-        return done
+    check_arguments(watermark, properties)
     entries = tuple(_entries(messages))
+    identity = commit or CommitId(handle.environment.new_id(), BATCH_IDENTIFIER)
+    earlier = earlier or earlier_appends(handle, identity)
+    head = latest_snapshot(handle.storage, handle.layout)
+    if commit is None:
+        earlier.skip(head)
+    elif (done := earlier.find(head)) is not None:
+        return _replayed(handle, done)
     if not entries:
         return _nothing_to_commit(handle)
-    identity = commit or CommitId(handle.environment.new_id(), BATCH_IDENTIFIER)
+    require_distinct_files(entries)
     attempts = AppendAttempts(handle, entries, identity, watermark, dict(properties or {}))
-    return _publish(attempts)
+    return _publish(attempts, earlier)
 
 
-def find_earlier_append(handle: TableHandle, commit: CommitId) -> CommitReport | None:
-    """The result of an earlier commit with this identity, if there was one."""
-    head = latest_snapshot(handle.storage, handle.layout)
-    newest = head.id if head else 0
-    found = find_commit(handle, commit, CommitKind.APPEND, newest=newest, oldest=FIRST_SNAPSHOT_ID)
+def earlier_appends(handle: TableHandle, commit: CommitId) -> EarlierCommits:
+    """Where to look for a commit that may have been made before."""
+    return EarlierCommits(handle, commit, CommitKind.APPEND)
+
+
+def find_earlier_append(handle: TableHandle, earlier: EarlierCommits) -> CommitReport | None:
+    """The result of an earlier commit with the same identity, if there was one."""
+    found = earlier.find(latest_snapshot(handle.storage, handle.layout))
     return None if found is None else _replayed(handle, found)
 
 
-def _publish(attempts: AppendAttempts) -> CommitReport:
+def _publish(attempts: AppendAttempts, earlier: EarlierCommits) -> CommitReport:
     """Publish, or raise knowing whether it may have happened all the same."""
     try:
-        return _try_until_published(attempts)
+        return _try_until_published(attempts, earlier)
     except LakeError as error:
         if attempts.in_doubt:
             raise _outcome_unknown(attempts) from error
@@ -71,37 +81,27 @@ def _publish(attempts: AppendAttempts) -> CommitReport:
         raise
 
 
-def _try_until_published(attempts: AppendAttempts) -> CommitReport:
+def _try_until_published(attempts: AppendAttempts, earlier: EarlierCommits) -> CommitReport:
     handle = attempts.handle
-    first_id: int | None = None
     for number in range(1, handle.options.commit_max_retries + 2):
         head = latest_snapshot(handle.storage, handle.layout)
-        if first_id is not None and (found := _published_since(attempts, head, first_id)):
+        # On the very head that is built on: a twin may have published since the last look.
+        if (found := earlier.find(head)) is not None:
             return _found(attempts, found, number)
         snapshot = attempts.snapshot_on(head)
-        first_id = first_id or snapshot.id
-        outcome = attempts.publish(snapshot)
-        if outcome is Outcome.COMMITTED:
+        if attempts.publish(snapshot) is Outcome.COMMITTED:
             return _committed(attempts, snapshot, number)
         _wait(handle, number)
     raise _out_of_retries(handle)
 
 
-def _published_since(
-    attempts: AppendAttempts, head: Snapshot | None, oldest: int
-) -> Snapshot | None:
-    """Our commit, if an attempt got through unnoticed or a twin of ours was faster."""
-    newest = head.id if head else 0
-    return find_commit(
-        attempts.handle, attempts.commit, CommitKind.APPEND, newest=newest, oldest=oldest
-    )
-
-
-def _found(attempts: AppendAttempts, snapshot: Snapshot, number: int) -> CommitReport:
-    if snapshot.uuid in attempts.published_uuids:
-        return _committed(attempts, snapshot, number)
+def _found(attempts: AppendAttempts, found: Snapshot, number: int) -> CommitReport:
+    """Our commit got through unnoticed, or a twin of ours was faster."""
+    ours = attempts.resolve_doubt()
+    if ours is not None:
+        return _committed(attempts, ours, number)
     attempts.discard()
-    return _replayed(attempts.handle, snapshot)
+    return _replayed(attempts.handle, found)
 
 
 def _committed(attempts: AppendAttempts, snapshot: Snapshot, number: int) -> CommitReport:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lakeformat.commit.identity import CommitId
+from lakeformat.commit.manifest_merge import (
+    MergeLimits,
+    merge_manifests,
+    partition_types,
+    pick_manifests,
+)
 from lakeformat.commit.publish import Outcome, publish
 from lakeformat.errors import LakeError
 from lakeformat.handle import TableHandle
@@ -20,9 +27,14 @@ from lakeformat.metadata.manifest_list import (
 )
 from lakeformat.metadata.schema_file import latest_schema_id
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.metadata.snapshot_directory import FIRST_SNAPSHOT_ID
+from lakeformat.metadata.snapshot_directory import (
+    FIRST_SNAPSHOT_ID,
+    read_snapshot_if_present,
+)
 
 __all__ = ["AppendAttempts"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +43,22 @@ class _WrittenList:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """Manifests that were merged, and what took their place."""
+
+    before: list[ManifestMeta]
+    after: list[ManifestMeta]
+    written: list[str]
+
+
 @dataclass(slots=True)
 class AppendAttempts:
     """All attempts of one append.
 
     The manifest of the new files and its list do not depend on the head: they are written
-    once. The base list, and the snapshot, belong to one attempt.
+    once. The base list, and the snapshot, belong to one attempt. Older manifests are merged
+    in the first attempt only, and later ones use that as long as it fits.
     """
 
     handle: TableHandle
@@ -44,13 +66,13 @@ class AppendAttempts:
     commit: CommitId
     watermark: int | None
     properties: Mapping[str, str]
-    published_uuids: set[str] = field(default_factory=set)
-    """Every snapshot any attempt may have published."""
-    in_doubt: bool = False
-    """Whether the storage left it open if one of them was: then no file may be removed."""
+    _doubtful: dict[str, int] = field(default_factory=dict)
+    """Snapshots of which the storage left open whether they are published: uuid to number."""
     _unique: str = ""
     _lists: int = 0
+    _manifests: int = 0
     _delta: _WrittenList | None = None
+    _merged: _Merged | None = None
     _files: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -64,14 +86,31 @@ class AppendAttempts:
             self.discard()
             raise
 
+    @property
+    def in_doubt(self) -> bool:
+        """Whether some attempt may have been published: then no file may be removed."""
+        return bool(self._doubtful)
+
     def publish(self, snapshot: Snapshot) -> Outcome:
         """Publish what ``snapshot_on`` built; until the storage answers, it is in doubt."""
-        doubted_before, self.in_doubt = self.in_doubt, True
+        assert snapshot.uuid is not None
+        self._doubtful[snapshot.uuid] = snapshot.id
         outcome = publish(self.handle, snapshot)
         if outcome is Outcome.LOST:
-            self.in_doubt = doubted_before
+            del self._doubtful[snapshot.uuid]
             self._delete([snapshot.base_manifest_list])
         return outcome
+
+    def resolve_doubt(self) -> Snapshot | None:
+        """The snapshot of ours that is published after all; a number taken by another is not."""
+        storage, layout = self.handle.storage, self.handle.layout
+        for uuid, number in list(self._doubtful.items()):
+            snapshot = read_snapshot_if_present(storage, layout, number)
+            if snapshot is not None and snapshot.uuid == uuid:
+                return snapshot
+            if snapshot is not None:
+                del self._doubtful[uuid]
+        return None
 
     def discard(self) -> None:
         """Remove every file of every attempt, unless one of them may have been published."""
@@ -79,10 +118,10 @@ class AppendAttempts:
             self._delete(self._files)
 
     def _build_on(self, head: Snapshot | None) -> Snapshot:
-        base = self._write_list(self._base_manifests(head))
+        base = self._write_list(self._merge(self._base_manifests(head)))
         delta = self._delta or self._write_delta()
         added = sum(entry.file.row_count for entry in self.entries)
-        snapshot = Snapshot(
+        return Snapshot(
             id=head.id + 1 if head else FIRST_SNAPSHOT_ID,
             uuid=self.handle.environment.new_id(),
             schema_id=self._schema_id(),
@@ -102,9 +141,6 @@ class AppendAttempts:
             properties=self.properties or None,
             next_row_id=head.next_row_id if head else 0,
         )
-        assert snapshot.uuid is not None
-        self.published_uuids.add(snapshot.uuid)
-        return snapshot
 
     def _base_manifests(self, head: Snapshot | None) -> list[ManifestMeta]:
         if head is None:
@@ -115,12 +151,46 @@ class AppendAttempts:
             *read_manifest_list(storage, layout, head.delta_manifest_list),
         ]
 
+    def _merge(self, manifests: list[ManifestMeta]) -> list[ManifestMeta]:
+        """The manifests with some merged: now in the first attempt, as then in a later one."""
+        if self._merged is None:
+            return self._merge_now(manifests)
+        merged = self._merged
+        start = _place_in(manifests, merged.before)
+        if start is not None:
+            return [*manifests[:start], *merged.after, *manifests[start + len(merged.before) :]]
+        if not self.in_doubt:
+            self._delete(merged.written)
+        self._merged = _Merged([], [], [])
+        return manifests
+
+    def _merge_now(self, manifests: list[ManifestMeta]) -> list[ManifestMeta]:
+        merge = pick_manifests(manifests, MergeLimits.of(self.handle.options))
+        if merge is None:
+            self._merged = _Merged([], [], [])
+            return manifests
+        known = len(self._files)
+        after = merge_manifests(self.handle, manifests, merge, self._new_manifest)
+        self._merged = _Merged(manifests, after, self._files[known:])
+        _log.info(
+            "manifests merged table=%s before=%d after=%d full=%s reason=%s",
+            *(self.handle.uri, len(manifests), len(after), merge.is_full, merge.reason),
+        )
+        return after
+
+    def _new_manifest(self) -> str:
+        """A name nobody else uses, remembered so that ``discard`` removes its file."""
+        name = manifest_name(self._unique, self._manifests)
+        self._manifests += 1
+        self._files.append(name)
+        return name
+
     def _write_delta(self) -> _WrittenList:
         handle = self.handle
-        name = manifest_name(self._unique, 0)
-        self._files.append(name)
+        name = self._new_manifest()
         size = write_manifest(handle.storage, handle.layout, name, self.entries, handle.options)
-        self._delta = self._write_list([summarise(name, size, self.entries)])
+        summary = summarise(name, size, self.entries, partition_types(handle))
+        self._delta = self._write_list([summary])
         return self._delta
 
     def _write_list(self, manifests: list[ManifestMeta]) -> _WrittenList:
@@ -144,6 +214,12 @@ class AppendAttempts:
         for name in names:
             with contextlib.suppress(LakeError):  # what stays behind is an orphan, not damage
                 self.handle.storage.delete(self.handle.layout.manifest(name))
+
+
+def _place_in(manifests: list[ManifestMeta], part: list[ManifestMeta]) -> int | None:
+    """Where ``part`` starts as neighbours in a list; None if it is not there whole."""
+    starts = range(len(manifests) - len(part) + 1)
+    return next((at for at in starts if manifests[at : at + len(part)] == part), None)
 
 
 def _later(first: int | None, second: int | None) -> int | None:

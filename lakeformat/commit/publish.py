@@ -30,8 +30,8 @@ def publish(handle: TableHandle, snapshot: Snapshot) -> Outcome:
         try:
             if publish_snapshot(handle.storage, handle.layout, snapshot):
                 return Outcome.COMMITTED
-        except UnavailableError:
-            _log.warning("publishing snapshot %d of %s: no answer", snapshot.id, handle.uri)
+        except UnavailableError as error:
+            _log.warning("publishing snapshot %d of %s: %s", snapshot.id, handle.uri, error)
         outcome = _read_back(handle, snapshot)
         if outcome is not Outcome.UNKNOWN:
             return outcome

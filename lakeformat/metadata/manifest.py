@@ -2,76 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from enum import IntEnum
-from typing import Any
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.layout import TableLayout
-from lakeformat.metadata.avro_file import decode_avro_file, encode_avro_file
-from lakeformat.metadata.data_file_meta import DATA_FILE_FIELDS, DataFileMeta
+from lakeformat.metadata.avro_file import check_version
+from lakeformat.metadata.manifest_columns import ManifestColumns, columns_of
+from lakeformat.metadata.manifest_columns.encode import encode_entries, encode_manifest
+from lakeformat.metadata.manifest_columns.live import (
+    added_twice,
+    cancel_pairs,
+    deleted_without_add,
+    live_rows,
+)
+from lakeformat.metadata.manifest_columns.read import (
+    OpenManifest,
+    decode_manifest,
+    decode_manifest_by_record,
+    join_manifests,
+    open_manifest,
+)
+from lakeformat.metadata.manifest_entry import FORMAT_VERSION, FileKind, ManifestEntry
 from lakeformat.options import TableOptions
 from lakeformat.storage import Storage
 
-__all__ = ["FileKind", "ManifestEntry", "live_files", "read_manifest", "write_manifest"]
+__all__ = [
+    "FORMAT_VERSION",
+    "FileKind",
+    "ManifestColumns",
+    "ManifestEntry",
+    "cancel_pairs",
+    "check_version",
+    "encode_columns",
+    "live_files",
+    "live_rows",
+    "read_manifest",
+    "read_manifest_bytes",
+    "read_manifests",
+    "write_content",
+    "write_manifest",
+]
 
-FORMAT_VERSION = 2
+_FEW_ENTRIES = 50
+_FEW_BYTES = 4_000
+"""Below these, single records are faster than columns."""
 
+_FEW_MANIFESTS = 4
+"""Up to here they are read one by one: starting threads costs more."""
 
-class FileKind(IntEnum):
-    """Whether an entry brings a file in or takes it out."""
-
-    ADD = 0
-    DELETE = 1
-
-
-@dataclass(frozen=True, slots=True)
-class ManifestEntry:
-    """One file of one bucket, added or deleted."""
-
-    kind: FileKind
-    partition: bytes
-    """The partition's framed binary row; one without fields when unpartitioned."""
-    bucket: int
-    total_buckets: int
-    file: DataFileMeta
-
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """What makes two entries speak of the same file."""
-        file = self.file
-        return (
-            self.partition,
-            self.bucket,
-            file.level,
-            file.file_name,
-            file.extra_files,
-            file.embedded_file_index,
-            file.external_path,
-        )
+_READERS = 4
+"""Manifests read at a time: storage answers and blocks unpack while others are waited for."""
 
 
 def live_files(entries: Iterable[ManifestEntry], source: str) -> list[ManifestEntry]:
     """The files left once every DELETE has met its ADD; ``source`` names the table in errors."""
     added: dict[tuple[object, ...], ManifestEntry] = {}
-    unmatched: dict[tuple[object, ...], ManifestEntry] = {}
+    unmatched: list[ManifestEntry] = []
     for entry in entries:
         key = entry.identity
         if entry.kind is FileKind.ADD:
             if key in added:
-                raise CorruptTableError(
-                    f"{source} adds {entry.file.file_name} of bucket {entry.bucket} twice; "
-                    "roll the table back to the snapshot before the second commit"
-                )
+                raise added_twice(entry, source)
             added[key] = entry
         elif added.pop(key, None) is None:
-            unmatched[key] = entry
-    for entry in unmatched.values():
-        raise CorruptTableError(
-            f"{source} deletes {entry.file.file_name} of bucket {entry.bucket}, "
-            "which it never added; roll the table back to the snapshot before that commit"
-        )
+            unmatched.append(entry)
+    if unmatched:
+        raise deleted_without_add(unmatched[0], source)
     return list(added.values())
 
 
@@ -83,12 +80,29 @@ def write_manifest(
     options: TableOptions,
 ) -> int:
     """Write entries under a name nobody else uses; the size in bytes."""
-    content = encode_avro_file(
-        _SCHEMA,
-        (_to_record(entry) for entry in entries),
+    found = list(entries)
+    if len(found) >= _FEW_ENTRIES:
+        content = encode_columns(columns_of(found), options)
+        return write_content(storage, layout, name, content)
+    content = encode_entries(
+        found,
         compression=options.manifest_compression,
         zstd_level=options.file_compression_zstd_level,
     )
+    return write_content(storage, layout, name, content)
+
+
+def encode_columns(columns: ManifestColumns, options: TableOptions) -> bytes:
+    """The content of a manifest of these entries."""
+    return encode_manifest(
+        columns,
+        compression=options.manifest_compression,
+        zstd_level=options.file_compression_zstd_level,
+    )
+
+
+def write_content(storage: Storage, layout: TableLayout, name: str, content: bytes) -> int:
+    """Write an encoded manifest under a name nobody else uses; the size in bytes."""
     with storage.open_output(layout.manifest(name)) as stream:
         stream.write(content)
     return len(content)
@@ -97,12 +111,21 @@ def write_manifest(
 def read_manifest(storage: Storage, layout: TableLayout, name: str) -> list[ManifestEntry]:
     """The entries of a manifest, in the order they were written."""
     content, uri = read_manifest_bytes(storage, layout, name)
-    records = decode_avro_file(content, uri)
-    check_version(records, FORMAT_VERSION, uri)
-    try:
-        return [_from_record(record) for record in records]
-    except (KeyError, TypeError, ValueError) as reason:
-        raise CorruptTableError(f"{uri} is not a manifest: {reason!r}") from None
+    if len(content) < _FEW_BYTES:
+        return decode_manifest_by_record(content, uri)
+    return decode_manifest(content, uri).entries()
+
+
+def read_manifests(storage: Storage, layout: TableLayout, names: Sequence[str]) -> ManifestColumns:
+    """The entries of many manifests as columns, one manifest after the other."""
+
+    def read(name: str) -> OpenManifest:
+        return open_manifest(*read_manifest_bytes(storage, layout, name))
+
+    if len(names) <= _FEW_MANIFESTS:
+        return join_manifests([read(name) for name in names])
+    with ThreadPoolExecutor(_READERS) as pool:
+        return join_manifests(list(pool.map(read, names)))
 
 
 def read_manifest_bytes(storage: Storage, layout: TableLayout, name: str) -> tuple[bytes, str]:
@@ -116,50 +139,3 @@ def read_manifest_bytes(storage: Storage, layout: TableLayout, name: str) -> tup
             f"{uri} is missing although a snapshot refers to it; if the snapshot was just "
             "expired, read again from the latest one, else restore the file from a backup"
         ) from None
-
-
-def check_version(records: Iterable[Mapping[str, Any]], expected: int, uri: str) -> None:
-    """Refuse a file of another format version, which would be misread."""
-    for record in records:
-        if record.get("_VERSION") != expected:
-            raise CorruptTableError(
-                f"{uri} has format version {record.get('_VERSION')}, this version reads {expected}"
-            )
-
-
-def _to_record(entry: ManifestEntry) -> dict[str, Any]:
-    return {
-        "_VERSION": FORMAT_VERSION,
-        "_KIND": int(entry.kind),
-        "_PARTITION": entry.partition,
-        "_BUCKET": entry.bucket,
-        "_TOTAL_BUCKETS": entry.total_buckets,
-        "_FILE": entry.file.to_record(),
-    }
-
-
-def _from_record(record: Mapping[str, Any]) -> ManifestEntry:
-    return ManifestEntry(
-        FileKind(record["_KIND"]),
-        record["_PARTITION"],
-        record["_BUCKET"],
-        record["_TOTAL_BUCKETS"],
-        DataFileMeta.from_record(record["_FILE"]),
-    )
-
-
-_SCHEMA: dict[str, Any] = {
-    "type": "record",
-    "name": "org.apache.paimon.avro.generated.record",
-    "fields": [
-        {"name": "_VERSION", "type": "int"},
-        {"name": "_KIND", "type": "int"},
-        {"name": "_PARTITION", "type": "bytes"},
-        {"name": "_BUCKET", "type": "int"},
-        {"name": "_TOTAL_BUCKETS", "type": "int"},
-        {
-            "name": "_FILE",
-            "type": {"type": "record", "name": "record__FILE", "fields": DATA_FILE_FIELDS},
-        },
-    ],
-}

@@ -11,16 +11,28 @@ from lakeformat.layout import TableLayout
 from lakeformat.metadata.avro_file import decode_avro_file, encode_avro_file
 from lakeformat.metadata.manifest import (
     FORMAT_VERSION,
-    FileKind,
     ManifestEntry,
     check_version,
     read_manifest_bytes,
 )
-from lakeformat.metadata.simple_stats import EMPTY_STATS, SIMPLE_STATS_FIELDS, SimpleStats
+from lakeformat.metadata.manifest_columns import ManifestColumns, columns_of
+from lakeformat.metadata.simple_stats import (
+    EMPTY_STATS,
+    SIMPLE_STATS_FIELDS,
+    SimpleStats,
+    partition_stats,
+)
 from lakeformat.options import TableOptions
 from lakeformat.storage import Storage
+from lakeformat.types import DataType
 
-__all__ = ["ManifestMeta", "read_manifest_list", "summarise", "write_manifest_list"]
+__all__ = [
+    "ManifestMeta",
+    "read_manifest_list",
+    "summarise",
+    "summarise_columns",
+    "write_manifest_list",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,23 +53,49 @@ class ManifestMeta:
     max_row_id: int | None = None
 
 
-def summarise(file_name: str, file_size: int, entries: Sequence[ManifestEntry]) -> ManifestMeta:
-    """The list entry of a manifest of an unpartitioned table, just written."""
-    assert entries, "a manifest without entries is never written"
-    buckets = [entry.bucket for entry in entries]
-    levels = [entry.file.level for entry in entries]
-    added = sum(entry.kind is FileKind.ADD for entry in entries)
+def summarise(
+    file_name: str,
+    file_size: int,
+    entries: Sequence[ManifestEntry],
+    partition_types: Sequence[DataType] = (),
+) -> ManifestMeta:
+    """The list entry of a manifest just written."""
+    return summarise_columns(file_name, file_size, columns_of(entries), partition_types)
+
+
+def summarise_columns(
+    file_name: str,
+    file_size: int,
+    columns: ManifestColumns,
+    partition_types: Sequence[DataType] = (),
+) -> ManifestMeta:
+    """The same for entries that are columns already."""
+    assert len(columns), "a manifest without entries is never written"
+    deleted = int(columns.is_delete.sum())
+    min_row_id, max_row_id = _row_ids(columns)
     return ManifestMeta(
         file_name=file_name,
         file_size=file_size,
-        num_added_files=added,
-        num_deleted_files=len(entries) - added,
-        schema_id=max(entry.file.schema_id for entry in entries),
-        min_bucket=min(buckets),
-        max_bucket=max(buckets),
-        min_level=min(levels),
-        max_level=max(levels),
+        num_added_files=len(columns) - deleted,
+        num_deleted_files=deleted,
+        schema_id=int(columns.schema_id.numbers.max()),
+        partition_stats=partition_stats(columns.partition.to_arrow(), partition_types),
+        min_bucket=int(columns.bucket.numbers.min()),
+        max_bucket=int(columns.bucket.numbers.max()),
+        min_level=int(columns.level.numbers.min()),
+        max_level=int(columns.level.numbers.max()),
+        min_row_id=min_row_id,
+        max_row_id=max_row_id,
     )
+
+
+def _row_ids(columns: ManifestColumns) -> tuple[int | None, int | None]:
+    """The range of row ids; unknown unless every file has some."""
+    first = columns.first_row_id
+    if first.present is not None:
+        return None, None
+    last = first.numbers + columns.row_count.numbers - 1
+    return int(first.numbers.min()), int(last.max())
 
 
 def write_manifest_list(

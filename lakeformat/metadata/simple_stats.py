@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["EMPTY_ROW", "EMPTY_STATS", "SIMPLE_STATS_FIELDS", "SimpleStats"]
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.binary_row import (
+    FramedRows,
+    Value,
+    decode_row,
+    encode_row,
+    frame_row,
+    unframe_row,
+    values_from_arrow,
+)
+from lakeformat.types import DataType
+
+__all__ = [
+    "EMPTY_ROW",
+    "EMPTY_STATS",
+    "SIMPLE_STATS_FIELDS",
+    "SimpleStats",
+    "may_contain_partition",
+    "partition_stats",
+]
 
 EMPTY_ROW = bytes(12)
 """A row without fields: its arity as a big-endian int32, then eight bytes of header."""
@@ -50,3 +71,41 @@ class SimpleStats:
 
 EMPTY_STATS = SimpleStats()
 """Covers no column."""
+
+
+def partition_stats(partitions: pa.Array, types: Sequence[DataType]) -> SimpleStats:
+    """The exact bounds and null counts of partitions, given as framed rows."""
+    if not types:
+        return EMPTY_STATS
+    rows = FramedRows(partitions, types)
+    columns = [rows.column(position) for position in range(len(types))]
+    bounds = [_bounds(*pair) for pair in zip(columns, types, strict=True)]
+    least, most = zip(*bounds, strict=True)
+    return SimpleStats(
+        frame_row(encode_row(least, types), len(types)),
+        frame_row(encode_row(most, types), len(types)),
+        tuple(column.null_count for column in columns),
+    )
+
+
+def may_contain_partition(stats: SimpleStats, partition: bytes, types: Sequence[DataType]) -> bool:
+    """Whether bounds leave room for a partition, given as a framed row."""
+    rows = [unframe_row(row) for row in (partition, stats.min_values, stats.max_values)]
+    if any(arity != len(types) for arity, _ in rows):
+        return True  # bounds that cover nothing say nothing
+    values = zip(*(decode_row(row, types) for _, row in rows), strict=True)
+    # Written so that what compares with nothing, a missing bound or NaN, leaves room as well.
+    return not any(
+        None not in (value, least, most) and (value < least or value > most)
+        for value, least, most in values
+    )
+
+
+def _bounds(column: pa.Array, data_type: DataType) -> tuple[Value, Value]:
+    """The smallest and the largest value; None for both where nulls are all there is."""
+    if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+        return None, None  # which is larger than every number, but compares with none
+    found = pc.min_max(column)
+    bounds = pa.array([found["min"], found["max"]], column.type)
+    least, most = values_from_arrow(bounds, data_type)
+    return least, most

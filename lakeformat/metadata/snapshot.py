@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from lakeformat.metadata.json_member import Member, read_members, write_members
+
 __all__ = ["CommitKind", "Snapshot"]
 
 CURRENT_VERSION = 3
@@ -53,9 +55,11 @@ class Snapshot:
 
     def to_json(self) -> bytes:
         """The content of the snapshot file; absent members are left out."""
-        members = {member.key: getattr(self, member.name) for member in _MEMBERS}
-        present = {key: value for key, value in members.items() if value is not None}
-        return json.dumps(present, indent=2, ensure_ascii=False).encode()
+        return json.dumps(self.members(), indent=2, ensure_ascii=False).encode()
+
+    def members(self) -> dict[str, Any]:
+        """The members of the snapshot file; a tag holds them too."""
+        return write_members(_MEMBERS, self)
 
     def to_dict(self) -> dict[str, Any]:
         """Every member by its Python name, for programs."""
@@ -65,54 +69,50 @@ class Snapshot:
     @classmethod
     def from_json(cls, members: Mapping[str, Any]) -> Snapshot:
         """Read the members of a snapshot file; unknown ones are ignored."""
-        known = {
-            member.name: member.checked(members[member.key])
-            for member in _MEMBERS
-            if member.required or members.get(member.key) is not None
-        }
+        known = read_members(_MEMBERS, members)
         known["commit_kind"] = CommitKind(known["commit_kind"])
         known.setdefault("version", 0)
+        if "properties" in known:
+            known["properties"] = _properties(known["properties"])
         return cls(**known)
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """One member of the file: its key there, its name here, and what it may hold."""
-
-    key: str
-    name: str
-    type: type
-    required: bool = False
-
-    def checked(self, value: Any) -> Any:
-        if not isinstance(value, self.type) or isinstance(value, bool):
-            raise ValueError(f"{self.key} is {value!r}, not {self.type.__name__}")
-        return value
+def _properties(members: Mapping[str, Any]) -> dict[str, str]:
+    """Values are read as text, whatever scalar they are."""
+    for key, value in members.items():
+        if isinstance(value, dict | list):
+            raise ValueError(f"property {key!r} is {value!r}, not text")
+        f"{key}{value}".encode()  # half of a surrogate pair is no text
+    return {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in members.items()
+        if value is not None
+    }
 
 
 _MEMBERS = (
-    _Member("version", "version", int),
-    _Member("uuid", "uuid", str),
-    _Member("id", "id", int, required=True),
-    _Member("schemaId", "schema_id", int, required=True),
-    _Member("baseManifestList", "base_manifest_list", str, required=True),
-    _Member("baseManifestListSize", "base_manifest_list_size", int),
-    _Member("deltaManifestList", "delta_manifest_list", str, required=True),
-    _Member("deltaManifestListSize", "delta_manifest_list_size", int),
-    _Member("changelogManifestList", "changelog_manifest_list", str),
-    _Member("changelogManifestListSize", "changelog_manifest_list_size", int),
-    _Member("indexManifest", "index_manifest", str),
-    _Member("commitUser", "commit_user", str, required=True),
-    _Member("commitIdentifier", "commit_identifier", int, required=True),
-    _Member("commitKind", "commit_kind", str, required=True),
-    _Member("timeMillis", "time_millis", int, required=True),
-    _Member("totalRecordCount", "total_record_count", int),
-    _Member("deltaRecordCount", "delta_record_count", int),
-    _Member("changelogRecordCount", "changelog_record_count", int),
-    _Member("watermark", "watermark", int),
-    _Member("statistics", "statistics", str),
-    _Member("properties", "properties", dict),
-    _Member("nextRowId", "next_row_id", int),
-    _Member("operation", "operation", str),
-    _Member("writerVersion", "writer_version", str),
+    Member("version", "version", int),
+    Member("uuid", "uuid", str),
+    Member("id", "id", int, required=True),
+    Member("schemaId", "schema_id", int, required=True),
+    Member("baseManifestList", "base_manifest_list", str, required=True),
+    Member("baseManifestListSize", "base_manifest_list_size", int),
+    Member("deltaManifestList", "delta_manifest_list", str, required=True),
+    Member("deltaManifestListSize", "delta_manifest_list_size", int),
+    Member("changelogManifestList", "changelog_manifest_list", str),
+    Member("changelogManifestListSize", "changelog_manifest_list_size", int),
+    Member("indexManifest", "index_manifest", str),
+    Member("commitUser", "commit_user", str, required=True),
+    Member("commitIdentifier", "commit_identifier", int, required=True),
+    Member("commitKind", "commit_kind", str, required=True),
+    Member("timeMillis", "time_millis", int, required=True),
+    Member("totalRecordCount", "total_record_count", int),
+    Member("deltaRecordCount", "delta_record_count", int),
+    Member("changelogRecordCount", "changelog_record_count", int),
+    Member("watermark", "watermark", int),
+    Member("statistics", "statistics", str),
+    Member("properties", "properties", dict),
+    Member("nextRowId", "next_row_id", int),
+    Member("operation", "operation", str),
+    Member("writerVersion", "writer_version", str),
 )

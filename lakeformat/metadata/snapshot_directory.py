@@ -1,20 +1,19 @@
-"""The snapshots a table has: which is the newest, which are there, how one is published.
-
-``LATEST`` and ``EARLIEST`` are hints of other people and programs: they save a listing when
-they are right and are ignored when they are not.
-"""
+"""The snapshots a table has: which is the newest, which are there, how one is published."""
 
 from __future__ import annotations
 
 import logging
 
 from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
-from lakeformat.layout import TableLayout, numbered
+from lakeformat.layout import TableLayout
+from lakeformat.metadata.hints import NumberedFiles
 from lakeformat.metadata.json_file import decode_json_file
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
 
 __all__ = [
+    "FIRST_SNAPSHOT_ID",
+    "earliest_snapshot_id",
     "latest_snapshot",
     "publish_snapshot",
     "read_snapshot",
@@ -29,16 +28,18 @@ _log = logging.getLogger(__name__)
 
 def latest_snapshot(storage: Storage, layout: TableLayout) -> Snapshot | None:
     """The newest snapshot; None for a table nobody has committed to."""
-    latest = _latest_by_hint(storage, layout)
-    if latest is None:
-        latest = max(snapshot_ids(storage, layout), default=None)
+    latest = _files(storage, layout).latest_id()
     return None if latest is None else read_snapshot(storage, layout, latest)
+
+
+def earliest_snapshot_id(storage: Storage, layout: TableLayout) -> int | None:
+    """The number of the oldest snapshot that has not expired; None for a table without any."""
+    return _files(storage, layout).earliest_id()
 
 
 def snapshot_ids(storage: Storage, layout: TableLayout) -> list[int]:
     """The numbers of all snapshots that are there, ascending."""
-    names = (info.name for info in storage.list(layout.snapshot_directory))
-    return sorted(n for n in (numbered(name, "snapshot-") for name in names) if n is not None)
+    return _files(storage, layout).ids()
 
 
 def read_snapshot(storage: Storage, layout: TableLayout, snapshot_id: int) -> Snapshot:
@@ -65,7 +66,10 @@ def read_snapshot_if_present(
         return None
     snapshot = decode_json_file(content, storage.uri(path), Snapshot.from_json)
     if snapshot.id != snapshot_id:
-        raise CorruptTableError(f"{storage.uri(path)} says it is snapshot {snapshot.id}")
+        raise CorruptTableError(
+            f"{storage.uri(path)} says it is snapshot {snapshot.id}; "
+            "restore the file from a backup or roll the table back to an earlier snapshot"
+        )
     return snapshot
 
 
@@ -76,26 +80,14 @@ def publish_snapshot(storage: Storage, layout: TableLayout, snapshot: Snapshot) 
 
 def write_hints(storage: Storage, layout: TableLayout, snapshot_id: int) -> None:
     """Point ``LATEST`` at a snapshot just published; failing costs readers a listing, no more."""
+    files = _files(storage, layout)
     try:
-        storage.overwrite(layout.latest_hint, str(snapshot_id).encode())
+        files.write_latest_hint(snapshot_id)
         if not storage.exists(layout.earliest_hint):
-            earliest = min(snapshot_ids(storage, layout), default=snapshot_id)
-            storage.overwrite(layout.earliest_hint, str(earliest).encode())
+            files.write_earliest_hint(min(files.ids(), default=snapshot_id))
     except LakeError:
         _log.warning("hints of %s not updated", storage.uri(layout.root), exc_info=True)
 
 
-def _latest_by_hint(storage: Storage, layout: TableLayout) -> int | None:
-    hint = _read_hint(storage, layout.latest_hint)
-    if hint is None or hint < FIRST_SNAPSHOT_ID:
-        return None
-    newer = storage.exists(layout.snapshot(hint + 1))
-    return hint if not newer and storage.exists(layout.snapshot(hint)) else None
-
-
-def _read_hint(storage: Storage, path: str) -> int | None:
-    try:
-        text = storage.read(path).decode("ascii", errors="replace").strip()
-    except NotFoundError:
-        return None
-    return int(text) if text.isascii() and text.isdigit() else None
+def _files(storage: Storage, layout: TableLayout) -> NumberedFiles:
+    return NumberedFiles(storage, layout.snapshot_directory, "snapshot-")

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.datafile.reader import read_batches
 from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle
-from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.metadata.schema_file import read_schema
 from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.read.buckets import Bucket, visible_buckets
+from lakeformat.read.data_files import DataFiles
+from lakeformat.read.deletions import DeletedRows, find_deleted_rows
+from lakeformat.read.merge import merge_last_row
 from lakeformat.read.plan import plan_files
 from lakeformat.types import DataField
 
@@ -40,9 +41,9 @@ class Scan:
         return to_arrow_schema(self._fields)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows; memory holds one batch at a time."""
-        for entry in self._files:
-            yield from self._read(entry)
+        """Stream the rows; memory holds a row group, or a bucket where rows must be merged."""
+        for bucket in self._buckets:
+            yield from self._merged(bucket) if bucket.needs_merge else self._as_they_are(bucket)
 
     def to_arrow(self) -> pa.Table:
         """All rows as one Arrow table."""
@@ -53,32 +54,65 @@ class Scan:
         return self.to_arrow().to_pandas()
 
     def count(self) -> int:
-        """How many rows there are, from metadata alone."""
-        return sum(entry.file.row_count for entry in self._files)
-
-    @cached_property
-    def _files(self) -> list[ManifestEntry]:
-        return [] if self._snapshot is None else plan_files(self._handle, self._snapshot)
-
-    @cached_property
-    def _schemas(self) -> dict[int, tuple[DataField, ...]]:
-        """Columns by schema id; files know the schema they were written with."""
-        return {self._handle.schema.id: self._handle.schema.fields}
-
-    def _read(self, entry: ManifestEntry) -> Iterator[pa.RecordBatch]:
-        handle, file = self._handle, entry.file
-        if file.schema_id not in self._schemas:
-            older = read_schema(handle.storage, handle.layout, file.schema_id)
-            self._schemas[file.schema_id] = older.fields
-        path = handle.layout.data_file(entry.bucket, file.file_name)
-        return read_batches(
-            handle.storage, path, file_fields=self._schemas[file.schema_id], wanted=self._fields
+        """How many rows there are; from metadata alone unless rows must be merged."""
+        return sum(
+            self._count_merged(bucket) if bucket.needs_merge else self._count_files(bucket)
+            for bucket in self._buckets
         )
+
+    @cached_property
+    def _buckets(self) -> list[Bucket]:
+        if self._snapshot is None:
+            return []
+        return visible_buckets(self._handle.schema, plan_files(self._handle, self._snapshot))
+
+    @cached_property
+    def _deleted(self) -> DeletedRows:
+        if self._snapshot is None:
+            return DeletedRows(self._handle, ())
+        return find_deleted_rows(self._handle, self._snapshot)
+
+    @cached_property
+    def _files(self) -> DataFiles:
+        return DataFiles(self._handle, self._deleted)
+
+    def _as_they_are(self, bucket: Bucket) -> Iterator[pa.RecordBatch]:
+        for entry in bucket.files:
+            yield from self._files.rows(entry, self._fields)
+
+    def _merged(self, bucket: Bucket) -> Iterator[pa.RecordBatch]:
+        rows = self._merge(bucket, self._fields)
+        yield from rows.select(self.schema.names).to_batches()
+
+    def _merge(self, bucket: Bucket, wanted: tuple[DataField, ...]) -> pa.Table:
+        keys = self._key_fields
+        needed = (*keys, *(field for field in wanted if field not in keys))
+        batches = [
+            batch for entry in bucket.files for batch in self._files.key_values(entry, needed)
+        ]
+        if not batches:
+            return to_arrow_schema(needed).empty_table()
+        return merge_last_row(pa.Table.from_batches(batches), [field.name for field in keys])
+
+    @property
+    def _key_fields(self) -> tuple[DataField, ...]:
+        """What identifies a row inside a partition."""
+        schema = self._handle.schema
+        keys = [key for key in schema.primary_keys if key not in schema.partition_keys]
+        return tuple(field for field in schema.fields if field.name in keys)
+
+    def _count_files(self, bucket: Bucket) -> int:
+        return sum(entry.file.row_count - self._deleted.count(entry) for entry in bucket.files)
+
+    def _count_merged(self, bucket: Bucket) -> int:
+        return int(self._merge(bucket, ()).num_rows)
 
 
 def _project(fields: tuple[DataField, ...], columns: Sequence[str] | None) -> tuple[DataField, ...]:
     if columns is None:
         return fields
+    if not isinstance(columns, str):
+        columns = list(columns)
     by_name = {field.name: field for field in fields}
     unknown = [name for name in columns if name not in by_name]
     if unknown or not columns or isinstance(columns, str):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakeformat.storage.address import open_storage
+from lakeformat.storage.address import open_storage, resolve
 from lakeformat.storage.base import FileInfo, Storage, temporary_sibling
 from lakeformat.storage.local import LocalStorage
 from lakeformat.storage.memory import MemoryStorage
@@ -13,5 +13,6 @@ __all__ = [
     "MemoryStorage",
     "Storage",
     "open_storage",
+    "resolve",
     "temporary_sibling",
 ]

@@ -11,7 +11,7 @@ from lakeformat.storage.base import Storage
 from lakeformat.storage.local import LocalStorage
 from lakeformat.storage.memory import shared_memory_storage
 
-__all__ = ["open_storage"]
+__all__ = ["open_storage", "resolve"]
 
 # Two letters at least, so that no drive letter counts; one slash is enough, as in Java's file:/x.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
@@ -83,3 +83,9 @@ def _decoded(text: str, address: str) -> str:
     if "\0" in decoded:
         raise InvalidRequestError(f"{address} hides a null character: remove the %00.")
     return decoded
+
+
+def resolve(uri: str, near: Storage) -> tuple[Storage, str]:
+    """Where a file outside its table lies; the storage ``near`` it serves if it is of one kind."""
+    storage, path = open_storage(uri)
+    return (near if storage.scheme == near.scheme == "file" else storage), path

@@ -1,10 +1,6 @@
-"""Tables of other writers are read exactly, or refused by the trait that is missing."""
+"""Tables of other writers are read exactly."""
 
 from __future__ import annotations
-
-import contextlib
-import re
-from dataclasses import dataclass
 
 import pytest
 
@@ -12,100 +8,38 @@ import lakeformat as lake
 from tests.golden.tables import HOW_TO_UNSKIP, GoldenTable, golden_tables
 from tests.golden.values import assert_same_rows, format_difference, rows_of
 
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """What this version says instead of returning the rows."""
-
-    error: type[lake.LakeError]
-    fragment: str
-
-
-PRIMARY_KEY = Gap(lake.UnsupportedError, "has a primary key")
-PARTITIONED = Gap(lake.UnsupportedError, "is partitioned by")
-DELETION_VECTORS = Gap(lake.UnsupportedError, "has an index manifest (deletion vectors")
-NOT_PARQUET = Gap(lake.UnsupportedError, "is not a Parquet file")
-CHANGED_TYPE = Gap(lake.UnsupportedError, "was INT when")
-
-# Not read yet. When a gap closes, its test fails (DID NOT RAISE) until the line here is removed.
-NOT_YET = {
-    "format/all_types_avro": NOT_PARQUET,
-    "format/all_types_orc": NOT_PARQUET,
-    "format/append_partitioned": PARTITIONED,
-    "format/deletion_vectors": DELETION_VECTORS,
-    "format/overwritten_partition": PARTITIONED,
-    "format/pk_deletes": PRIMARY_KEY,
-    "format/pk_dynamic_bucket": PRIMARY_KEY,
-    "format/pk_fixed_bucket": PRIMARY_KEY,
-    "format/pk_postpone_bucket": PRIMARY_KEY,
-    "format/schema_evolved": CHANGED_TYPE,
-    "format-java/all_types_avro": NOT_PARQUET,
-    "format-java/all_types_orc": NOT_PARQUET,
-    "format-java/changelog_input": PRIMARY_KEY,
-    "format-java/partition_names_legacy_false": PARTITIONED,
-    "format-java/partition_names_legacy_true": PARTITIONED,
-    "format-java/pk_dv_bitmap32": PRIMARY_KEY,
-    "format-java/pk_dv_bitmap64": PRIMARY_KEY,
-    "format-java/pk_dynamic_bucket": PRIMARY_KEY,
-    "format-java/thin_mode": PRIMARY_KEY,
-}
-
 TABLES = {table.name: table for table in golden_tables()}
 needs_golden_tables = pytest.mark.skipif(not TABLES, reason=HOW_TO_UNSKIP)
 
 
-def each(names: list[str]) -> pytest.MarkDecorator:
-    """One test per table; without the tables one skipped test that says what is missing."""
-    missing = pytest.param(None, id="none", marks=needs_golden_tables)
-    params = [pytest.param(TABLES[name], id=name) for name in names]
-    return pytest.mark.parametrize("golden", params or [missing])
+_MISSING = pytest.param(None, id="none", marks=needs_golden_tables)
+_ALL = [pytest.param(table, id=name) for name, table in TABLES.items()]
+each_table = pytest.mark.parametrize("golden", _ALL or [_MISSING])
 
 
-READ = each([name for name in TABLES if name not in NOT_YET])
-REFUSED = each([name for name in TABLES if name in NOT_YET])
-
-
-@READ
+@each_table
 def test_a_golden_table_has_exactly_the_expected_rows(golden: GoldenTable):
     rows = lake.open_table(golden.location).scan().to_arrow()
     assert rows.column_names == golden.column_names
     assert_same_rows(rows_of(rows), golden.rows())
 
 
-@READ
+@each_table
 def test_counting_a_golden_table_agrees_with_reading_it(golden: GoldenTable):
     assert lake.open_table(golden.location).scan().count() == golden.row_count
 
 
-@READ
+@each_table
 def test_one_column_of_a_golden_table_can_be_read_alone(golden: GoldenTable):
     last = golden.column_names[-1]
     rows = lake.open_table(golden.location).scan(columns=[last]).to_arrow()
     assert_same_rows(rows_of(rows), [{last: row[last]} for row in golden.rows()])
 
 
-@REFUSED
-def test_a_table_not_read_yet_is_refused_by_the_trait_that_is_missing(golden: GoldenTable):
-    gap = NOT_YET[golden.name]
-    with pytest.raises(gap.error, match=re.escape(gap.fragment)):
-        lake.open_table(golden.location).scan().to_arrow()
-
-
-@REFUSED
-def test_a_table_not_read_yet_is_never_counted_wrongly(golden: GoldenTable):
-    with contextlib.suppress(lake.UnsupportedError):
-        assert lake.open_table(golden.location).scan().count() == golden.row_count
-
-
 @needs_golden_tables
 def test_a_comment_that_another_writer_left_null_is_no_comment():
     golden = TABLES["format/tags_and_branches"]
     assert lake.open_table(golden.location).schema.comment is None
-
-
-@needs_golden_tables
-def test_every_table_declared_as_not_read_yet_exists():
-    assert NOT_YET.keys() <= TABLES.keys()
 
 
 @needs_golden_tables

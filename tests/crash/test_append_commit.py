@@ -11,12 +11,11 @@ import pytest
 import lakeformat as lake
 from lakeformat.catalog import Catalog
 from lakeformat.environment import Environment
-from lakeformat.errors import CommitOutcomeUnknownError, UnavailableError
+from lakeformat.errors import UnavailableError
 from lakeformat.layout import TableLayout
-from lakeformat.metadata.manifest import read_manifest
-from lakeformat.metadata.manifest_list import read_manifest_list
 from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, Fault, FaultKind, every_fault
+from tests.crash.references import referenced_files
 
 SEED = int(os.environ.get("SEED", "0"))
 ROOT = "wh/shop.db/orders"
@@ -69,20 +68,6 @@ def rows_of(table) -> list[int]:
     return table.scan().to_arrow()["id"].to_pylist()
 
 
-def referenced_files(table) -> set[str]:
-    """Every file some snapshot refers to, by path."""
-    handle = table._handle
-    found = set()
-    for snapshot in table.snapshots():
-        for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list):
-            found.add(handle.layout.manifest(name))
-            for manifest in read_manifest_list(handle.storage, handle.layout, name):
-                found.add(handle.layout.manifest(manifest.file_name))
-                for entry in read_manifest(handle.storage, handle.layout, manifest.file_name):
-                    found.add(handle.layout.data_file(entry.bucket, entry.file.file_name))
-    return found
-
-
 def check_table(trial) -> None:
     """Acknowledged rows are there once, others wholly or not at all, no reference dangles."""
     storage = trial.reopened()
@@ -94,7 +79,7 @@ def check_table(trial) -> None:
     for number in range(3):
         batch = {number * 10 + i for i in range(3)}
         assert batch & set(rows) in (set(), batch), "half a commit is visible"
-    assert referenced_files(table) <= set(storage.files())
+    assert referenced_files(table, storage, TableLayout(ROOT)) <= set(storage.files())
     assert [s.id for s in table.snapshots()] == list(range(1, len(table.snapshots()) + 1))
 
 
@@ -157,21 +142,6 @@ def test_a_lost_answer_of_the_publication_is_resolved_by_reading_back():
 
     assert (report.snapshot_id, report.replayed, report.attempts) == (1, False, 1)
     assert rows_of(table_in(storage.reopened())) == [1]
-
-
-def test_while_the_outcome_is_unknown_no_file_is_removed():
-    identity = lake.CommitId("run", 7)
-    [publication] = calls_of("create", "snapshot-1", identity)
-    silence = [Fault(publication, FaultKind.FAIL_AFTER)]
-    silence += [Fault(publication + n, FaultKind.FAIL_BEFORE) for n in range(1, 60)]
-    storage = new_table_storage().reopened(*silence)
-
-    with pytest.raises(CommitOutcomeUnknownError, match="Repeat it with CommitId"):
-        table_in(storage).write(pa.table({"id": [1]}), commit=identity)
-
-    recovered = table_in(storage.reopened(), simulated_from(1))
-    assert rows_of(recovered) == [1]
-    assert recovered.write(pa.table({"id": [1]}), commit=identity).replayed
 
 
 def test_an_append_that_fails_before_publication_leaves_nothing_behind():

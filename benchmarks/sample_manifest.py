@@ -1,0 +1,137 @@
+"""Tables that are all metadata: the manifests of 100,000 files without a single file of rows."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from lakeformat.environment import SYSTEM
+from lakeformat.handle import TableHandle
+from lakeformat.layout import TableLayout, table_directory
+from lakeformat.metadata.data_file_meta import DataFileMeta
+from lakeformat.metadata.manifest import FileKind, ManifestEntry, write_manifest
+from lakeformat.metadata.manifest_list import summarise, write_manifest_list
+from lakeformat.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS, SimpleStats
+from lakeformat.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.schema import TableSchema
+from lakeformat.storage import open_storage
+from lakeformat.types import DataField, TypeName, atomic
+
+__all__ = [
+    "BUCKETS",
+    "DATABASE",
+    "FIRST_DAY",
+    "KEYS_PER_FILE",
+    "PARTITIONS",
+    "sample_entries",
+    "sample_handle",
+    "write_sample_table",
+]
+
+DATABASE = "bench"
+PARTITIONS = 10_000
+FIRST_DAY = 10_000
+KEYS_PER_FILE = 1_000
+MANIFESTS = 20
+BUCKETS = 4
+
+
+def sample_entries(
+    count: int, *, is_keyed: bool, partitions: int = PARTITIONS
+) -> list[ManifestEntry]:
+    """Files of consecutive ids, one after the other through all partitions."""
+    chance = random.Random(7)
+    return [_entry(number, partitions, chance, is_keyed=is_keyed) for number in range(count)]
+
+
+def _entry(number: int, partitions: int, chance: random.Random, *, is_keyed: bool) -> ManifestEntry:
+    day, least = FIRST_DAY + number % partitions, number * KEYS_PER_FILE
+    most = least + KEYS_PER_FILE - 1
+    amounts = sorted((chance.randrange(10**6), chance.randrange(10**6)))
+    low, high = _row(day, least, amounts[0]), _row(day, most, amounts[1])
+    keys = (_row(least), _row(most)) if is_keyed else (EMPTY_ROW, EMPTY_ROW)
+    file = DataFileMeta(
+        file_name=f"data-{chance.getrandbits(128):032x}-{number % 8}.parquet",
+        file_size=chance.randrange(10**6, 10**8),
+        row_count=KEYS_PER_FILE,
+        min_key=keys[0],
+        max_key=keys[1],
+        key_stats=SimpleStats(*keys, (0,)) if is_keyed else EMPTY_STATS,
+        value_stats=SimpleStats(low, high, (0, 0, chance.randrange(100))),
+        min_sequence_number=least,
+        max_sequence_number=most,
+        schema_id=0,
+        creation_time=datetime(2026, 1, 1) + timedelta(milliseconds=number),  # noqa: DTZ001
+        delete_row_count=0,
+        file_source=0,
+    )
+    bucket = number % BUCKETS if is_keyed else 0
+    return ManifestEntry(FileKind.ADD, _row(day), bucket, BUCKETS if is_keyed else -1, file)
+
+
+def _row(*numbers: int) -> bytes:
+    """A framed row; the slots of INT and BIGINT look alike."""
+    packed = struct.pack(f"<{len(numbers)}q", *numbers)
+    return len(numbers).to_bytes(4, "big") + bytes(8) + packed
+
+
+def sample_handle(warehouse: Path, name: str, *, is_keyed: bool) -> TableHandle:
+    """The table, opened; its schema is known, not read."""
+    storage, root = open_storage(str(warehouse))
+    layout = TableLayout(table_directory(root, DATABASE, name))
+    return TableHandle(storage, layout, _schema(is_keyed=is_keyed), SYSTEM)
+
+
+def _schema(*, is_keyed: bool) -> TableSchema:
+    day = DataField(0, "day", atomic(TypeName.INT, nullable=not is_keyed))
+    key = DataField(1, "id", atomic(TypeName.BIGINT, nullable=not is_keyed))
+    return TableSchema(
+        id=0,
+        fields=(day, key, DataField(2, "amount", atomic(TypeName.BIGINT))),
+        highest_field_id=2,
+        partition_keys=("day",),
+        primary_keys=("day", "id") if is_keyed else (),
+        options={"bucket": str(BUCKETS) if is_keyed else "-1", "file.format": "parquet"},
+    )
+
+
+def write_sample_table(warehouse: Path, name: str, count: int, *, is_keyed: bool) -> None:
+    """A table of one snapshot, its files spread evenly over the manifests."""
+    handle = sample_handle(warehouse, name, is_keyed=is_keyed)
+    entries = sample_entries(count, is_keyed=is_keyed)
+    storage, layout, options = handle.storage, handle.layout, handle.options
+    types = [handle.schema.fields[0].type]
+    storage.create(layout.schema(0), handle.schema.to_json())
+    per_manifest = -(-count // MANIFESTS)
+    metas = []
+    for first in range(0, count, per_manifest):
+        part: Sequence[ManifestEntry] = entries[first : first + per_manifest]
+        file_name = f"manifest-{name}-{len(metas)}"
+        size = write_manifest(storage, layout, file_name, part, options)
+        metas.append(summarise(file_name, size, part, types))
+    sizes = [
+        write_manifest_list(storage, layout, f"manifest-list-{name}-{number}", found, options)
+        for number, found in enumerate((metas, []))
+    ]
+    rows = sum(entry.file.row_count for entry in entries)
+    storage.create(layout.snapshot(1), _snapshot(name, sizes, rows).to_json())
+
+
+def _snapshot(name: str, sizes: Sequence[int], rows: int) -> Snapshot:
+    return Snapshot(
+        id=1,
+        schema_id=0,
+        base_manifest_list=f"manifest-list-{name}-0",
+        base_manifest_list_size=sizes[0],
+        delta_manifest_list=f"manifest-list-{name}-1",
+        delta_manifest_list_size=sizes[1],
+        commit_user="bench",
+        commit_identifier=1,
+        commit_kind=CommitKind.APPEND,
+        time_millis=1_767_225_600_000,
+        total_record_count=rows,
+        delta_record_count=rows,
+    )

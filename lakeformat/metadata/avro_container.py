@@ -1,0 +1,263 @@
+"""The container of an Avro file: its header, and the content of its blocks in one buffer."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from backports import zstd
+from numpy.typing import NDArray
+
+__all__ = [
+    "READABLE_AFTER",
+    "SYNC_SIZE",
+    "AvroBlocks",
+    "BlockLimitError",
+    "NotPlainError",
+    "join_blocks",
+    "read_blocks",
+]
+
+MAGIC = b"Obj\x01"
+SYNC_SIZE = 16
+READABLE_AFTER = 32
+"""Zero bytes behind the content, so that words may be read from any place in it."""
+
+# Metadata repeats itself, but never like this: more is a mistake or an attack on memory.
+_LARGEST_RATIO = 1000
+_ALWAYS_ALLOWED_BYTES = 64 << 20
+_SNAPPY_CHECKSUM_SIZE = 4
+
+_ZSTD_MAGIC = 0xFD2FB528
+_ZSTD_LONGEST_HEADER = 18
+_ZSTD_ZEROS = zstd.compress(bytes(READABLE_AFTER))
+
+
+class NotPlainError(Exception):
+    """The file is damaged, or not built as the writers of tables build theirs."""
+
+
+class BlockLimitError(Exception):
+    """A block unpacks to far more than its file can honestly hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class AvroBlocks:
+    """The unpacked blocks of one file, one after the other."""
+
+    schema: bytes
+    """The writer's schema, as JSON."""
+    content: NDArray[np.uint8]
+    """All blocks, and ``READABLE_AFTER`` zeros behind them."""
+    counts: NDArray[np.int64]
+    """Records by block."""
+    ends: NDArray[np.int64]
+    """Where each block ends in the content."""
+
+
+def read_blocks(content: bytes) -> AvroBlocks:
+    """Unpack a whole file; the records themselves are not looked at."""
+    try:
+        metadata, start = _read_header(content)
+        counts, packed = _split(content, start)
+    except (IndexError, UnicodeDecodeError) as reason:
+        raise NotPlainError(f"its header or a block ends early: {reason}") from None
+    codec = metadata.get("avro.codec", b"null").decode("ascii", "replace")
+    if codec not in _UNPACK:
+        raise NotPlainError(f"codec {codec!r} is not one of the format's")
+    limit = _ALWAYS_ALLOWED_BYTES + _LARGEST_RATIO * len(content)
+    try:
+        blocks = _UNPACK[codec](packed, limit)
+    except (OSError, zlib.error, zstd.ZstdError, IndexError) as reason:
+        raise NotPlainError(f"a block of codec {codec} does not unpack: {reason}") from None
+    return AvroBlocks(
+        metadata.get("avro.schema", b""), blocks.content, np.array(counts, np.int64), blocks.ends
+    )
+
+
+def join_blocks(files: Sequence[AvroBlocks]) -> AvroBlocks:
+    """The blocks of files with one schema, as if they were one file."""
+    if len(files) == 1:
+        return files[0]
+    sizes = [len(file.content) - READABLE_AFTER for file in files]
+    parts = [file.content[:size] for file, size in zip(files, sizes, strict=True)]
+    shifts = np.cumsum([0, *sizes])
+    return AvroBlocks(
+        files[0].schema,
+        np.concatenate((*parts, np.zeros(READABLE_AFTER, np.uint8))),
+        np.concatenate([file.counts for file in files]),
+        np.concatenate([file.ends + shift for file, shift in zip(files, shifts, strict=False)]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Unpacked:
+    content: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+
+
+def _read_header(content: bytes) -> tuple[dict[str, bytes], int]:
+    if content[: len(MAGIC)] != MAGIC:
+        raise NotPlainError("it does not start like an Avro file")
+    metadata: dict[str, bytes] = {}
+    count, at = _read_number(content, len(MAGIC))
+    while count:
+        if count < 0:  # the size of the entries in bytes follows
+            count, (_, at) = -count, _read_number(content, at)
+        for _ in range(count):
+            key, at = _read_bytes(content, at)
+            metadata[key.decode()], at = _read_bytes(content, at)
+        count, at = _read_number(content, at)
+    return metadata, at
+
+
+def _split(content: bytes, at: int) -> tuple[list[int], list[bytes]]:
+    """Record counts and packed blocks; the sync marker after each must be the header's."""
+    sync = content[at : at + SYNC_SIZE]
+    at += SYNC_SIZE
+    counts, packed = [], []
+    while at < len(content):
+        count, at = _read_number(content, at)
+        size, at = _read_number(content, at)
+        end = at + size
+        if count < 0 or size < 0 or content[end : end + SYNC_SIZE] != sync:
+            raise NotPlainError(f"the block at offset {at} does not end with the sync marker")
+        counts.append(count)
+        packed.append(content[at:end])
+        at = end + SYNC_SIZE
+    if at != len(content):
+        raise NotPlainError("it ends inside a block")
+    return counts, packed
+
+
+def _read_number(content: bytes, at: int) -> tuple[int, int]:
+    """A zig-zag number and the place after it."""
+    byte = content[at]
+    at += 1
+    number = byte & 0x7F
+    shift = 7
+    while byte & 0x80:
+        if shift > 63:
+            raise NotPlainError(f"the number at offset {at} is too long")
+        byte = content[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        shift += 7
+    return (number >> 1) ^ -(number & 1), at
+
+
+def _read_bytes(content: bytes, at: int) -> tuple[bytes, int]:
+    size, at = _read_number(content, at)
+    if not 0 <= size <= len(content) - at:
+        raise NotPlainError(f"{size} bytes at offset {at} leave the file")
+    return content[at : at + size], at + size
+
+
+def _join(blocks: Sequence[bytes]) -> _Unpacked:
+    content = np.frombuffer(b"".join((*blocks, bytes(READABLE_AFTER))), np.uint8)
+    return _Unpacked(content, np.cumsum([len(block) for block in blocks], dtype=np.int64))
+
+
+def _unpack_null(packed: list[bytes], limit: int) -> _Unpacked:
+    return _join(packed)
+
+
+def _unpack_deflate(packed: list[bytes], limit: int) -> _Unpacked:
+    def unpack(block: bytes, most: int) -> bytes:
+        stream = zlib.decompressobj(-zlib.MAX_WBITS)
+        content = stream.decompress(block, most)
+        if not stream.eof and len(content) < most:
+            raise NotPlainError("a deflated block ends early")
+        return content
+
+    return _unpack_each(packed, limit, unpack)
+
+
+def _unpack_snappy(packed: list[bytes], limit: int) -> _Unpacked:
+    codec = pa.Codec("snappy")
+
+    def unpack(block: bytes, most: int) -> bytes:
+        body, checksum = block[:-_SNAPPY_CHECKSUM_SIZE], block[-_SNAPPY_CHECKSUM_SIZE:]
+        size = _plain_number(body)
+        if size >= most:
+            raise BlockLimitError
+        content: bytes = codec.decompress(body, size, asbytes=True)
+        if zlib.crc32(content) != int.from_bytes(checksum, "big"):
+            raise NotPlainError("the checksum of a block is wrong")
+        return content
+
+    return _unpack_each(packed, limit, unpack)
+
+
+def _unpack_zstd(packed: list[bytes], limit: int) -> _Unpacked:
+    """All frames in one call where their headers say how large they are, else one by one."""
+    sizes = _frame_sizes(packed)
+    if sizes is None:
+        return _unpack_each(packed, limit, _unpack_frame)
+    if (sizes > limit).any() or int(sizes.sum()) > limit:
+        raise BlockLimitError
+    ends = np.cumsum(sizes.astype(np.int64))
+    total = READABLE_AFTER + (int(ends[-1]) if len(ends) else 0)
+    content = pa.Codec("zstd").decompress(b"".join((*packed, _ZSTD_ZEROS)), total)
+    return _Unpacked(np.frombuffer(content, np.uint8), ends)
+
+
+def _unpack_frame(block: bytes, most: int) -> bytes:
+    stream = zstd.ZstdDecompressor()
+    content = stream.decompress(block, most)
+    if (not stream.eof and len(content) < most) or stream.unused_data:
+        raise NotPlainError("a block is not one whole frame of zstd")
+    return content
+
+
+def _unpack_each(
+    packed: list[bytes], limit: int, unpack: Callable[[bytes, int], bytes]
+) -> _Unpacked:
+    blocks, room = [], limit
+    for block in packed:
+        content = unpack(block, room)
+        room -= len(content)
+        if room <= 0:
+            raise BlockLimitError
+        blocks.append(content)
+    return _join(blocks)
+
+
+def _frame_sizes(packed: list[bytes]) -> NDArray[np.uint64] | None:
+    """The content size in each frame header of zstd; None unless every one has it."""
+    longest = _ZSTD_LONGEST_HEADER
+    heads = b"".join([block[:longest].ljust(longest, b"\0") for block in packed])
+    head = np.frombuffer(heads, np.uint8).reshape(len(packed), longest)
+    magic = head[:, :4].copy().view("<u4")[:, 0]
+    flag, single, dictionary = head[:, 4] >> 6, head[:, 4] >> 5 & 1, head[:, 4] & 3
+    unknown = (flag == 0) & (single == 0)
+    if (magic != _ZSTD_MAGIC).any() or dictionary.any() or unknown.any():
+        return None
+    # The byte of the window size is missing in a frame of a single segment.
+    places = 6 - single.astype(np.int64)[:, None] + np.arange(8)
+    words = np.take_along_axis(head, places, axis=1).view("<u8")[:, 0]
+    low = [words & np.uint64(0xFF), (words & np.uint64(0xFFFF)) + np.uint64(256)]
+    sizes: NDArray[np.uint64] = np.choose(flag, [*low, words & np.uint64(0xFFFFFFFF), words])
+    return sizes
+
+
+def _plain_number(content: bytes) -> int:
+    number, shift = 0, 0
+    for at in range(5):
+        byte = content[at]
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number
+        shift += 7
+    raise NotPlainError("a snappy block does not say its size")
+
+
+_UNPACK: dict[str, Callable[[list[bytes], int], _Unpacked]] = {
+    "null": _unpack_null,
+    "deflate": _unpack_deflate,
+    "snappy": _unpack_snappy,
+    "zstandard": _unpack_zstd,
+}

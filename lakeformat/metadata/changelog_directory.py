@@ -1,0 +1,77 @@
+"""Long-lived changelogs: ``changelog/changelog-<n>``, snapshots kept for their changes alone.
+
+They are written when snapshot <n> expires before its changelog does. Of such a file only the
+changelog list counts, or the delta list where a table has no changelog producer.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
+from lakeformat.layout import TableLayout
+from lakeformat.metadata.hints import NumberedFiles
+from lakeformat.metadata.json_file import decode_json_file
+from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.storage import Storage
+
+__all__ = [
+    "changelog_ids",
+    "earliest_changelog_id",
+    "latest_changelog_id",
+    "read_changelog",
+    "write_changelog",
+]
+
+_log = logging.getLogger(__name__)
+
+
+def changelog_ids(storage: Storage, layout: TableLayout) -> list[int]:
+    """The numbers of all changelogs that are there, ascending."""
+    return _files(storage, layout).ids()
+
+
+def earliest_changelog_id(storage: Storage, layout: TableLayout) -> int | None:
+    """The number of the oldest changelog; None when there is none."""
+    return _files(storage, layout).earliest_id()
+
+
+def latest_changelog_id(storage: Storage, layout: TableLayout) -> int | None:
+    """The number of the newest changelog; None when there is none."""
+    return _files(storage, layout).latest_id()
+
+
+def read_changelog(storage: Storage, layout: TableLayout, snapshot_id: int) -> Snapshot:
+    """The snapshot a changelog was; ``NotFoundError`` when it does not exist or has expired."""
+    path = layout.changelog(snapshot_id)
+    try:
+        content = storage.read(path)
+    except NotFoundError:
+        raise NotFoundError(
+            f"{storage.uri(layout.root)} has no changelog {snapshot_id}; "
+            f"{_there(changelog_ids(storage, layout))}"
+        ) from None
+    changelog = decode_json_file(content, storage.uri(path), Snapshot.from_json)
+    if changelog.id != snapshot_id:
+        raise CorruptTableError(
+            f"{storage.uri(path)} says it is of snapshot {changelog.id}; "
+            "restore the file from a backup, or delete it and lose the changes of that snapshot"
+        )
+    return changelog
+
+
+def write_changelog(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> None:
+    """Keep a snapshot that is about to expire; doing it again changes nothing."""
+    storage.overwrite(layout.changelog(snapshot.id), snapshot.to_json())
+    try:
+        _files(storage, layout).write_latest_hint(snapshot.id)
+    except LakeError:  # readers list the directory then
+        _log.warning("changelog hint of %s not updated", storage.uri(layout.root), exc_info=True)
+
+
+def _there(ids: list[int]) -> str:
+    return f"changelogs {ids[0]} to {ids[-1]} exist" if ids else "it keeps none beyond snapshots"
+
+
+def _files(storage: Storage, layout: TableLayout) -> NumberedFiles:
+    return NumberedFiles(storage, layout.changelog_directory, "changelog-")

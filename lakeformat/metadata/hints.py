@@ -1,0 +1,65 @@
+"""Numbered files with hints: ``snapshot-<n>`` or ``changelog-<n>``, and LATEST and EARLIEST.
+
+A hint is what another program believed some time ago: it saves a listing when it is right and
+is ignored when it is not. No answer may depend on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeformat.errors import NotFoundError
+from lakeformat.layout import numbered
+from lakeformat.storage import Storage
+
+__all__ = ["NumberedFiles"]
+
+FIRST_ID = 1
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedFiles:
+    """The files ``<directory>/<prefix><n>``."""
+
+    storage: Storage
+    directory: str
+    prefix: str
+
+    def ids(self) -> list[int]:
+        """The numbers that are there, ascending."""
+        names = (info.name for info in self.storage.list(self.directory))
+        return sorted(n for n in (numbered(name, self.prefix) for name in names) if n is not None)
+
+    def latest_id(self) -> int | None:
+        """The highest number; None when there is no file."""
+        hint = self._read_hint("LATEST")
+        if hint is not None and not self._exists(hint + 1) and self._exists(hint):
+            return hint
+        return max(self.ids(), default=None)
+
+    def earliest_id(self) -> int | None:
+        """The lowest number; None when there is no file."""
+        hint = self._read_hint("EARLIEST")
+        if hint is not None and self._exists(hint):
+            return hint
+        return min(self.ids(), default=None)
+
+    def write_latest_hint(self, number: int) -> None:
+        """Point LATEST at a file."""
+        self.storage.overwrite(f"{self.directory}/LATEST", str(number).encode())
+
+    def write_earliest_hint(self, number: int) -> None:
+        """Point EARLIEST at a file."""
+        self.storage.overwrite(f"{self.directory}/EARLIEST", str(number).encode())
+
+    def _exists(self, number: int) -> bool:
+        return self.storage.exists(f"{self.directory}/{self.prefix}{number}")
+
+    def _read_hint(self, name: str) -> int | None:
+        try:
+            content = self.storage.read(f"{self.directory}/{name}")
+        except NotFoundError:
+            return None
+        text = content.decode("ascii", errors="replace").strip()
+        is_number = text.isascii() and text.isdigit() and len(text) <= len(str(1 << 63))
+        return int(text) if is_number and int(text) >= FIRST_ID else None

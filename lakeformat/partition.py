@@ -1,0 +1,70 @@
+"""Partitions: their values, as text, and the directory their files are in.
+
+The values of a partition are in its binary row; a directory name cannot be read back, because
+null, empty and blank values share one.
+"""
+
+from __future__ import annotations
+
+from lakeformat.binary_row import Value, decode_row, unframe_row, values_to_arrow
+from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.layout import partition_directory
+from lakeformat.schema import TableSchema
+from lakeformat.type_text import type_to_json
+from lakeformat.types import AtomicType, DataField, TypeName
+from lakeformat.value_text import cast_text, internal_text
+
+__all__ = ["partition_fields", "partition_path", "partition_texts", "partition_values"]
+
+_WITHOUT_TEXT = (TypeName.BINARY, TypeName.VARBINARY, TypeName.VARIANT, TypeName.BLOB)
+
+
+def partition_fields(schema: TableSchema) -> tuple[DataField, ...]:
+    """The columns the table is partitioned by, in the order of its directories."""
+    by_name = {field.name: field for field in schema.fields}
+    return tuple(by_name[key] for key in schema.partition_keys)
+
+
+def partition_values(schema: TableSchema, partition: bytes) -> tuple[Value, ...]:
+    """The values of a partition's framed binary row."""
+    fields = partition_fields(schema)
+    arity, row = unframe_row(partition)
+    if arity != len(fields):
+        raise CorruptTableError(
+            f"a partition has {arity} values, the table is partitioned by {len(fields)} columns"
+        )
+    return decode_row(row, [field.type for field in fields])
+
+
+def partition_texts(schema: TableSchema, partition: bytes) -> tuple[str | None, ...]:
+    """Each value as directory names spell it, before anything is escaped; null stays None."""
+    legacy = schema.table_options.partition_legacy_name
+    return tuple(
+        None if value is None else _text(value, field, legacy=legacy)
+        for value, field in zip(
+            partition_values(schema, partition), partition_fields(schema), strict=True
+        )
+    )
+
+
+def partition_path(schema: TableSchema, partition: bytes) -> str:
+    """The directory of a partition below the table; empty when there are no partitions."""
+    default = schema.table_options.partition_default_name
+    texts = partition_texts(schema, partition)
+    return partition_directory(
+        [
+            (key, text if text is not None and text.strip() else default)
+            for key, text in zip(schema.partition_keys, texts, strict=True)
+        ]
+    )
+
+
+def _text(value: Value, field: DataField, *, legacy: bool) -> str:
+    if not isinstance(field.type, AtomicType) or field.type.name in _WITHOUT_TEXT:
+        raise UnsupportedError(
+            f"the table is partitioned by {field.name!r} of type {type_to_json(field.type)}, "
+            "which this version has no directory for"
+        )
+    column = values_to_arrow([value], field.type)
+    shown = internal_text(column, field.type) if legacy else cast_text(column, field.type)
+    return str(shown[0].as_py())

@@ -1,0 +1,78 @@
+"""Rows that are deleted without their files having been rewritten: deletion vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from lakeformat.handle import TableHandle
+from lakeformat.index.deletion_vector import DeletionVector, keep_mask
+from lakeformat.index.deletion_vector_file import read_deletion_vectors
+from lakeformat.metadata.index_manifest import (
+    DELETION_VECTORS,
+    DeletionVectorRange,
+    IndexManifestEntry,
+    read_index_manifest,
+)
+from lakeformat.metadata.manifest import ManifestEntry
+from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.partition import partition_path
+from lakeformat.storage import Storage, resolve
+
+__all__ = ["DeletedRows", "find_deleted_rows"]
+
+_Place = tuple[bytes, int]
+"""Partition and bucket: file names are unique only inside one."""
+
+
+class DeletedRows:
+    """The deletion vectors of a snapshot; each index file is read when its bucket is."""
+
+    def __init__(self, handle: TableHandle, entries: Iterable[IndexManifestEntry]) -> None:
+        self._handle = handle
+        self._entries: dict[_Place, list[IndexManifestEntry]] = {}
+        for entry in entries:
+            self._entries.setdefault((entry.partition, entry.bucket), []).append(entry)
+        self._vectors: dict[_Place, dict[str, DeletionVector]] = {}
+
+    def keep(self, file: ManifestEntry) -> Callable[[int, int], npt.NDArray[np.bool_]] | None:
+        """Which of ``count`` rows from ``start`` on are left; None when no row is deleted."""
+        vector = self._of_bucket((file.partition, file.bucket)).get(file.file.file_name)
+        return None if vector is None else partial(keep_mask, vector)
+
+    def count(self, file: ManifestEntry) -> int:
+        """How many rows of the file are deleted."""
+        vector = self._of_bucket((file.partition, file.bucket)).get(file.file.file_name)
+        return 0 if vector is None else vector.cardinality
+
+    def _of_bucket(self, place: _Place) -> dict[str, DeletionVector]:
+        if place not in self._vectors:
+            self._vectors[place] = {}
+            for entry in self._entries.get(place, ()):
+                self._vectors[place].update(self._read(entry))
+        return self._vectors[place]
+
+    def _read(self, entry: IndexManifestEntry) -> dict[str, DeletionVector]:
+        ranges: tuple[DeletionVectorRange, ...] = entry.ranges or ()
+        storage, path = self._place(entry)
+        return read_deletion_vectors(storage, path, ranges)
+
+    def _place(self, entry: IndexManifestEntry) -> tuple[Storage, str]:
+        handle = self._handle
+        if entry.external_path is not None:
+            return resolve(entry.external_path, handle.storage)
+        if not handle.options.index_file_in_data_file_dir:
+            return handle.storage, handle.layout.index_file(entry.file_name)
+        directory = partition_path(handle.schema, entry.partition)
+        return handle.storage, handle.layout.data_file(entry.bucket, entry.file_name, directory)
+
+
+def find_deleted_rows(handle: TableHandle, snapshot: Snapshot) -> DeletedRows:
+    """The deletion vectors a snapshot refers to."""
+    if snapshot.index_manifest is None:
+        return DeletedRows(handle, ())
+    entries = read_index_manifest(handle.storage, handle.layout, snapshot.index_manifest)
+    return DeletedRows(handle, (e for e in entries if e.index_type == DELETION_VECTORS))

@@ -1,0 +1,135 @@
+"""Conditions of a scan, and whether values within known bounds can meet them.
+
+A condition never has to be right about a file, only about what it rules out: absent bounds, bounds
+that are truncated and types that have changed leave every file in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lakeformat.binary_row import Value, values_to_arrow
+from lakeformat.types import AtomicType, DataType, TypeName
+
+__all__ = ["Bounds", "Condition", "Conjunction", "Mask", "Op", "may_meet"]
+
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+class Op(StrEnum):
+    """How a column is compared; a comparison with null is never true."""
+
+    EQUAL = "="
+    NOT_EQUAL = "!="
+    LESS = "<"
+    LESS_EQUAL = "<="
+    GREATER = ">"
+    GREATER_EQUAL = ">="
+    IN = "in"
+    IS_NULL = "is null"
+    IS_NOT_NULL = "is not null"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One comparison of a column; the literal is a value as ``binary_row/values.py`` lists them."""
+
+    column: str
+    op: Op
+    literal: Value = None
+    """For ``in`` a tuple of values; for the tests of null nothing."""
+
+
+Conjunction: TypeAlias = Sequence[Condition]
+"""Conditions that must all be true of a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is known about the values of one column, file by file; null is not known."""
+
+    least: pa.Array
+    most: pa.Array
+    nulls: pa.Array
+    """How many values are null."""
+    rows: pa.Array
+
+
+def may_meet(condition: Condition, bounds: Bounds, data_type: DataType) -> Mask:
+    """Where some row may meet a condition; false only where none can."""
+    no_nulls = pc.equal(bounds.nulls, 0)
+    only_nulls = pc.equal(bounds.nulls, bounds.rows)
+    if condition.op is Op.IS_NULL:
+        return ~_is_true(no_nulls)
+    ruled_out = _is_true(only_nulls)
+    if condition.op is not Op.IS_NOT_NULL and isinstance(data_type, AtomicType):
+        ruled_out |= _is_true(_out_of_bounds(condition, bounds, data_type))
+    return ~ruled_out
+
+
+def _out_of_bounds(condition: Condition, bounds: Bounds, data_type: AtomicType) -> pa.Array:
+    """Where bounds are known and leave no room; null or false where they do not tell."""
+    if condition.op is not Op.IN:
+        return _beyond(condition.op, condition.literal, bounds, data_type)
+    ruled_out = pa.array(np.ones(len(bounds.rows), np.bool_))
+    for literal in condition.literal:
+        beyond = _beyond(Op.EQUAL, literal, bounds, data_type)
+        ruled_out = pc.and_(ruled_out, beyond)
+    return ruled_out
+
+
+def _beyond(op: Op, literal: Value, bounds: Bounds, data_type: AtomicType) -> pa.Array:
+    if literal is None:
+        return pa.array(np.ones(len(bounds.rows), np.bool_))
+    least, most = bounds.least, bounds.most
+    if isinstance(literal, float) and math.isnan(literal):
+        return _nowhere(bounds)
+    if _is_floating(data_type):
+        # A NaN is larger than all numbers and may be in a file without being in its bounds.
+        if op in (Op.GREATER, Op.GREATER_EQUAL, Op.NOT_EQUAL):
+            return _nowhere(bounds)
+        least, most = _without_nan(least), _without_nan(most)
+    [value] = values_to_arrow([literal], data_type)
+    above, below = pc.greater(least, value), pc.less(most, value)
+    # Where one bound is not known, the other is not to be trusted alone.
+    known = pc.and_(pc.is_valid(least), pc.is_valid(most))
+    match op:
+        case Op.EQUAL:
+            beyond = pc.or_(above, below)
+        case Op.NOT_EQUAL:
+            beyond = pc.and_(pc.equal(least, value), pc.equal(most, value))
+        case Op.LESS:
+            beyond = pc.greater_equal(least, value)
+        case Op.LESS_EQUAL:
+            beyond = above
+        case Op.GREATER:
+            beyond = pc.less_equal(most, value)
+        case _:
+            beyond = below
+    return pc.and_(known, beyond)
+
+
+def _is_floating(data_type: AtomicType) -> bool:
+    return data_type.name in (TypeName.FLOAT, TypeName.DOUBLE)
+
+
+def _without_nan(bound: pa.Array) -> pa.Array:
+    return pc.if_else(pc.is_nan(bound), pa.scalar(None, bound.type), bound)
+
+
+def _nowhere(bounds: Bounds) -> pa.Array:
+    return pa.array(np.zeros(len(bounds.rows), np.bool_))
+
+
+def _is_true(known: pa.Array) -> Mask:
+    mask: Mask = known.fill_null(False).to_numpy(zero_copy_only=False)
+    return mask

@@ -1,0 +1,20 @@
+"""System tables: a table's own metadata as rows, ``shop.orders$files`` and its siblings.
+
+``registry.py`` lists them; each module beside it declares a few. Times are in UTC, those that a
+writer took from its own wall clock (creation times of files and tags) as that writer has them.
+"""
+
+from __future__ import annotations
+
+from lakeformat.system_tables.declaration import SystemTableDeclaration
+from lakeformat.system_tables.registry import find_system_table, system_table_names
+from lakeformat.system_tables.scan import SystemScan
+from lakeformat.system_tables.source import Source
+
+__all__ = [
+    "Source",
+    "SystemScan",
+    "SystemTableDeclaration",
+    "find_system_table",
+    "system_table_names",
+]

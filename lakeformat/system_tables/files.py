@@ -1,0 +1,117 @@
+"""``$files``: every data file of a snapshot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache, cached_property
+
+import pyarrow as pa
+
+from lakeformat.datafile.file_format import format_of
+from lakeformat.errors import UnsupportedError
+from lakeformat.metadata.data_file_meta import FileSource
+from lakeformat.metadata.manifest_columns.columns import BytesColumn
+from lakeformat.system_tables.declaration import column, declare
+from lakeformat.system_tables.file_keys import key_texts
+from lakeformat.system_tables.file_statistics import FileStatistics
+from lakeformat.system_tables.live_files import LiveFiles
+
+__all__ = ["FILES"]
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
+"""Names that are the same in an address."""
+
+
+class _Files(LiveFiles):
+    """The files of one snapshot, with what only this table shows of them."""
+
+    @cached_property
+    def statistics(self) -> FileStatistics:
+        return FileStatistics(self.source, self.columns)
+
+    def addresses(self) -> list[str]:
+        """Where each file is, for other programs."""
+        storage = self.source.handle.storage
+        places = zip(
+            self.texts("external_path"),
+            self.partitions.indices.to_pylist(),
+            self.columns.bucket.values(),
+            self.texts("file_name"),
+            strict=True,
+        )
+        directory = cache(self._directory)
+        address = cache(lambda partition, bucket: storage.uri(directory(partition, bucket)))
+        return [
+            external
+            or (
+                f"{address(partition, bucket)}/{name}"
+                if _PLAIN.fullmatch(name)
+                else storage.uri(f"{directory(partition, bucket)}/{name}")
+            )
+            for external, partition, bucket, name in places
+        ]
+
+    def keys(self, column: BytesColumn) -> list[str | None]:
+        """The key of each file in a column of keys."""
+        return key_texts(self.source, self.columns, column)
+
+    def formats(self) -> list[str]:
+        """What the names of the files say they are."""
+        return [_format(name.partition(".")[2]) for name in self.texts("file_name")]
+
+    def sources(self) -> list[str | None]:
+        """The kind of work that wrote each file."""
+        names = {int(source): source.name for source in FileSource}
+        return [
+            None if number is None else names.get(number, str(number))
+            for number in self.columns.file_source.values()
+        ]
+
+    def _directory(self, partition: int, bucket: int) -> str:
+        layout = self.source.handle.layout
+        return layout.bucket_directory(bucket, self.partitions.distinct_directories[partition])
+
+
+@cache
+def _format(ending: str) -> str:
+    try:
+        return format_of(f".{ending}", ending)
+    except UnsupportedError:  # not read yet, but shown
+        return ending.rpartition(".")[2]
+
+
+def _number(name: str) -> Callable[[_Files], pa.Array]:
+    return lambda files: files.numbers(name)
+
+
+FILES = declare(
+    "files",
+    "Data files of the snapshot, with their keys and statistics.",
+    _Files,
+    [
+        column("partition", "STRING", lambda files: files.partitions.in_braces()),
+        column("bucket", "INT NOT NULL", _number("bucket")),
+        column("file_path", "STRING NOT NULL", _Files.addresses),
+        column("file_format", "STRING NOT NULL", _Files.formats),
+        column("schema_id", "BIGINT NOT NULL", _number("schema_id")),
+        column("level", "INT NOT NULL", _number("level")),
+        column("record_count", "BIGINT NOT NULL", _number("row_count")),
+        column("file_size_in_bytes", "BIGINT NOT NULL", _number("file_size")),
+        column("min_key", "STRING", lambda files: files.keys(files.columns.min_key)),
+        column("max_key", "STRING", lambda files: files.keys(files.columns.max_key)),
+        column(
+            "null_value_counts", "STRING NOT NULL", lambda files: files.statistics.null_counts()
+        ),
+        column("min_value_stats", "STRING NOT NULL", lambda files: files.statistics.least()),
+        column("max_value_stats", "STRING NOT NULL", lambda files: files.statistics.greatest()),
+        column("min_sequence_number", "BIGINT", _number("min_sequence_number")),
+        column("max_sequence_number", "BIGINT", _number("max_sequence_number")),
+        column("creation_time", "TIMESTAMP(3)", _number("creation_time")),
+        column("deleteRowCount", "BIGINT", _number("delete_row_count")),
+        column("file_source", "STRING", _Files.sources),
+        column("first_row_id", "BIGINT", _number("first_row_id")),
+        column("write_cols", "ARRAY<STRING>", lambda files: files.texts("write_cols")),
+    ],
+    of_snapshot=True,
+)

@@ -1,0 +1,61 @@
+"""Partitions as system tables show them; each distinct one is decoded once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import pyarrow as pa
+
+from lakeformat.binary_row import decode_columns
+from lakeformat.partition import partition_fields, partition_path
+from lakeformat.schema import TableSchema
+from lakeformat.value_text import cast_text, join_texts
+
+__all__ = ["PartitionTexts"]
+
+
+class PartitionTexts:
+    """The partitions of some rows, given as an array of the binary rows that manifests hold."""
+
+    def __init__(self, schema: TableSchema, partitions: pa.Array) -> None:
+        self._schema = schema
+        encoded = partitions.dictionary_encode()
+        self.distinct: pa.Array = encoded.dictionary
+        self.indices: pa.Array = encoded.indices
+        """Which of the distinct partitions each row is in."""
+
+    def in_braces(self) -> pa.Array:
+        """``{a, 1}`` for each row; ``{}`` without partition columns."""
+        return self.distinct_in_braces.take(self.indices)
+
+    @cached_property
+    def distinct_directories(self) -> list[str]:
+        """Where each distinct partition lies below the table."""
+        return [partition_path(self._schema, row) for row in self.distinct.to_pylist()]
+
+    @cached_property
+    def distinct_in_braces(self) -> pa.Array:
+        """``{a, 1}`` for each distinct partition."""
+        return join_texts(self._texts, rows=len(self.distinct), brackets="{}")
+
+    @cached_property
+    def distinct_as_path(self) -> list[str]:
+        """``dt=a/h=1`` for each distinct partition, the default name for null, not escaped."""
+        default = self._schema.table_options.partition_default_name
+        keys = self._schema.partition_keys
+        rows = zip(*(texts.to_pylist() for texts in self._texts), strict=True)
+        if not keys:
+            return [""] * len(self.distinct)
+        return [
+            "/".join(
+                f"{key}={text if text and text.strip() else default}"
+                for key, text in zip(keys, row, strict=True)
+            )
+            for row in rows
+        ]
+
+    @cached_property
+    def _texts(self) -> list[pa.Array]:
+        types = [field.type for field in partition_fields(self._schema)]
+        columns = decode_columns(self.distinct, types)
+        return [cast_text(column, type) for column, type in zip(columns, types, strict=True)]

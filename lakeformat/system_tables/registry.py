@@ -1,0 +1,60 @@
+"""Every system table there is, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.system_tables.declaration import SystemTableDeclaration
+from lakeformat.system_tables.files import FILES
+from lakeformat.system_tables.groups import BUCKETS, PARTITIONS
+from lakeformat.system_tables.history import OPTIONS, SCHEMAS, SNAPSHOTS
+from lakeformat.system_tables.manifests import MANIFESTS
+from lakeformat.system_tables.references import BRANCHES, CONSUMERS, TAGS
+from lakeformat.system_tables.statistics import STATISTICS
+from lakeformat.system_tables.table_indexes import TABLE_INDEXES
+
+__all__ = ["find_system_table", "system_table_names"]
+
+_ALL: tuple[SystemTableDeclaration[Any], ...] = (
+    SNAPSHOTS,
+    SCHEMAS,
+    OPTIONS,
+    MANIFESTS,
+    FILES,
+    PARTITIONS,
+    BUCKETS,
+    TAGS,
+    BRANCHES,
+    CONSUMERS,
+    STATISTICS,
+    TABLE_INDEXES,
+)
+_BY_NAME = {declaration.name: declaration for declaration in _ALL}
+
+_NOT_YET = (
+    "aggregation_fields",
+    "audit_log",
+    "binlog",
+    "file_indexes",
+    "file_key_ranges",
+    "ro",
+    "row_tracking",
+)
+"""Known to the format, not to this version."""
+
+
+def system_table_names() -> list[str]:
+    """The names after the ``$``."""
+    return [*_BY_NAME]
+
+
+def find_system_table(name: str) -> SystemTableDeclaration[Any]:
+    """The system table of a name, in whatever case it is written."""
+    found = _BY_NAME.get(name.lower())
+    if found is not None:
+        return found
+    there = ", ".join(f"${known}" for known in _BY_NAME)
+    if name.lower() in _NOT_YET:
+        raise UnsupportedError(f"this version has no system table ${name.lower()}; it has {there}")
+    raise InvalidRequestError(f"there is no system table ${name}; there are {there}")

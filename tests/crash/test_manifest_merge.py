@@ -1,0 +1,128 @@
+"""Appends that merge manifests die at every storage call; nothing is lost, doubled or left over."""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.catalog import Catalog
+from lakeformat.environment import Environment
+from lakeformat.errors import UnavailableError
+from lakeformat.layout import TableLayout
+from lakeformat.metadata.manifest_list import read_manifest_list
+from lakeformat.table import load_table
+from lakeformat.testing import CrashableStorage, Fault, FaultKind, every_fault
+
+SEED = int(os.environ.get("SEED", "0"))
+ROOT = "wh/shop.db/orders"
+COMMITS = 4
+
+
+def simulated(start: int = 0) -> Environment:
+    """A world in which every run makes the same calls; names start at a number of their own."""
+    names = itertools.count(start * 1000)
+    return Environment(
+        now_millis=lambda: 1_700_000_000_000,
+        new_id=lambda: f"{next(names):08d}",
+        sleep_seconds=lambda seconds: None,
+        random_fraction=lambda: 0.5,
+    )
+
+
+def new_table_storage() -> CrashableStorage:
+    storage = CrashableStorage()
+    catalog = Catalog(storage, "wh", simulated())
+    catalog.create_database("shop")
+    options = {"manifest.merge-min-count": "2"}
+    catalog.create_table("shop.orders", [("id", "BIGINT")], options=options)
+    return storage
+
+
+def table_in(storage) -> lake.Table:
+    return load_table(storage, TableLayout(ROOT), simulated(len(storage.files())))
+
+
+def append(storage, acknowledged):
+    table = table_in(storage)
+    for number in range(COMMITS):
+        table.write(pa.table({"id": [number]}), commit=lake.CommitId("run", number))
+        acknowledged.append(number)
+
+
+def manifests_of(table) -> list[int]:
+    """How many manifests the base list of each snapshot has."""
+    handle = table._handle
+    return [
+        len(read_manifest_list(handle.storage, handle.layout, snapshot.base_manifest_list))
+        for snapshot in table.snapshots()
+    ]
+
+
+def test_commits_keep_the_base_list_short():
+    storage = new_table_storage()
+    append(storage, [])
+    table = table_in(storage)
+    assert manifests_of(table) == [0, 1, 1, 1]
+    assert table.scan().to_arrow()["id"].to_pylist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + 3))
+def test_a_fault_at_any_call_of_a_merging_append_loses_and_doubles_nothing(seed):
+    for trial in every_fault(append, start=new_table_storage(), seed=seed):
+        trial.run()
+        rows = table_in(trial.reopened()).scan().to_arrow()["id"].to_pylist()
+        assert len(rows) == len(set(rows)), str(trial)
+        assert set(trial.acknowledged) <= set(rows), str(trial)
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + 3))
+def test_repeating_an_interrupted_run_publishes_every_commit_once(seed):
+    for trial in every_fault(append, start=new_table_storage(), seed=seed):
+        trial.run()
+        recovered = trial.reopened()
+        append(recovered, [])
+        rows = table_in(recovered).scan().to_arrow()["id"].to_pylist()
+        assert rows == list(range(COMMITS)), str(trial)
+
+
+def test_a_merge_whose_commit_fails_leaves_nothing_behind():
+    storage = new_table_storage()
+    append(storage, [])
+    before = set(storage.files())
+    undisturbed = storage.reopened()
+    table_in(undisturbed).write(pa.table({"id": [9]}))
+    base_list = next(
+        call.number
+        for call in undisturbed.log
+        if "/manifest-list-" in call.path and call.path not in before
+    )
+    failing = storage.reopened(Fault(base_list, FaultKind.FAIL_BEFORE))
+    with pytest.raises(UnavailableError):
+        table_in(failing).write(pa.table({"id": [9]}))
+    assert {path for path in failing.files() if "/manifest/" in path} <= before
+
+
+def test_a_rival_that_commits_first_leaves_the_merge_usable():
+    """The rival's manifest comes after those that were merged, so they are still neighbours."""
+    storage = new_table_storage()
+    append(storage, [])
+    table = table_in(storage)
+    rival = load_table(storage, TableLayout(ROOT), simulated(999))
+    publish = storage.create
+
+    def overtaken(path, content):
+        if "/snapshot-" in path and not taken:
+            taken.append(path)
+            rival.write(pa.table({"id": [50]}))
+        return publish(path, content)
+
+    taken: list[str] = []
+    storage.create = overtaken
+    table.write(pa.table({"id": [60]}))
+    storage.create = publish
+
+    assert table_in(storage).scan().to_arrow()["id"].to_pylist() == [0, 1, 2, 3, 50, 60]

@@ -1,0 +1,261 @@
+"""A rival commits at every possible moment of a commit: nobody loses a row, a twin adds none."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.catalog import Catalog
+from lakeformat.environment import Environment
+from lakeformat.errors import CommitOutcomeUnknownError, UnavailableError
+from lakeformat.layout import TableLayout
+from lakeformat.storage import MemoryStorage
+from lakeformat.table import load_table
+from tests.crash.references import left_behind
+
+ROOT = "wh/shop.db/orders"
+IDENTITY = lake.CommitId("run", 7)
+_names = itertools.count()
+
+WATCHED = ("read", "open_input", "open_output", "create", "overwrite", "exists", "list", "delete")
+
+
+class Interrupted:
+    """A storage in which something else happens just before the call with a given number."""
+
+    def __init__(self, storage: MemoryStorage, at: int, happens: Callable[[], None]) -> None:
+        self._storage, self._at, self._happens = storage, at, happens
+        self.calls: list[tuple[str, str]] = []
+        self.happened = False
+
+    def __getattr__(self, name):
+        attribute = getattr(self._storage, name)
+        return self._counted(name, attribute) if name in WATCHED else attribute
+
+    def _counted(self, name, method):
+        def call(path, *arguments):
+            self.calls.append((name, path))
+            if len(self.calls) == self._at:
+                self.happened = True
+                self._happens()
+            return method(path, *arguments)
+
+        return call
+
+
+def with_a_table(storage):
+    Catalog(storage, "wh").create_database("shop")
+    Catalog(storage, "wh").create_table("shop.orders", [("id", "BIGINT")])
+    return storage
+
+
+def new_storage() -> MemoryStorage:
+    return with_a_table(MemoryStorage(f"race-{next(_names)}"))
+
+
+def table_in(storage) -> lake.Table:
+    return load_table(storage, TableLayout(ROOT), Environment(sleep_seconds=lambda seconds: None))
+
+
+def write(storage, number: int, commit: lake.CommitId | None = None) -> lake.CommitReport:
+    return table_in(storage).write(pa.table({"id": [number]}), commit=commit)
+
+
+def ids_in(storage) -> list[int]:
+    return sorted(table_in(storage).scan().to_arrow()["id"].to_pylist())
+
+
+def calls_of_a_write(commit: lake.CommitId | None = None) -> int:
+    watched = Interrupted(new_storage(), 0, lambda: None)
+    write(watched, 1, commit)
+    return len(watched.calls)
+
+
+def nothing_is_left_behind_in(storage) -> bool:
+    return left_behind(table_in(storage), storage, TableLayout(ROOT)) == set()
+
+
+@pytest.mark.parametrize("commit", [None, IDENTITY], ids=["anonymous", "identified"])
+@pytest.mark.parametrize("moment", range(1, calls_of_a_write(IDENTITY) + 1))
+def test_a_rival_at_any_moment_costs_nobody_a_row(moment, commit):
+    storage = new_storage()
+    interrupted = Interrupted(storage, moment, lambda: write(storage, 2))
+    report = write(interrupted, 1, commit)
+    assert not report.replayed
+    assert ids_in(storage) == ([1, 2] if interrupted.happened else [1])
+    assert [s.id for s in table_in(storage).snapshots()] == list(range(1, len(ids_in(storage)) + 1))
+    assert nothing_is_left_behind_in(storage)
+
+
+@pytest.mark.parametrize("moment", range(1, calls_of_a_write(IDENTITY) + 1))
+def test_a_twin_at_any_moment_publishes_nothing_twice(moment):
+    storage = new_storage()
+    report = write(Interrupted(storage, moment, lambda: write(storage, 1, IDENTITY)), 1, IDENTITY)
+    assert ids_in(storage) == [1]
+    assert report.snapshot_id == 1
+    assert nothing_is_left_behind_in(storage), "the slower twin left its files"
+
+
+@pytest.mark.parametrize("moment", range(1, calls_of_a_write(IDENTITY) + 1))
+def test_a_twin_behind_a_rival_is_still_found(moment):
+    storage = new_storage()
+
+    def rival_and_twin():
+        write(storage, 2)
+        write(storage, 1, IDENTITY)
+        write(storage, 3)
+
+    write(Interrupted(storage, moment, rival_and_twin), 1, IDENTITY)
+    assert ids_in(storage).count(1) == 1
+
+
+class Silent(MemoryStorage):
+    """Publishes, but for some calls neither the publication nor a look at it is answered."""
+
+    calls_without_answer = 0
+
+    def create(self, path, content):
+        created = super().create(path, content)
+        self._answer(path)
+        return created
+
+    def read(self, path):
+        self._answer(path)
+        return super().read(path)
+
+    def _answer(self, path):
+        if "snapshot-" in path and self.calls_without_answer:
+            self.calls_without_answer -= 1
+            raise UnavailableError("no answer")
+
+
+def test_while_the_outcome_is_unknown_every_file_stays():
+    storage = with_a_table(Silent(f"race-{next(_names)}"))
+    storage.calls_without_answer = 1000
+
+    with pytest.raises(CommitOutcomeUnknownError):
+        write(storage, 1, IDENTITY)
+
+    storage.calls_without_answer = 0
+    assert ids_in(storage) == [1]
+    assert nothing_is_left_behind_in(storage)
+    assert write(storage, 1, IDENTITY).replayed
+
+
+@pytest.mark.parametrize("commit", [None, IDENTITY], ids=["anonymous", "identified"])
+def test_a_commit_that_got_through_unanswered_is_found_by_the_next_attempt(commit):
+    storage = with_a_table(Silent(f"race-{next(_names)}"))
+    storage.calls_without_answer = 6  # three times published, three times read back
+
+    report = write(storage, 1, commit)
+
+    assert (report.snapshot_id, report.attempts, report.replayed) == (1, 2, False)
+    assert ids_in(storage) == [1]
+    assert nothing_is_left_behind_in(storage)
+
+
+class ArrivesLate(MemoryStorage):
+    """The first publication is neither done nor answered; it lands when the next one comes."""
+
+    late: tuple[str, bytes] | None = None
+    enabled = False
+
+    def create(self, path, content):
+        if not self.enabled or "snapshot-" not in path:
+            return super().create(path, content)
+        if self.late is None:
+            self.late = (path, content)
+        if content == self.late[1]:
+            raise UnavailableError("no answer")
+        super().create(*self.late)
+        return super().create(path, content)
+
+
+def test_a_publication_that_arrives_late_is_recognised_as_ours():
+    storage = with_a_table(ArrivesLate(f"race-{next(_names)}"))
+    storage.enabled = True
+
+    report = write(storage, 1)
+
+    assert (report.snapshot_id, report.replayed) == (1, False)
+    assert ids_in(storage) == [1]
+
+
+def test_a_failure_after_a_doubtful_attempt_removes_no_file_that_may_be_published():
+    storage = with_a_table(FailsAfterDoubt(f"race-{next(_names)}"))
+    storage.enabled = True
+
+    with pytest.raises(CommitOutcomeUnknownError):
+        write(storage, 1)
+
+    storage.enabled = False
+    storage.create(*storage.late)
+    assert ids_in(storage) == [1]
+
+
+class FailsAfterDoubt(ArrivesLate):
+    """After a publication without answer, nothing can be written any more."""
+
+    def open_output(self, path):
+        if self.late is not None and self.enabled:
+            raise UnavailableError("the disk is full")
+        return super().open_output(path)
+
+
+class LosesTheAnswer(MemoryStorage):
+    """The first publication is not done and not answered; somebody takes its number."""
+
+    rival: Callable[[], None] | None = None
+
+    def create(self, path, content):
+        if self.rival is not None and "snapshot-" in path:
+            rival, self.rival = self.rival, None
+            rival()
+            raise UnavailableError("no answer")
+        return super().create(path, content)
+
+
+def test_a_publication_whose_number_a_rival_took_is_lost_and_tried_again():
+    storage = with_a_table(LosesTheAnswer(f"race-{next(_names)}"))
+    storage.rival = lambda: write(storage, 2)
+    report = write(storage, 1)
+    assert (report.snapshot_id, report.attempts) == (2, 2)
+    assert ids_in(storage) == [1, 2]
+
+
+def test_a_commit_that_always_loses_leaves_nothing_behind():
+    storage = new_storage()
+    table = table_in(storage)
+    options = {"commit.max-retries": "2"}
+    Catalog(storage, "wh").create_table("shop.other", [("id", "BIGINT")], options=options)
+    layout = TableLayout("wh/shop.db/other")
+
+    class AlwaysBeaten(Interrupted):
+        def __getattr__(self, name):
+            if name != "create":
+                return getattr(storage, name)
+
+            def create(path, content):
+                load_table(storage, layout, Environment()).write(pa.table({"id": [0]}))
+                return storage.create(path, content)
+
+            return create
+
+    before = {path for path in storage.files() if path.startswith(layout.root)}
+    beaten = load_table(
+        AlwaysBeaten(storage, 0, lambda: None),
+        layout,
+        Environment(sleep_seconds=lambda seconds: None),
+    )
+    with pytest.raises(lake.CommitConflictError, match="in each of 3 attempts; nothing was"):
+        beaten.write(pa.table({"id": [1]}))
+    rows = load_table(storage, layout, Environment()).scan()
+    assert rows.to_arrow()["id"].to_pylist() == [0, 0, 0]
+    written = {path for path in storage.files() if path.startswith(layout.root)} - before
+    assert len([path for path in written if path.endswith(".parquet")]) == 3
+    assert len([path for path in written if "/manifest-list-" in path]) == 6
+    assert table.latest_snapshot() is None

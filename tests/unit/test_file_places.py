@@ -1,0 +1,74 @@
+"""Data and index files are read from where the table's options and manifests say they are."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.metadata.manifest import read_manifest, write_manifest
+from lakeformat.metadata.manifest_list import read_manifest_list
+from tests.golden.tables import HOW_TO_UNSKIP, golden_tables
+from tests.golden.values import assert_same_rows, rows_of
+
+ROWS = pa.table({"id": [1, 2]})
+GOLDEN = {table.name: table for table in golden_tables()}
+
+
+def new_table(tmp_path, **options) -> lake.Table:
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    return catalog.create_table("shop.orders", [("id", "BIGINT")], options=options)
+
+
+def test_data_files_may_lie_in_a_directory_of_their_own(tmp_path):
+    table = new_table(tmp_path, **{"data-file.path-directory": "data/v1"})
+    table.write(ROWS)
+    [file] = tmp_path.rglob("*.parquet")
+    assert file.parent == tmp_path / "shop.db" / "orders" / "data" / "v1" / "bucket-0"
+    assert lake.open_table(table.location).scan().to_arrow() == ROWS
+
+
+@pytest.mark.parametrize("path", ["../elsewhere", "a//b", "a/./b"])
+def test_a_directory_outside_the_table_is_refused(tmp_path, path):
+    with pytest.raises(lake.InvalidRequestError, match="leads out of the table"):
+        new_table(tmp_path, **{"data-file.path-directory": path})
+
+
+def test_a_file_outside_the_table_is_read_by_its_own_address(tmp_path):
+    table = new_table(tmp_path)
+    table.write(ROWS)
+    [file] = tmp_path.rglob("*.parquet")
+    elsewhere = tmp_path / "elsewhere" / file.name
+    elsewhere.parent.mkdir()
+    file.rename(elsewhere)
+    point_to(table, elsewhere.as_uri())
+    assert table.scan().to_arrow() == ROWS
+
+
+def point_to(table: lake.Table, address: str) -> None:
+    """Rewrite the table's only manifest so that its file has an external path."""
+    handle = table._handle
+    name = table.latest_snapshot().delta_manifest_list
+    [manifest] = read_manifest_list(handle.storage, handle.layout, name)
+    [entry] = read_manifest(handle.storage, handle.layout, manifest.file_name)
+    moved = replace(entry, file=replace(entry.file, external_path=address))
+    handle.storage.delete(handle.layout.manifest(manifest.file_name))
+    write_manifest(handle.storage, handle.layout, manifest.file_name, [moved], handle.options)
+
+
+@pytest.mark.skipif(not GOLDEN, reason=HOW_TO_UNSKIP)
+def test_index_files_may_lie_beside_the_data_files(tmp_path):
+    golden = GOLDEN["format-java/pk_dv_bitmap32"]
+    root = tmp_path / "table"
+    shutil.copytree(golden.location, root)
+    [bucket] = root.glob("bucket-*")
+    for file in (root / "index").iterdir():
+        file.rename(bucket / file.name)
+    schema = root / "schema" / "schema-0"
+    beside = '"options" : {"index-file-in-data-file-dir": "true",'
+    schema.write_text(schema.read_text().replace('"options" : {', beside))
+    assert_same_rows(rows_of(lake.open_table(str(root)).scan().to_arrow()), golden.rows())

@@ -1,0 +1,78 @@
+"""Partition values become directories the way Java names them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from lakeformat.binary_row import encode_row, frame_row
+from lakeformat.errors import CorruptTableError
+from lakeformat.metadata.simple_stats import EMPTY_ROW
+from lakeformat.partition import partition_path, partition_values
+from lakeformat.schema import TableSchema
+from lakeformat.type_text import parse_type
+from lakeformat.types import DataField
+
+SECOND = 1_000_000_000
+
+
+def schema_by(*type_texts: str, **options: str) -> TableSchema:
+    fields = tuple(DataField(i, f"k{i}", parse_type(text)) for i, text in enumerate(type_texts))
+    named = {key.replace("_", ".", 1).replace("_", "-"): text for key, text in options.items()}
+    return TableSchema(0, fields, 0, tuple(field.name for field in fields), options=named)
+
+
+def path_of(schema: TableSchema, *values: object) -> str:
+    types = [field.type for field in schema.fields]
+    return partition_path(schema, frame_row(encode_row(values, types), len(values)))
+
+
+@pytest.mark.parametrize(
+    ("type_text", "value", "legacy", "plain"),
+    [
+        ("STRING", "a b/c=d:e%é", "a b%2Fc%3Dd%3Ae%25é", "a b%2Fc%3Dd%3Ae%25é"),
+        ("BOOLEAN", True, "true", "true"),
+        ("BIGINT", -5, "-5", "-5"),
+        ("DOUBLE", 1e10, "1.0E10", "1.0E10"),
+        ("DOUBLE", 0.001, "0.001", "0.001"),
+        ("DOUBLE", -0.5, "-0.5", "-0.5"),
+        ("DOUBLE", 12345678.9, "1.23456789E7", "1.23456789E7"),
+        ("DOUBLE", -0.0, "-0.0", "-0.0"),
+        ("FLOAT", 0.10000000149011612, "0.1", "0.1"),
+        ("DECIMAL(5, 2)", Decimal("1.50"), "1.50", "1.50"),
+        ("DATE", 19000, "19000", "2022-01-08"),
+        ("TIME(3)", 3723004, "3723004", "01%3A02%3A03.004"),
+        ("TIMESTAMP(6)", 1700000000123456000, "2023-11-14T22%3A13%3A20.123456", None),
+        ("TIMESTAMP(6)", 1700000000123456000, None, "2023-11-14 22%3A13%3A20.123456"),
+        ("TIMESTAMP(3)", 1704067200 * SECOND, "2024-01-01T00%3A00", "2024-01-01 00%3A00%3A00.000"),
+        ("TIMESTAMP(6)", 1_000_000, "1970-01-01T00%3A00%3A00.001", None),
+        ("TIMESTAMP(0)", -SECOND, "1969-12-31T23%3A59%3A59", "1969-12-31 23%3A59%3A59"),
+    ],
+)
+def test_a_value_is_spelled_as_java_spells_it(type_text, value, legacy, plain):
+    if legacy is not None:
+        assert path_of(schema_by(type_text), value) == f"k0={legacy}"
+    if plain is not None:
+        schema = schema_by(type_text, partition_legacy_name="false")
+        assert path_of(schema, value) == f"k0={plain}"
+
+
+@pytest.mark.parametrize("value", [None, "", "  ", "\t"])
+def test_null_empty_and_blank_values_share_one_directory(value):
+    assert path_of(schema_by("STRING"), value) == "k0=__DEFAULT_PARTITION__"
+    named = schema_by("STRING", partition_default_name="none")
+    assert path_of(named, value) == "k0=none"
+
+
+def test_several_keys_nest_in_their_order():
+    assert path_of(schema_by("STRING", "INT"), "eu", 7) == "k0=eu/k1=7"
+
+
+def test_a_table_without_partitions_has_no_directory_of_its_own():
+    assert partition_path(schema_by(), EMPTY_ROW) == ""
+
+
+def test_a_row_of_another_width_is_damage():
+    with pytest.raises(CorruptTableError, match="has 0 values"):
+        partition_values(schema_by("INT"), EMPTY_ROW)

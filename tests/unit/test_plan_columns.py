@@ -1,0 +1,124 @@
+"""Planning on columns: the same files as entry by entry, in commit order, grouped by bucket."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.binary_row import encode_row, frame_row
+from lakeformat.environment import Environment
+from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.handle import TableHandle
+from lakeformat.layout import TableLayout
+from lakeformat.metadata.data_file_meta import DataFileMeta
+from lakeformat.metadata.manifest import FileKind, ManifestEntry, write_manifest
+from lakeformat.metadata.manifest_list import summarise, write_manifest_list
+from lakeformat.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.read.plan import plan_columns, plan_files
+from lakeformat.read.prune import Condition, Op
+from lakeformat.schema import TableSchema
+from lakeformat.storage import MemoryStorage
+from lakeformat.types import DataField, TypeName, atomic
+
+DAY = DataField(0, "day", atomic(TypeName.INT))
+SCHEMA = TableSchema(0, (DAY, DataField(1, "id", atomic(TypeName.BIGINT))), 1, ("day",))
+
+
+def entry(number: int, *, day: int = 1, bucket: int = 0, deleted: bool = False) -> ManifestEntry:
+    file = DataFileMeta(
+        file_name=f"data-{number}",
+        file_size=1,
+        row_count=1,
+        min_sequence_number=0,
+        max_sequence_number=0,
+        schema_id=0,
+    )
+    partition = frame_row(encode_row([day], [DAY.type]), 1)
+    return ManifestEntry(FileKind(deleted), partition, bucket, 2, file)
+
+
+def table_of(*manifests) -> tuple[TableHandle, Snapshot]:
+    """A snapshot whose base list has all manifests but the last."""
+    handle = TableHandle(MemoryStorage("plan"), TableLayout("t"), SCHEMA, Environment())
+    storage, layout, options = handle.storage, handle.layout, handle.options
+    metas = []
+    for number, entries in enumerate(manifests):
+        size = write_manifest(storage, layout, f"m{number}", entries, options)
+        metas.append(summarise(f"m{number}", size, entries, [DAY.type]))
+    write_manifest_list(storage, layout, "base", metas[:-1], options)
+    write_manifest_list(storage, layout, "delta", metas[-1:], options)
+    snapshot = Snapshot(
+        id=1,
+        schema_id=0,
+        base_manifest_list="base",
+        delta_manifest_list="delta",
+        commit_user="u",
+        commit_identifier=1,
+        commit_kind=CommitKind.APPEND,
+        time_millis=0,
+    )
+    return handle, snapshot
+
+
+def names(entries) -> list[str]:
+    return [each.file.file_name for each in entries]
+
+
+def test_the_files_left_are_in_commit_order():
+    table = table_of([entry(3), entry(1)], [entry(3, deleted=True), entry(2)])
+    assert names(plan_files(*table)) == ["data-1", "data-2"]
+    plan = plan_columns(*table)
+    assert names(plan.entries()) == ["data-1", "data-2"]
+    assert (plan.manifests, plan.manifests_read, plan.entries_read) == (2, 2, 4)
+
+
+def test_manifests_of_other_partitions_are_not_read():
+    table = table_of([entry(1, day=1)], [entry(2, day=2), entry(3, day=4)], [entry(4, day=9)])
+    plan = plan_columns(*table, conditions=[Condition("day", Op.EQUAL, 4)])
+    assert names(plan.entries()) == ["data-3"]
+    assert plan.manifests_read == 1
+
+
+def test_buckets_are_picked():
+    table = table_of([entry(1, bucket=0), entry(2, bucket=1)], [entry(3, bucket=1)])
+    assert names(plan_columns(*table, buckets=[1]).entries()) == ["data-2", "data-3"]
+
+
+def test_groups_come_in_the_order_of_their_first_file():
+    places = [(5, 1), (1, 0), (5, 1), (5, 0), (1, 0), (5, 1)]
+    entries = [entry(n, day=day, bucket=bucket) for n, (day, bucket) in enumerate(places)]
+    groups = plan_columns(*table_of(entries)).buckets()
+    assert groups.rows.tolist() == [0, 2, 5, 1, 4, 3]
+    assert groups.starts.tolist() == [0, 3, 5]
+
+
+def test_a_plan_without_files_has_no_groups():
+    table = table_of([entry(1)], [entry(1, deleted=True)])
+    plan = plan_columns(*table)
+    assert plan.entries() == []
+    assert plan.buckets().starts.tolist() == []
+
+
+def test_a_file_deleted_without_having_been_added_is_corruption():
+    table = table_of([entry(1)], [entry(2, deleted=True)])
+    with pytest.raises(CorruptTableError, match=r"snapshot 1 of .* deletes data-2 of bucket 0"):
+        plan_columns(*table)
+
+
+def test_files_of_some_columns_are_refused_by_name():
+    partial = entry(1)
+    partial = replace(partial, file=replace(partial.file, write_cols=("id",)))
+    with pytest.raises(UnsupportedError, match="keeps only some columns in data-1"):
+        plan_files(*table_of([partial]))
+
+
+def test_a_table_written_in_many_commits_is_planned_whole():
+    catalog = lake.open_catalog("memory://plan-columns")
+    catalog.create_database("d")
+    table = catalog.create_table("d.t", [("id", "BIGINT")])
+    for number in range(40):
+        table.write(pa.table({"id": [number]}))
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == list(range(40))

@@ -1,0 +1,352 @@
+"""Schema changes: what comes of each, what is refused, and how they are published."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lakeformat as lake
+from lakeformat.environment import Environment
+from lakeformat.errors import CommitConflictError, UnavailableError
+from lakeformat.layout import TableLayout
+from lakeformat.metadata.schema_file import alter_schema, create_schema, read_schema
+from lakeformat.schema import TableSchema, new_schema
+from lakeformat.schema_changes import apply_changes
+from lakeformat.schema_changes.numbering import highest_id
+from lakeformat.storage import MemoryStorage
+from lakeformat.type_text import type_to_json
+
+COLUMNS = [
+    ("id", "INT NOT NULL"),
+    ("dt", "DATE"),
+    ("note", "STRING"),
+    ("at", "ROW<x INT, y ROW<z INT>>"),
+    ("items", "ARRAY<ROW<price INT>>"),
+    ("counts", "MAP<STRING NOT NULL, INT>"),
+]
+START = new_schema(COLUMNS, time_millis=1)
+KEYED = replace(START, primary_keys=("dt", "id"), partition_keys=("dt",))
+
+
+def altered(*changes, schema=START, has_snapshots=True) -> TableSchema:
+    return apply_changes(schema, changes, has_snapshots=has_snapshots, now=7)
+
+
+def types(schema: TableSchema) -> dict:
+    return {field.name: type_to_json(field.type) for field in schema.fields}
+
+
+def test_a_change_makes_the_next_version_at_the_time_it_is_made():
+    schema = altered(lake.update_comment("orders"))
+    assert (schema.id, schema.time_millis, schema.comment) == (1, 7, "orders")
+
+
+def test_changes_that_change_nothing_are_no_new_version():
+    assert altered(lake.update_comment(None), lake.remove_option("never.set")) is START
+
+
+def test_a_new_column_takes_the_next_ids_nested_fields_included():
+    schema = altered(lake.add_column("more", "ROW<a INT, b INT>", comment="later"))
+    more = schema.fields[-1]
+    highest = START.highest_field_id
+    assert (more.id, *(field.id for field in more.type.fields)) == (10, 11, 12)
+    assert (highest, schema.highest_field_id, more.description) == (9, 12, "later")
+
+
+def test_the_id_of_a_dropped_column_is_never_given_again():
+    schema = altered(lake.drop_column("counts"), lake.add_column("counts", "INT"))
+    assert schema.fields[-1].id == START.highest_field_id + 1
+    assert altered(lake.drop_column("counts")).highest_field_id == START.highest_field_id
+
+
+@pytest.mark.parametrize(
+    ("place", "names"),
+    [
+        ({"first": True}, ["new", "id", "dt"]),
+        ({"after": "id"}, ["id", "new", "dt"]),
+        ({"before": "id"}, ["new", "id", "dt"]),
+        ({}, ["id", "dt", "note"]),
+    ],
+)
+def test_a_new_column_goes_where_it_is_put_and_last_otherwise(place, names):
+    schema = altered(lake.add_column("new", "INT", **place))
+    assert schema.column_names[:3] == names
+
+
+def test_an_option_puts_new_columns_before_the_partition_columns():
+    schema = replace(KEYED, options={"add-column-before-partition": "true"})
+    assert altered(lake.add_column("new", "INT"), schema=schema).column_names[:3] == [
+        "id",
+        "new",
+        "dt",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("move", "names"),
+    [
+        (lake.update_column_position("note", first=True), ["note", "id", "dt", "at"]),
+        (lake.update_column_position("id", after="note"), ["dt", "note", "id", "at"]),
+        (lake.update_column_position("note", before="dt"), ["id", "note", "dt", "at"]),
+        (lake.update_column_position("id", last=True), ["dt", "note", "at", "items"]),
+    ],
+)
+def test_a_column_moves_among_its_siblings(move, names):
+    assert altered(move).column_names[:4] == names
+
+
+def test_nested_columns_are_reached_by_their_path():
+    schema = altered(
+        lake.add_column("at.y.w", pa.int64(), first=True),
+        lake.rename_column(("items", "element", "price"), "amount"),
+        lake.update_column_type("counts.value", "BIGINT"),
+        lake.drop_column("at.x"),
+        lake.update_column_comment("items.element.amount", "in cents"),
+    )
+    at, items, counts = (schema.fields[position].type for position in (3, 4, 5))
+    [y] = at.fields
+    assert [(field.name, field.id) for field in y.type.fields] == [("w", 10), ("z", 8)]
+    [amount] = items.element.fields
+    assert (amount.name, amount.id, amount.description) == ("amount", 9, "in cents")
+    assert type_to_json(counts.value) == "BIGINT"
+
+
+def test_renaming_a_column_takes_its_keys_and_options_along():
+    schema = replace(
+        KEYED,
+        options={
+            "bucket-key": "id,note",
+            "sequence.field": "note",
+            "fields.note.aggregate-function": "sum",
+            "fields.note,at.sequence-group": "items,note",
+            "fields.notes.aggregate-function": "max",
+        },
+    )
+    renamed = altered(lake.rename_column("note", "text"), schema=schema)
+    assert renamed.options == {
+        "bucket-key": "id,text",
+        "sequence.field": "text",
+        "fields.text.aggregate-function": "sum",
+        "fields.text,at.sequence-group": "items,text",
+        "fields.notes.aggregate-function": "max",
+    }
+    assert altered(lake.rename_column("id", "key"), schema=KEYED).primary_keys == ("dt", "key")
+
+
+def test_a_change_of_type_keeps_nullability_and_id():
+    schema = altered(lake.update_column_type("id", "BIGINT"))
+    assert types(schema)["id"] == "BIGINT NOT NULL"
+    assert schema.fields[0].id == 0
+
+
+def test_defaults_of_older_versions_are_spelled_out_by_the_new_one():
+    old = replace(START, version=1)
+    schema = altered(lake.update_comment("x"), schema=old)
+    assert (schema.version, schema.options) == (3, {"bucket": "1", "file.format": "orc"})
+
+
+REFUSED = [
+    (lake.add_column("note", "INT"), "there is a column 'note' already"),
+    (lake.add_column("n", "INT NOT NULL"), "must allow nulls"),
+    (lake.add_column("n", "INT", after="nix"), "no column 'nix'"),
+    (lake.add_column("note.x", "INT"), "'note' is STRING, which has no fields"),
+    (lake.add_column("counts.key.x", "INT"), "into a MAP 'value'"),
+    (lake.drop_column("nix"), "no column 'nix': beside it are id, dt"),
+    (lake.drop_column("at.y.z"), "nothing would be left"),
+    (lake.drop_column("dt"), "partition column, which cannot be dropped"),
+    (lake.drop_column("id"), "primary-key column, which cannot be dropped"),
+    (lake.rename_column("dt", "day"), "partition column, which cannot be renamed"),
+    (lake.rename_column("id", "note"), "there is a column 'note' already"),
+    (lake.update_column_type("id", "BIGINT"), "primary-key column"),
+    (lake.update_column_type("dt", "STRING"), "partition column"),
+    (lake.update_column_type("at", "INT"), "no such cast"),
+    (lake.update_column_type("at", "ROW<x BIGINT, y INT>"), "one by one, by their path"),
+    (lake.update_column_type("note", "STRING NOT NULL"), "cannot become NOT NULL"),
+    (lake.update_column_nullability("note", nullable=False), "'false' first"),
+    (lake.update_column_nullability("id", nullable=True), "cannot be null"),
+    (lake.update_column_position("id", after="id"), "beside itself"),
+    (lake.set_option("bucket-key", "id"), "cannot change once a table has a snapshot"),
+    (lake.set_option("bucket", "4"), "only between positive numbers"),
+    (lake.set_option("type", "format-table"), "cannot be changed"),
+    (lake.set_option("path", "/elsewhere"), "cannot be changed"),
+    (lake.set_option("target-file-size", "big"), "must be a size"),
+    (lake.set_option("nonsense", "1"), "'nonsense' is not supported"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), REFUSED, ids=lambda part: str(part)[:40])
+def test_what_the_format_forbids_is_refused_with_its_reason(change, reason):
+    with pytest.raises(lake.LakeError, match=reason):
+        altered(change, schema=KEYED)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: lake.add_column("_KEY_id", "INT"),
+        lambda: lake.add_column("a", "NUMBER"),
+        lambda: lake.add_column("a", "INT", first=True, after="b"),
+        lambda: lake.rename_column("a", "rowkind"),
+        lambda: lake.update_column_position("a"),
+        lambda: lake.drop_column(""),
+        lambda: lake.drop_column("a..b"),
+        lambda: lake.set_option("bucket", 4),
+    ],
+)
+def test_a_change_that_can_never_be_is_refused_when_it_is_made(ask):
+    with pytest.raises(lake.InvalidRequestError):
+        ask()
+
+
+def test_a_dropped_column_must_not_be_named_by_an_option():
+    schema = replace(START, options={"sequence.field": "note"})
+    with pytest.raises(lake.InvalidRequestError, match=r"'sequence.field' names the column 'note'"):
+        altered(lake.drop_column("note"), schema=schema)
+    both = altered(lake.drop_column("note"), lake.remove_option("sequence.field"), schema=schema)
+    assert both.options == {}
+
+
+def test_a_lossy_change_of_type_can_be_forbidden_by_an_option():
+    strict = replace(START, options={"disable-explicit-type-casting": "true"})
+    assert types(altered(lake.update_column_type("id", "SMALLINT")))["id"] == "SMALLINT NOT NULL"
+    assert types(altered(lake.update_column_type("id", "BIGINT"), schema=strict))
+    with pytest.raises(lake.InvalidRequestError, match="without loss"):
+        altered(lake.update_column_type("id", "SMALLINT"), schema=strict)
+
+
+def test_nulls_can_be_forbidden_where_the_option_says_so():
+    brave = replace(START, options={"alter-column-null-to-not-null.disabled": "false"})
+    schema = altered(lake.update_column_nullability("note", nullable=False), schema=brave)
+    assert types(schema)["note"] == "STRING NOT NULL"
+
+
+def test_options_files_depend_on_are_free_until_the_first_snapshot():
+    schema = replace(START, options={"bucket-key": "id"})
+    with pytest.raises(lake.InvalidRequestError, match="once a table has a snapshot"):
+        altered(lake.remove_option("bucket-key"), schema=schema)
+    freed = altered(lake.remove_option("bucket-key"), schema=schema, has_snapshots=False)
+    assert freed.options == {}
+
+
+def test_setting_a_foreign_option_to_what_it_is_changes_nothing():
+    schema = replace(START, options={"merge-engine": "aggregation"})
+    assert altered(lake.set_option("merge-engine", "aggregation"), schema=schema) is schema
+
+
+@pytest.mark.parametrize(
+    ("before", "removed", "reason"),
+    [
+        ({"bucket": "4"}, "bucket", "cannot be removed"),
+        ({"deletion-vectors.enabled": "true"}, "deletion-vectors.enabled", "read twice"),
+        ({}, "type", "cannot be changed"),
+    ],
+)
+def test_some_options_cannot_go_back_to_their_default(before, removed, reason):
+    schema = replace(START, options={**before, "type": "table"})
+    with pytest.raises(lake.InvalidRequestError, match=reason):
+        altered(lake.remove_option(removed), schema=schema)
+
+
+NAMES = st.sampled_from(["a", "b", "c", "d", "a.x", "a.y", "b.element.z"])
+CHANGES = st.one_of(
+    st.builds(
+        lake.add_column,
+        NAMES,
+        st.sampled_from(["INT", "ROW<x INT, y STRING>", "ARRAY<ROW<z INT>>"]),
+    ),
+    st.builds(lake.drop_column, NAMES),
+    st.builds(lake.rename_column, NAMES, st.sampled_from(["a", "b", "c", "x"])),
+    st.builds(lake.update_column_type, NAMES, st.sampled_from(["BIGINT", "STRING", "INT"])),
+    st.builds(lake.update_column_position, NAMES, first=st.just(True)),
+    st.builds(lake.update_column_comment, NAMES, st.sampled_from([None, "said"])),
+)
+
+
+def all_ids(schema: TableSchema) -> list[int]:
+    text = json.dumps(json.loads(schema.to_json())["fields"])
+    found: list[int] = []
+    json.loads(
+        text, object_hook=lambda members: found.append(members["id"]) if "id" in members else None
+    )
+    return found
+
+
+@given(st.lists(CHANGES, max_size=12))
+def test_ids_stay_unique_and_never_come_back_whatever_is_changed(changes):
+    schema = new_schema([("a", "ROW<x INT>"), ("k", "INT")], time_millis=1)
+    ever = set(all_ids(schema))
+    for change in changes:
+        try:
+            after = altered(change, schema=schema)
+        except lake.LakeError:
+            continue
+        ids = all_ids(after)
+        assert len(ids) == len(set(ids))
+        assert schema.highest_field_id <= after.highest_field_id
+        assert after.highest_field_id >= highest_id(after.fields)
+        assert not (set(ids) - set(all_ids(schema))) & ever
+        assert TableSchema.from_json(json.loads(after.to_json())) == after
+        ever |= set(ids)
+        schema = after
+
+
+LAYOUT = TableLayout("t")
+
+
+class Interrupted(MemoryStorage):
+    """Another writer publishes a schema just before ours, as often as it is told."""
+
+    rivals = 0
+
+    def create(self, path: str, content: bytes) -> bool:
+        if self.rivals and "schema-" in path and b'"id": 0' not in content.partition(b"fields")[0]:
+            self.rivals -= 1
+            number = int(path.rpartition("-")[2])
+            theirs = replace(START, id=number, comment=f"rival {number}")
+            super().create(path, theirs.to_json())
+        return super().create(path, content)
+
+
+def storage_with_table() -> Interrupted:
+    storage = Interrupted("schemas")
+    create_schema(storage, LAYOUT, START)
+    return storage
+
+
+def test_a_lost_race_is_checked_again_on_the_schema_of_the_winner():
+    storage = storage_with_table()
+    storage.rivals = 2
+    schema = alter_schema(storage, LAYOUT, [lake.add_column("new", "INT")], Environment())
+    assert (schema.id, schema.comment, schema.column_names[-1]) == (3, "rival 2", "new")
+    assert read_schema(storage, LAYOUT, 3) == schema
+
+
+def test_races_lost_without_end_are_a_conflict():
+    storage = storage_with_table()
+    storage.rivals = 1000
+    with pytest.raises(CommitConflictError, match="nothing was changed"):
+        alter_schema(storage, LAYOUT, [lake.add_column("new", "INT")], Environment())
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+def test_a_lost_answer_is_found_by_reading_the_schema_back(arrived):
+    storage = storage_with_table()
+    create = storage.create
+
+    def unanswered(path: str, content: bytes) -> bool:
+        if arrived:
+            create(path, content)
+        raise UnavailableError("no answer")
+
+    storage.create = unanswered
+    change = [lake.add_column("new", "INT")]
+    if arrived:
+        assert alter_schema(storage, LAYOUT, change, Environment()).id == 1
+    else:
+        with pytest.raises(UnavailableError):
+            alter_schema(storage, LAYOUT, change, Environment())
