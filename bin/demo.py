@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -17,9 +18,33 @@ TABLE = "shop.orders"
 DEFAULT_WAREHOUSE = Path(__file__).resolve().parent.parent / ".demo" / "warehouse"
 
 
-def main() -> None:
-    """Tell the story in a fresh warehouse."""
-    warehouse = _fresh_warehouse(_arguments().warehouse)
+def main() -> int:
+    """Tell the story; 2 and one line on a machine where it cannot be told."""
+    chosen = _arguments().warehouse
+    try:
+        _tell(chosen)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _complain("interrupted: the same command starts again", code=130)
+    except BrokenPipeError:
+        # Python would try to write the rest at its end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _complain("nobody reads the output any more: run it without the pipe")
+    except subprocess.CalledProcessError as error:  # the command has said why
+        return _complain(f"{Path(error.cmd[0]).name} failed: mend that and run the demo again")
+    except (lake.LakeError, OSError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        return _complain(f"{reason}: choose a new folder you can write with --warehouse")
+    return 0
+
+
+def _complain(line: str, *, code: int = 2) -> int:
+    print(f"bin/demo: {line}", file=sys.stderr, flush=True)
+    return code
+
+
+def _tell(chosen: Path | None) -> None:
+    warehouse = _fresh_warehouse(chosen)
     _say("1. Make a table")
     orders = _make_table(warehouse)
     print(f"   {orders.location}")
@@ -49,10 +74,18 @@ def _arguments() -> argparse.Namespace:
 def _fresh_warehouse(chosen: Path | None) -> Path:
     """The demo removes what an earlier demo made, and nothing else."""
     if chosen is None:
-        shutil.rmtree(DEFAULT_WAREHOUSE, ignore_errors=True)
+        if DEFAULT_WAREHOUSE.exists():
+            _remove(DEFAULT_WAREHOUSE)
     elif chosen.exists() and any(chosen.iterdir()):
-        sys.exit(f"{chosen} is not empty: name a new directory for the demo")
+        raise lake.InvalidRequestError(f"{chosen} is not empty")
     return chosen or DEFAULT_WAREHOUSE
+
+
+def _remove(warehouse: Path) -> None:
+    try:
+        shutil.rmtree(warehouse)
+    except OSError as error:  # it names a file only by its last part
+        raise lake.UnavailableError(f"cannot remove {warehouse}: {error.strerror}") from None
 
 
 def _make_table(warehouse: Path) -> lake.Table:
@@ -83,4 +116,4 @@ def _say(sentence: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

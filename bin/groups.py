@@ -28,7 +28,7 @@ class Group:
     """Whether its tests are independent and slow enough to gain from several processes."""
 
 
-GATE = Group("gate", "Formatting, lint and strict types.")
+GATE = Group("gate", "Formatting, lint, strict types and structure.")
 INTEROP = Group("interop", "pypaimon reads what we write, and the reverse.")
 GROUPS = (
     GATE,

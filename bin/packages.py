@@ -75,26 +75,47 @@ def prepare(environment: Environment, environ: Mapping[str, str]) -> None:
     if is_ready(environment):
         return
     with setup_lock(environment) as held:
-        stamp = read_stamp(environment)
-        if stamp.get("packages") != packages_digest(environment):
+        if not has_packages(environment):
             build(environment, environ, held)
         if environment.holds_project and not is_ready(environment):
             install_project(environment, environ, held)
 
 
 def is_ready(environment: Environment) -> bool:
-    """Whether everything that was asked for is installed, for this very Python and folder."""
-    stamp = read_stamp(environment)
-    return stamp.get("packages") == packages_digest(environment) and (
-        not environment.holds_project or stamp.get("project") == project_digest(environment)
+    """Whether everything that was asked for is installed and runs."""
+    return has_packages(environment) and (
+        not environment.holds_project
+        or read_stamp(environment).get("project") == project_digest(environment)
     )
 
 
+def has_packages(environment: Environment) -> bool:
+    """Whether the pinned packages are there, for a Python that is still the one they are for."""
+    stamp = read_stamp(environment)
+    return "packages" in stamp and stamp["packages"] == packages_digest(environment)
+
+
 def packages_digest(environment: Environment) -> str:
-    """Changes with the pinned versions, the Python and the place: each needs a new environment."""
+    """Changes with the pinned versions, the place and the environment's own Python.
+
+    Not with the Python that asks: two shells with two Pythons share one environment.
+    """
     lock = (environment.root / environment.lock).read_bytes()
-    place = f"{sys.version}\n{sys.base_prefix}\n{environment.folder}\n".encode()
+    place = f"{ask_python(environment)}{environment.folder}\n".encode()
     return hashlib.sha256(place + lock).hexdigest()
+
+
+def ask_python(environment: Environment) -> str:
+    """What the environment's own Python is; nothing when it does not run."""
+    question = "import sys; print(sys.version, sys.base_prefix, sep='\\n')"
+    command = [str(environment.python), "-I", "-S", "-c", question]
+    try:
+        answer = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return ""
+    return answer.stdout if answer.returncode == 0 else ""
 
 
 def project_digest(environment: Environment) -> str:

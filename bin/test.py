@@ -16,6 +16,9 @@ from summary import StepResult, format_summary, read_junit
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("lakeformat", "spark_jobs", "airflow_provider_lake")
 
+# What holds of the code as a whole: who may import whom, which names are public, generated pages.
+STRUCTURE = ("test_import_direction.py", "test_public_names.py", "test_generated_docs.py")
+
 # Options of pytest that need the tests in pytest's own process.
 ONE_PROCESS = ("-n", "-s", "--pdb", "--capture=no", "--trace")
 
@@ -46,16 +49,21 @@ def run(request: Request, results: list[StepResult]) -> None:
 
 
 def run_gate() -> list[StepResult]:
-    """Formatting, lint and types: every step runs, so that one run shows everything."""
-    tools = Path(sys.executable).parent
-    ruff = str(tools / "ruff")
+    """Formatting, lint, types, structure: every step runs, so that one run shows everything."""
+    ruff = str(Path(sys.executable).parent / "ruff")
+    uncached = [] if is_writable() else ["--no-cache"]
     packages = [name for name in PACKAGES if any((ROOT / name).rglob("*.py"))]
     types = [sys.executable, "-m", "mypy", "--strict"]
+    types += [] if is_writable() else [f"--cache-dir={os.devnull}"]
     types += [word for name in packages for word in ("--package", name)]
+    structure = [str(path) for name in STRUCTURE if (path := ROOT / "tests/unit" / name).exists()]
     return [
-        run_check("format", [ruff, "format", "--check", "."], mend=".venv/bin/ruff format ."),
-        run_check("lint", [ruff, "check", "."], mend=".venv/bin/ruff check --fix ."),
+        run_check(
+            "format", [ruff, "format", "--check", *uncached, "."], mend=".venv/bin/ruff format ."
+        ),
+        run_check("lint", [ruff, "check", *uncached, "."], mend=".venv/bin/ruff check --fix ."),
         run_check("types", types),
+        run_check("structure", [*pytest(), *structure]),
     ]
 
 
@@ -70,7 +78,7 @@ def run_check(name: str, command: list[str], *, mend: str = "") -> StepResult:
 
 def run_tests(group: Group, request: Request, report: Path) -> StepResult:
     """Run one group, or the tests of it that were named, with pytest."""
-    command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"]
+    command = [*pytest(), f"--junitxml={report}"]
     if group.is_parallel and not any(word.startswith(ONE_PROCESS) for word in request.options):
         command += ["-n", str(min(4, os.cpu_count() or 1))]
     command += [*request.options, *request.targets(group)]
@@ -78,11 +86,25 @@ def run_tests(group: Group, request: Request, report: Path) -> StepResult:
     return read_junit(report, name=group.name, seconds=seconds, exit_code=code)
 
 
+def pytest() -> list[str]:
+    """The command; a folder that cannot be written has no room for its cache, nor needs it."""
+    command = [sys.executable, "-m", "pytest", "-q"]
+    return command if is_writable() else [*command, "-p", "no:cacheprovider"]
+
+
+def is_writable() -> bool:
+    """Whether tools may leave their caches in the project."""
+    return os.access(ROOT, os.W_OK)
+
+
 def stream(name: str, command: list[str]) -> tuple[int, float]:
     """Run a step with its output going straight to the reader."""
     print(f"\n== {name} ==", flush=True)
     began = time.monotonic()
-    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    environ = dict(os.environ)
+    if not is_writable():
+        environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", tempfile.gettempdir())
+    code = subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode
     return code, time.monotonic() - began
 
 

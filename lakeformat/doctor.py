@@ -1,7 +1,7 @@
 """Says whether this machine can run the library, and what to do where it cannot.
 
-Nothing heavy is imported: versions come from the installed metadata, so the answer is quick and
-comes even from an environment whose packages do not load.
+No package is imported to be looked at: versions come from the installed metadata, so the answer
+is quick, and comes even where an extra does not load.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, distribution, requires, version
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import Requirement
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.storage import LocalStorage, open_storage
 
 __all__ = ["DISTRIBUTION", "Finding", "Status", "diagnose"]
 
@@ -237,14 +239,18 @@ def check_spark_submit(environ: Mapping[str, str]) -> Finding:
 def check_warehouse(warehouse: str) -> Finding:
     """Whether tables can be written: a probe file is made and removed, no folder is made."""
     name = "warehouse"
-    folder = local_folder(warehouse)
-    if folder is None:
-        advice = "only local folders are probed: write a small table there to be sure"
-        return Finding(name, Status.WARN, f"{warehouse} not checked", advice)
+    advice = "choose a folder you can write with --warehouse"
+    try:
+        storage, root = open_storage(warehouse)
+    except InvalidRequestError as refusal:
+        return Finding(name, Status.FAIL, str(refusal).rstrip("."), advice)
+    if not isinstance(storage, LocalStorage):
+        instead = "only local folders are probed: write a small table there to be sure"
+        return Finding(name, Status.WARN, f"{warehouse} not checked", instead)
+    folder = Path(root)
     nearest = folder
     while not nearest.exists() and nearest != nearest.parent:
         nearest = nearest.parent
-    advice = "choose a folder you can write with --warehouse"
     if not nearest.is_dir():
         return Finding(name, Status.FAIL, f"{nearest} is not a folder", advice)
     try:
@@ -256,13 +262,3 @@ def check_warehouse(warehouse: str) -> Finding:
         return Finding(name, Status.FAIL, f"{nearest}: {error.strerror or error}", advice)
     state = "can be written" if nearest == folder else "can be created"
     return Finding(name, Status.OK, f"{folder} {state}")
-
-
-def local_folder(warehouse: str) -> Path | None:
-    """The folder behind a path or a ``file:`` address; None for other storages."""
-    address = urlsplit(warehouse)
-    if address.scheme == "file":
-        return Path(unquote(address.path)).absolute()
-    if "://" in warehouse or address.scheme == "memory":
-        return None
-    return Path(warehouse).absolute()

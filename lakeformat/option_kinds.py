@@ -91,7 +91,7 @@ def _statistics_mode(text: str) -> str:
 
 
 def _file_name_part(text: str) -> str:
-    if not text or "/" in text:
+    if not text or "/" in text or not text.isprintable():
         raise ValueError("it becomes part of a file name")
     return text
 
@@ -119,4 +119,4 @@ def _relative_path(text: str) -> str:
 
 
 RELATIVE_PATH: Kind[str] = Kind("a path below the table", _relative_path)
-FILE_NAME_PART: Kind[str] = Kind("text without '/'", _file_name_part)
+FILE_NAME_PART: Kind[str] = Kind("printable text without '/'", _file_name_part)

@@ -1,4 +1,14 @@
-"""Reads source files strictly: a value arrives as it is written, or the file is refused.
+"""Reads source files strictly: no value comes to mean something else without a word.
+
+Text is parsed as the column wants it: a number in a FLOAT or DOUBLE column becomes the nearest
+one there is (infinity beyond the largest), ``007`` in a BIGINT column is 7, and what cannot be
+parsed refuses the file. Text is UTF-8 or is refused, except that the bytes of a CSV field may go
+into a BYTES column that exists.
+
+Where the columns are inferred, a CSV column is a number only if each of its values is written
+the way that number prints (``1.50`` may be 1.5): a leading zero, a plus sign, a space, more than
+15 digits of a DOUBLE or a whole number beyond BIGINT make it a STRING. JSON says itself what is
+a number, so there numbers from 10^15 on are refused in a DOUBLE, where they may be rounded.
 
 Both engines read text files here. Spark's own CSV reader changes values without a word even
 when told to fail fast (``""`` becomes NULL, ``1d`` becomes 1.0, a timestamp's time of day is
@@ -12,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
@@ -25,17 +36,31 @@ __all__ = ["infer_columns", "read_files"]
 # A reader needs a whole record in one block; types are inferred from the first one.
 BLOCK_BYTES = 8 << 20
 
+# A DOUBLE keeps 15 digits of any number; from 10^15 on, whole ones may have had more.
+_WHOLE = r"^(?:0|-?[1-9][0-9]*)$"
+_FLOAT = r"^-?(?:0|[1-9][0-9]*)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?$"
+_NO_DIGITS = r"^-?0*\.?0*|\.|[eE].*$"
+_ZERO = r"^-?[0.]+(?:[eE].*)?$"
+_NOT_FINITE = ["nan", "NaN", "inf", "-inf"]
+_DOUBLE_DIGITS = 15
+_DOUBLE_SMALLEST = 1e-290
+
 
 def infer_columns(source: SourceFiles) -> pa.Schema:
     """The columns of all files together, for a table that does not exist yet."""
     found = []
     for path in source.paths:
         with _naming(path):
-            found.append(_columns_of(path, source.format))
+            columns = _columns_of(path, source.format)
+            columns.names  # noqa: B018 - decodes them: here it is known which file they are of
+            found.append(columns)
     try:
         merged = pa.unify_schemas(found, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as reason:
-        raise lake.InvalidRequestError(f"the files' columns differ in type: {reason}") from None
+        raise lake.InvalidRequestError(
+            f"the files' columns differ in type: {reason}; create the table first, then ingest"
+        ) from None
+    merged = _EXACT[source.format](source.paths, merged)
     empty = [field.name for field in merged if pa.types.is_null(field.type)]
     if empty:
         raise lake.InvalidRequestError(
@@ -59,8 +84,19 @@ def _naming(path: str) -> Iterator[None]:
     """Say which file could not be read."""
     try:
         yield
+    except UnicodeDecodeError as reason:
+        raise _not_utf8(path, str(reason)) from None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError) as reason:
+        if "utf8" in str(reason).lower():
+            raise _not_utf8(path, str(reason)) from None
         raise lake.InvalidRequestError(f"cannot read {path}: {reason}") from None
+
+
+def _not_utf8(path: str, reason: str) -> lake.InvalidRequestError:
+    return lake.InvalidRequestError(
+        f"cannot read {path}: it is not UTF-8 ({reason}); convert it, as in "
+        "'iconv -f LATIN1 -t UTF-8'"
+    )
 
 
 def _columns_of(path: str, source_format: SourceFormat) -> pa.Schema:
@@ -68,11 +104,108 @@ def _columns_of(path: str, source_format: SourceFormat) -> pa.Schema:
         return pyarrow.parquet.read_schema(path)
     if source_format == "csv":
         with _open_csv(path, {}) as reader:
-            return reader.schema
+            columns = reader.schema
+        for field in columns:
+            if pa.types.is_binary(field.type):  # what Arrow makes of text that is not UTF-8
+                raise _not_utf8(path, f"column {field.name!r}")
+        return columns
     if _is_empty(path):
         return pa.schema([])
     with _open_json(path, pyarrow.json.ParseOptions()) as reader:
         return _times_as_text(reader.schema)  # text that looks like a time is still text
+
+
+def _exact_csv(paths: Sequence[str], columns: pa.Schema) -> pa.Schema:
+    """Numbers stay numbers where all values of all files print as they are written."""
+    fits = {
+        field.name: {pa.int64(), pa.float64()}
+        for field in columns
+        if field.type in (pa.int64(), pa.float64())
+    }
+    texts = {name: pa.string() for name in fits}
+    for path in paths if texts else ():
+        with _naming(path), _open_csv(path, texts) as reader:
+            for batch in reader:
+                for name in fits.keys() & set(batch.schema.names):
+                    fits[name] = {kind for kind in fits[name] if _FITS[kind](batch[name])}
+    for number, field in enumerate(columns):
+        if field.name in fits:
+            kinds = [kind for kind in (pa.int64(), pa.float64()) if kind in fits[field.name]]
+            columns = columns.set(number, field.with_type([*kinds, pa.string()][0]))
+    return columns
+
+
+def _are_whole(texts: pa.Array) -> bool:
+    if not _all(pc.match_substring_regex(texts, _WHOLE)):
+        return False
+    try:
+        texts.cast(pa.int64())
+    except pa.ArrowInvalid:  # beyond it
+        return False
+    return True
+
+
+def _are_doubles(texts: pa.Array) -> bool:
+    texts = texts.filter(pc.invert(pc.is_in(texts, pa.array(_NOT_FINITE))))
+    digits = pc.utf8_length(pc.replace_substring_regex(texts, _NO_DIGITS, ""))
+    if not _all(pc.match_substring_regex(texts, _FLOAT)) or not _all(
+        pc.less_equal(digits, _DOUBLE_DIGITS)
+    ):
+        return False
+    try:
+        values = pc.abs(texts.cast(pa.float64()))
+    except pa.ArrowInvalid:  # no digit at all
+        return False
+    not_lost = pc.or_(pc.greater(values, _DOUBLE_SMALLEST), pc.match_substring_regex(texts, _ZERO))
+    return _all(pc.and_(pc.is_finite(values), not_lost))
+
+
+def _all(answers: pa.Array) -> bool:
+    """Whether it holds for every value there is."""
+    return bool(pc.all(answers, min_count=0).as_py())
+
+
+_FITS = {pa.int64(): _are_whole, pa.float64(): _are_doubles}
+
+
+def _exact_json(paths: Sequence[str], columns: pa.Schema) -> pa.Schema:
+    """Refuse whole numbers that Arrow has made a DOUBLE of and may have rounded."""
+    if any(_holds_doubles(field.type) for field in columns):
+        for path in paths:
+            with _naming(path):
+                for batch in _rows_of(path, "json", columns):
+                    for name, values in zip(batch.schema.names, batch.columns, strict=True):
+                        _refuse_rounded(values, name)
+    return columns
+
+
+def _holds_doubles(kind: pa.DataType) -> bool:
+    parts = [kind.field(number).type for number in range(kind.num_fields)]
+    return bool(pa.types.is_float64(kind)) or any(map(_holds_doubles, parts))
+
+
+def _refuse_rounded(values: pa.Array, name: str) -> None:
+    if pa.types.is_list(values.type):
+        _refuse_rounded(values.flatten(), f"{name}.element")
+    elif pa.types.is_struct(values.type):
+        for field, part in zip(values.type, values.flatten(), strict=True):
+            _refuse_rounded(part, f"{name}.{field.name}")
+    elif pa.types.is_float64(values.type):
+        large = pc.greater_equal(pc.abs(values), 10.0**_DOUBLE_DIGITS)
+        found = values.filter(pc.and_(large, pc.is_finite(values)))
+        if len(found):
+            raise lake.InvalidRequestError(
+                f"column {name!r} holds a number near {found[0].as_py()!r}, more than an inferred "
+                "column keeps exactly: create the table first (as DOUBLE if that is near enough), "
+                "or write the number as text"
+            )
+
+
+_EXACT = {
+    "parquet": lambda _, columns: columns,
+    "csv": _exact_csv,
+    "json": _exact_json,
+}
 
 
 def _rows_of(
@@ -83,13 +216,16 @@ def _rows_of(
             yield from file.iter_batches()
     elif source_format == "csv":
         with _open_csv(path, {field.name: field.type for field in columns}) as reader:
+            reader.schema.names  # noqa: B018 - decodes them
             yield from reader
     elif not _is_empty(path):
         options = pyarrow.json.ParseOptions(
             explicit_schema=_times_as_text(columns), unexpected_field_behavior="error"
         )
         with _open_json(path, options) as reader:
-            yield from (batch.cast(columns) for batch in reader)
+            for batch in reader:
+                batch.validate(full=True)  # the JSON reader lets text pass that is not UTF-8
+                yield batch.cast(columns)
 
 
 def _open_csv(path: str, types: dict[str, pa.DataType]) -> pyarrow.csv.CSVStreamingReader:

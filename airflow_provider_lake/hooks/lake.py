@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,7 +77,7 @@ def _warehouse_of(connection: Connection) -> str:
     fields = {field: getattr(connection, field) for field in _UNUSED_FIELDS}
     given: dict[str, Any] = {
         key: value
-        for key, value in (fields | connection.extra_dejson).items()
+        for key, value in (fields | _extra_of(connection, name)).items()
         if value not in (None, "")
     }
     warehouse = given.pop("warehouse", None)
@@ -87,11 +88,27 @@ def _warehouse_of(connection: Connection) -> str:
     return warehouse
 
 
+def _extra_of(connection: Connection, name: str) -> dict[str, Any]:
+    """The object in ``extra``; Airflow itself warns of anything else, or breaks on it."""
+    text = connection.extra or ""
+    if not text.strip():
+        return {}
+    try:
+        extra = json.loads(text)
+    except ValueError:
+        extra = None
+    if not isinstance(extra, dict):  # not shown: it may hold a secret
+        raise _refusal(
+            f'{name} has an extra that is no JSON object: write {{"warehouse": "/path/or/uri"}}'
+        )
+    return extra
+
+
 def _verdict(location: str, databases: list[str], findings: list[Finding]) -> tuple[bool, str]:
     """Only the warehouse decides; Java and Spark may well be missing where the form is served."""
     warehouse = next(finding for finding in findings if finding.name == "warehouse")
     if warehouse.status == "fail":
-        return False, f"{warehouse.found}: {warehouse.advice}"
+        return False, f"{warehouse.found}: set 'warehouse' to a folder that can be written here"
     said = f"{location} has {len(databases)} database{'' if len(databases) == 1 else 's'}"
     problems = [f for f in findings if f.status == "fail"]
     if problems:

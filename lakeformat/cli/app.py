@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from lakeformat.cli import doctor, inspect
+from lakeformat.cli import doctor, inspect, table_metadata
 from lakeformat.cli.warehouse import WarehouseOption
+from lakeformat.doctor import DISTRIBUTION
 from lakeformat.errors import InvalidRequestError, LakeError
 
 __all__ = ["app", "main"]
@@ -23,22 +28,59 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lake {version(DISTRIBUTION)}")
+        raise typer.Exit
+
+
+VersionOption = Annotated[
+    bool,
+    typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version."),
+]
+
+
 @app.callback()
-def lake(warehouse: WarehouseOption = None) -> None:
+def lake(warehouse: WarehouseOption = None, version: VersionOption = False) -> None:
     """Lake tables in the Apache Paimon format: look at them and look after them."""
 
 
 inspect.register(app)
+table_metadata.register(app)
 doctor.register(app)
 
 
 def main() -> None:
     """Run the command line; 0 done, 1 failed, 2 the request was wrong."""
+    if sys.stdout is None:  # started with its output closed
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until the end
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show, it can spell
+            stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except LakeError as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(
-            f"{type(error).__name__}: {error}", markup=False
-        )
+        _say(error)
         wrong = isinstance(error, InvalidRequestError)
         sys.exit(EXIT_WRONG_REQUEST if wrong else EXIT_FAILED)
+    except BrokenPipeError:  # the reader has seen enough
+        _drop_output()
+        sys.exit(EXIT_FAILED)
+    except OSError as error:
+        _drop_output()
+        _say(error)
+        sys.exit(EXIT_FAILED)
+
+
+def _say(error: Exception) -> None:
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        f"{type(error).__name__}: {error}", markup=False
+    )
+
+
+def _drop_output() -> None:
+    """What is left over has nowhere to go: Python would try again at its end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

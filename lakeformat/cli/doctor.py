@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import typer
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from lakeformat.cli.output import UNBOUNDED_WIDTH, AsJson
+from lakeformat.cli.output import AsJson, print_grid
 from lakeformat.cli.warehouse import WarehouseOption
 from lakeformat.doctor import Finding, Status, diagnose
 
@@ -38,14 +35,16 @@ def doctor(
 
 def show(findings: list[Finding]) -> None:
     """Print the findings as a table and the verdict as one line."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("", "what", "found", "what to do"):
-        table.add_column(heading, overflow="fold")
-    for finding in findings:
-        verdict = Text(finding.status.value, style=STYLE[finding.status])
-        # Text, not markup: "[spark]" is a name here.
-        table.add_row(verdict, *map(Text, (finding.name, finding.found, finding.advice)))
-    console = Console(width=None if sys.stdout.isatty() else UNBOUNDED_WIDTH)
-    console.print(table)
+    print_grid(
+        dict.fromkeys(("", "what", "found", "what to do"), "left"),
+        [
+            (
+                Text(finding.status.value, style=STYLE[finding.status]),
+                # Text, not markup: "[spark]" is a name here.
+                *map(Text, (finding.name, finding.found, finding.advice)),
+            )
+            for finding in findings
+        ],
+    )
     failed = sum(finding.status is Status.FAIL for finding in findings)
-    console.print(f"\n{failed} to repair" if failed else "\nready")
+    typer.echo(f"\n{failed} to repair" if failed else "\nready")

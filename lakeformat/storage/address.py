@@ -23,7 +23,7 @@ def open_storage(uri: str | os.PathLike[str]) -> tuple[Storage, str]:
     A local path may be relative to the working directory or start with ``~``, and is taken
     literally; a URI is percent-decoded. Nothing is read or made.
     """
-    address = os.fspath(uri)
+    address = _as_text(uri)
     if not address.strip() or "\0" in address:
         raise InvalidRequestError(
             f"{address!r} is not an address: give a path such as /data/warehouse, or a URI."
@@ -40,6 +40,14 @@ def open_storage(uri: str | os.PathLike[str]) -> tuple[Storage, str]:
         f"Cannot open {address}: no storage for the scheme {scheme!r}."
         " Supported: a local path, file:// and memory://."
     )
+
+
+def _as_text(uri: object) -> str:
+    """Callers without a type checker may pass anything."""
+    text = os.fspath(uri) if isinstance(uri, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise InvalidRequestError(f"{uri!r} is not an address: give a path or a URI")
+    return text
 
 
 def _local_path(address: str) -> str:

@@ -11,6 +11,8 @@ from lakeformat.errors import InvalidRequestError
 
 __all__ = ["to_batches"]
 
+_COLUMN_LIBRARIES = {"numpy", "pandas", "polars", "pyarrow"}
+
 
 def to_batches(data: Any) -> Iterator[pa.RecordBatch]:
     """Batches of a pyarrow, pandas or polars object, or of an iterable of such objects."""
@@ -18,11 +20,11 @@ def to_batches(data: Any) -> Iterator[pa.RecordBatch]:
         yield data
     elif isinstance(data, pa.Table | pa.RecordBatchReader):
         yield from data.to_batches() if isinstance(data, pa.Table) else data
-    elif _is_pandas(data):
-        yield from pa.Table.from_pandas(data, preserve_index=False).to_batches()
+    elif _is_pandas_frame(data):
+        yield from _from_pandas(data).to_batches()
     elif hasattr(data, "__arrow_c_stream__"):
-        yield from pa.RecordBatchReader.from_stream(data)
-    elif isinstance(data, Iterable) and not isinstance(data, str | bytes | dict):
+        yield from _stream(data)
+    elif isinstance(data, Iterable) and not _is_one_column(data):
         yield from _each(data)
     else:
         raise _not_rows(data)
@@ -35,9 +37,41 @@ def _each(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
         yield from to_batches(item)
 
 
-def _is_pandas(data: Any) -> bool:
-    """Told by its class, so that pandas need not be there."""
-    return type(data).__module__.partition(".")[0] == "pandas"
+def _is_pandas_frame(data: Any) -> bool:
+    """Told by its classes, so that pandas need not be there."""
+    return any(_library(kind) == "pandas" and kind.__name__ == "DataFrame" for kind in _kinds(data))
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, ValueError, OverflowError) as reason:
+        # Arrow says what it found, then in which column.
+        said = ": ".join(str(part) for part in reversed(reason.args))
+        raise InvalidRequestError(
+            f"cannot write this DataFrame: {said}; give each column one name and one type"
+        ) from None
+
+
+def _stream(data: Any) -> pa.RecordBatchReader:
+    try:
+        return pa.RecordBatchReader.from_stream(data)
+    except pa.ArrowInvalid:  # a stream of single values
+        raise _not_rows(data) from None
+
+
+def _is_one_column(data: Any) -> bool:
+    """Whether its items are values and no rows."""
+    libraries = {_library(kind) for kind in _kinds(data)}
+    return isinstance(data, str | bytes | dict) or not libraries.isdisjoint(_COLUMN_LIBRARIES)
+
+
+def _kinds(data: Any) -> tuple[type, ...]:
+    return type(data).__mro__
+
+
+def _library(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
 
 
 def _not_rows(data: Any) -> InvalidRequestError:

@@ -9,6 +9,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.types import DataField
 from lakeformat.write.limits import check_limits
 from lakeformat.write.meaning import means_the_same
+from lakeformat.write.rounding import check_rounding
 
 __all__ = ["Conformer"]
 
@@ -64,8 +65,10 @@ def _cast(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:
         if pa.types.is_decimal(target) and pa.types.is_integer(values.type):
             # Arrow asks for room for the largest integer; what counts is the values there are.
             values = values.cast(pa.decimal128(_INTEGER_DIGITS, 0))
-        return values.cast(target)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        stored = values.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as reason:
         raise InvalidRequestError(
             f"column {name!r} does not fit into {target} without loss: {reason}"
         ) from None
+    check_rounding(values, stored, name)  # Arrow calls a float that changes a safe cast
+    return stored

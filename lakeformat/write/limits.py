@@ -17,7 +17,7 @@ from lakeformat.types import (
     TypeName,
 )
 
-__all__ = ["check_limits"]
+__all__ = ["check_limits", "map_entries"]
 
 _LENGTHS = {
     TypeName.CHAR: pc.utf8_length,
@@ -26,11 +26,12 @@ _LENGTHS = {
     TypeName.VARBINARY: pc.binary_length,
 }
 _TIMESTAMPS = {TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ}
+_LAST_MILLISECOND = 24 * 60 * 60 * 1000 - 1
 _UNIT_DIGITS = {"ms": 3, "us": 6, "ns": 9}
 
 
 def check_limits(values: pa.Array, data_type: DataType, name: str) -> None:
-    """Raise where a value is null, too long or too fine for its type: nothing is cut silently."""
+    """Raise where a value is null, too long, too fine or outside the day: nothing is cut."""
     if not data_type.nullable and values.null_count:
         raise InvalidRequestError(
             f"column {name!r} is NOT NULL, but {values.null_count} of "
@@ -41,21 +42,23 @@ def check_limits(values: pa.Array, data_type: DataType, name: str) -> None:
             _check_length(values, data_type, name)
         case AtomicType(name=kind) if kind in _TIMESTAMPS:
             _check_precision(values, data_type, name)
+        case AtomicType(name=TypeName.TIME):
+            _check_time(values, name)
         case ArrayType(element=element):
             check_limits(values.flatten(), element, f"{name}.element")
         case MapType(key=key, value=value):
-            keys, items = _entries(values)
+            keys, items = map_entries(values)
             check_limits(keys, key, f"{name}.key")
             check_limits(items, value, f"{name}.value")
         case MultisetType(element=element):
-            check_limits(_entries(values)[0], element, f"{name}.key")
+            check_limits(map_entries(values)[0], element, f"{name}.key")
         case RowType(fields=fields):
             present = values.drop_null()
             for number, field in enumerate(fields):
                 check_limits(present.field(number), field.type, f"{name}.{field.name}")
 
 
-def _entries(values: pa.Array) -> tuple[pa.Array, pa.Array]:
+def map_entries(values: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Keys and items of the maps that are there; ``MapArray.keys`` forgets a slice."""
     kind = values.type
     as_lists = pa.list_(pa.struct([kind.key_field, kind.item_field]))
@@ -71,6 +74,16 @@ def _check_length(values: pa.Array, data_type: AtomicType, name: str) -> None:
         raise InvalidRequestError(
             f"column {name!r} takes {data_type.length} at most, a value has {longest}"
         )
+
+
+def _check_time(values: pa.Array, name: str) -> None:
+    """A TIME keeps milliseconds whatever its precision says, but only those of one day."""
+    millis = pc.min_max(values.cast(pa.int32())).as_py()
+    for value in (millis["min"], millis["max"]):
+        if value is not None and not 0 <= value <= _LAST_MILLISECOND:
+            raise InvalidRequestError(
+                f"column {name!r} is a TIME, {value} ms after midnight lies in no day"
+            )
 
 
 def _check_precision(values: pa.Array, data_type: AtomicType, name: str) -> None:

@@ -32,6 +32,9 @@ def test_another_connection_has_to_exist():
         ({"conn_type": "lake", "extra": {}}, "names no warehouse"),
         ({"conn_type": "lake", "extra": {"warehouse": ""}}, "names no warehouse"),
         ({"conn_type": "lake", "extra": {"warehouse": "/w", "lock": "x"}}, "sets 'lock': only"),
+        ({"conn_type": "lake", "extra": "[1]"}, "an extra that is no JSON object: write"),
+        ({"conn_type": "lake", "extra": "{"}, "an extra that is no JSON object: write"),
+        ({"conn_type": "lake", "extra": '"/w"'}, "an extra that is no JSON object: write"),
         ({"conn_type": "lake", "host": "h", "extra": {"warehouse": "/w"}}, "sets 'host': only"),
     ],
 )
@@ -59,6 +62,8 @@ def test_a_warehouse_that_cannot_be_written_fails_the_test(tmp_path, connect):
 
     assert not works
     assert str(tmp_path / "file") in said
+    assert "set 'warehouse' to a folder" in said
+    assert "--" not in said
 
 
 @pytest.mark.parametrize("warehouse_uri", ["s3://bucket/warehouse", "file://host/x", "\0"])

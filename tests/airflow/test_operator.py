@@ -46,3 +46,11 @@ def test_files_that_may_still_come_are_retried(tmp_path, warehouse, context):
 def test_an_argument_it_does_not_know_is_refused():
     with pytest.raises(TypeError, match="tabel"):
         LakeIngestOperator(task_id="land", table="shop.orders", source="*", tabel="x")
+
+
+@pytest.mark.parametrize("content", ["é\n1\n", "id\né\n"])
+def test_a_file_that_is_not_utf8_is_not_retried(tmp_path, warehouse, context, content):
+    (tmp_path / "a.csv").write_text(content, encoding="latin-1")
+
+    with pytest.raises(AirflowFailException, match=r"a\.csv: it is not UTF-8"):
+        land(source=str(tmp_path / "a.csv"), create=True).execute(context)

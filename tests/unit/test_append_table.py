@@ -207,6 +207,7 @@ def test_values_that_fit_are_widened(catalog):
     assert table.scan().to_arrow().to_pylist() == [{"a": 1, "b": decimal.Decimal("3.00")}]
 
 
+FINE_FLOATS = pa.array([[("a", 0.5)], [("b", 0.1)]], pa.map_(pa.string(), pa.float64()))
 TOO_LONG_KEY = pa.array([[("a", 1)], [("abc", 1)]], pa.map_(pa.string(), pa.int32()))
 
 
@@ -233,6 +234,17 @@ TOO_LONG_KEY = pa.array([[("a", 1)], [("abc", 1)]], pa.map_(pa.string(), pa.int3
         ("ROW<a CHAR(2)>", pa.array([{"a": "abc"}]), "'v.a' takes 2 at most"),
         ("MAP<CHAR(2), INT>", TOO_LONG_KEY, "'v.key' takes 2 at most"),
         ("MAP<CHAR(2), INT>", TOO_LONG_KEY.slice(1), "'v.key' takes 2 at most"),
+        ("FLOAT", pa.array([0.5, None, 0.1]), "'v' is a FLOAT, which cannot hold 0.1"),
+        ("FLOAT", pa.array([1e300]), "cannot hold 1e\\+300"),
+        ("FLOAT", pa.array([0.1]).dictionary_encode(), "cannot hold 0.1"),
+        ("ARRAY<FLOAT>", pa.array([None, [0.5], [0.1]]).slice(1), "'v.element' is a FLOAT"),
+        ("ROW<a FLOAT>", pa.array([None, {"a": 0.1}]), "'v.a' is a FLOAT"),
+        ("MAP<STRING, FLOAT>", FINE_FLOATS, "'v.value' is a FLOAT"),
+        ("MAP<STRING, FLOAT>", FINE_FLOATS.slice(1), "'v.value' is a FLOAT"),
+        ("TIME", pa.array([-5], pa.time32("ms")), "'v' is a TIME, -5 ms"),
+        ("TIME", pa.array([25 * 3600], pa.time32("s")), "'v' is a TIME, 90000000 ms"),
+        ("ARRAY<TIME>", pa.array([[86_400_000]], pa.list_(pa.time32("ms"))), "'v.element' is a T"),
+        ("ROW<a INT, b INT NOT NULL>", pa.array([{"a": 1}]), "'v' does not fit.*`b` not found"),
     ],
 )
 def test_values_the_column_cannot_hold_are_refused_and_nothing_is_written(
@@ -242,6 +254,53 @@ def test_values_the_column_cannot_hold_are_refused_and_nothing_is_written(
     with pytest.raises(lake.InvalidRequestError, match=reason):
         table.write(pa.table({"v": values}))
     assert list(tmp_path.rglob("*.parquet")) == []
+
+
+def test_doubles_that_are_floats_are_stored_as_such(catalog):
+    table = catalog.create_table("shop.floats", [("v", "FLOAT"), ("w", "ARRAY<FLOAT>")])
+    values = [0.5, None, float("inf"), -0.0]
+    table.write(pa.table({"v": values, "w": [[value] for value in values]}))
+    table.write(pa.table({"v": [float("nan")]}))
+    read = table.scan().to_arrow()
+    assert str(read["v"].to_pylist()) == "[0.5, None, inf, -0.0, nan]"
+    assert read["w"].to_pylist()[:4] == [[0.5], [None], [float("inf")], [-0.0]]
+
+
+def test_a_time_keeps_the_milliseconds_of_one_day(catalog):
+    table = catalog.create_table("shop.times", [("v", "TIME(0)")])
+    day = pa.array([0, 1, 86_399_999], pa.time32("ms"))
+    table.write(pa.table({"v": day}))
+    assert table.scan().to_arrow()["v"].combine_chunks() == day
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ROWS["id"],
+        ROWS["id"].combine_chunks(),
+        pandas.Series([1]),
+        pandas.Index([1]),
+        polars.Series([1]),
+        numpy.array([1]),
+    ],
+    ids=lambda column: f"{type(column).__module__}.{type(column).__name__}",
+)
+def test_a_single_column_is_refused_by_the_name_of_its_class(orders, column):
+    with pytest.raises(lake.InvalidRequestError, match=f"cannot write {type(column).__name__}: "):
+        orders.write(column)
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        (pandas.DataFrame({"id": [1, "a"]}), "column id .*give each column one name and one type"),
+        (pandas.DataFrame({"id": [1 + 2j]}), "column id"),
+        (pandas.DataFrame([[1, 2]], columns=["id", "id"]), "Duplicate column names"),
+    ],
+)
+def test_a_frame_that_is_no_table_is_refused_with_its_column(orders, frame, reason):
+    with pytest.raises(lake.InvalidRequestError, match=reason):
+        orders.write(frame)
 
 
 def test_a_struct_may_lack_nullable_fields_and_order_them_otherwise(catalog):

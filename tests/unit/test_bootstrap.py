@@ -29,7 +29,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
-BIN_MODULES = ("environment", "groups", "java", "packages", "summary", "trouble")
+BIN_MODULES = ("demo", "environment", "groups", "java", "packages", "summary", "test", "trouble")
 SYSTEM_PYTHON = getattr(sys, "_base_executable", sys.executable)
 
 # Makes what uv would make, in UV_SLEEPS seconds; UV_FAILS is what it says before it gives up.
@@ -68,6 +68,21 @@ print("worked", *sys.argv[1:])
 for name in sorted(os.environ):
     print(f"{name}={os.environ[name]}")
 '''
+
+
+# A Python that says it is another release than the one it is.
+OTHER_PYTHON = f"""\
+#!/bin/sh
+[ "$1" = -c ] && exec "{SYSTEM_PYTHON}" "$@"
+exec "{SYSTEM_PYTHON}" -c '
+import runpy, sys
+sys.version = "3.11.99 (another one)"
+sys.base_prefix = "/elsewhere"
+del sys.argv[0]
+sys.path[0] = sys.argv[0].rpartition("/")[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+' "$@"
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +156,7 @@ def machine(tmp_path: Path) -> Machine:
     shutil.copy(ROOT / "pyproject.toml", made.project)
     (made.project / "bin" / "demo.py").write_text(FAKE_DEMO)
     made.programs.mkdir()
-    for name in ("chmod", "cp", "dirname", "mkdir", "sleep"):
+    for name in ("chmod", "cp", "dirname", "mkdir", "readlink", "sleep"):
         made.programs.joinpath(name).symlink_to(shutil.which(name) or pytest.fail(name))
     made.programs.joinpath("python3").symlink_to(SYSTEM_PYTHON)
     made.add_program("uv", FAKE_UV)
@@ -199,6 +214,31 @@ def test_new_pins_build_the_environment_again(machine: Machine):
     assert machine.run("demo")[0] == 0
     assert [call.split()[0] for call in machine.uv_calls[calls:]] == ["venv", "pip", "pip"]
     assert not (machine.venv / "left-over").exists()
+
+
+def test_another_python_that_asks_keeps_the_environment(machine: Machine):
+    machine.run("demo")
+    calls = machine.uv_calls
+    other = machine.add_program("python-of-another-path", OTHER_PYTHON)
+    assert machine.run("demo", PYTHON=str(other))[0] == 0
+    assert machine.uv_calls == calls
+
+
+@pytest.mark.parametrize("said", ["exit 1", "echo 3.10"])
+def test_an_environment_whose_own_python_is_gone_is_built_again(machine: Machine, said: str):
+    machine.run("demo")
+    calls = len(machine.uv_calls)
+    machine.add_program("python", f"#!/bin/sh\n{said}\n", folder=machine.venv / "bin")
+    code, stdout, _ = machine.run("demo")
+    assert (code, stdout.splitlines()[0]) == (0, "worked")
+    assert machine.uv_calls[calls].startswith("venv")
+
+
+def test_the_commands_work_through_a_symbolic_link(machine: Machine):
+    link = machine.home / "lake-demo"
+    link.symlink_to(machine.project / "bin" / "demo")
+    shown = subprocess.run([link], env=machine.environ(), capture_output=True, text=True)
+    assert (shown.returncode, shown.stdout.splitlines()[0]) == (0, "worked")
 
 
 def test_an_environment_in_use_is_not_built_again_under_its_user(machine: Machine):
@@ -478,6 +518,80 @@ def test_the_library_requires_what_it_imports_and_nothing_else():
         assert found, f"{file} imports {name}, which [project] dependencies does not name"
         imported |= found
     assert required == imported, f"nothing imports {sorted(required - imported)}"
+
+
+def run_demo(*words: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+    """The real demo, in this environment."""
+    command = [sys.executable, str(ROOT / "bin" / "demo.py"), *words]
+    return subprocess.run(command, stderr=subprocess.PIPE, text=True, **settings)
+
+
+@pytest.mark.parametrize("name", ["file", "file/below", "full"])
+def test_a_demo_that_cannot_write_says_so_in_one_line(tmp_path, name):
+    (tmp_path / "file").touch()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    shown = run_demo("--warehouse", str(tmp_path / name), stdout=subprocess.DEVNULL)
+    (line,) = shown.stderr.splitlines()
+    assert shown.returncode == 2
+    assert line.startswith("bin/demo: ")
+    assert "--warehouse" in line
+
+
+def test_a_demo_that_nobody_reads_ends_with_one_line(tmp_path):
+    read, write = os.pipe()
+    os.close(read)
+    shown = run_demo("--warehouse", str(tmp_path), stdout=write)
+    os.close(write)
+    assert shown.returncode == 2
+    assert shown.stderr.splitlines()[-1].startswith("bin/demo: nobody reads")
+    assert "Traceback" not in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("trouble", "code"),
+    [(OSError(errno.EROFS, "Read-only file system", "/x"), 2), (KeyboardInterrupt(), 130)],
+)
+def test_what_stops_a_demo_is_one_line(bin_modules, monkeypatch, capsys, tmp_path, trouble, code):
+    def stop(_: Path) -> None:
+        raise trouble
+
+    demo = bin_modules["demo"]
+    monkeypatch.setattr(sys, "argv", ["demo.py"])
+    monkeypatch.setattr(demo, "DEFAULT_WAREHOUSE", tmp_path)
+    monkeypatch.setattr(demo.shutil, "rmtree", stop)
+    assert demo.main() == code
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("bin/demo: ")
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_no_tool_keeps_a_cache_in_a_folder_it_cannot_write(bin_modules, monkeypatch, writable):
+    commands: dict[str, list[str]] = {}
+
+    def record(name: str, command: list[str]) -> tuple[int, float]:
+        commands[name] = command
+        return 0, 0.0
+
+    test = bin_modules["test"]
+    monkeypatch.setattr(test, "stream", record)
+    monkeypatch.setattr(test.os, "access", lambda *_: writable)
+    test.run_gate()
+    assert ("no:cacheprovider" in commands["structure"]) != writable
+    assert ("--no-cache" in commands["lint"]) != writable
+    assert (f"--cache-dir={os.devnull}" in commands["types"]) != writable
+
+
+def test_the_gate_holds_imports_names_and_generated_pages(bin_modules, monkeypatch):
+    commands: dict[str, list[str]] = {}
+    test = bin_modules["test"]
+    monkeypatch.setattr(
+        test, "stream", lambda name, command: (commands.setdefault(name, command) and 0, 0.0)
+    )
+    test.run_gate()
+    assert list(commands) == ["format", "lint", "types", "structure"]
+    for name in test.STRUCTURE:
+        assert str(ROOT / "tests" / "unit" / name) in commands["structure"]
 
 
 def test_every_folder_of_tests_is_a_group_of_the_command(bin_modules):

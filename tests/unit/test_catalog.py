@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import itertools
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.layout import TableLayout
+from lakeformat.metadata.tag import Tag, create_tag
+from lakeformat.storage import open_storage
 
 COLUMNS = [("id", "BIGINT")]
 _names = itertools.count()
@@ -41,6 +45,25 @@ def test_a_table_is_found_again_by_name_and_by_location(catalog):
         assert found.schema.comment == "all of them"
 
 
+@pytest.mark.parametrize(
+    "name", ["a\0", "a\nb", "a\x1b[1m", "a\x7f", "\ud800", "a\u2028b", None, 5]
+)
+def test_a_name_that_makes_no_directory_is_refused(catalog, name):
+    with pytest.raises(lake.InvalidRequestError, match=r"name .* is not allowed"):
+        catalog.create_database(name)
+    catalog.create_database("shop", exist_ok=True)
+    with pytest.raises(lake.InvalidRequestError, match=r"is not allowed|named 'database.table'"):
+        catalog.create_table(f"shop.{name}" if isinstance(name, str) else name, COLUMNS)
+
+
+@pytest.mark.parametrize("name", [None, 5, b"shop.orders"])
+def test_what_is_no_text_names_no_table_and_no_warehouse(catalog, name):
+    with pytest.raises(lake.InvalidRequestError, match=r"a table is named 'database.table', got"):
+        catalog.table(name)
+    with pytest.raises(lake.InvalidRequestError, match="a warehouse is a path or URI, got"):
+        lake.open_catalog(name)
+
+
 def test_a_taken_name_is_an_error_unless_that_is_fine(catalog):
     catalog.create_database("shop")
     with pytest.raises(lake.AlreadyExistsError, match="exist_ok=True"):
@@ -55,7 +78,18 @@ def test_a_taken_name_is_an_error_unless_that_is_fine(catalog):
 
 
 @pytest.mark.parametrize(
-    "name", ["", "shop", "shop.", ".orders", "shop.a/b", "shop.a.b", "shop.t$files", "shop. x"]
+    "name",
+    [
+        "",
+        "shop",
+        "shop.",
+        ".orders",
+        "shop.a/b",
+        "shop.a.b",
+        "shop.t$files",
+        "shop.t$branch_dev",
+        "shop. x",
+    ],
 )
 def test_names_that_cannot_be_directories_are_refused(catalog, name):
     catalog.create_database("shop", exist_ok=True)
@@ -75,6 +109,52 @@ def test_what_does_not_exist_says_how_to_make_it(catalog):
 
 def test_a_wrong_option_makes_no_table(catalog):
     catalog.create_database("shop")
-    with pytest.raises(lake.InvalidRequestError, match="'merge-engine' is not supported"):
+    with pytest.raises(lake.InvalidRequestError, match="'merge-engine'"):
         catalog.create_table("shop.orders", COLUMNS, options={"merge-engine": "first-row"})
     assert catalog.list_tables("shop") == []
+
+
+def test_a_table_is_altered_and_read_by_its_new_schema(catalog):
+    catalog.create_database("shop")
+    orders = catalog.create_table("shop.orders", [("id", "INT"), ("old", "STRING")])
+    orders.write(pa.table({"id": pa.array([1], pa.int32()), "old": ["a"]}))
+    altered = catalog.alter_table(
+        "shop.orders",
+        lake.rename_column("old", "note"),
+        lake.update_column_type("id", "BIGINT"),
+        lake.add_column("price", "DOUBLE", after="id"),
+        lake.set_option("target-file-size", "1 mb"),
+        lake.update_comment("all of them"),
+    )
+    assert altered.schema == catalog.table("shop.orders").schema
+    altered.write(pa.table({"id": [2], "price": [0.5], "note": ["b"]}))
+    assert altered.scan().to_arrow().to_pylist() == [
+        {"id": 1, "price": None, "note": "a"},
+        {"id": 2, "price": 0.5, "note": "b"},
+    ]
+
+
+def test_an_alteration_that_is_refused_changes_nothing(catalog):
+    catalog.create_database("shop")
+    before = catalog.create_table("shop.orders", COLUMNS).schema
+    with pytest.raises(lake.InvalidRequestError, match="no column 'nix'"):
+        catalog.alter_table("shop.orders", lake.add_column("a", "INT"), lake.drop_column("nix"))
+    with pytest.raises(lake.InvalidRequestError, match="say what to change"):
+        catalog.alter_table("shop.orders")
+    with pytest.raises(lake.NotFoundError, match="does not exist"):
+        catalog.alter_table("shop.nix", lake.drop_column("id"))
+    assert catalog.table("shop.orders").schema == before
+
+
+def test_a_tag_is_scanned_by_its_name(catalog):
+    catalog.create_database("shop")
+    orders = catalog.create_table("shop.orders", COLUMNS)
+    orders.write(pa.table({"id": [1]}))
+    storage, root = open_storage(orders.location)
+    create_tag(storage, TableLayout(root), Tag("v1", orders.latest_snapshot()))
+    orders.write(pa.table({"id": [2]}))
+    assert orders.scan(tag="v1").to_arrow()["id"].to_pylist() == [1]
+    with pytest.raises(lake.NotFoundError, match="no tag 'v2'; its tags are 'v1'"):
+        orders.scan(tag="v2")
+    with pytest.raises(lake.InvalidRequestError, match="not both"):
+        orders.scan(tag="v1", snapshot=1)

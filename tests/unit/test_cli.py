@@ -3,16 +3,52 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 import lakeformat as lake
+from lakeformat.cli.app import app
+from lakeformat.cli.output import Shown, print_rows, size
+from lakeformat.doctor import DISTRIBUTION
 
 LAKE = Path(sys.executable).with_name("lake")
+METADATA = [
+    "snapshots",
+    "schemas",
+    "options",
+    "manifests",
+    "files",
+    "partitions",
+    "buckets",
+    "tags",
+    "branches",
+    "consumers",
+    "statistics",
+    "indexes",
+]
+runner = CliRunner()
+
+
+def show(*arguments: str) -> list[list[str]]:
+    """The words of each line a command prints; in this process, which is faster."""
+    shown = runner.invoke(app, [*arguments])
+    assert shown.exit_code == 0, shown.output
+    return [line.split() for line in shown.output.splitlines()]
+
+
+def show_json(*arguments: str) -> list[dict]:
+    shown = runner.invoke(app, [*arguments, "--json"])
+    assert shown.exit_code == 0, shown.output
+    return json.loads(shown.output)
 
 
 def run(*arguments, **environment) -> subprocess.CompletedProcess[str]:
@@ -34,8 +70,8 @@ def warehouse(tmp_path) -> str:
 def test_help_names_every_command():
     shown = run("--help")
     assert shown.returncode == 0
-    for command in ("doctor", "snapshots", "tables"):
-        assert command in shown.stdout
+    for command in ("doctor", "tables", *METADATA):
+        assert f" {command} " in shown.stdout
 
 
 @pytest.mark.parametrize("place", ["before", "after", "environment"])
@@ -64,6 +100,92 @@ def test_snapshots_are_json_for_programs(warehouse):
     assert snapshot["total_record_count"] == 2
 
 
+@pytest.mark.parametrize("command", METADATA)
+def test_each_metadata_command_prints_its_system_table_whole_for_programs(warehouse, command):
+    name = {"indexes": "table_indexes"}.get(command, command)
+    table = lake.open_catalog(warehouse).table(f"shop.orders${name}").scan().to_arrow()
+    rows = show_json(command, "shop.orders", "-w", warehouse)
+    assert len(rows) == table.num_rows
+    assert all(list(row) == table.column_names for row in rows)
+
+
+def test_files_are_rows_for_people_with_what_says_something(warehouse):
+    heading, file = show("files", "shop.orders", "-w", warehouse)
+    assert heading == ["bucket", "level", "rows", "size", "created", "file"]
+    assert file[:3] == ["0", "0", "2"]
+    assert file[-1].endswith(".parquet")
+    assert "/" not in file[-1]
+
+
+def test_schemas_are_rows_for_people_in_words_of_sql(warehouse):
+    columns = [("id", "BIGINT NOT NULL"), ("at", "ROW<x INT, y ARRAY<MAP<INT NOT NULL, STRING>>>")]
+    lake.open_catalog(warehouse).create_table("shop.nested", columns)
+    shown = runner.invoke(app, ["schemas", "shop.nested", "-w", warehouse]).output
+    assert "id BIGINT NOT NULL, at ROW<x INT, y ARRAY<MAP<INT NOT NULL, STRING>>>" in shown
+
+
+def test_an_older_snapshot_can_be_shown_by_number_and_by_tag(warehouse):
+    orders = lake.open_catalog(warehouse).table("shop.orders")
+    orders.write(pa.table({"id": [3]}))
+    tag = Path(warehouse, "shop.db", "orders", "tag", "tag-v1")
+    tag.parent.mkdir()
+    tag.write_bytes(tag.parents[1].joinpath("snapshot", "snapshot-1").read_bytes())
+    for option in (["--snapshot", "1"], ["--tag", "v1"]):
+        assert len(show_json("files", "shop.orders", "-w", warehouse, *option)) == 1
+    assert len(show_json("files", "shop.orders", "-w", warehouse)) == 2
+    assert show("tags", "shop.orders", "-w", warehouse)[1][:2] == ["v1", "1"]
+
+
+def test_a_table_is_named_by_its_directory_too(warehouse):
+    location = f"{warehouse}/shop.db/orders"
+    [words] = show("options", location)
+    assert " ".join(words) == f"{location} has no option of its own"
+    assert show("files", location) == show("files", "shop.orders", "-w", warehouse)
+
+
+def test_a_branch_is_named_after_the_table(warehouse):
+    root = Path(warehouse, "shop.db", "orders")
+    shutil.copytree(root / "schema", root / "branch" / "branch-dev" / "schema")
+    for name in ("shop.orders$branch_dev", f"{root}$branch_dev"):
+        assert show_json("snapshots", name, "-w", warehouse) == []
+        assert len(show_json("schemas", name, "-w", warehouse)) == 1
+    assert show("branches", "shop.orders", "-w", warehouse)[1][0] == "dev"
+
+
+def test_statistics_are_a_line_per_column(warehouse):
+    statistics = {
+        "snapshotId": 1,
+        "schemaId": 0,
+        "mergedRecordCount": 2,
+        "mergedRecordSize": 2048,
+        "colStats": {
+            "id": {"colId": 0, "distinctCount": 2, "nullCount": 0, "min": "1", "max": "2"}
+        },
+    }
+    root = Path(warehouse, "shop.db", "orders")
+    (root / "statistics").mkdir()
+    (root / "statistics" / "stat-u-0").write_text(json.dumps(statistics))
+    snapshot = json.loads((root / "snapshot" / "snapshot-1").read_text())
+    changed = json.dumps({**snapshot, "statistics": "stat-u-0"})
+    (root / "snapshot" / "snapshot-1").write_text(changed)
+    [_, line] = show("statistics", str(root))
+    assert " ".join(line) == "1 2 2.0 KiB id: 2 distinct, 0 null, 1 … 2"
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (5 << 30, "5.0 GiB"),
+        (3 << 60, "3072.0 PiB"),
+    ],
+)
+def test_sizes_are_shown_as_people_read_them(count, text):
+    assert size(count) == text
+
+
 def test_nothing_to_show_is_a_sentence_and_an_empty_list(warehouse):
     assert (
         "shop.empty has no snapshot yet" in run("snapshots", "shop.empty", "-w", warehouse).stdout
@@ -76,6 +198,8 @@ def test_nothing_to_show_is_a_sentence_and_an_empty_list(warehouse):
     [
         ("orders", 2, "InvalidRequestError: a table is named 'database.table', got 'orders'"),
         ("shop.nix", 1, "NotFoundError: table 'shop.nix' does not exist"),
+        ("shop.orders$nix", 2, "InvalidRequestError: there is no system table $nix"),
+        ("./nowhere", 1, "NotFoundError: file:///"),
     ],
 )
 def test_an_error_is_one_line_with_its_class_and_an_exit_code(warehouse, table, code, message):
@@ -83,3 +207,86 @@ def test_an_error_is_one_line_with_its_class_and_an_exit_code(warehouse, table, 
     assert shown.returncode == code
     assert shown.stderr.startswith(message)
     assert len(shown.stderr.splitlines()) == 1
+
+
+def pipe(stdout, *arguments, **environment) -> subprocess.CompletedProcess[str]:
+    """Run with the output going elsewhere."""
+    return subprocess.run(
+        [LAKE, *arguments],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={"TERM": "dumb", **environment},
+    )
+
+
+def test_names_in_brackets_are_no_markup(warehouse):
+    orders = lake.open_catalog(warehouse).table("shop.orders")
+    for user in ("[x]", "[/]", "[bold]"):
+        orders.write(pa.table({"id": [1]}), commit=lake.CommitId(user, 1))
+    shown = show("snapshots", "shop.orders", "-w", warehouse)
+    assert [line[6] for line in shown[2:]] == ["[x]", "[/]", "[bold]"]
+
+
+@pytest.mark.parametrize(("name", "state"), [("nix", "does not exist"), ("file", "is a file")])
+def test_a_warehouse_that_is_none_is_an_error_and_not_empty(tmp_path, name, state):
+    (tmp_path / "file").touch()
+    shown = run("tables", "-w", f"{tmp_path}/{name}")
+    assert (shown.returncode, shown.stdout) == (1, "")
+    said = f"NotFoundError: warehouse file://{tmp_path}/{name} {state}: check --warehouse"
+    assert shown.stderr.splitlines() == [said]
+
+
+def test_a_reader_that_has_seen_enough_is_no_trouble(warehouse):
+    read, write = os.pipe()
+    os.close(read)
+    shown = pipe(write, "snapshots", "shop.orders", "-w", warehouse)
+    os.close(write)
+    assert shown.stderr == ""
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_output_that_cannot_be_written_is_one_line(warehouse, words):
+    with open("/dev/full", "w") as full:
+        shown = pipe(full, "snapshots", "shop.orders", "-w", warehouse, *words)
+    assert shown.returncode == 1
+    assert shown.stderr.splitlines() == ["OSError: [Errno 28] No space left on device"]
+
+
+def test_a_closed_output_takes_nothing_and_breaks_nothing(warehouse):
+    command = f'exec "{LAKE}" snapshots shop.orders -w "{warehouse}" >&-'
+    shown = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert (shown.returncode, shown.stderr) == (0, "")
+
+
+def test_what_the_terminal_cannot_show_is_spelled(warehouse):
+    orders = lake.open_catalog(warehouse).table("shop.orders")
+    orders.write(pa.table({"id": [1]}), commit=lake.CommitId("José", 1))
+    shown = run("snapshots", "shop.orders", "-w", warehouse, PYTHONIOENCODING="ascii")
+    assert shown.returncode == 0
+    assert "Jos\\xe9" in shown.stdout
+
+
+def test_a_terminal_too_narrow_for_a_table_gets_a_block_per_row(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    headings = ["id", "time", "kind", "commit user"]
+    shown = [Shown(heading, heading) for heading in headings]
+    rows = [
+        dict(zip(headings, (n, "2026-01-01 10:00:00", "APPEND", "x" * 30), strict=True))
+        for n in (1, 2)
+    ]
+    print_rows(shown, rows, as_json=False, empty="")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    lines = [line.rstrip() for line in plain.splitlines()]
+    assert [line.split() for line in lines[:3]] == [
+        ["id", "1"],
+        ["time", "2026-01-01", "10:00:00"],
+        ["kind", "APPEND"],
+    ]
+    assert "" in lines
+    assert max(map(len, lines)) <= 40
+
+
+def test_the_version_is_that_of_the_distribution():
+    assert run("--version").stdout == f"lake {version(DISTRIBUTION)}\n"

@@ -12,6 +12,7 @@ import typer
 from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
+import lakeformat as lake
 from lakeformat import doctor as subject
 from lakeformat.cli import doctor as command
 from lakeformat.doctor import Finding, Status
@@ -187,8 +188,22 @@ def test_a_warehouse_that_cannot_be_written_fails(tmp_path):
         assert "--warehouse" in finding.advice
 
 
-def test_a_remote_warehouse_is_not_probed():
-    assert subject.check_warehouse("s3://bucket/warehouse").status is Status.WARN
+def test_a_warehouse_in_memory_is_not_probed():
+    assert subject.check_warehouse("memory://lake/warehouse").status is Status.WARN
+
+
+@pytest.mark.parametrize("address", ["s3://bucket/warehouse", "file://host/x", "/", "~no-one/x"])
+def test_an_address_the_library_refuses_fails_with_its_words(address):
+    finding = subject.check_warehouse(address)
+    with pytest.raises(lake.InvalidRequestError) as refusal:
+        lake.open_catalog(address)
+    assert finding.status is Status.FAIL
+    assert finding.found == str(refusal.value).rstrip(".")
+
+
+def test_a_tilde_is_the_home_directory_here_as_in_the_library(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert subject.check_warehouse("~/x").found == f"{tmp_path}/x can be created"
 
 
 @pytest.fixture

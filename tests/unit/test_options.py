@@ -39,6 +39,12 @@ def test_a_wrong_value_is_refused_by_name_with_what_would_be_right():
         TableOptions({"target-file-size": "big"}).validate()
 
 
+@pytest.mark.parametrize("prefix", ["", "a/b", "a\0b", "a\nb"])
+def test_a_file_name_prefix_that_no_file_system_takes_is_refused(prefix):
+    with pytest.raises(InvalidRequestError, match="part of a file name"):
+        TableOptions({"data-file.prefix": prefix}).validate()
+
+
 def test_an_unknown_option_is_refused_with_the_one_that_was_meant():
     with pytest.raises(InvalidRequestError, match="did you mean 'target-file-size'"):
         TableOptions({"target-filesize": "1 mb"}).validate()

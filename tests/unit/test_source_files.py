@@ -172,3 +172,83 @@ def test_a_damaged_parquet_file_is_named(tmp_path):
 
     with pytest.raises(lake.InvalidRequestError, match=r"cannot read .*a\.parquet"):
         list(read_files([str(path)], "parquet", pa.schema([("id", pa.int64())])))
+
+
+BEYOND_BIGINT = "9223372036854775808"
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ("7\n-5\n0\n\n9223372036854775807", pa.int64()),
+        ("1.50\n-.5\n1E5\n\nnan\ninf", pa.float64()),
+        ("1\n1.5", pa.float64()),
+        ("1\n00701", pa.string()),
+        ("+5", pa.string()),
+        (" 5", pa.string()),
+        ("0x1F", pa.string()),
+        (BEYOND_BIGINT, pa.string()),
+        ("0.1234567890123456", pa.string()),
+        ("9007199254740993\n1.5", pa.string()),
+        ("007.5", pa.string()),
+        ("1e400", pa.string()),
+        ("1e-400", pa.string()),
+        ("Nan", pa.string()),
+    ],
+)
+def test_a_csv_column_is_a_number_only_if_it_prints_as_it_is_written(tmp_path, values, kind):
+    (tmp_path / "a.csv").write_text(f"a,b\n{values.replace(chr(10), ',x' + chr(10))},x\n")
+    source = find_source(f"{tmp_path}/a.csv", None)
+
+    columns = infer_columns(source)
+    rows = pa.Table.from_batches(read_files(source.paths, "csv", columns))
+
+    assert columns.field("a").type == kind
+    if kind == pa.string():
+        assert rows["a"].to_pylist() == values.split("\n")
+
+
+def test_a_leading_zero_in_any_file_or_block_makes_a_column_text(folder, monkeypatch):
+    monkeypatch.setattr(file_readers, "BLOCK_BYTES", 1 << 10)
+    lines = "\n".join(f"{number},x" for number in range(1000))
+    (folder / "c.csv").write_text(f"id,note\n{lines}\n007,x\n")
+
+    columns = infer_columns(find_source(f"{folder}/*.csv", None))
+
+    assert columns.field("id").type == pa.string()
+
+
+@pytest.mark.parametrize(
+    "value", [BEYOND_BIGINT, f"[1.5, {BEYOND_BIGINT}]", f'{{"x": [{{"y": {BEYOND_BIGINT}}}]}}']
+)
+def test_a_whole_number_in_json_that_would_be_rounded_is_refused(tmp_path, value):
+    (tmp_path / "a.json").write_text(f'{{"a": {value}}}\n')
+
+    with pytest.raises(lake.InvalidRequestError, match=r"column 'a.*holds a number near 9.2"):
+        infer_columns(find_source(f"{tmp_path}/a.json", None))
+
+
+def test_a_whole_number_beside_fractions_in_json_is_not_rounded(tmp_path):
+    (tmp_path / "a.json").write_text('{"a": 1.5}\n{"a": 9007199254740993}\n')
+
+    with pytest.raises(lake.InvalidRequestError, match="create the table first"):
+        infer_columns(find_source(f"{tmp_path}/a.json", None))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("value.csv", "a\né\n"),
+        ("header.csv", "é\na\n"),
+        ("value.json", '{"a": "é"}\n'),
+        ("header.json", '{"é": "a"}\n'),
+    ],
+)
+def test_text_that_is_not_utf8_is_refused_by_file_with_what_to_do(tmp_path, name, content):
+    (tmp_path / name).write_text(content, encoding="latin-1")
+    source = find_source(f"{tmp_path}/{name}", None)
+
+    with pytest.raises(lake.InvalidRequestError, match=rf"{name}: it is not UTF-8 .*iconv"):
+        list(read_files(source.paths, source.format, infer_columns(source)))
+    with pytest.raises(lake.InvalidRequestError, match=name):
+        list(read_files(source.paths, source.format, pa.schema([("a", pa.string())])))

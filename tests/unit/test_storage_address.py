@@ -102,3 +102,9 @@ def test_an_unknown_scheme_is_named_beside_the_known_ones(address):
 def test_opening_makes_nothing(tmp_path):
     open_storage(f"{tmp_path}/warehouse")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("address", [None, 3, b"/data", ["/data"]])
+def test_what_is_no_text_is_no_address(address):
+    with pytest.raises(InvalidRequestError, match="is not an address"):
+        open_storage(address)

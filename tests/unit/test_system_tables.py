@@ -17,8 +17,8 @@ from lakeformat.metadata.tag import Tag, create_tag
 from lakeformat.storage import open_storage
 from lakeformat.system_tables import find_system_table, system_table_names
 from lakeformat.system_tables.references import duration_text
-from lakeformat.value_text import internal_text, join_texts
 from lakeformat.type_text import parse_type
+from lakeformat.value_text import internal_text, join_texts
 
 _warehouses = itertools.count()
 SPECIFIED = {
