@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lakeformat.environment import Environment
 from lakeformat.errors import UnsupportedError
 from lakeformat.layout import TableLayout
-from lakeformat.options import TableOptions
+from lakeformat.options import TableOptions, require_unaware_buckets
 from lakeformat.schema import TableSchema
 from lakeformat.storage import Storage
 
@@ -65,6 +65,7 @@ def require_writable(handle: TableHandle) -> None:
         raise UnsupportedError(
             f"{handle.uri} is partitioned by {keys}: this version does not write partitions"
         )
+    require_unaware_buckets(handle.options, handle.uri)
     unknown = handle.options.unknown()
     if unknown:
         raise UnsupportedError(

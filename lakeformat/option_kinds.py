@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 __all__ = [
     "BOOLEAN",
+    "BUCKETS",
     "DURATION",
     "FILE_NAME_PART",
     "RELATIVE_PATH",
@@ -96,6 +97,15 @@ def _file_name_part(text: str) -> str:
     return text
 
 
+def _buckets(text: str) -> int:
+    value = int(text)
+    if value not in (UNAWARE, POSTPONE) and not 1 <= value < 2**31:
+        raise ValueError("there is no such number of buckets")
+    return value
+
+
+UNAWARE, POSTPONE = -1, -2
+BUCKETS: Kind[int] = Kind("-1, -2 or a number of buckets", _buckets)
 SIZE: Kind[int] = Kind("a size such as '128 mb'", _with_unit(_SIZE_UNITS))
 DURATION: Kind[int] = Kind("a duration such as '10 s'", _with_unit(_DURATION_UNITS))
 

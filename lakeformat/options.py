@@ -11,14 +11,16 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Generic, TypeVar, overload
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.option_kinds import (
     BOOLEAN,
+    BUCKETS,
     DURATION,
     FILE_NAME_PART,
     RELATIVE_PATH,
     SIZE,
     STATISTICS_MODE,
+    UNAWARE,
     Kind,
     one_of,
     whole_number,
@@ -30,6 +32,7 @@ __all__ = [
     "Option",
     "TableOptions",
     "declared_options",
+    "require_unaware_buckets",
     "unknown_option_message",
 ]
 
@@ -104,9 +107,10 @@ class TableOptions:
 
     bucket = Option(
         "bucket",
-        whole_number(-1, -1),
+        BUCKETS,
         "-1",
-        "Number of buckets; -1 gives an append table without buckets.",
+        "Number of buckets; -1 gives an append table without buckets, the only kind this version "
+        "makes and writes.",
     )
     file_format = Option(
         "file.format",
@@ -348,6 +352,15 @@ class TableOptions:
                     option.parse(self._raw[key])
             else:
                 option.parse(self.text(option))
+
+
+def require_unaware_buckets(options: TableOptions, table: str) -> None:
+    """Refuse to make or write a table whose rows would have to be spread over buckets."""
+    if options.bucket != UNAWARE:
+        raise UnsupportedError(
+            f"option 'bucket' of {table} is '{options.bucket}': this version reads such tables, "
+            "but makes and writes only those with -1"
+        )
 
 
 def declared_options() -> list[Option[Any]]:

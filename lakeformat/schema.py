@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lakeformat.arrow_types import from_arrow_type, to_arrow_schema
 from lakeformat.errors import InvalidRequestError
-from lakeformat.options import TableOptions
+from lakeformat.options import TableOptions, require_unaware_buckets
 from lakeformat.type_text import field_from_json, field_to_json, parse_type
 from lakeformat.types import (
     ArrayType,
@@ -122,6 +122,7 @@ def new_schema(
         time_millis=time_millis,
     )
     schema.table_options.validate()
+    require_unaware_buckets(schema.table_options, "a table")
     schema.arrow_schema()  # refuses a type no data file can hold, before anything is written
     return schema
 

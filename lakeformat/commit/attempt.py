@@ -139,7 +139,7 @@ class AppendAttempts:
             watermark=_later(self.watermark, head.watermark if head else None),
             statistics=self._statistics(head),
             properties=self.properties or None,
-            next_row_id=head.next_row_id if head else 0,
+            next_row_id=(head.next_row_id if head else None) or 0,
         )
 
     def _base_manifests(self, head: Snapshot | None) -> list[ManifestMeta]:

@@ -12,6 +12,7 @@ from lakeformat.datafile.batch_statistics import BatchStatistics, has_order
 from lakeformat.datafile.column_statistics import ColumnStatistics
 from lakeformat.datafile.field_ids import orc_schema
 from lakeformat.datafile.file_writer import FileContent
+from lakeformat.datafile.patient_stream import PatientStream
 from lakeformat.datafile.statistics_modes import Detail
 from lakeformat.errors import InvalidRequestError
 from lakeformat.types import AtomicType, DataType, TypeName
@@ -30,7 +31,7 @@ class OrcFileWriter:
     """Stripes are the library's own affair; it writes one when it holds enough rows."""
 
     def __init__(self, stream: IO[bytes], content: FileContent) -> None:
-        self._stream = stream
+        self._stream = PatientStream(stream)
         self._schema = orc_schema(content.fields)
         bounded = [
             mode.detail is Detail.BOUNDS and _has_bounds(field.type)
@@ -41,7 +42,7 @@ class OrcFileWriter:
         stripe = options.target_file_size_bytes // STRIPES_PER_FILE
         none = options.file_compression == "none"
         self._writer = orc.ORCWriter(
-            stream,
+            self._stream,
             compression="uncompressed" if none else options.file_compression,
             stripe_size=min(max(stripe, MIN_STRIPE_BYTES), MAX_STRIPE_BYTES),
         )
@@ -60,9 +61,11 @@ class OrcFileWriter:
                 "set 'file.format' to parquet"
             ) from None
         self._writer.write(_without_slices(stored))
+        self._stream.raise_error()
 
     def close(self) -> list[ColumnStatistics]:
         self._writer.close()
+        self._stream.raise_error()
         return self._statistics.result()
 
     def discard(self) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO
 
@@ -134,11 +134,8 @@ class _OpenFile:
         self._modes, self._keys = content.modes, keys
         self._stack = ExitStack()
         self._stream: IO[bytes] = self._stack.enter_context(storage.open_output(path))
-        try:
+        with self._leaving_on_failure():
             self._writer = _writer(self._stream, content, name)
-        except BaseException:
-            self._stack.close()
-            raise
 
     @property
     def size(self) -> int:
@@ -147,7 +144,8 @@ class _OpenFile:
 
     def write(self, rows: pa.Table) -> None:
         self._rows += rows.num_rows
-        self._writer.write(rows)
+        with self._leaving_on_failure():
+            self._writer.write(rows)
         if self._keys is not None:
             self._keys.add(rows)
 
@@ -164,7 +162,17 @@ class _OpenFile:
     def discard(self) -> None:
         """Stop writing; the caller removes what is there."""
         self._writer.discard()
-        self._stack.close()
+        with suppress(LakeError):
+            self._stack.close()
+
+    @contextmanager
+    def _leaving_on_failure(self) -> Iterator[None]:
+        """Hand an error to the storage's stream at once: it knows what the disk meant by it."""
+        try:
+            yield
+        except BaseException as error:
+            self._stack.__exit__(type(error), error, error.__traceback__)
+            raise
 
 
 def _writer(stream: IO[bytes], content: FileContent, name: str) -> FileWriter:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lakeformat.errors import InvalidRequestError
-from lakeformat.options import TableOptions, declared_options
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.options import TableOptions, declared_options, require_unaware_buckets
 
 
 def test_every_default_is_a_value_its_own_option_accepts():
@@ -50,9 +50,20 @@ def test_an_unknown_option_is_refused_with_the_one_that_was_meant():
         TableOptions({"target-filesize": "1 mb"}).validate()
 
 
-def test_a_supported_option_with_an_unsupported_value_is_refused():
-    with pytest.raises(InvalidRequestError, match="'bucket' is '4'"):
-        TableOptions({"bucket": "4"}).validate()
+@pytest.mark.parametrize("buckets", [-2, -1, 1, 4, 32767])
+def test_every_number_of_buckets_other_writers_use_can_be_read(buckets):
+    assert TableOptions({"bucket": str(buckets)}).bucket == buckets
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "many", "1.5", str(2**31)])
+def test_a_number_of_buckets_that_cannot_be_is_refused(text):
+    with pytest.raises(InvalidRequestError, match="'bucket' is"):
+        TableOptions({"bucket": text}).validate()
+
+
+def test_a_table_with_buckets_is_neither_made_nor_written():
+    with pytest.raises(UnsupportedError, match="'bucket' of a table is '4'"):
+        require_unaware_buckets(TableOptions({"bucket": "4"}), "a table")
 
 
 def test_foreign_options_are_kept_as_they_are():

@@ -7,6 +7,7 @@ import os
 import pickle
 import stat
 
+import pyarrow as pa
 import pytest
 
 from lakeformat.errors import (
@@ -263,3 +264,25 @@ def test_a_storage_travels_to_other_processes():
 def test_every_error_is_ours(storage, tmp_path):
     with pytest.raises(LakeError, match="too long"):
         storage.create(f"{tmp_path}/{'x' * 300}", b"")
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_a_disk_that_fills_up_while_rows_are_written_is_said_by_path_and_leaves_nothing(
+    tmp_path, monkeypatch, file_format
+):
+    """Arrow raises the disk's error inside its own writer, not in a call of the storage."""
+    import lakeformat as lake
+
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    options = {"file.format": file_format}
+    table = catalog.create_table("shop.orders", [("id", "BIGINT")], options=options)
+
+    def full(self, rows):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    writer = {"parquet": "ParquetFileWriter", "orc": "OrcFileWriter", "avro": "AvroFileWriter"}
+    monkeypatch.setattr(f"lakeformat.datafile.rolling_writer.{writer[file_format]}.write", full)
+    with pytest.raises(UnavailableError, match=r"bucket-0/data-.*(space|full)"):
+        table.write(pa.table({"id": [1]}))
+    assert list(tmp_path.rglob("data-*")) == []
