@@ -15,12 +15,19 @@ __all__ = ["TableHandle", "require_readable", "require_writable"]
 
 UNAWARE_BUCKET = -1
 _CHANGE_MERGED_ROWS = {
+    "deduplicate.ignore-delete",
+    "first-row.ignore-delete",
     "ignore-delete",
     "ignore-update-before",
+    "partial-update.ignore-delete",
+    "pk-clustering-override",
     "record-level.expire-time",
     "sequence.field",
     "sequence.field.sort-order",
+    "sequence.snapshot-ordering",
 }
+_CHANGE_ANY_ROWS = {"scan.fallback-branch", "scan.primary-branch"}
+_TABLE_TYPE, _PLAIN_TABLE = "type", "table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +50,29 @@ class TableHandle:
 
 
 def require_readable(handle: TableHandle) -> None:
-    """Refuse a table whose rows this version would merge otherwise than its options say."""
-    if not handle.schema.primary_keys:
-        return
-    handle.options.validate_one(TableOptions.merge_engine)
-    for key in handle.options.unknown():
-        if key in _CHANGE_MERGED_ROWS or key.endswith(".sequence-group"):
+    """Refuse a table whose rows this version would read otherwise than its options say."""
+    options = handle.options
+    for key in options.unknown():
+        if options.to_dict()[key].strip().lower() != "false" and _changes_rows(handle, key):
             raise UnsupportedError(
-                f"{handle.uri} sets {key!r}, which decides what its merged rows are; "
+                f"{handle.uri} sets {key!r}, which decides what its rows are; "
                 "this version does not know it and would give wrong rows"
             )
+    if handle.schema.primary_keys and options.text(TableOptions.merge_engine) != "deduplicate":
+        raise UnsupportedError(
+            f"{handle.uri} has the merge engine {options.text(TableOptions.merge_engine)!r}; "
+            "this version merges rows by 'deduplicate' only"
+        )
+
+
+def _changes_rows(handle: TableHandle, key: str) -> bool:
+    if key in _CHANGE_ANY_ROWS:
+        return True
+    if key == _TABLE_TYPE:
+        return handle.options.to_dict()[key].strip().lower() != _PLAIN_TABLE
+    if not handle.schema.primary_keys:
+        return False
+    return key in _CHANGE_MERGED_ROWS or key.endswith(".sequence-group")
 
 
 def require_writable(handle: TableHandle) -> None:

@@ -19,6 +19,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from lakeformat.errors import CorruptTableError
+
 __all__ = [
     "DATABASE_SUFFIX",
     "MAIN_BRANCH",
@@ -98,6 +100,16 @@ def partition_directory(values: Sequence[tuple[str, str]]) -> str:
     return "/".join(f"{_escaped(key)}={_escaped(value)}" for key, value in values)
 
 
+def _plain(name: str) -> str:
+    """A name out of metadata, which damage may have changed into one that leads elsewhere."""
+    if not name or "/" in name or "\0" in name:
+        raise CorruptTableError(
+            f"the table's metadata names a file {name!r}, which no file can be called; "
+            "restore the metadata file from a backup or roll back to an earlier snapshot"
+        )
+    return name
+
+
 def _escaped(text: str) -> str:
     return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
 
@@ -172,15 +184,15 @@ class TableLayout:
 
     def manifest(self, name: str) -> str:
         """A manifest, a manifest list or an index manifest; all live in one directory."""
-        return f"{self.root}/manifest/{name}"
+        return f"{self.root}/manifest/{_plain(name)}"
 
     def statistics(self, name: str) -> str:
         """A statistics file."""
-        return f"{self.root}/statistics/{name}"
+        return f"{self.root}/statistics/{_plain(name)}"
 
     def index_file(self, name: str) -> str:
         """A file of hashes, deletion vectors or a global index."""
-        return f"{self.root}/index/{name}"
+        return f"{self.root}/index/{_plain(name)}"
 
     def bucket_directory(self, bucket: int, partition: str = "") -> str:
         """Where the data files of a bucket are; ``partition`` is a ``partition_directory``."""
@@ -189,4 +201,4 @@ class TableLayout:
         return "/".join(part for part in parts if part)
 
     def data_file(self, bucket: int, name: str, partition: str = "") -> str:
-        return f"{self.bucket_directory(bucket, partition)}/{name}"
+        return f"{self.bucket_directory(bucket, partition)}/{_plain(name)}"

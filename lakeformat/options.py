@@ -328,10 +328,6 @@ class TableOptions:
         """What the table sets explicitly, declared or not."""
         return dict(self._raw)
 
-    def validate_one(self, option: Option[Any]) -> None:
-        """Raise unless the value of this option is one this version can honour."""
-        option.parse(self.text(option))
-
     def unknown(self) -> list[str]:
         """Keys this version does not know; it must not write where they are set."""
         known = {option.key for option in declared_options()}

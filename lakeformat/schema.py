@@ -123,8 +123,16 @@ def new_schema(
     )
     schema.table_options.validate()
     require_unaware_buckets(schema.table_options, "a table")
-    schema.arrow_schema()  # refuses a type no data file can hold, before anything is written
+    # Refuses a type no data file can hold, before anything is written.
+    _require_fields(schema.arrow_schema())
     return schema
+
+
+def _require_fields(arrow_schema: pa.Schema) -> None:
+    """No data file can hold a ROW without fields."""
+    for column in arrow_schema:
+        if "struct<>" in str(column.type):
+            raise InvalidRequestError(f"column {column.name!r} has a ROW without fields")
 
 
 def _as_text(value: Any) -> str:

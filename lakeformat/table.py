@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from lakeformat.commit.append import commit_append, earlier_appends, find_earlier_append
-from lakeformat.commit.checks import check_arguments, require_files
+from lakeformat.commit.checks import check_arguments, is_whole_number, require_files
 from lakeformat.commit.identity import CommitId
 from lakeformat.commit.report import CommitReport
 from lakeformat.environment import SYSTEM, Environment
@@ -170,9 +170,16 @@ class Table:
         snapshot: int | None = None,
         tag: str | None = None,
     ) -> Scan:
-        """Rows of the newest snapshot, or of the one named by its number or by a tag."""
+        """Rows of the newest snapshot, or of the one named by its number or by a tag.
+
+        A snapshot that is named is read with the columns the table had then.
+        """
         chosen = self._travel(snapshot, tag)
-        return Scan(self._handle, chosen or self.latest_snapshot(), columns)
+        if chosen is None:
+            return Scan(self._handle, self.latest_snapshot(), columns)
+        handle = self._handle
+        schema = read_schema(handle.storage, handle.layout, chosen.schema_id)
+        return Scan(replace(handle, schema=schema), chosen, columns)
 
     def system_table(self, name: str) -> SystemTable:
         """Metadata as rows: ``system_table("files")`` is ``$files``."""
@@ -182,6 +189,8 @@ class Table:
         """The snapshot asked for; None when nobody asks for one."""
         if snapshot is not None and tag is not None:
             raise InvalidRequestError(f"say snapshot={snapshot} or tag={tag!r}, not both")
+        if snapshot is not None and not is_whole_number(snapshot):
+            raise InvalidRequestError(f"a snapshot is named by its number, got {snapshot!r}")
         storage, layout = self._handle.storage, self._handle.layout
         if tag is not None:
             return read_tag(storage, layout, tag).snapshot

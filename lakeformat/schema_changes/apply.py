@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import get_args
 
 from lakeformat.errors import AlreadyExistsError, InvalidRequestError
 from lakeformat.schema import CURRENT_VERSION, TableSchema
@@ -51,11 +52,21 @@ def apply_changes(
     explicit = replace(schema, options=schema.table_options.to_dict(), version=CURRENT_VERSION)
     altered = explicit
     for change in changes:
+        _require_change(change)
         altered = _apply(altered, explicit, change, has_snapshots=has_snapshots)
     if altered == explicit:
         return schema
     _check_references(explicit, altered)
     return replace(altered, id=schema.id + 1, time_millis=now)
+
+
+def _require_change(change: object) -> None:
+    """Callers without a type checker may pass anything."""
+    if not isinstance(change, get_args(SchemaChange)):
+        raise InvalidRequestError(
+            f"{change!r} is no change of a schema: pass lake.add_column(...), "
+            "lake.set_option(...) and the like, one argument each"
+        )
 
 
 def _apply(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from pathlib import Path
+
 import pytest
 
 import lakeformat as lake
@@ -72,3 +76,59 @@ def test_a_difference_shows_rows_that_are_lost_or_doubled():
         "  missing    {'id': 2}",
         "  unexpected {'id': 1}",
     ]
+
+
+@needs_golden_tables
+def test_an_older_snapshot_is_read_with_the_columns_of_its_time():
+    table = lake.open_table(TABLES["format/schema_evolved"].location)
+    first = table.snapshots()[0]
+    assert first.schema_id != table.schema.id
+    columns = table.scan(snapshot=first.id).to_arrow().column_names
+    assert columns != table.schema.column_names
+    assert len(columns) == len(table.scan(snapshot=first.id).schema)
+
+
+def with_option(table: GoldenTable, tmp_path: Path, key: str, value: str) -> lake.Table:
+    """A copy of a table of another writer, with one option more."""
+    root = tmp_path / "table"
+    shutil.copytree(table.location, root)
+    for file in (root / "schema").iterdir():
+        members = json.loads(file.read_text())
+        file.write_text(json.dumps({**members, "options": {**members["options"], key: value}}))
+    return lake.open_table(str(root))
+
+
+@needs_golden_tables
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("merge-engine", "partial-update"),
+        ("sequence.field", "v"),
+        ("sequence.snapshot-ordering", "true"),
+        ("ignore-delete", "true"),
+        ("deduplicate.ignore-delete", "true"),
+        ("record-level.expire-time", "1 d"),
+        ("fields.g.sequence-group", "v"),
+        ("scan.fallback-branch", "old"),
+    ],
+)
+def test_an_option_that_decides_the_rows_is_refused_not_ignored(tmp_path, key, value):
+    table = with_option(TABLES["format/pk_deletes"], tmp_path, key, value)
+    for read in (table.scan().to_arrow, table.scan().count):
+        with pytest.raises(lake.UnsupportedError, match=key if key != "merge-engine" else value):
+            read()
+
+
+@needs_golden_tables
+@pytest.mark.parametrize(("key", "value"), [("ignore-delete", "false"), ("type", "table")])
+def test_an_option_that_says_what_is_so_anyway_is_no_obstacle(tmp_path, key, value):
+    golden = TABLES["format/pk_deletes"]
+    assert with_option(golden, tmp_path, key, value).scan().count() == golden.row_count
+
+
+@needs_golden_tables
+@pytest.mark.parametrize("number", ["1", 1.0, True])
+def test_a_snapshot_is_named_by_its_number(number):
+    table = lake.open_table(TABLES["format/tags_and_branches"].location)
+    with pytest.raises(lake.InvalidRequestError, match="named by its number"):
+        table.scan(snapshot=number)

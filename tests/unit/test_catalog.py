@@ -158,3 +158,18 @@ def test_a_tag_is_scanned_by_its_name(catalog):
         orders.scan(tag="v2")
     with pytest.raises(lake.InvalidRequestError, match="not both"):
         orders.scan(tag="v1", snapshot=1)
+
+
+@pytest.mark.parametrize("change", [5, None, "drop", [lake.drop_column("id")]])
+def test_what_is_no_change_is_refused(catalog, change):
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS)
+    with pytest.raises(lake.InvalidRequestError, match="is no change of a schema"):
+        catalog.alter_table("shop.orders", change)
+
+
+def test_a_row_without_fields_makes_no_table(catalog):
+    catalog.create_database("shop")
+    empty = pa.schema([("r", pa.list_(pa.struct([])))])
+    with pytest.raises(lake.InvalidRequestError, match="'r' has a ROW without fields"):
+        catalog.create_table("shop.orders", empty)

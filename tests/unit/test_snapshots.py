@@ -128,3 +128,9 @@ def test_a_number_is_published_once_and_the_hints_follow():
     write_hints(storage, LAYOUT, 1)
     assert storage.read(LAYOUT.latest_hint) == b"1"
     assert storage.read(LAYOUT.earliest_hint) == b"1"
+
+
+@pytest.mark.parametrize("name", ["a\0b", "../snapshot/snapshot-1", ""])
+def test_a_file_name_that_leads_elsewhere_is_damage(name):
+    with pytest.raises(CorruptTableError, match="which no file can be called"):
+        LAYOUT.manifest(name)
