@@ -68,7 +68,6 @@ class FilePlan:
 
 def plan_files(handle: TableHandle, snapshot: Snapshot) -> list[ManifestEntry]:
     """The live files of a snapshot, in the order they were committed."""
-    require_readable(handle)
     plan = plan_columns(handle, snapshot)
     _check_readable(plan.columns, _source(handle, snapshot))
     return plan.entries()
@@ -82,6 +81,7 @@ def plan_columns(
     buckets: Collection[int] | None = None,
 ) -> FilePlan:
     """The live files that may hold rows which meet all conditions, in those buckets."""
+    require_readable(handle)
     pruner = EntryPruner(handle.schema, conditions, buckets, _schema_reader(handle))
     manifests = _manifests(handle, snapshot)
     picked = pruner.pick_manifests(manifests)

@@ -35,11 +35,11 @@ class StorageSuite:
 
     @pytest.fixture
     def storage(self) -> Storage:
-        raise NotImplementedError("give a fixture `storage`: the storage to test")
+        pytest.fail("the subclass has to give a fixture `storage`: the storage to test")
 
     @pytest.fixture
     def root(self) -> str:
-        raise NotImplementedError("give a fixture `root`: a path in it where nothing is yet")
+        pytest.fail("the subclass has to give a fixture `root`: a path in it with nothing there")
 
     # Addresses and names
 

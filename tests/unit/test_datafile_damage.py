@@ -86,7 +86,9 @@ def test_changed_bytes_give_our_error_or_rows(file_format, data):
         place = data.draw(st.integers(0, len(changed) - 1))
         changed[place] = data.draw(st.integers(0, 255))
     with contextlib.suppress(CorruptTableError):
-        read(changed, file_format).validate()
+        rows = read(changed, file_format)
+        rows.validate()
+        assert rows.schema == read(CONTENT[file_format], file_format).schema
 
 
 def test_an_orc_decimal_of_impossible_precision_is_damage_and_not_the_end_of_the_process():
