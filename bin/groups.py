@@ -10,9 +10,13 @@ from pathlib import Path
 DESCRIPTION = """\
 Runs the gate and the tests, and ends with one summary.
 
-Without a group it runs all of them, in this order:
+Without a group it runs all of these, in this order:
 
 {groups}
+
+Only when it is named:
+
+{opt_in}
 
 Words after -- go to pytest:  bin/test unit -- -k snapshot -x
 Exit code: 0 all passed, 1 something failed, 2 this machine cannot run it (one line says why)."""
@@ -26,10 +30,17 @@ class Group:
     sentence: str
     is_parallel: bool = False
     """Whether its tests are independent and slow enough to gain from several processes."""
+    opt_in: str = ""
+    """What a machine must have beyond the project's own needs; such a group runs when named."""
 
 
 GATE = Group("gate", "Formatting, lint, strict types and structure.")
 INTEROP = Group("interop", "pypaimon reads what we write, and the reverse.")
+JAVA = Group(
+    "java",
+    "The released Java Paimon reads what we write, and the reverse.",
+    opt_in="needs a JDK 17 to 21 and Maven",
+)
 GROUPS = (
     GATE,
     Group("unit", "One module at a time, in seconds: no Java, network or Docker."),
@@ -38,6 +49,7 @@ GROUPS = (
     INTEROP,
     Group("spark", "Jobs on a local Spark (about 10 s to start)."),
     Group("airflow", "Operators, triggers and DAGs on a local Airflow."),
+    JAVA,
 )
 
 
@@ -50,6 +62,8 @@ class Request:
     """Words for pytest, without the tests they may name."""
     tests: tuple[str, ...]
     """Single files or tests: ``tests/unit/test_x.py::test_y``; none means the whole groups."""
+    left_out: tuple[Group, ...] = ()
+    """The groups that a run of everything does not include."""
 
     def targets(self, group: Group) -> list[str]:
         """What pytest is asked to run for one group."""
@@ -65,12 +79,12 @@ def parse_request(arguments: Sequence[str]) -> Request:
     cut = words.index("--") if "--" in words else len(words)
     wanted = make_parser().parse_args(words[:cut]).group
     rest = words[cut + 1 :]
-    request = Request(
-        tuple(group for group in GROUPS if not wanted or group.name in wanted),
-        tuple(word for word in rest if not word.startswith("tests/")),
-        tuple(word for word in rest if word.startswith("tests/")),
-    )
-    if not request.tests:
+    options = tuple(word for word in rest if not word.startswith("tests/"))
+    tests = tuple(word for word in rest if word.startswith("tests/"))
+    left_out = () if wanted or tests else tuple(group for group in GROUPS if group.opt_in)
+    groups = (group for group in GROUPS if not wanted or group.name in wanted)
+    request = Request(tuple(g for g in groups if g not in left_out), options, tests, left_out)
+    if not tests:
         return request
     return replace(request, groups=tuple(g for g in request.groups if request.targets(g)))
 
@@ -81,7 +95,8 @@ def make_parser() -> argparse.ArgumentParser:
         prog="bin/test",
         usage="bin/test [group ...] [-- pytest options]",
         description=DESCRIPTION.format(
-            groups="\n".join(f"  {group.name:<12} {group.sentence}" for group in GROUPS)
+            groups="\n".join(describe(group) for group in GROUPS if not group.opt_in),
+            opt_in="\n".join(describe(group) for group in GROUPS if group.opt_in),
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
@@ -89,6 +104,12 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("group", nargs="*", type=group_name, help=argparse.SUPPRESS)
     parser.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
     return parser
+
+
+def describe(group: Group) -> str:
+    """One group as the help lists it."""
+    condition = f" It {group.opt_in}." if group.opt_in else ""
+    return f"  {group.name:<12} {group.sentence}{condition}"
 
 
 def group_name(word: str) -> str:

@@ -81,14 +81,18 @@ def node_id(case: ElementTree.Element) -> str:
     return "::".join(part for part in parts if part)
 
 
-def format_summary(results: Sequence[StepResult]) -> str:
-    """The summary a person reads; its last line is for programs too."""
+def format_summary(results: Sequence[StepResult], *, left_out: Sequence[str] = ()) -> str:
+    """The summary a person reads; its last line is for programs too.
+
+    ``left_out`` says of each group that runs only when named what it needs and how to run it.
+    """
     lines = ["", "== summary =="]
     lines += [format_step(result) for result in results] or ["no test matched"]
     reasons = Counter(reason for result in results for reason in result.skip_reasons)
     if reasons:
         lines += ["", "skipped:"]
         lines += [f"  {count:>4}  {reason}" for reason, count in reasons.most_common()]
+    lines += ["", *(f"not run:  {note}" for note in left_out)] if left_out else []
     mends = [result.mend for result in results if result.mend]
     if mends:
         lines += ["", f"mend by itself:  {' && '.join(mends)}"]

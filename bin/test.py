@@ -10,8 +10,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from groups import GATE, Group, Request, has_tests, parse_request
+import javapeer
+import packages
+from groups import GATE, JAVA, Group, Request, has_tests, parse_request
 from summary import StepResult, format_summary, read_junit
+from trouble import SetupError
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("lakeformat", "spark_jobs", "airflow_provider_lake")
@@ -24,16 +27,23 @@ ONE_PROCESS = ("-n", "-s", "--pdb", "--capture=no", "--trace")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what was asked for; 0 when everything passed, 1 when not or when nothing ran."""
+    """Run what was asked for; 0 if all passed, 1 if not or if nothing ran, 2 if nothing can."""
     request = parse_request(arguments)
     results: list[StepResult] = []
     try:
+        if JAVA in request.groups and has_tests(ROOT, JAVA):
+            javapeer.prepare(ROOT, os.environ)
         run(request, results)
+    except SetupError as error:
+        packages.say(str(error))
+        return 2
     except KeyboardInterrupt:
         print("\ninterrupted: this is what ran before", flush=True)
         print(format_summary(results), flush=True)
         return 130
-    print(format_summary(results), flush=True)
+    left_out = [group for group in request.left_out if has_tests(ROOT, group)]
+    notes = [f"{group.name} ({group.opt_in}): bin/test {group.name}" for group in left_out]
+    print(format_summary(results, left_out=notes), flush=True)
     ran = any(result.passed or result.failed or result.skip_reasons for result in results)
     return int(not ran or any(result.failed for result in results))
 

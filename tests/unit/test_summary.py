@@ -122,6 +122,8 @@ def test_a_failed_check_counts_as_one_failure_and_says_how_to_mend_it(summary):
         ([], ["gate", "unit", "conformance", "crash", "interop", "spark", "airflow"]),
         (["crash", "unit"], ["unit", "crash"]),
         (["--", "tests/unit/test_a.py::test_b", "-x"], ["unit"]),
+        (["java", "unit"], ["unit", "java"]),
+        (["--", "tests/java/test_a.py"], ["java"]),
     ],
 )
 def test_groups_run_in_one_order_and_a_named_test_needs_no_group(bin_module, words, expected):
@@ -134,3 +136,20 @@ def test_a_named_test_is_run_instead_of_its_group(bin_module):
     request = groups.parse_request(["unit", "crash", "--", "-x", "tests/crash/test_a.py"])
     assert request.options == ("-x",)
     assert [request.targets(group) for group in request.groups] == [["tests/crash/test_a.py"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "left_out"),
+    [([], ["java"]), (["unit"], []), (["java"], []), (["--", "tests/unit/test_a.py"], [])],
+)
+def test_only_a_run_of_everything_says_which_groups_it_left_out(bin_module, words, left_out):
+    request = bin_module("groups").parse_request(words)
+    assert [group.name for group in request.left_out] == left_out
+
+
+def test_the_summary_says_of_a_group_left_out_what_it_needs_and_how_to_run_it(summary):
+    unit = summary.StepResult("unit", 2.0, passed=7, failed=0)
+    notes = ["java (needs a JDK 17 to 21 and Maven): bin/test java"]
+    lines = summary.format_summary([unit], left_out=notes).splitlines()
+    assert "not run:  java (needs a JDK 17 to 21 and Maven): bin/test java" in lines
+    assert lines[-1] == "7 passed, 0 failed, 0 skipped"

@@ -1,0 +1,104 @@
+"""Makes the Java peer that tests/java asks: the released Paimon by Maven, and our program for it.
+
+Run as a script it prints, as JSON, the Java to start and the class path to start it with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import java
+import packages
+from trouble import SetupError, explain_os_error
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = "tests/java/peer"
+UNFIT = "bin/test java needs"
+
+
+def main() -> int:
+    """Make the peer and say how to start it; 2, with one line, when this machine cannot."""
+    try:
+        print(json.dumps(prepare(ROOT, os.environ)))
+    except SetupError as error:
+        print(error)
+        return 2
+    return 0
+
+
+def prepare(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Bring jars and classes up to date; returns at once when they are."""
+    home = find_jdk(environ)
+    place = packages.Environment(root, ".venv-java", f"{SOURCES}/pom.xml", False, gigabytes=1)
+    jars, classes = place.folder / "jars", place.folder / "classes"
+    try:
+        if read_stamp(place) != digest(place, home):
+            with packages.setup_lock(place) as held:
+                if read_stamp(place) != digest(place, home):
+                    build(place, home, environ, held)
+    except OSError as error:
+        raise explain_os_error(error, str(root)) from None
+    return {
+        "java": f"{home}/bin/java",
+        "classpath": os.pathsep.join([str(classes), f"{jars}/*"]),
+    }
+
+
+def find_jdk(environ: Mapping[str, str]) -> str:
+    """The home of a Java with a compiler: of JAVA_HOME, else of the PATH."""
+    on_path = shutil.which("javac", path=environ.get("PATH"))
+    for home in (environ.get("JAVA_HOME"), on_path and Path(os.path.realpath(on_path)).parents[1]):
+        compiler = home and os.path.join(home, "bin", "javac")
+        found = home and java.ask_java(os.path.join(home, "bin", "java"))
+        if compiler and os.access(compiler, os.X_OK) and found and found.is_usable:
+            return str(home)
+    raise SetupError(
+        f"{UNFIT} a JDK {java.OLDEST} to {java.NEWEST} with javac, and JAVA_HOME and the PATH "
+        "hold none: install one and set JAVA_HOME to it"
+    )
+
+
+def build(place: packages.Environment, home: str, environ: Mapping[str, str], held: int) -> None:
+    """Fetch the jars and compile the program; an interrupted build leaves no stamp."""
+    maven = shutil.which("mvn", path=environ.get("PATH"))
+    if maven is None:
+        raise SetupError(
+            f"{UNFIT} Maven (mvn) to fetch the released Paimon, and the PATH holds none: install it"
+        )
+    sources = place.root / SOURCES
+    jars, classes = place.folder / "jars", place.folder / "classes"
+    packages.require_space(place)
+    packages.say(f"fetching the released Paimon into {place.name}, a minute the first time")
+    shutil.rmtree(place.folder, ignore_errors=True)
+    classes.mkdir(parents=True)
+    environ = {**environ, "JAVA_HOME": home}
+    fetch = [maven, "-B", "-q", "-f", str(sources / "pom.xml"), "dependency:copy-dependencies"]
+    fetch += [f"-DoutputDirectory={jars}"]
+    packages.run_quietly(place, fetch, environ, held, doing="fetching the released Paimon")
+    compiler = [f"{home}/bin/javac", "-nowarn", "-cp", f"{jars}/*", "-d", str(classes)]
+    compiler += [str(path) for path in sorted(sources.glob("*.java"))]
+    packages.run_quietly(place, compiler, environ, held, doing=f"compiling {SOURCES}")
+    place.stamp.write_text(digest(place, home), encoding="utf-8")
+
+
+def digest(place: packages.Environment, home: str) -> str:
+    """Changes with the program, the releases it is for, the compiler and the place."""
+    content = hashlib.sha256(f"{home}\n{place.folder}\n".encode())
+    for path in sorted((place.root / SOURCES).iterdir()):
+        content.update(path.read_bytes())
+    return content.hexdigest()
+
+
+def read_stamp(place: packages.Environment) -> str:
+    """What the classes were made of; nothing when they are absent or half made."""
+    return place.stamp.read_text(encoding="utf-8") if place.stamp.exists() else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
