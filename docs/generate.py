@@ -54,7 +54,8 @@ def command_line_page() -> str:
         inner = typer.Context(command, info_name=name, parent=context)
         lines += ["", f"## `{inner.command_path} {' '.join(command.collect_usage_pieces(inner))}`"]
         lines += ["", _first_paragraph(command.help), "", *_parameters(command, inner)]
-    lines += ["", "Exit codes: 0 done, 1 failed, 2 the request was wrong."]
+    codes = "0 done, 1 failed, 2 the request was wrong, 3 a defect of this program, 130 interrupted"
+    lines += ["", f"Exit codes: {codes}."]
     return "\n".join(lines) + "\n"
 
 

@@ -22,7 +22,6 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.storage import LocalStorage, open_storage
 
 __all__ = ["DISTRIBUTION", "Finding", "Status", "diagnose"]
 
@@ -238,6 +237,9 @@ def check_spark_submit(environ: Mapping[str, str]) -> Finding:
 
 def check_warehouse(warehouse: str) -> Finding:
     """Whether tables can be written: a probe file is made and removed, no folder is made."""
+    # Not before this check: where Arrow does not load, the others have something to say.
+    from lakeformat.storage import LocalStorage, open_storage
+
     name = "warehouse"
     advice = "choose a folder you can write with --warehouse"
     try:

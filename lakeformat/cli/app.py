@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import os
 import sys
+from importlib.abc import MetaPathFinder
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from lakeformat.cli import doctor, inspect, table_metadata
+from lakeformat.cli import doctor, inspect
 from lakeformat.cli.warehouse import WarehouseOption
 from lakeformat.doctor import DISTRIBUTION
 from lakeformat.errors import InvalidRequestError, LakeError
@@ -20,6 +21,9 @@ __all__ = ["app", "main"]
 
 EXIT_FAILED = 1
 EXIT_WRONG_REQUEST = 2
+EXIT_DEFECT = 3
+EXIT_INTERRUPTED = 130
+DEBUG = "LAKE_DEBUG"
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -46,17 +50,17 @@ def lake(warehouse: WarehouseOption = None, version: VersionOption = False) -> N
 
 
 inspect.register(app)
-table_metadata.register(app)
 doctor.register(app)
 
 
 def main() -> None:
-    """Run the command line; 0 done, 1 failed, 2 the request was wrong."""
+    """Run the command line; 0 done, 1 failed, 2 the request was wrong, 3 a defect of ours."""
     if sys.stdout is None:  # started with its output closed
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show, it can spell
             stream.reconfigure(errors="backslashreplace")
+    sys.meta_path.insert(0, _WithoutPandas())
     try:
         try:
             app()
@@ -73,12 +77,31 @@ def main() -> None:
         _drop_output()
         _say(error)
         sys.exit(EXIT_FAILED)
+    except KeyboardInterrupt:
+        _drop_output()
+        sys.exit(EXIT_INTERRUPTED)
+    except Exception as error:  # whoever typed a command has no use for our frames
+        if os.environ.get(DEBUG):
+            raise
+        _say(error, f"this is a defect; run again with {DEBUG}=1 for the traceback")
+        sys.exit(EXIT_DEFECT)
 
 
-def _say(error: Exception) -> None:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(
-        f"{type(error).__name__}: {error}", markup=False
-    )
+class _WithoutPandas(MetaPathFinder):
+    """Arrow imports pandas to tell whether a list is one of its series.
+
+    That takes as long as a small command, and no command has another use for it.
+    """
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("lake works without pandas", name=name)
+
+
+def _say(error: Exception, *more: str) -> None:
+    """One line, whatever the message holds."""
+    line = "; ".join((" ".join(f"{type(error).__name__}: {error}".splitlines()), *more))
+    Console(stderr=True, highlight=False, soft_wrap=True).print(line, markup=False)
 
 
 def _drop_output() -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-
 import typer
-from rich.text import Text
 
-from lakeformat.cli.output import AsJson, print_grid
-from lakeformat.cli.warehouse import WarehouseOption
+from lakeformat.cli.grid import Column, print_grid
+from lakeformat.cli.output import AsJson, print_json
+from lakeformat.cli.warehouse import WarehouseOption, named_warehouse
 from lakeformat.doctor import Finding, Status, diagnose
 
 __all__ = ["register"]
 
-STYLE = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "bold red"}
+STYLE: dict[str, str] = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "bold red"}
 
 
 def register(app: typer.Typer) -> None:
@@ -25,9 +23,9 @@ def doctor(
     context: typer.Context, warehouse: WarehouseOption = None, as_json: AsJson = False
 ) -> None:
     """Check versions, Java, Spark and write access; exit code 1 when something fails."""
-    findings = diagnose(warehouse or context.find_root().params.get("warehouse"))
+    findings = diagnose(named_warehouse(context))
     if as_json:
-        typer.echo(json.dumps([finding.to_dict() for finding in findings]))
+        print_json(finding.to_dict() for finding in findings)
     else:
         show(findings)
     raise typer.Exit(code=int(any(finding.status is Status.FAIL for finding in findings)))
@@ -36,15 +34,12 @@ def doctor(
 def show(findings: list[Finding]) -> None:
     """Print the findings as a table and the verdict as one line."""
     print_grid(
-        dict.fromkeys(("", "what", "found", "what to do"), "left"),
         [
-            (
-                Text(finding.status.value, style=STYLE[finding.status]),
-                # Text, not markup: "[spark]" is a name here.
-                *map(Text, (finding.name, finding.found, finding.advice)),
-            )
-            for finding in findings
-        ],
+            Column("", [str(finding.status) for finding in findings], styles=STYLE),
+            Column("what", [finding.name for finding in findings]),
+            Column("found", [finding.found for finding in findings]),
+            Column("what to do", [finding.advice for finding in findings]),
+        ]
     )
     failed = sum(finding.status is Status.FAIL for finding in findings)
     typer.echo(f"\n{failed} to repair" if failed else "\nready")

@@ -1,31 +1,116 @@
-"""``lake tables``: what is there. What a table consists of is in ``table_metadata.py``."""
+"""``lake tables``, and a command per system table: ``lake files``, ``lake snapshots`` and so on.
+
+The latter print what ``catalog.table("shop.orders$files")`` holds: a few columns for people, which
+``metadata_commands.py`` declares, all of them for programs. The newest row stands last, next to
+the prompt.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Annotated
+
 import typer
 
-from lakeformat.cli.output import AsJson, Shown, print_rows
-from lakeformat.cli.warehouse import WarehouseOption, existing_catalog
+from lakeformat.cli.metadata_commands import METADATA_COMMANDS, MetadataCommand
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
+from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
 
 __all__ = ["register"]
 
-_COLUMNS = (Shown("database", "database"), Shown("table", "table"))
+TableArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="database.table, a branch as 'database.table$branch_dev', or the table's directory",
+    ),
+]
+SnapshotOption = Annotated[
+    int | None, typer.Option(help="Show this snapshot instead of the newest one.")
+]
+TagOption = Annotated[
+    str | None, typer.Option(help="Show the snapshot of this tag instead of the newest one.")
+]
+LimitOption = Annotated[
+    int | None, typer.Option(min=1, help="Show only so many rows, the last ones.")
+]
+
+_TABLE_COLUMNS = (Shown("database", "database"), Shown("table", "table"))
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command()(tables)
+    for command in METADATA_COMMANDS:
+        run = _of_snapshot(command) if command.of_snapshot else _of_table(command)
+        app.command(command.name, help=command.meaning)(run)
 
 
 def tables(
     context: typer.Context, warehouse: WarehouseOption = None, as_json: AsJson = False
 ) -> None:
     """List the tables of a warehouse."""
-    catalog = existing_catalog(context, warehouse)
-    rows = [
-        {"database": database, "table": table}
+    catalog = existing_catalog(context)
+    found = [
+        (database, table)
         for database in catalog.list_databases()
         for table in catalog.list_tables(database)
     ]
-    empty = f"{catalog.location} holds no table"
-    print_rows(_COLUMNS, rows, as_json=as_json, empty=empty)
+    if as_json:
+        print_json({"database": database, "table": table} for database, table in found)
+        return
+    values = {"database": [name for name, _ in found], "table": [name for _, name in found]}
+    print_rows(_TABLE_COLUMNS, values, empty=f"{catalog.location} holds no table")
+
+
+def _of_table(command: MetadataCommand) -> Callable[..., None]:
+    def run(
+        context: typer.Context,
+        table: TableArgument,
+        limit: LimitOption = None,
+        warehouse: WarehouseOption = None,
+        as_json: AsJson = False,
+    ) -> None:
+        _print(command, context, table, limit, as_json=as_json)
+
+    return run
+
+
+def _of_snapshot(command: MetadataCommand) -> Callable[..., None]:
+    def run(
+        context: typer.Context,
+        table: TableArgument,
+        snapshot: SnapshotOption = None,
+        tag: TagOption = None,
+        limit: LimitOption = None,
+        warehouse: WarehouseOption = None,
+        as_json: AsJson = False,
+    ) -> None:
+        _print(command, context, table, limit, as_json=as_json, snapshot=snapshot, tag=tag)
+
+    return run
+
+
+def _print(
+    command: MetadataCommand,
+    context: typer.Context,
+    table: str,
+    limit: int | None,
+    *,
+    as_json: bool,
+    snapshot: int | None = None,
+    tag: str | None = None,
+) -> None:
+    # Arrow takes a while to load, and `lake --help` does without.
+    from lakeformat.cli.plain_values import plain_columns, plain_rows
+
+    found = named_table(context, table).system_table(command.table_name)
+    columns = None if as_json else [shown.key for shown in command.columns]
+    rows = found.scan(columns, snapshot=snapshot, tag=tag).to_arrow()
+    if limit is not None:
+        rows = rows.slice(max(rows.num_rows - limit, 0))
+    if as_json:
+        print_json(plain_rows(rows))
+    else:
+        empty = f"{table} has no {command.nothing}"
+        print_rows(command.columns, plain_columns(rows), empty=empty)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+from typing import Annotated, NoReturn
 
 import typer
 
-from lakeformat.catalog import BRANCH_PREFIX, Catalog, open_catalog
-from lakeformat.errors import NotFoundError
+import lakeformat as lake
+from lakeformat.cli.metadata_commands import METADATA_COMMANDS
+from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.layout import MAIN_BRANCH
-from lakeformat.storage import open_storage
-from lakeformat.table import Table, open_table
 
-__all__ = ["WarehouseOption", "existing_catalog", "named_catalog", "named_table"]
+__all__ = ["WarehouseOption", "existing_catalog", "named_table", "named_warehouse"]
 
 DEFAULT_WAREHOUSE = "warehouse"
+_BRANCH = "branch_"
 
 WarehouseOption = Annotated[
     str | None,
@@ -27,25 +28,62 @@ WarehouseOption = Annotated[
 ]
 
 
-def named_catalog(context: typer.Context, warehouse: str | None) -> Catalog:
-    """The catalog of the option given to the command, or else to ``lake`` itself."""
-    named_before = context.find_root().params.get("warehouse")
-    return open_catalog(warehouse or named_before or DEFAULT_WAREHOUSE)
+def named_warehouse(context: typer.Context) -> str:
+    """What was said nearest to the command: after it, before it, in the environment, nowhere."""
+    said: dict[str, str] = {}
+    for place in (context.find_root(), context):  # the later one wins
+        source, warehouse = place.get_parameter_source("warehouse"), place.params.get("warehouse")
+        if source is not None and warehouse is not None:
+            said[source.name] = warehouse
+    found = said.get("COMMANDLINE", said.get("ENVIRONMENT", DEFAULT_WAREHOUSE))
+    if not found.strip():
+        raise InvalidRequestError("--warehouse is empty: name a directory or a URI")
+    return found
 
 
-def existing_catalog(context: typer.Context, warehouse: str | None) -> Catalog:
-    """The same, or an error where nothing has ever been made there."""
-    catalog = named_catalog(context, warehouse)
-    storage, root = open_storage(catalog.location)
+def existing_catalog(context: typer.Context) -> lake.Catalog:
+    """The catalog of that warehouse, or an error where nothing has ever been made there."""
+    from lakeformat.storage import open_storage  # Arrow, which `lake --help` does without
+
+    warehouse = named_warehouse(context)
+    storage, root = open_storage(warehouse)
     if not storage.directory_exists(root):
         state = "is a file" if storage.exists(root) else "does not exist"
-        raise NotFoundError(f"warehouse {catalog.location} {state}: check --warehouse")
-    return catalog
+        raise NotFoundError(f"warehouse {storage.uri(root)} {state}: check --warehouse")
+    return lake.open_catalog(warehouse)
 
 
-def named_table(context: typer.Context, warehouse: str | None, name: str) -> Table:
+def named_table(context: typer.Context, name: str) -> lake.Table:
     """The table of a name in the warehouse or, where there is a slash in it, of a directory."""
-    if "/" not in name:
-        return named_catalog(context, warehouse).table(name)
-    location, _, branch = name.partition(f"${BRANCH_PREFIX}")
-    return open_table(location, branch=branch or MAIN_BRANCH)
+    found = _table_at(name) if "/" in name else _table_in_catalog(context, name)
+    if isinstance(found, lake.SystemTable):
+        _refuse_system_table(name)
+    return found
+
+
+def _table_at(name: str) -> lake.Table:
+    folder, slash, last = name.rpartition("/")
+    table, *suffixes = last.split("$")
+    branch = MAIN_BRANCH
+    if suffixes and suffixes[0].startswith(_BRANCH):
+        branch = suffixes.pop(0).removeprefix(_BRANCH)
+    if suffixes and not os.path.isdir(name):
+        _refuse_system_table(name)
+    return lake.open_table("$".join((f"{folder}{slash}{table}", *suffixes)), branch=branch)
+
+
+def _table_in_catalog(context: typer.Context, name: str) -> lake.Table:
+    if "." not in name.strip(".") and os.path.isdir(name):
+        raise InvalidRequestError(
+            f"a table is named 'database.table', got {name!r}; the directory is called './{name}'"
+        )
+    return existing_catalog(context).table(name)
+
+
+def _refuse_system_table(name: str) -> NoReturn:
+    table, _, system_table = name.rpartition("$")
+    known = {command.table_name: command.name for command in METADATA_COMMANDS}
+    command = known.get(system_table.lower(), "files")
+    raise InvalidRequestError(
+        f"{name} is a system table, and each has its own command: `lake {command} {table}`"
+    )

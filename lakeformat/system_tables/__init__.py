@@ -1,6 +1,6 @@
 """System tables: a table's own metadata as rows, ``shop.orders$files`` and its siblings.
 
-``registry.py`` lists them; each module beside it declares a few. Times are in UTC, those that a
+``registry.py`` lists them; each has a module of its name beside it. Times are in UTC, those that a
 writer took from its own wall clock (creation times of files and tags) as that writer has them.
 """
 

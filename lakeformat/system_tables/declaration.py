@@ -33,8 +33,6 @@ class SystemTableDeclaration(Generic[R]):
     """One kind of system table."""
 
     name: str
-    meaning: str
-    """One sentence for people."""
     columns: tuple[Column[R], ...]
     open: Callable[[Source], R]
     """What the columns are filled from, an object per row."""
@@ -58,14 +56,13 @@ def column(name: str, type_text: str, fill: str | Callable[[R], Values]) -> Colu
 
 def declare(
     name: str,
-    meaning: str,
     open: Callable[[Source], R],
     columns: Sequence[Column[R]],
     *,
     of_snapshot: bool = False,
 ) -> SystemTableDeclaration[R]:
     """Declare a system table."""
-    return SystemTableDeclaration(name, meaning, tuple(columns), open, of_snapshot)
+    return SystemTableDeclaration(name, tuple(columns), open, of_snapshot)
 
 
 def _attribute(path: str) -> Callable[[Any], list[Any]]:

@@ -33,6 +33,4 @@ def key_texts(source: Source, files: ManifestColumns, keys: BytesColumn) -> list
 
 def _key_types(schema: TableSchema) -> list[DataType]:
     """The primary key without partition columns; of a table without key, all columns."""
-    by_name = {field.name: field.type for field in schema.fields}
-    keys = [key for key in schema.primary_keys if key not in schema.partition_keys]
-    return [by_name[key] for key in keys] or [*by_name.values()]
+    return [field.type for field in schema.key_fields or schema.fields]

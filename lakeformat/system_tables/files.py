@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cache, cached_property
 
+import numpy as np
 import pyarrow as pa
 
 from lakeformat.datafile.file_format import format_of
 from lakeformat.errors import UnsupportedError
 from lakeformat.metadata.data_file_meta import FileSource
+from lakeformat.metadata.manifest_columns import ManifestColumns
 from lakeformat.metadata.manifest_columns.columns import BytesColumn
+from lakeformat.metadata.referrer import naming, naming_row
 from lakeformat.system_tables.declaration import column, declare
 from lakeformat.system_tables.file_keys import key_texts
 from lakeformat.system_tables.file_statistics import FileStatistics
 from lakeformat.system_tables.live_files import LiveFiles
 
 __all__ = ["FILES"]
-
-_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
-"""Names that are the same in an address."""
 
 
 class _Files(LiveFiles):
@@ -31,8 +31,7 @@ class _Files(LiveFiles):
         return FileStatistics(self.source, self.columns)
 
     def addresses(self) -> list[str]:
-        """Where each file is, for other programs."""
-        storage = self.source.handle.storage
+        """Where each file is; on local disk the plain path, as Java prints it."""
         places = zip(
             self.texts("external_path"),
             self.partitions.indices.to_pylist(),
@@ -40,21 +39,44 @@ class _Files(LiveFiles):
             self.texts("file_name"),
             strict=True,
         )
+        for row, name in enumerate(self.texts("file_name")):
+            if "/" in name:
+                with naming(self.name(row, "_FILE_NAME")):
+                    self.source.handle.layout.data_file(0, name)
         directory = cache(self._directory)
-        address = cache(lambda partition, bucket: storage.uri(directory(partition, bucket)))
+        storage = self.source.handle.storage
+        is_local = storage.scheme == "file" and _is_text(self.source.handle.layout.root)
         return [
-            external
-            or (
-                f"{address(partition, bucket)}/{name}"
-                if _PLAIN.fullmatch(name)
-                else storage.uri(f"{directory(partition, bucket)}/{name}")
+            external or (path if is_local else storage.uri(path))
+            for external, path in (
+                (external, f"{directory(partition, bucket)}/{name}")
+                for external, partition, bucket, name in places
             )
-            for external, partition, bucket, name in places
         ]
 
-    def keys(self, column: BytesColumn) -> list[str | None]:
+    def keys(self, member: str) -> list[str | None]:
         """The key of each file in a column of keys."""
-        return key_texts(self.source, self.columns, column)
+
+        def texts(files: ManifestColumns) -> list[str | None]:
+            column: BytesColumn = getattr(files, member)
+            return key_texts(self.source, files, column)
+
+        with self._naming(f"_{member.upper()}", texts):
+            return texts(self.columns)
+
+    def shown_statistics(self, show: Callable[[FileStatistics], pa.Array]) -> pa.Array:
+        """A text about the statistics of each file."""
+        with self._naming("_VALUE_STATS", lambda files: show(FileStatistics(self.source, files))):
+            return show(self.statistics)
+
+    def _naming(
+        self, what: str, again: Callable[[ManifestColumns], object]
+    ) -> AbstractContextManager[None]:
+        return naming_row(
+            len(self),
+            lambda row: again(self.columns.take(np.array([row]))),
+            lambda row: self.name(row, what),
+        )
 
     def formats(self) -> list[str]:
         """What the names of the files say they are."""
@@ -73,6 +95,15 @@ class _Files(LiveFiles):
         return layout.bucket_directory(bucket, self.partitions.distinct_directories[partition])
 
 
+def _is_text(path: str) -> bool:
+    """Whether a path is no bytes that nobody can spell."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 @cache
 def _format(ending: str) -> str:
     try:
@@ -85,9 +116,12 @@ def _number(name: str) -> Callable[[_Files], pa.Array]:
     return lambda files: files.numbers(name)
 
 
+def _statistics(show: Callable[[FileStatistics], pa.Array]) -> Callable[[_Files], pa.Array]:
+    return lambda files: files.shown_statistics(show)
+
+
 FILES = declare(
     "files",
-    "Data files of the snapshot, with their keys and statistics.",
     _Files,
     [
         column("partition", "STRING", lambda files: files.partitions.in_braces()),
@@ -98,13 +132,11 @@ FILES = declare(
         column("level", "INT NOT NULL", _number("level")),
         column("record_count", "BIGINT NOT NULL", _number("row_count")),
         column("file_size_in_bytes", "BIGINT NOT NULL", _number("file_size")),
-        column("min_key", "STRING", lambda files: files.keys(files.columns.min_key)),
-        column("max_key", "STRING", lambda files: files.keys(files.columns.max_key)),
-        column(
-            "null_value_counts", "STRING NOT NULL", lambda files: files.statistics.null_counts()
-        ),
-        column("min_value_stats", "STRING NOT NULL", lambda files: files.statistics.least()),
-        column("max_value_stats", "STRING NOT NULL", lambda files: files.statistics.greatest()),
+        column("min_key", "STRING", lambda files: files.keys("min_key")),
+        column("max_key", "STRING", lambda files: files.keys("max_key")),
+        column("null_value_counts", "STRING NOT NULL", _statistics(FileStatistics.null_counts)),
+        column("min_value_stats", "STRING NOT NULL", _statistics(FileStatistics.least)),
+        column("max_value_stats", "STRING NOT NULL", _statistics(FileStatistics.greatest)),
         column("min_sequence_number", "BIGINT", _number("min_sequence_number")),
         column("max_sequence_number", "BIGINT", _number("max_sequence_number")),
         column("creation_time", "TIMESTAMP(3)", _number("creation_time")),

@@ -5,14 +5,17 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from lakeformat.metadata.manifest import ManifestColumns, live_rows, read_manifests
-from lakeformat.metadata.manifest_list import ManifestMeta, read_manifest_list
+from lakeformat.metadata.manifest_list import ManifestMeta, manifests_of
+from lakeformat.metadata.schema_file import require_schema_of
+from lakeformat.read.plan import find_manifest
 from lakeformat.system_tables.partition_text import PartitionTexts
 from lakeformat.system_tables.source import Source
 
-__all__ = ["LiveFiles", "manifests_of"]
+__all__ = ["LiveFiles", "name_of_file", "snapshot_manifests"]
 
 
 class LiveFiles:
@@ -21,8 +24,7 @@ class LiveFiles:
     def __init__(self, source: Source) -> None:
         self.source = source
         handle = source.handle
-        names = [manifest.file_name for manifest in manifests_of(source)]
-        columns = read_manifests(handle.storage, handle.layout, names)
+        columns = read_manifests(handle.storage, handle.layout, snapshot_manifests(source))
         self.columns: ManifestColumns = columns.take(live_rows(columns, source.name))
 
     def __len__(self) -> int:
@@ -42,16 +44,29 @@ class LiveFiles:
     @cached_property
     def partitions(self) -> PartitionTexts:
         """The partitions of the files."""
-        return PartitionTexts(self.source.handle.schema, self.columns.partition.to_arrow())
+        return PartitionTexts(
+            self.source.handle.schema,
+            self.columns.partition.to_arrow(),
+            lambda row: self.name(row, "_PARTITION"),
+        )
+
+    def name(self, row: int, what: str) -> str:
+        """What a value of a file is, and where it is written, for an error about it."""
+        return name_of_file(self.source, self.columns, row, what)
 
 
-def manifests_of(source: Source) -> list[ManifestMeta]:
+def name_of_file(source: Source, columns: ManifestColumns, row: int, what: str) -> str:
+    """What a value of one of these files is, and where it is written."""
+    [entry] = columns.entries(np.array([row]))
+    snapshot = source.snapshot
+    where = source.name if snapshot is None else find_manifest(source.handle, snapshot, entry)
+    return f"{what} of data file {entry.file.file_name} in {where}"
+
+
+def snapshot_manifests(source: Source) -> list[ManifestMeta]:
     """What a snapshot consists of: all manifests before its commit, then those of the commit."""
     snapshot, handle = source.snapshot, source.handle
     if snapshot is None:
         return []
-    return [
-        found
-        for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list)
-        for found in read_manifest_list(handle.storage, handle.layout, name)
-    ]
+    require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)
+    return manifests_of(handle.storage, handle.layout, snapshot)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from lakeformat.metadata.manifest_list import ManifestMeta
 from lakeformat.system_tables.declaration import column, declare
-from lakeformat.system_tables.live_files import manifests_of
+from lakeformat.system_tables.live_files import snapshot_manifests
 from lakeformat.system_tables.partition_text import PartitionTexts
 from lakeformat.system_tables.source import Source
 
@@ -19,18 +19,20 @@ class _Manifests(list[ManifestMeta]):
     """The manifests of one snapshot, in the order that decides which entry came first."""
 
     def __init__(self, source: Source) -> None:
-        super().__init__(manifests_of(source))
+        super().__init__(snapshot_manifests(source))
         self.schema = source.handle.schema
 
     def partitions(self, get: Callable[[ManifestMeta], bytes]) -> pa.Array:
         """The least or the greatest value of each partition column."""
         rows = pa.array([get(meta) for meta in self], pa.binary())
-        return PartitionTexts(self.schema, rows).in_braces()
+        return PartitionTexts(self.schema, rows, self._name).in_braces()
+
+    def _name(self, row: int) -> str:
+        return f"_PARTITION_STATS of {self[row].file_name} in {self[row].named_by}"
 
 
 MANIFESTS = declare(
     "manifests",
-    "Manifests of the snapshot, and which partitions each of them is about.",
     _Manifests,
     [
         column("file_name", "STRING NOT NULL", "file_name"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cached_property
 
 import pyarrow as pa
 
 from lakeformat.binary_row import decode_columns
-from lakeformat.partition import partition_fields, partition_path
+from lakeformat.metadata.referrer import naming_row
+from lakeformat.partition import or_default_name, partition_fields, partition_path
 from lakeformat.schema import TableSchema
 from lakeformat.value_text import cast_text, join_texts
 
@@ -17,8 +20,12 @@ __all__ = ["PartitionTexts"]
 class PartitionTexts:
     """The partitions of some rows, given as an array of the binary rows that manifests hold."""
 
-    def __init__(self, schema: TableSchema, partitions: pa.Array) -> None:
+    def __init__(
+        self, schema: TableSchema, partitions: pa.Array, name: Callable[[int], str]
+    ) -> None:
+        """``name`` says, for an error, what the partition of a row is of."""
         self._schema = schema
+        self._name = name
         encoded = partitions.dictionary_encode()
         self.distinct: pa.Array = encoded.dictionary
         self.indices: pa.Array = encoded.indices
@@ -31,7 +38,9 @@ class PartitionTexts:
     @cached_property
     def distinct_directories(self) -> list[str]:
         """Where each distinct partition lies below the table."""
-        return [partition_path(self._schema, row) for row in self.distinct.to_pylist()]
+        rows = self.distinct.to_pylist()
+        with self._naming(lambda row: partition_path(self._schema, rows[row])):
+            return [partition_path(self._schema, row) for row in rows]
 
     @cached_property
     def distinct_in_braces(self) -> pa.Array:
@@ -48,14 +57,22 @@ class PartitionTexts:
             return [""] * len(self.distinct)
         return [
             "/".join(
-                f"{key}={text if text and text.strip() else default}"
+                f"{key}={or_default_name(text, default)}"
                 for key, text in zip(keys, row, strict=True)
             )
             for row in rows
         ]
 
+    def _naming(self, again: Callable[[int], object]) -> AbstractContextManager[None]:
+        return naming_row(
+            len(self.distinct),
+            again,
+            lambda row: self._name(self.indices.to_pylist().index(row)),
+        )
+
     @cached_property
     def _texts(self) -> list[pa.Array]:
         types = [field.type for field in partition_fields(self._schema)]
-        columns = decode_columns(self.distinct, types)
+        with self._naming(lambda row: decode_columns(self.distinct.slice(row, 1), types)):
+            columns = decode_columns(self.distinct, types)
         return [cast_text(column, type) for column, type in zip(columns, types, strict=True)]

@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.system_tables.branches import BRANCHES
+from lakeformat.system_tables.buckets import BUCKETS
+from lakeformat.system_tables.consumers import CONSUMERS
 from lakeformat.system_tables.declaration import SystemTableDeclaration
 from lakeformat.system_tables.files import FILES
-from lakeformat.system_tables.groups import BUCKETS, PARTITIONS
-from lakeformat.system_tables.history import OPTIONS, SCHEMAS, SNAPSHOTS
 from lakeformat.system_tables.manifests import MANIFESTS
-from lakeformat.system_tables.references import BRANCHES, CONSUMERS, TAGS
+from lakeformat.system_tables.options import OPTIONS
+from lakeformat.system_tables.partitions import PARTITIONS
+from lakeformat.system_tables.schemas import SCHEMAS
+from lakeformat.system_tables.snapshots import SNAPSHOTS
 from lakeformat.system_tables.statistics import STATISTICS
 from lakeformat.system_tables.table_indexes import TABLE_INDEXES
+from lakeformat.system_tables.tags import TAGS
 
 __all__ = ["find_system_table", "system_table_names"]
 

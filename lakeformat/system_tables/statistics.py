@@ -25,7 +25,6 @@ def _column_json(statistics: TableStatistics) -> str:
 
 STATISTICS = declare(
     "statistics",
-    "Row count, size and column statistics of the last ANALYZE.",
     _statistics,
     [
         column("snapshot_id", "BIGINT NOT NULL", "snapshot_id"),

@@ -12,6 +12,7 @@ from lakeformat.metadata.index_manifest import (
     IndexManifestEntry,
     read_index_manifest,
 )
+from lakeformat.metadata.referrer import referred_to_by
 from lakeformat.system_tables.declaration import column, declare
 from lakeformat.system_tables.partition_text import PartitionTexts
 from lakeformat.system_tables.source import Source
@@ -26,11 +27,15 @@ class _Indexes(list[IndexManifestEntry]):
 
     def __init__(self, source: Source) -> None:
         self.schema = source.handle.schema
+        self.source_name = source.name
         super().__init__(read_index_state(source))
 
     def partitions(self) -> PartitionTexts:
         rows = pa.array([entry.partition for entry in self], pa.binary())
-        return PartitionTexts(self.schema, rows)
+        return PartitionTexts(self.schema, rows, self._name)
+
+    def _name(self, row: int) -> str:
+        return f"_PARTITION of index file {self[row].file_name} of {self.source_name}"
 
     def of_global(self, get: Callable[[GlobalIndexMeta], Any]) -> list[Any]:
         """One value per global index, null for all others."""
@@ -51,7 +56,8 @@ def read_index_state(source: Source) -> list[IndexManifestEntry]:
     snapshot, handle = source.snapshot, source.handle
     if snapshot is None or snapshot.index_manifest is None:
         return []
-    return read_index_manifest(handle.storage, handle.layout, snapshot.index_manifest)
+    with referred_to_by(source.name):
+        return read_index_manifest(handle.storage, handle.layout, snapshot.index_manifest)
 
 
 def _field_ids(meta: GlobalIndexMeta) -> list[int]:
@@ -74,7 +80,6 @@ def _ranges(entry: IndexManifestEntry) -> list[dict[str, Any]] | None:
 
 TABLE_INDEXES = declare(
     "table_indexes",
-    "Index files of the snapshot: key hashes, deletion vectors and global indexes.",
     _Indexes,
     [
         column("partition", "STRING", lambda indexes: indexes.partitions().in_braces()),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
-from lakeformat.cli.output import Shown, print_rows, size
+from lakeformat.cli.output import size
 from lakeformat.doctor import DISTRIBUTION
 
 LAKE = Path(sys.executable).with_name("lake")
@@ -265,27 +264,6 @@ def test_what_the_terminal_cannot_show_is_spelled(warehouse):
     shown = run("snapshots", "shop.orders", "-w", warehouse, PYTHONIOENCODING="ascii")
     assert shown.returncode == 0
     assert "Jos\\xe9" in shown.stdout
-
-
-def test_a_terminal_too_narrow_for_a_table_gets_a_block_per_row(monkeypatch, capsys):
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "40")
-    headings = ["id", "time", "kind", "commit user"]
-    shown = [Shown(heading, heading) for heading in headings]
-    rows = [
-        dict(zip(headings, (n, "2026-01-01 10:00:00", "APPEND", "x" * 30), strict=True))
-        for n in (1, 2)
-    ]
-    print_rows(shown, rows, as_json=False, empty="")
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
-    lines = [line.rstrip() for line in plain.splitlines()]
-    assert [line.split() for line in lines[:3]] == [
-        ["id", "1"],
-        ["time", "2026-01-01", "10:00:00"],
-        ["kind", "APPEND"],
-    ]
-    assert "" in lines
-    assert max(map(len, lines)) <= 40
 
 
 def test_the_version_is_that_of_the_distribution():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -15,8 +16,8 @@ from lakeformat.layout import TableLayout
 from lakeformat.metadata.consumer import Consumer, write_consumer
 from lakeformat.metadata.tag import Tag, create_tag
 from lakeformat.storage import open_storage
-from lakeformat.system_tables import find_system_table, system_table_names
-from lakeformat.system_tables.references import duration_text
+from lakeformat.system_tables import system_table_names
+from lakeformat.system_tables.tags import duration_text
 from lakeformat.type_text import parse_type
 from lakeformat.value_text import internal_text, join_texts
 
@@ -103,6 +104,14 @@ def test_files_are_shown_with_the_columns_the_table_has_now(catalog):
     assert "note=2}" in first["null_value_counts"]
     storage, path = open_storage(first["file_path"])
     assert len(storage.read(path)) == first["file_size_in_bytes"]
+
+
+def test_a_file_on_disk_is_shown_with_its_plain_path(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path / "a b%20ü"))
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", [("id", "BIGINT")]).write(pa.table({"id": [1]}))
+    [file] = rows(catalog, "files")
+    assert Path(file["file_path"]).stat().st_size == file["file_size_in_bytes"]
 
 
 def test_an_older_snapshot_has_its_own_files_under_its_own_schema(catalog):
@@ -231,8 +240,3 @@ def test_a_row_without_fields_is_a_pair_of_braces():
 )
 def test_durations_are_printed_as_java_prints_them(duration, text):
     assert duration_text(duration) == text
-
-
-def test_each_system_table_says_what_it_shows():
-    for name in system_table_names():
-        assert find_system_table(name).meaning.endswith(".")

@@ -1,39 +1,15 @@
-"""``lake files`` and its siblings: one command per system table, each of them declared here.
-
-They print what ``catalog.table("shop.orders$files")`` holds: a few columns for people, all of
-them for programs. The newest row stands last, next to the prompt.
-"""
+"""What each metadata command shows people of its system table, declared one after the other."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import typer
+from lakeformat.cli.output import Shown, size
 
-from lakeformat.cli.output import AsJson, Shown, print_rows, size
-from lakeformat.cli.warehouse import WarehouseOption, named_table
-from lakeformat.system_tables import find_system_table
-
-__all__ = ["register"]
-
-TableArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="TABLE",
-        help="database.table, a branch as 'database.table$branch_dev', or the table's directory",
-    ),
-]
-SnapshotOption = Annotated[
-    int | None, typer.Option(help="Show this snapshot instead of the newest one.")
-]
-TagOption = Annotated[
-    str | None, typer.Option(help="Show the snapshot of this tag instead of the newest one.")
-]
+__all__ = ["METADATA_COMMANDS", "MetadataCommand"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +17,14 @@ class MetadataCommand:
     """A command that prints one system table."""
 
     name: str
+    meaning: str
+    """One sentence for people."""
     columns: Sequence[Shown]
     nothing: str
     """What a table without any row has none of."""
     system_table: str = ""
+    of_snapshot: bool = False
+    """Whether it shows one snapshot, so that an older one can be asked for."""
 
     @property
     def table_name(self) -> str:
@@ -52,75 +32,13 @@ class MetadataCommand:
         return self.system_table or self.name
 
 
-def register(app: typer.Typer) -> None:
-    """Add a command for each system table."""
-    for command in COMMANDS:
-        declared = find_system_table(command.table_name)
-        run = _of_snapshot(command) if declared.of_snapshot else _of_table(command)
-        app.command(command.name, help=declared.meaning)(run)
-
-
-def _of_table(command: MetadataCommand) -> Callable[..., None]:
-    def run(
-        context: typer.Context,
-        table: TableArgument,
-        warehouse: WarehouseOption = None,
-        as_json: AsJson = False,
-    ) -> None:
-        _print(command, context, table, warehouse, as_json=as_json)
-
-    return run
-
-
-def _of_snapshot(command: MetadataCommand) -> Callable[..., None]:
-    def run(
-        context: typer.Context,
-        table: TableArgument,
-        snapshot: SnapshotOption = None,
-        tag: TagOption = None,
-        warehouse: WarehouseOption = None,
-        as_json: AsJson = False,
-    ) -> None:
-        _print(command, context, table, warehouse, as_json=as_json, snapshot=snapshot, tag=tag)
-
-    return run
-
-
-def _print(
-    command: MetadataCommand,
-    context: typer.Context,
-    table: str,
-    warehouse: str | None,
-    *,
-    as_json: bool,
-    snapshot: int | None = None,
-    tag: str | None = None,
-) -> None:
-    found = named_table(context, warehouse, table).system_table(command.table_name)
-    columns = None if as_json else [shown.key for shown in command.columns]
-    rows = found.scan(columns, snapshot=snapshot, tag=tag).to_arrow()
-    empty = f"{table} has no {command.nothing}"
-    print_rows(command.columns, _plain(rows), as_json=as_json, empty=empty)
-
-
-def _plain(rows: pa.Table) -> list[dict[str, Any]]:
-    """Rows whose times are ISO text, of any year."""
-    columns = [
-        pc.replace_substring(column.cast(pa.string()), " ", "T")
-        if pa.types.is_timestamp(column.type)
-        else column
-        for column in rows.columns
-    ]
-    plain: list[dict[str, Any]] = pa.table(columns, rows.column_names).to_pylist()
-    return plain
-
-
 def _in_braces(partition: str) -> str:
     return "" if partition == "{}" else partition
 
 
 def _instant(text: str) -> str:
-    return f"{text.replace('T', ' ')}Z"
+    """A time in UTC; one that has no text is a number of milliseconds."""
+    return text if text.endswith("ms") else f"{text.replace('T', ' ')}Z"
 
 
 def _second(text: str) -> str:
@@ -169,9 +87,10 @@ _SIZE = Shown("file_size_in_bytes", "size", size)
 _PARTITION = Shown("partition", "partition", _in_braces)
 _BUCKET = Shown("bucket", "bucket")
 
-COMMANDS = (
+METADATA_COMMANDS = (
     MetadataCommand(
         "snapshots",
+        "Snapshots that have not expired, one per commit.",
         (
             Shown("snapshot_id", "id"),
             Shown("commit_time", "time", _instant),
@@ -185,6 +104,7 @@ COMMANDS = (
     ),
     MetadataCommand(
         "schemas",
+        "Versions of the schema, the last one in force.",
         (
             Shown("schema_id", "id"),
             Shown("update_time", "time", _instant),
@@ -196,11 +116,13 @@ COMMANDS = (
     ),
     MetadataCommand(
         "options",
+        "Options the table sets itself.",
         (Shown("key", "option"), Shown("value", "value")),
         nothing="option of its own",
     ),
     MetadataCommand(
         "manifests",
+        "Manifests of the snapshot, and which partitions each of them is about.",
         (
             Shown("file_name", "manifest"),
             Shown("file_size", "size", size),
@@ -210,9 +132,11 @@ COMMANDS = (
             Shown("max_partition_stats", "to partition", _in_braces),
         ),
         nothing="manifest",
+        of_snapshot=True,
     ),
     MetadataCommand(
         "files",
+        "Data files of the snapshot, with their keys and statistics.",
         (
             _PARTITION,
             _BUCKET,
@@ -225,9 +149,11 @@ COMMANDS = (
             Shown("file_path", "file", _file_name),
         ),
         nothing="data file",
+        of_snapshot=True,
     ),
     MetadataCommand(
         "partitions",
+        "Partitions of the snapshot with their rows, files and sizes.",
         (
             _PARTITION,
             _ROWS,
@@ -237,9 +163,11 @@ COMMANDS = (
             Shown("last_update_time", "updated", _second),
         ),
         nothing="partition",
+        of_snapshot=True,
     ),
     MetadataCommand(
         "buckets",
+        "Buckets of the snapshot with their rows, files and sizes.",
         (
             _PARTITION,
             _BUCKET,
@@ -249,9 +177,11 @@ COMMANDS = (
             Shown("last_update_time", "updated", _second),
         ),
         nothing="bucket",
+        of_snapshot=True,
     ),
     MetadataCommand(
         "tags",
+        "Tags: names for snapshots, which stay readable after they expire.",
         (
             Shown("tag_name", "tag"),
             Shown("snapshot_id", "snapshot"),
@@ -264,16 +194,19 @@ COMMANDS = (
     ),
     MetadataCommand(
         "branches",
+        "Branches: other histories of the same table.",
         (Shown("branch_name", "branch"), Shown("create_time", "created", _instant)),
         nothing="branch",
     ),
     MetadataCommand(
         "consumers",
+        "Consumers: readers of changes, and the snapshot each of them reads next.",
         (Shown("consumer_id", "consumer"), Shown("next_snapshot_id", "next snapshot")),
         nothing="consumer",
     ),
     MetadataCommand(
         "statistics",
+        "Row count, size and column statistics of the last ANALYZE.",
         (
             Shown("snapshot_id", "snapshot"),
             Shown("mergedRecordCount", "rows"),
@@ -281,9 +214,11 @@ COMMANDS = (
             Shown("colstat", "columns", _column_statistics),
         ),
         nothing="statistics",
+        of_snapshot=True,
     ),
     MetadataCommand(
         "indexes",
+        "Index files of the snapshot: key hashes, deletion vectors and global indexes.",
         (
             _PARTITION,
             _BUCKET,
@@ -294,5 +229,6 @@ COMMANDS = (
         ),
         nothing="index",
         system_table="table_indexes",
+        of_snapshot=True,
     ),
 )

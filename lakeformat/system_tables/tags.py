@@ -1,16 +1,14 @@
-"""``$tags``, ``$branches`` and ``$consumers``: what keeps snapshots from expiring."""
+"""``$tags``: names for snapshots."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-from lakeformat.metadata.branch_directory import Branch, branches
-from lakeformat.metadata.consumer import Consumer, read_consumers
 from lakeformat.metadata.tag import Tag, read_tags
 from lakeformat.system_tables.declaration import column, declare
 from lakeformat.system_tables.source import Source
 
-__all__ = ["BRANCHES", "CONSUMERS", "TAGS", "duration_text"]
+__all__ = ["TAGS", "duration_text"]
 
 MICROS_PER_SECOND = 1_000_000
 SECONDS_PER_MINUTE = 60
@@ -38,18 +36,8 @@ def _retained(tag: Tag) -> str | None:
     return None if tag.time_retained is None else duration_text(tag.time_retained)
 
 
-def _branches(source: Source) -> list[Branch]:
-    return branches(source.handle.storage, source.handle.layout)
-
-
-def _consumers(source: Source) -> list[Consumer]:
-    handle = source.handle
-    return read_consumers(handle.storage, handle.layout, handle.environment)
-
-
 TAGS = declare(
     "tags",
-    "Tags: names for snapshots, which stay readable after they expire.",
     _tags,
     [
         column("tag_name", "STRING NOT NULL", "name"),
@@ -59,25 +47,5 @@ TAGS = declare(
         column("record_count", "BIGINT", "snapshot.total_record_count"),
         column("create_time", "TIMESTAMP(3)", "create_time"),
         column("time_retained", "STRING", lambda rows: [_retained(tag) for tag in rows]),
-    ],
-)
-
-BRANCHES = declare(
-    "branches",
-    "Branches: other histories of the same table.",
-    _branches,
-    [
-        column("branch_name", "STRING NOT NULL", "name"),
-        column("create_time", "TIMESTAMP(3) NOT NULL", "create_millis"),
-    ],
-)
-
-CONSUMERS = declare(
-    "consumers",
-    "Consumers: readers of changes, and the snapshot each of them reads next.",
-    _consumers,
-    [
-        column("consumer_id", "STRING NOT NULL", "id"),
-        column("next_snapshot_id", "BIGINT NOT NULL", "next_snapshot"),
     ],
 )

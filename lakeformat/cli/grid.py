@@ -1,0 +1,167 @@
+"""Columns of text under headings, for a terminal, a file or a pipe.
+
+Lines are put together here, because a listing may have a hundred thousand of them; rich says how
+wide the terminal is and what a heading looks like there, and folds the text that does not fit.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, zip_longest
+from typing import Final
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+__all__ = ["Column", "print_grid"]
+
+UNBOUNDED_WIDTH: Final = 10_000
+"""For files and pipes: a line that wraps cannot be searched."""
+
+_ENOUGH = 16
+"""A column that folds is still readable at this width."""
+_TOO_NARROW = 8
+"""Folded to less than this, a text is harder to read than one that runs over the edge."""
+_GAP = "  "
+_LINES_AT_ONCE = 1024
+# A name may hold them, but they must not command the terminal; a line end is meant as one.
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A heading and the text of each row."""
+
+    heading: str
+    texts: Sequence[str]
+    is_number: bool = False
+    styles: Mapping[str, str] = field(default_factory=dict)
+    """How some of the texts look where there is colour."""
+
+
+def print_grid(columns: Sequence[Column]) -> None:
+    """Print rows under headings or, where a terminal is too narrow for that, row by row."""
+    console = Console(
+        highlight=False, width=None if sys.stdout.isatty() else UNBOUNDED_WIDTH, soft_wrap=True
+    )
+    cells = [_Cells(column, console) for column in columns]
+    gaps = len(_GAP) * (len(cells) - 1)
+    if sum(min(column.width, _ENOUGH) for column in cells) + gaps > console.width:
+        _write(_blocks(cells, console.width))
+        return
+    _shrink(cells, console.width - gaps)
+    _write(_rows(cells))
+
+
+class _Cells:
+    """A column on its way to the terminal."""
+
+    def __init__(self, column: Column, console: Console) -> None:
+        self.heading = column.heading
+        self.is_number = column.is_number
+        self.texts = [text if text.isprintable() else _spelled(text) for text in column.texts]
+        self.width = max(map(_width, (column.heading, *self.texts)))
+        """How wide it may be, at first: how wide it is."""
+        self.folds = any("\n" in text for text in self.texts)
+        styles = {column.heading: "bold", **column.styles}
+        self._styled = {text: _styled(console, text, style) for text, style in styles.items()}
+
+    def pieces(self, text: str) -> list[str]:
+        """The lines of a cell, none of them wider than the column."""
+        if _width(text) <= self.width:
+            return text.split("\n")
+        return [piece for line in text.split("\n") for piece in _folded(line, self.width)]
+
+    def padded(self, text: str) -> str:
+        """One line of a cell, as wide as the column."""
+        blanks = " " * (self.width - (len(text) if text.isascii() else cell_len(text)))
+        shown = self._styled.get(text, text) if self._styled else text
+        return blanks + shown if self.is_number else shown + blanks
+
+    def styled(self, text: str) -> str:
+        """A text as it looks where there is colour."""
+        return self._styled.get(text, text)
+
+    def headed(self) -> str:
+        """The heading, as wide as the column."""
+        return self.padded(self.heading)
+
+
+def _shrink(cells: Sequence[_Cells], room: int) -> None:
+    """Make the widest columns narrower until all of them fit."""
+    if sum(column.width for column in cells) <= room:
+        return
+    widths = range(_ENOUGH, max(column.width for column in cells))
+    most = max(w for w in widths if sum(min(column.width, w) for column in cells) <= room)
+    for column in cells:
+        column.folds = column.folds or column.width > most
+        column.width = min(column.width, most)
+
+
+def _rows(cells: Sequence[_Cells]) -> Iterator[str]:
+    yield _GAP.join(column.headed() for column in cells).rstrip(" ")
+    if not any(column.folds for column in cells):
+        for line in zip(*(map(column.padded, column.texts) for column in cells), strict=True):
+            yield _GAP.join(line).rstrip(" ")
+        return
+    for row in zip(*(column.texts for column in cells), strict=True):
+        pieces = [column.pieces(text) for column, text in zip(cells, row, strict=True)]
+        for line in zip_longest(*pieces, fillvalue=""):
+            padded = (column.padded(piece) for column, piece in zip(cells, line, strict=True))
+            yield _GAP.join(padded).rstrip(" ")
+
+
+def _blocks(cells: Sequence[_Cells], width: int) -> Iterator[str]:
+    """Each row as a block of what its cells are and hold."""
+    left = max(cell_len(column.heading) for column in cells)
+    room = width - left - len(_GAP)
+    names = [
+        column.styled(column.heading) + " " * (left - cell_len(column.heading)) for column in cells
+    ]
+    for number, row in enumerate(zip(*(column.texts for column in cells), strict=True)):
+        if number:
+            yield ""
+        for column, name, text in zip(cells, names, row, strict=True):
+            lines = text.split("\n")
+            if room >= _TOO_NARROW:
+                lines = [piece for line in lines for piece in _folded(line, room)]
+            for first, line in zip_longest([name], lines if text else [], fillvalue=""):
+                if text:
+                    yield f"{first or ' ' * left}{_GAP}{column.styled(line)}"
+
+
+def _width(text: str) -> int:
+    if text.isascii() and text.isprintable():
+        return len(text)
+    return max(map(cell_len, text.split("\n")))
+
+
+def _folded(line: str, width: int) -> list[str]:
+    """At blanks where there are any; names have none."""
+    if _width(line) <= width:
+        return [line]
+    if line.isascii() and " " not in line:
+        return [line[start : start + width] for start in range(0, len(line), width)]
+    console = Console(width=width)
+    return [text.plain.rstrip(" ") for text in Text(line).wrap(console, width, overflow="fold")]
+
+
+def _spelled(text: str) -> str:
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def _styled(console: Console, text: str, style: str) -> str:
+    with console.capture() as captured:
+        console.print(Text(text, style=style), end="")
+    return captured.get()
+
+
+def _write(lines: Iterable[str]) -> None:
+    """Many lines at a time: a terminal takes each write by itself."""
+    left = iter(lines)
+    while some := list(islice(left, _LINES_AT_ONCE)):
+        sys.stdout.write("\n".join(some) + "\n")

@@ -1,0 +1,59 @@
+"""bin/demo says in one line what stopped it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.bootstrap.machine import ROOT
+
+
+def run_demo(*words: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+    """The real demo, in this environment."""
+    command = [sys.executable, str(ROOT / "bin" / "demo.py"), *words]
+    return subprocess.run(command, stderr=subprocess.PIPE, text=True, **settings)
+
+
+@pytest.mark.parametrize("name", ["file", "file/below", "full"])
+def test_a_demo_that_cannot_write_says_so_in_one_line(tmp_path, name):
+    (tmp_path / "file").touch()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    shown = run_demo("--warehouse", str(tmp_path / name), stdout=subprocess.DEVNULL)
+    (line,) = shown.stderr.splitlines()
+    assert shown.returncode == 2
+    assert line.startswith("bin/demo: ")
+    assert "--warehouse" in line
+
+
+def test_a_demo_that_nobody_reads_ends_with_one_line(tmp_path):
+    read, write = os.pipe()
+    os.close(read)
+    shown = run_demo("--warehouse", str(tmp_path), stdout=write)
+    os.close(write)
+    assert shown.returncode == 2
+    assert shown.stderr.splitlines()[-1].startswith("bin/demo: nobody reads")
+    assert "Traceback" not in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("trouble", "code"),
+    [(OSError(errno.EROFS, "Read-only file system", "/x"), 2), (KeyboardInterrupt(), 130)],
+)
+def test_what_stops_a_demo_is_one_line(bin_modules, monkeypatch, capsys, tmp_path, trouble, code):
+    def stop(_: Path) -> None:
+        raise trouble
+
+    demo = bin_modules["demo"]
+    monkeypatch.setattr(sys, "argv", ["demo.py"])
+    monkeypatch.setattr(demo, "DEFAULT_WAREHOUSE", tmp_path)
+    monkeypatch.setattr(demo.shutil, "rmtree", stop)
+    assert demo.main() == code
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("bin/demo: ")

@@ -1,0 +1,64 @@
+"""What is imported is required and pinned, and nothing else is."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.metadata
+import sys
+import tomllib
+from collections.abc import Iterator
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.unit.bootstrap.machine import ROOT
+
+
+def test_the_lock_holds_plain_pins_of_one_spark_and_everything_we_require():
+    for file in ("tested.txt", "pypaimon.txt", "java.txt"):
+        lines = (ROOT / "requirements" / file).read_text().splitlines()
+        pins = dict(line.split("==") for line in lines)
+        assert len(pins) == len(lines), f"{file} pins a package twice"
+    tested = (ROOT / "requirements" / "tested.txt").read_text().splitlines()
+    spark = {line.split("==")[1] for line in tested if line.startswith(("pyspark=", "pyspark-c"))}
+    assert len(spark) == 1, "pyspark and pyspark-client must be one version"
+
+
+def third_party_imports(*places: str, everywhere: bool) -> Iterator[tuple[str, str]]:
+    """Each outside module with the file that imports it; at the top of files, or in them."""
+    ours = {path.name for path in ROOT.iterdir()} | {path.stem for path in ROOT.glob("bin/*.py")}
+    for file in (file for place in places for file in sorted((ROOT / place).rglob("*.py"))):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for node in ast.walk(tree) if everywhere else tree.body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            for name in {name.split(".")[0] for name in names} - ours - sys.stdlib_module_names:
+                yield name, str(file.relative_to(ROOT))
+
+
+def test_what_is_imported_is_pinned_and_not_only_installed_by_hand():
+    pinned = set()
+    for file in ("tested.txt", "pypaimon.txt"):
+        lines = (ROOT / "requirements" / file).read_text().splitlines()
+        pinned |= {canonicalize_name(line.split("==")[0]) for line in lines}
+    providers = importlib.metadata.packages_distributions() | {"pypaimon": ["pypaimon"]}
+    places = ("lakeformat", "spark_jobs", "airflow_provider_lake", "dags", "tests", "benchmarks")
+    for name, file in third_party_imports(*places, everywhere=True):
+        found = {canonicalize_name(provider) for provider in providers.get(name, [])}
+        assert found & pinned, f"{file} imports {name}: add it to pyproject.toml, then bin/lock"
+
+
+def test_the_library_requires_what_it_imports_and_nothing_else():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    required = {canonicalize_name(Requirement(text).name) for text in project["dependencies"]}
+    providers = importlib.metadata.packages_distributions()
+    imported = set()
+    for name, file in third_party_imports("lakeformat", everywhere=False):
+        if file.startswith("lakeformat/testing/"):
+            continue  # suites for other people's tests, who have pytest
+        found = {canonicalize_name(provider) for provider in providers.get(name, [])} & required
+        assert found, f"{file} imports {name}, which [project] dependencies does not name"
+        imported |= found
+    assert required == imported, f"nothing imports {sorted(required - imported)}"

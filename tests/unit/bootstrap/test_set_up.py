@@ -1,0 +1,254 @@
+"""bin/demo, bin/test and bin/bench set themselves up, and say in one line when they cannot."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.unit.bootstrap.machine import (
+    OTHER_PYTHON,
+    ROOT,
+    SYSTEM_PYTHON,
+    Machine,
+    lake_lines,
+    wait_for,
+)
+
+
+def test_the_first_run_sets_up_and_passes_the_words_on(machine: Machine):
+    code, stdout, _ = machine.run("demo", "--rows", "a b")
+    assert (code, stdout.splitlines()[0]) == (0, "worked --rows a b")
+    kinds = [call.split()[0] for call in machine.uv_calls]
+    assert kinds == ["venv", "pip", "pip"]
+    assert all("--compile-bytecode" in call for call in machine.uv_calls[1:])
+
+
+def test_the_second_run_installs_nothing_and_asks_no_java(machine: Machine):
+    machine.run("demo")
+    calls = machine.uv_calls
+    machine.add_program("java", "#!/bin/sh\nexit 1\n", folder=machine.home / "java-17" / "bin")
+    code, stdout, stderr = machine.run("demo")
+    assert (code, stderr) == (0, "")
+    assert f"JAVA_HOME={machine.home}/java-17" in stdout
+    assert machine.uv_calls == calls
+
+
+def test_new_metadata_reinstalls_only_the_project(machine: Machine):
+    machine.run("demo")
+    calls = len(machine.uv_calls)
+    with (machine.project / "pyproject.toml").open("a") as file:
+        file.write("\n# changed\n")
+    machine.run("demo")
+    (call,) = machine.uv_calls[calls:]
+    assert "--no-deps --no-build-isolation --editable" in call
+
+
+def test_new_pins_build_the_environment_again(machine: Machine):
+    machine.run("demo")
+    calls = len(machine.uv_calls)
+    (machine.venv / "left-over").touch()
+    with (machine.project / "requirements" / "tested.txt").open("a") as file:
+        file.write("another==1.0\n")
+    assert machine.run("demo")[0] == 0
+    assert [call.split()[0] for call in machine.uv_calls[calls:]] == ["venv", "pip", "pip"]
+    assert not (machine.venv / "left-over").exists()
+
+
+def test_another_python_that_asks_keeps_the_environment(machine: Machine):
+    machine.run("demo")
+    calls = machine.uv_calls
+    other = machine.add_program("python-of-another-path", OTHER_PYTHON)
+    assert machine.run("demo", PYTHON=str(other))[0] == 0
+    assert machine.uv_calls == calls
+
+
+@pytest.mark.parametrize("said", ["exit 1", "echo 3.10"])
+def test_an_environment_whose_own_python_is_gone_is_built_again(machine: Machine, said: str):
+    machine.run("demo")
+    calls = len(machine.uv_calls)
+    machine.add_program("python", f"#!/bin/sh\n{said}\n", folder=machine.venv / "bin")
+    code, stdout, _ = machine.run("demo")
+    assert (code, stdout.splitlines()[0]) == (0, "worked")
+    assert machine.uv_calls[calls].startswith("venv")
+
+
+def test_the_commands_work_through_a_symbolic_link(machine: Machine):
+    link = machine.home / "lake-demo"
+    link.symlink_to(machine.project / "bin" / "demo")
+    shown = subprocess.run([link], env=machine.environ(), capture_output=True, text=True)
+    assert (shown.returncode, shown.stdout.splitlines()[0]) == (0, "worked")
+
+
+def test_an_environment_in_use_is_not_built_again_under_its_user(machine: Machine):
+    machine.run("demo")
+    (machine.project / "requirements" / "tested.txt").write_text("another==1.0\n")
+    with (machine.venv / "pyvenv.cfg").open() as used:
+        fcntl.flock(used, fcntl.LOCK_SH)
+        code, _, stderr = machine.run("demo")
+    assert code == 2
+    assert "another run is using it" in lake_lines(stderr)[-1]
+    assert machine.venv.exists()
+
+
+def test_two_first_runs_at_once_set_up_once(machine: Machine):
+    runs = [machine.start("demo", UV_SLEEPS="0.2") for _ in range(2)]
+    outputs = [run.communicate(timeout=60) for run in runs]
+    assert [run.returncode for run in runs] == [0, 0]
+    assert all(stdout.startswith("worked") for stdout, _ in outputs)
+    assert sum(call.startswith("venv") for call in machine.uv_calls) == 1
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_python_too_old_is_one_line_and_exit_2(machine: Machine, named: bool):
+    machine.programs.joinpath("python3").unlink()
+    old = machine.add_program("python3", "#!/bin/sh\nexit 1\n")
+    code, stdout, stderr = machine.run("demo", **({"PYTHON": str(old)} if named else {}))
+    assert (code, stdout) == (2, "")
+    (line,) = stderr.splitlines()
+    assert "Python 3.11 or newer" in line
+
+
+def test_a_newer_python_behind_an_older_one_is_found(machine: Machine):
+    machine.programs.joinpath("python3").unlink()
+    machine.add_program("python3", "#!/bin/sh\nexit 1\n")
+    machine.programs.joinpath("python3.12").symlink_to(SYSTEM_PYTHON)
+    assert machine.run("demo")[0] == 0
+
+
+def test_a_failed_installation_is_one_line_and_repaired_by_the_next_run(machine: Machine):
+    code, stdout, stderr = machine.run("demo", UV_FAILS="error: Request failed: dns error")
+    assert (code, stdout) == (2, "")
+    assert "connect to the network" in lake_lines(stderr)[-1]
+    assert not machine.venv.exists()
+    assert machine.run("demo")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "advice"),
+    [
+        ("error: Request failed after 3 retries: dns error", "connect to the network"),
+        ("NewConnectionError: [Errno 101] Network is unreachable", "connect to the network"),
+        ("cause: invalid peer certificate: UnknownIssuer", "set SSL_CERT_FILE"),
+        ("OSError: [Errno 28] No space left on device", "free about 3 GB"),
+        ("error: cannot make x: Read-only file system (os error 30)", "folder you own"),
+        ("The virtual environment was not created: ensurepip is not available", "python3-venv"),
+        ("noise\nerror: something new\nmore noise", "error: something new (all of it is in log)"),
+        ("  OSError: no README.md\nerror: failed\nsee above", "OSError: no README.md"),
+        ("", "the installer said nothing"),
+    ],
+)
+def test_what_an_installer_says_becomes_one_line_of_advice(bin_modules, said, advice):
+    line = str(bin_modules["trouble"].explain_output("installing", said, "log"))
+    assert line.startswith("installing failed: ")
+    assert advice in line
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_interrupted_set_up_leaves_nothing_and_is_repaired(machine: Machine, number):
+    run = machine.start("demo", UV_SLEEPS="30")
+    wait_for(lambda: any(call.startswith("pip") for call in machine.uv_calls))
+    run.send_signal(number)
+    _, stderr = run.communicate(timeout=10)
+    assert run.returncode == 128 + number
+    assert "Traceback" not in stderr
+    assert not machine.venv.exists()
+    assert machine.run("demo")[0] == 0
+
+
+def test_a_killed_set_up_is_not_trusted(machine: Machine):
+    run = machine.start("demo", UV_SLEEPS="1")
+    wait_for(lambda: any(call.startswith("pip") for call in machine.uv_calls))
+    run.kill()
+    run.communicate(timeout=10)
+    (machine.venv / "half-installed").touch()
+    code, _, stderr = machine.run("demo")
+    assert code == 0
+    # The installer outlives its parent and holds the lock: two must never write at once.
+    assert "waiting for another run" in stderr
+    assert not (machine.venv / "half-installed").exists()
+
+
+def test_an_occupied_place_is_left_alone(machine: Machine):
+    machine.venv.write_text("mine")
+    code, _, stderr = machine.run("demo")
+    assert code == 2
+    assert "move it away" in lake_lines(stderr)[-1]
+    assert machine.venv.read_text() == "mine"
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_folder_that_refuses_is_one_line_and_exit_2(bin_modules, monkeypatch, capsys, number):
+    def refuse(*_: Any) -> None:
+        raise OSError(number, os.strerror(number), str(ROOT / ".venv.lock"))
+
+    monkeypatch.setattr(bin_modules["environment"], "set_up", refuse)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        code = bin_modules["environment"].main(["demo"])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert code == 2
+    assert str(ROOT) in line
+    assert "folder you own" in line or "free about 3 GB" in line
+
+
+def test_too_little_space_is_refused_before_the_first_byte(bin_modules, tmp_path):
+    packages = bin_modules["packages"]
+    (tmp_path / "lock.txt").touch()
+    wanted = packages.Environment(tmp_path, ".venv", "lock.txt", False, gigabytes=10**9)
+    with pytest.raises(bin_modules["trouble"].SetupError, match=r"GB left and \.venv needs"):
+        packages.prepare(wanted, {})
+    assert not wanted.folder.exists()
+
+
+@pytest.mark.parametrize(("command", "told"), [("test", "conformance"), ("demo", "Shows the")])
+def test_help_needs_no_set_up(machine: Machine, command: str, told: str):
+    for program in ("uv", "java"):
+        machine.programs.joinpath(program).unlink()
+    code, stdout, stderr = machine.run(command, "--help")
+    assert (code, stderr) == (0, "")
+    assert told in stdout
+    assert not machine.venv.exists()
+
+
+def test_an_unknown_group_is_refused_before_the_set_up(machine: Machine):
+    code, _, stderr = machine.run("test", "units")
+    assert code == 2
+    assert "'units' is no group: choose from gate, unit" in stderr
+    assert not machine.venv.exists()
+
+
+def test_the_callers_spark_and_airflow_stay_outside(machine: Machine):
+    leaking = {
+        "SPARK_HOME": "/opt/spark",
+        "AIRFLOW__CORE__DAGS_FOLDER": "/dags",
+        "AIRFLOW_CONN_LAKE": "lake://elsewhere",
+        "LAKE_WAREHOUSE": "/elsewhere",
+        "PYTHONPATH": "/elsewhere",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    _, stdout, _ = machine.run("demo", **leaking)
+    seen = dict(line.split("=", 1) for line in stdout.splitlines()[1:])
+    assert not leaking.keys() & seen.keys()
+    assert seen["SPARK_LOCAL_IP"] == "127.0.0.1"
+    assert seen["AIRFLOW_HOME"].startswith(str(machine.venv))
+    assert seen["PATH"].startswith(str(machine.venv / "bin"))
+
+
+@pytest.mark.parametrize("words", [("test",), ("test", "interop"), ("test", "unit")])
+def test_the_reference_implementation_is_installed_only_for_its_group(machine, words):
+    for group in ("unit", "interop"):
+        folder = machine.project / "tests" / group
+        folder.mkdir(parents=True)
+        folder.joinpath("test_nothing.py").touch()
+    machine.project.joinpath("bin", "test.py").write_text("")
+    machine.run(*words)
+    assert machine.project.joinpath(".venv-pypaimon").exists() == ("unit" not in words)
