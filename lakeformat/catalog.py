@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lakeformat.environment import SYSTEM, Environment
@@ -20,6 +20,7 @@ from lakeformat.metadata.branch_directory import check_branch_name, require_bran
 from lakeformat.metadata.schema_file import alter_schema, create_schema, table_exists
 from lakeformat.schema import ColumnList, new_schema
 from lakeformat.schema_changes import SchemaChange
+from lakeformat.schema_changes.table_rules import check_table
 from lakeformat.storage import Storage, open_storage
 from lakeformat.table import Table, load_table
 
@@ -87,18 +88,27 @@ class Catalog:
         name: str,
         schema: ColumnList,
         *,
+        primary_key: Sequence[str] = (),
+        partition_by: Sequence[str] = (),
         options: Mapping[str, str] | None = None,
         comment: str | None = None,
         exist_ok: bool = False,
     ) -> Table:
-        """Make an append table ``database.table``; ``exist_ok`` returns an existing one."""
+        """Make a table ``database.table``; ``exist_ok`` returns an existing one as it is.
+
+        Columns of the primary key become NOT NULL. This version writes rows to append tables
+        without partitions and buckets; the others are for other engines to write and us to read.
+        """
         layout = self._layout(_parse_plain(name))
         first = new_schema(
             schema,
+            primary_key=primary_key,
+            partition_by=partition_by,
             options=options,
             comment=comment,
             time_millis=self._environment.now_millis(),
         )
+        check_table(first)
         taken = table_exists(self._storage, layout)
         created = not taken and create_schema(self._storage, layout, first)
         if not created and not exist_ok:

@@ -58,9 +58,10 @@ def require_readable(handle: TableHandle) -> None:
                 f"{handle.uri} sets {key!r}, which decides what its rows are; "
                 "this version does not know it and would give wrong rows"
             )
-    if handle.schema.primary_keys and options.text(TableOptions.merge_engine) != "deduplicate":
+    engine = options.text(TableOptions.merge_engine)
+    if handle.schema.primary_keys and engine.lower() != "deduplicate":
         raise UnsupportedError(
-            f"{handle.uri} has the merge engine {options.text(TableOptions.merge_engine)!r}; "
+            f"{handle.uri} has the merge engine {engine!r}; "
             "this version merges rows by 'deduplicate' only"
         )
 

@@ -1,51 +1,153 @@
-"""Floating-point numbers as Java prints them: directory names and casts keep that text."""
+"""Floating-point numbers as Java prints them: directory names and casts keep that text.
+
+``Double.toString`` and ``Float.toString`` changed in JDK 19. Here they print as JDK 8 to 18 do,
+which engines run on: not always the fewest digits (``9.999999999999999E22``, ``1.06317277E16``),
+nor the nearest. Between 10^-3 and 10^7 old and new, and everybody else, print the same.
+"""
 
 from __future__ import annotations
 
 import math
-
-import numpy as np
+import struct
 
 __all__ = ["java_double_text", "java_float_text"]
 
-_PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
+_PLAIN_FROM, _PLAIN_BELOW = -3, 7
+_DOUBLE_BITS, _FLOAT_BITS = 53, 24
+_LONG_BITS, _LAST_LONG_EXPONENT = 63, 62
 
 
 def java_double_text(value: float) -> str:
     """A DOUBLE as ``Double.toString`` prints it."""
-    return _java_text(value, repr(abs(value)))
+    return _java_text(value, _DOUBLE_BITS, -1022)
 
 
 def java_float_text(value: float) -> str:
     """A FLOAT as ``Float.toString`` prints it."""
-    return _java_text(value, str(np.float32(abs(value))))
+    if math.isfinite(value):
+        (value,) = struct.unpack("f", struct.pack("f", value))
+    return _java_text(value, _FLOAT_BITS, -126)
 
 
-def _java_text(value: float, shortest: str) -> str:
-    """``shortest`` are the fewest digits that tell the number from its neighbours."""
+def _java_text(value: float, bits: int, least_exponent: int) -> str:
     if math.isnan(value):
         return "NaN"
     sign = "-" if math.copysign(1, value) < 0 else ""
     if math.isinf(value):
         return f"{sign}Infinity"
-    digits, exponent = _digits(shortest)
-    if value == 0 or _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
-        return sign + _plain(digits, exponent)
-    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
+    if value == 0:
+        return f"{sign}0.0"
+    exponent = math.frexp(value)[1] - 1
+    # Below the least exponent a number has fewer bits to be told from its neighbours by.
+    digits, power = _digits(abs(value), exponent, bits + min(exponent - least_exponent, 0))
+    if _PLAIN_FROM <= power < _PLAIN_BELOW:
+        return sign + _plain(digits, power)
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{power}"
 
 
-def _digits(text: str) -> tuple[str, int]:
+def _digits(value: float, exponent: int, bits: int) -> tuple[str, int]:
     """The significant digits, and the power of ten of the first one."""
-    mantissa, _, power = text.partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = (whole + fraction).lstrip("0")
-    leading = len(whole + fraction) - len(digits)
-    exponent = len(whole) - 1 - leading + int(power or 0)
-    return (digits.rstrip("0") or "0", exponent) if digits else ("0", 0)
+    numerator, denominator = value.as_integer_ratio()
+    if denominator == 1 and exponent <= _LAST_LONG_EXPONENT:
+        return _digits_of_whole(numerator, exponent - bits - 1)
+    return _shortest(numerator, denominator, exponent, bits)
 
 
-def _plain(digits: str, exponent: int) -> str:
-    if exponent < 0:
-        return "0." + "0" * (-exponent - 1) + digits
-    whole = digits[: exponent + 1].ljust(exponent + 1, "0")
-    return f"{whole}.{digits[exponent + 1 :] or '0'}"
+def _digits_of_whole(number: int, spare_bits: int) -> tuple[str, int]:
+    """Those of a whole number, but for as many at its end as the spare bits are worth."""
+    power = len(str(number)) - 1
+    insignificant = len(str(1 << spare_bits)) - 1 if spare_bits > 1 else 0
+    if insignificant:
+        unit = 10**insignificant
+        number = (number + unit // 2) // unit
+        power = len(str(number)) - 1 + insignificant
+    return str(number).rstrip("0"), power
+
+
+def _shortest(numerator: int, denominator: int, exponent: int, bits: int) -> tuple[str, int]:
+    """Digits until those left out are worth less than half the step to the next number.
+
+    Below a power of two numbers lie twice as close, so that half as much may be left out: Java
+    takes that step on both sides.
+    """
+    power = _estimated_power(numerator, denominator, exponent)
+    rest, scale, margin = _as_whole_numbers(numerator, denominator, exponent - bits, power)
+    width = _width(rest, scale, power)
+    digits: list[int] = []
+    is_low = is_high = is_begun = False
+    while not (digits and (is_low or is_high)):
+        digit, rest = divmod(rest, scale)
+        rest, margin = rest * 10, _wrapped(margin * 10, width)
+        is_low = margin <= 0 or rest < margin  # not above 0: it outgrew its integer
+        is_high = margin <= 0 or _wrapped(rest + margin, width) > scale * 10
+        if is_begun or digit or is_high:
+            digits.append(digit)
+        else:
+            power -= 1  # the estimate was one too many
+        if not is_begun and not _PLAIN_FROM <= power <= _PLAIN_BELOW:
+            is_low = is_high = False  # after a power of ten come two digits at least, so Java
+        is_begun = True
+    return _rounded(digits, power, rest * 2 - scale * 10, is_low=is_low, is_high=is_high)
+
+
+def _as_whole_numbers(
+    numerator: int, denominator: int, half_step: int, power: int
+) -> tuple[int, int, int]:
+    """What to print, ten to the ``power``, and what may be left out: as small as they can be.
+
+    ``half_step`` is the power of two that may be left out.
+    """
+    fives, twos = 5 ** abs(power), denominator.bit_length() - 1
+    is_power_of_two = numerator & (numerator - 1) == 0
+    odd = numerator // (numerator & -numerator)
+    up = (numerator & -numerator).bit_length() - 1 - twos - power
+    down = half_step - is_power_of_two - power
+    shift = -min(up, down, 0)
+    rest, scale, margin = odd << (up + shift), 1 << shift, 1 << (down + shift)
+    if power >= 0:
+        return rest, scale * fives, margin
+    return rest * fives, scale, margin * fives
+
+
+def _width(rest: int, scale: int, power: int) -> int | None:
+    """How many bits Java calculates with: few where few seem to do, and then it may overflow."""
+    fives = 5 ** max(-power, 0)
+    factors = (rest // fives).bit_length() + (fives.bit_length() if power < 0 else 0)
+    needed = max(factors, (scale * 10).bit_length())
+    return 32 if needed < 32 else 64 if needed < 64 else None
+
+
+def _wrapped(number: int, width: int | None) -> int:
+    """What is left of a number in a Java integer of so many bits."""
+    if width is None:
+        return number
+    half = 1 << (width - 1)
+    return (number + half) % (2 * half) - half
+
+
+def _rounded(
+    digits: list[int], power: int, beyond_half: int, *, is_low: bool, is_high: bool
+) -> tuple[str, int]:
+    """The digits, the last one up where the number is nearer to the next."""
+    number, count = int("".join(map(str, digits))), len(digits)
+    is_nearer = beyond_half > 0 or (beyond_half == 0 and digits[-1] % 2 == 1)
+    if is_high and (not is_low or is_nearer):
+        number += 1
+    text = str(number)
+    return text.rstrip("0"), power + len(text) - count
+
+
+def _estimated_power(numerator: int, denominator: int, exponent: int) -> int:
+    """The power of ten of the first digit, or one more than that."""
+    if exponent >= 0:
+        fraction = numerator / (denominator << exponent)
+    else:
+        fraction = (numerator << -exponent) / denominator
+    return math.floor((fraction - 1.5) * 0.289529654 + 0.176091259 + exponent * 0.301029995663981)
+
+
+def _plain(digits: str, power: int) -> str:
+    if power < 0:
+        return "0." + "0" * (-power - 1) + digits
+    whole = digits[: power + 1].ljust(power + 1, "0")
+    return f"{whole}.{digits[power + 1 :] or '0'}"

@@ -196,8 +196,13 @@ class TableLayout:
 
     def bucket_directory(self, bucket: int, partition: str = "") -> str:
         """Where the data files of a bucket are; ``partition`` is a ``partition_directory``."""
+        below = self.bucket_below_root(bucket, partition)
+        return f"{self.root}/{below}" if self.root else below
+
+    def bucket_below_root(self, bucket: int, partition: str = "") -> str:
+        """The same below the table, and below each external path."""
         name = "postpone" if bucket == POSTPONE_BUCKET else str(bucket)
-        parts = (self.root, self.data_path, partition, f"bucket-{name}")
+        parts = (self.data_path, partition, f"bucket-{name}")
         return "/".join(part for part in parts if part)
 
     def data_file(self, bucket: int, name: str, partition: str = "") -> str:

@@ -8,15 +8,20 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 __all__ = [
+    "ADDRESSES",
     "BOOLEAN",
     "BUCKETS",
+    "COLUMN_NAMES",
     "DURATION",
     "FILE_NAME_PART",
     "RELATIVE_PATH",
+    "SCHEME",
     "SIZE",
     "STATISTICS_MODE",
     "Kind",
     "one_of",
+    "or_unset",
+    "per_level",
     "whole_number",
 ]
 
@@ -31,6 +36,9 @@ class Kind(Generic[T]):
     parse: Callable[[str], T]
 
 
+_LEVEL = re.compile(r"[0-9]{1,9}")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/.*")
+_SCHEME_NAME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 _SIZE = re.compile(r"(\d+)\s*([a-z]*)")
 _SIZE_UNITS = {
     **dict.fromkeys(("", "b", "bytes"), 1),
@@ -83,6 +91,28 @@ def one_of(*values: str) -> Kind[str]:
     return Kind(" or ".join(values), parse)
 
 
+def or_unset(kind: Kind[str]) -> Kind[str]:
+    """The same, or an empty text where a table says nothing and another option decides."""
+    return Kind(f"{kind.name}; empty if unset", lambda text: kind.parse(text) if text else "")
+
+
+def per_level(kind: Kind[T]) -> Kind[Mapping[int, T]]:
+    """A value for each of some levels, as in ``0:avro,3:parquet``."""
+
+    def parse(text: str) -> Mapping[int, T]:
+        values: dict[int, T] = {}
+        for item in filter(None, (item.strip() for item in text.split(","))):
+            level, colon, value = item.partition(":")
+            if not colon or not _LEVEL.fullmatch(level.strip()):
+                raise ValueError(f"{item!r} is not a level, a colon and a value")
+            if int(level) in values:
+                raise ValueError(f"level {int(level)} is there twice")
+            values[int(level)] = kind.parse(value.strip())
+        return values
+
+    return Kind(f"level:value, … where a value is {kind.name}", parse)
+
+
 def _statistics_mode(text: str) -> str:
     value = text.strip().lower()
     found = re.fullmatch(r"truncate\((\d+)\)", value)
@@ -130,3 +160,27 @@ def _relative_path(text: str) -> str:
 
 RELATIVE_PATH: Kind[str] = Kind("a path below the table", _relative_path)
 FILE_NAME_PART: Kind[str] = Kind("printable text without '/'", _file_name_part)
+
+
+def _addresses(text: str) -> tuple[str, ...]:
+    addresses = tuple(address.strip() for address in text.split(",")) if text else ()
+    for address in addresses:
+        if not _ADDRESS.fullmatch(address):
+            raise ValueError(f"{address!r} does not begin with a scheme such as file:/")
+    return addresses
+
+
+def _column_names(text: str) -> tuple[str, ...]:
+    # Names are taken as they stand, spaces included: so Java does.
+    return tuple(text.split(",")) if text else ()
+
+
+def _scheme(text: str) -> str:
+    if text and not _SCHEME_NAME.fullmatch(text):
+        raise ValueError("it has letters, digits, '+', '.' and '-' only")
+    return text.lower()
+
+
+ADDRESSES: Kind[tuple[str, ...]] = Kind("URIs of directories, with commas between", _addresses)
+COLUMN_NAMES: Kind[tuple[str, ...]] = Kind("columns, with commas between", _column_names)
+SCHEME: Kind[str] = Kind("the scheme of a URI, such as s3", _scheme)

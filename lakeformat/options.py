@@ -13,16 +13,21 @@ from typing import Any, Generic, TypeVar, overload
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.option_kinds import (
+    ADDRESSES,
     BOOLEAN,
     BUCKETS,
+    COLUMN_NAMES,
     DURATION,
     FILE_NAME_PART,
     RELATIVE_PATH,
+    SCHEME,
     SIZE,
     STATISTICS_MODE,
     UNAWARE,
     Kind,
     one_of,
+    or_unset,
+    per_level,
     whole_number,
 )
 
@@ -37,6 +42,8 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+_FORMAT = one_of("parquet", "orc", "avro")
+_COMPRESSION = one_of("zstd", "snappy", "lz4", "gzip", "deflate", "none", "null")
 
 
 class Group(StrEnum):
@@ -109,27 +116,57 @@ class TableOptions:
         "bucket",
         BUCKETS,
         "-1",
-        "Number of buckets; -1 gives an append table without buckets, the only kind this version "
-        "makes and writes.",
+        "Number of buckets; -1 is one for an append table and as many as it needs for a "
+        "primary-key table, whose rows -2 puts off until a compaction. This version writes append "
+        "tables with -1.",
+    )
+    bucket_key = Option(
+        "bucket-key",
+        COLUMN_NAMES,
+        "",
+        "Columns that decide which bucket a row is in; unset, the primary key does.",
+        mutable=False,
+    )
+    bucket_function = Option(
+        "bucket-function.type",
+        one_of("default", "mod", "hive"),
+        "default",
+        "How the bucket key becomes a bucket: by hash, by remainder, or as Hive does.",
+        mutable=False,
     )
     file_format = Option(
         "file.format",
-        one_of("parquet", "orc", "avro"),
+        _FORMAT,
         "parquet",
         "Format of new data files; files that exist are read by their own name's ending.",
     )
     file_compression = Option(
         "file.compression",
-        one_of("zstd", "snappy", "lz4", "gzip", "none"),
+        _COMPRESSION,
         "zstd",
         "Compression of new data files; lz4 when processor time is scarcer than storage.",
+        group=Group.PERFORMANCE,
+    )
+    file_format_per_level = Option(
+        "file.format.per.level",
+        per_level(_FORMAT),
+        "",
+        "Format of a primary-key table's new files by level, where it is not file.format.",
+    )
+    file_compression_per_level = Option(
+        "file.compression.per.level",
+        per_level(_COMPRESSION),
+        "",
+        "Compression of a primary-key table's new files by level, where it is not "
+        "file.compression: little for level 0, which is soon rewritten.",
         group=Group.PERFORMANCE,
     )
     file_compression_zstd_level = Option(
         "file.compression.zstd-level",
         whole_number(1, 22),
         "1",
-        "Level of zstd for data files and manifests; higher is smaller and slower.",
+        "Level of zstd for data files and manifests; higher is smaller and slower, and not for "
+        "ORC files.",
         group=Group.PERFORMANCE,
     )
     target_file_size_bytes = Option(
@@ -151,6 +188,26 @@ class TableOptions:
         "changelog-",
         "How names of new changelog files begin.",
     )
+    changelog_file_format = Option(
+        "changelog-file.format",
+        or_unset(_FORMAT),
+        "",
+        "Format of new changelog files, where it is not that of data files of their level.",
+    )
+    changelog_file_compression = Option(
+        "changelog-file.compression",
+        or_unset(_COMPRESSION),
+        "",
+        "Compression of new changelog files, where it is not that of data files of their level.",
+        group=Group.PERFORMANCE,
+    )
+    changelog_statistics_mode = Option(
+        "changelog-file.stats-mode",
+        or_unset(STATISTICS_MODE),
+        "",
+        "Like metadata.stats-mode, for changelog files, which few readers filter.",
+        group=Group.PERFORMANCE,
+    )
     file_suffix_include_compression = Option(
         "file.suffix.include.compression",
         BOOLEAN,
@@ -169,6 +226,13 @@ class TableOptions:
         STATISTICS_MODE,
         "truncate(16)",
         "Which statistics manifests keep of each column, for scans to skip files by.",
+        group=Group.PERFORMANCE,
+    )
+    statistics_mode_per_level = Option(
+        "metadata.stats-mode.per.level",
+        per_level(STATISTICS_MODE),
+        "",
+        "Like metadata.stats-mode, for new files of some levels of a primary-key table.",
         group=Group.PERFORMANCE,
     )
     statistics_keep_first_n_columns = Option(
@@ -229,6 +293,26 @@ class TableOptions:
         "",
         "Directory below the table that holds its data files, to keep them apart from metadata.",
         mutable=False,
+    )
+    data_file_external_paths = Option(
+        "data-file.external-paths",
+        ADDRESSES,
+        "",
+        "Directories outside the table that new data and changelog files go to, once "
+        "data-file.external-paths.strategy says how.",
+    )
+    data_file_external_paths_strategy = Option(
+        "data-file.external-paths.strategy",
+        one_of("none", "round-robin", "specific-fs"),
+        "none",
+        "Whether new files go to no external path, to each in turn, or in turn to those with the "
+        "scheme of data-file.external-paths.specific-fs.",
+    )
+    data_file_external_paths_specific_fs = Option(
+        "data-file.external-paths.specific-fs",
+        SCHEME,
+        "",
+        "Which of the external paths the strategy specific-fs uses.",
     )
     index_file_in_data_file_dir = Option(
         "index-file-in-data-file-dir",
@@ -314,6 +398,31 @@ class TableOptions:
     def __init__(self, raw: Mapping[str, str] | None = None) -> None:
         self._raw = dict(raw or {})
 
+    def of_level(self, level: int) -> TableOptions:
+        """As they hold for the data files of one level of a primary-key table."""
+        return self._with(
+            {
+                TableOptions.file_format: self.file_format_per_level.get(level),
+                TableOptions.file_compression: self.file_compression_per_level.get(level),
+                TableOptions.statistics_mode: self.statistics_mode_per_level.get(level),
+            }
+        )
+
+    def of_changelog(self, level: int) -> TableOptions:
+        """As they hold for the changelog files that are written beside data files of a level."""
+        return self.of_level(level)._with(
+            {
+                TableOptions.file_format: self.changelog_file_format,
+                TableOptions.file_compression: self.changelog_file_compression,
+                TableOptions.statistics_mode: self.changelog_statistics_mode,
+            }
+        )
+
+    def _with(self, values: Mapping[Option[str], str | None]) -> TableOptions:
+        """With other values, as far as they are known."""
+        known = {option.key: value for option, value in values.items() if value}
+        return TableOptions({**self._raw, **known})
+
     def text(self, option: Option[Any]) -> str:
         """The text of an option as the table sets it, or its default."""
         return self._raw.get(option.key, option.default)
@@ -351,11 +460,11 @@ class TableOptions:
 
 
 def require_unaware_buckets(options: TableOptions, table: str) -> None:
-    """Refuse to make or write a table whose rows would have to be spread over buckets."""
+    """Refuse to write a table whose rows would have to be spread over buckets."""
     if options.bucket != UNAWARE:
         raise UnsupportedError(
             f"option 'bucket' of {table} is '{options.bucket}': this version reads such tables, "
-            "but makes and writes only those with -1"
+            "but writes only those with -1"
         )
 
 

@@ -7,15 +7,26 @@ null, empty and blank values share one.
 from __future__ import annotations
 
 from lakeformat.binary_row import Value, decode_row, unframe_row, values_to_arrow
-from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
 from lakeformat.layout import partition_directory
 from lakeformat.schema import TableSchema
 from lakeformat.type_text import type_to_json
 from lakeformat.types import AtomicType, DataField, TypeName
 from lakeformat.value_text import cast_text, internal_text
 
-__all__ = ["partition_fields", "partition_path", "partition_texts", "partition_values"]
+__all__ = [
+    "or_default_name",
+    "partition_fields",
+    "partition_path",
+    "partition_texts",
+    "partition_values",
+]
 
+_JAVA_WHITESPACE = (
+    "\t\n\x0b\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009"
+    "\u200a\u2028\u2029\u205f\u3000"
+)
+"""``Character.isWhitespace``: without the spaces that break no line and U+0085, unlike Python."""
 _WITHOUT_TEXT = (TypeName.BINARY, TypeName.VARBINARY, TypeName.VARIANT, TypeName.BLOB)
 
 
@@ -53,10 +64,15 @@ def partition_path(schema: TableSchema, partition: bytes) -> str:
     texts = partition_texts(schema, partition)
     return partition_directory(
         [
-            (key, text if text is not None and text.strip() else default)
+            (key, or_default_name(text, default))
             for key, text in zip(schema.partition_keys, texts, strict=True)
         ]
     )
+
+
+def or_default_name(text: str | None, default: str) -> str:
+    """What a directory calls a value: by its text, or by ``default`` if it is null or blank."""
+    return text if text is not None and text.strip(_JAVA_WHITESPACE) else default
 
 
 def _text(value: Value, field: DataField, *, legacy: bool) -> str:
@@ -66,5 +82,10 @@ def _text(value: Value, field: DataField, *, legacy: bool) -> str:
             "which this version has no directory for"
         )
     column = values_to_arrow([value], field.type)
-    shown = internal_text(column, field.type) if legacy else cast_text(column, field.type)
+    try:
+        shown = internal_text(column, field.type) if legacy else cast_text(column, field.type)
+    except InvalidRequestError as reason:
+        raise CorruptTableError(
+            f"the value of partition column {field.name!r} is none of its type: {reason}"
+        ) from None
     return str(shown[0].as_py())

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from lakeformat.arrow_types import from_arrow_type, to_arrow_schema
 from lakeformat.errors import InvalidRequestError
-from lakeformat.options import TableOptions, require_unaware_buckets
+from lakeformat.options import TableOptions
+from lakeformat.type_rules import MAX_DEPTH, check_fields, require_text
 from lakeformat.type_text import field_from_json, field_to_json, parse_type
 from lakeformat.types import (
     ArrayType,
@@ -22,6 +23,7 @@ from lakeformat.types import (
     MultisetType,
     RowType,
     VectorType,
+    with_nullability,
 )
 
 __all__ = ["ColumnList", "TableSchema", "new_schema"]
@@ -57,6 +59,15 @@ class TableSchema:
         if self.version <= 2:
             options.setdefault("file.format", "orc")
         return TableOptions(options)
+
+    @property
+    def key_fields(self) -> tuple[DataField, ...]:
+        """What identifies a row inside a partition: the primary key without partition columns.
+
+        In the order of the primary key, in which rows are sorted and keys are stored.
+        """
+        by_name = {column.name: column for column in self.fields}
+        return tuple(by_name[key] for key in self.primary_keys if key not in self.partition_keys)
 
     @property
     def column_names(self) -> list[str]:
@@ -105,34 +116,79 @@ class TableSchema:
 def new_schema(
     columns: ColumnList,
     *,
+    primary_key: Sequence[str] = (),
+    partition_by: Sequence[str] = (),
     options: Mapping[str, str] | None = None,
     comment: str | None = None,
     time_millis: int,
 ) -> TableSchema:
-    """The first schema of an append table, with every column and nested field numbered."""
-    named = _named_types(columns)
-    _check_names([name for name, _ in named])
+    """The first schema of a table, with every column and nested field numbered.
+
+    Columns of the primary key become NOT NULL. Keys may also be given as the options
+    ``primary-key`` and ``partition``, as SQL engines do; they are no options then.
+    """
+    if comment is not None:
+        require_text("comment", comment)
+    try:
+        named = _named_types(columns)
+    except RecursionError:
+        raise InvalidRequestError(f"types nest at most {MAX_DEPTH} deep") from None
+    names = [name for name, _ in named]
+    _check_names(names)
+    check_fields(DataField(0, name, data_type) for name, data_type in named)
+    settings = dict(options or {})
+    for key, value in settings.items():
+        require_text("an option's key", key)
+        require_text(f"the value of option {key!r}", value)
+    primary_keys = _keys("primary_key", "primary-key", primary_key, settings, names)
+    partition_keys = _keys("partition_by", "partition", partition_by, settings, names)
     fields, highest = _number_fields(named)
     schema = TableSchema(
         id=0,
-        fields=fields,
+        fields=tuple(_not_null(f) if f.name in primary_keys else f for f in fields),
         highest_field_id=highest,
-        options=dict(options or {}),
+        partition_keys=partition_keys,
+        primary_keys=primary_keys,
+        options=settings,
         comment=comment,
         time_millis=time_millis,
     )
     schema.table_options.validate()
-    require_unaware_buckets(schema.table_options, "a table")
-    # Refuses a type no data file can hold, before anything is written.
-    _require_fields(schema.arrow_schema())
+    schema.arrow_schema()  # refuses a type no data file can hold, before anything is written
     return schema
 
 
-def _require_fields(arrow_schema: pa.Schema) -> None:
-    """No data file can hold a ROW without fields."""
-    for column in arrow_schema:
-        if "struct<>" in str(column.type):
-            raise InvalidRequestError(f"column {column.name!r} has a ROW without fields")
+def _keys(
+    argument: str, option: str, given: Sequence[str], settings: dict[str, str], columns: list[str]
+) -> tuple[str, ...]:
+    """The columns of a key, taken out of the options if they are there."""
+    keys = _column_list(argument, given)
+    if option in settings:
+        if keys:
+            raise InvalidRequestError(f"give {argument} or the option {option!r}, not both")
+        listed = settings.pop(option).split(",")
+        keys = tuple(name.strip() for name in listed if name.strip())
+    for name in keys:
+        if name not in columns:
+            raise InvalidRequestError(
+                f"{argument} names {name!r}, which is no column; there are {', '.join(columns)}"
+            )
+        if keys.count(name) > 1:
+            raise InvalidRequestError(f"{argument} names {name!r} twice")
+    return keys
+
+
+def _column_list(argument: str, given: object) -> tuple[str, ...]:
+    """Callers without a type checker may pass anything, a single name above all."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InvalidRequestError(f"{argument} is a list of columns, got {given!r}")
+    if not all(isinstance(name, str) for name in given):
+        raise InvalidRequestError(f"{argument} is a list of names, got {given!r}")
+    return tuple(given)
+
+
+def _not_null(column: DataField) -> DataField:
+    return replace(column, type=with_nullability(column.type, nullable=False))
 
 
 def _as_text(value: Any) -> str:
@@ -157,7 +213,8 @@ def _check_names(names: list[str]) -> None:
     if not names:
         raise InvalidRequestError("a table needs at least one column")
     for name in names:
-        if not name or name in _RESERVED_NAMES or re.match(_RESERVED_PREFIX, name):
+        require_text("a column's name", name)
+        if not name.strip() or name in _RESERVED_NAMES or re.match(_RESERVED_PREFIX, name):
             raise InvalidRequestError(f"column name {name!r} is empty or reserved by the format")
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:

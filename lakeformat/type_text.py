@@ -36,13 +36,19 @@ _ALIASES = {
     "NUMERIC": TypeName.DECIMAL,
     "DEC": TypeName.DECIMAL,
 }
+_LENGTH_DIGITS = 10
 _CONSTRUCTED = {"ARRAY", "MAP", "MULTISET", "ROW", "VECTOR"}
 
 
 def parse_type(text: str) -> DataType:
     """Read a type as people and schema files write it; letter case and spaces do not matter."""
+    if not isinstance(text, str):
+        raise InvalidRequestError(f"a type is text such as 'BIGINT NOT NULL', got {text!r}")
     parser = _Parser(text)
-    parsed = parser.type()
+    try:
+        parsed = parser.type()
+    except RecursionError:
+        raise InvalidRequestError(f"not a type: {text[:80]!r}…: it is nested too deep") from None
     parser.expect_end()
     return parsed
 
@@ -175,12 +181,18 @@ class _Parser:
         elif word == "VECTOR":
             element = self.type()
             self._expect(",")
-            constructed = VectorType(element, int(self._next()))
+            constructed = VectorType(element, self._length())
         else:
             element = self.type()
             constructed = ArrayType(element) if word == "ARRAY" else MultisetType(element)
         self._expect(">")
         return constructed
+
+    def _length(self) -> int:
+        token = self._next()
+        if not token.isdigit() or not 1 <= len(token) <= _LENGTH_DIGITS:
+            raise self._error(f"a VECTOR has a number of elements, found {token!r}")
+        return int(token)
 
     def _row_fields(self) -> list[DataField]:
         fields = []

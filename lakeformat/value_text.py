@@ -8,8 +8,8 @@ they happen to have; here they are hexadecimal.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,7 +21,8 @@ __all__ = ["cast_text", "internal_text", "join_texts"]
 
 T = TypeName
 NANOS_PER_SECOND = 1_000_000_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_AFTER_YEAR = "-01-31T00:00:00"
+_YEAR_DIGITS = 4
 _INTEGERS = (T.TINYINT, T.SMALLINT, T.INT, T.BIGINT)
 _AS_CAST = {*_INTEGERS, T.BOOLEAN, T.FLOAT, T.DOUBLE, T.DECIMAL, T.CHAR, T.VARCHAR}
 _DAYS_AND_MILLIS = {T.DATE, T.TIME}
@@ -54,12 +55,15 @@ def join_texts(parts: Sequence[pa.Array], *, rows: int, brackets: str) -> pa.Arr
 def _timestamp_text(nanos: int) -> str:
     """As ``LocalDateTime`` prints itself: no second that is zero, digits in groups of three."""
     seconds, fraction = divmod(nanos, NANOS_PER_SECOND)
-    moment = (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None)
+    moment = str(np.datetime64(seconds, "s"))
+    year, rest = moment[: -len(_AFTER_YEAR)], moment[-len(_AFTER_YEAR) :]
+    sign = "-" if year.startswith("-") else "+" if len(year) > _YEAR_DIGITS else ""
+    text = f"{sign}{year.lstrip('-').zfill(_YEAR_DIGITS)}{rest}"
     if not fraction:
-        return moment.isoformat(timespec="seconds" if moment.second else "minutes")
+        return text.removesuffix(":00")
     digits = f"{fraction:09d}"
     shown = next(size for size in (3, 6, 9) if not digits[size:].strip("0"))
-    return f"{moment.isoformat()}.{digits[:shown]}"
+    return f"{text}.{digits[:shown]}"
 
 
 _SHOWN: dict[TypeName, Callable[[Value], str]] = {

@@ -16,6 +16,11 @@ __all__ = ["cast_array"]
 T = TypeName
 _BYTES = (T.BINARY, T.VARBINARY)
 _FLOATS = (T.FLOAT, T.DOUBLE)
+_REACH_OF_NANOSECONDS = (
+    "with more than six digits a timestamp is kept here in 64 bits of nanoseconds, which reach "
+    "from 1677-09-21 to 2262-04-11; give the column six digits at most"
+)
+"""Java keeps milliseconds and the nanoseconds in them apart, and so reaches further."""
 
 
 def cast_array(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
@@ -23,22 +28,53 @@ def cast_array(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
 
     Local time zones are UTC, whatever the machine's is: the same table reads the same everywhere.
     ``UnsupportedError``: there is no such cast, here or in Java. ``InvalidRequestError``: a value
-    has no counterpart, such as a text that is no number; Java fails there too.
+    has no counterpart, such as a text that is no number; Java fails there too, but where
+    nanoseconds do not reach.
     """
     if with_nullability(stored, nullable=True) == with_nullability(wanted, nullable=True):
         return array
     try:
         found = _cast(array, stored, wanted)
     except pa.ArrowInvalid as reason:
-        raise InvalidRequestError(
-            f"a value of {type_to_json(stored)} cannot become {type_to_json(wanted)}: {reason}"
-        ) from None
+        raise _no_counterpart(array, stored, wanted, reason) from None
     if found is None:
         raise UnsupportedError(
             f"{type_to_json(stored)} cannot become {type_to_json(wanted)}: there is no such cast"
         )
     assert found.type == to_arrow_type(wanted), f"{found.type} for {wanted}"
     return found
+
+
+def _no_counterpart(
+    array: pa.Array, stored: DataType, wanted: DataType, reason: pa.ArrowInvalid
+) -> InvalidRequestError:
+    value = _text_of(_first_bad(array, stored, wanted))
+    in_nanoseconds = to_arrow_type(wanted) in (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
+    return InvalidRequestError(
+        f"{value} of {type_to_json(stored)} cannot become {type_to_json(wanted)}: "
+        f"{_REACH_OF_NANOSECONDS if in_nanoseconds else reason}"
+    )
+
+
+def _first_bad(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
+    """The first value alone that cannot be cast, found by halves: casts look at one at a time."""
+    while len(array) > 1:
+        half = array[: len(array) // 2]
+        try:
+            _cast(half, stored, wanted)
+        except pa.ArrowInvalid:
+            array = half
+        else:
+            array = array[len(half) :]
+    return array
+
+
+def _text_of(value: pa.Array) -> str:
+    """As Arrow prints it: Java's four digits of a year would name the wrong one here."""
+    try:
+        return str(value.cast(pa.string())[0])
+    except pa.ArrowException:  # bytes that are no text
+        return str(value[0])
 
 
 def _cast(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array | None:

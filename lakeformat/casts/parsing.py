@@ -20,8 +20,8 @@ from lakeformat.types import AtomicType, TypeName
 __all__ = ["parse_text"]
 
 T = TypeName
-_TRUE = pa.array(["t", "true", "y", "yes", "1"])
-_FALSE = pa.array(["f", "false", "n", "no", "0"])
+_TRUE = ["t", "true", "y", "yes", "1"]
+_FALSE = ["f", "false", "n", "no", "0"]
 # Java reads a fraction after an integer, and drops it.
 _INTEGER = r"^(?P<sign>[+-]?)0*(?P<digits>[0-9]*)(?:\.[0-9]*)?$"
 _DECIMAL = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
@@ -55,8 +55,8 @@ def parse_text(array: pa.Array, wanted: AtomicType) -> pa.Array | None:
 
 def _booleans(array: pa.Array, wanted: AtomicType) -> pa.Array:
     lower = pc.utf8_lower(array)
-    is_true = pc.is_in(lower, _TRUE)
-    known = pc.or_(is_true, pc.is_in(lower, _FALSE))
+    is_true = pc.is_in(lower, pa.array(_TRUE))
+    known = pc.or_(is_true, pc.is_in(lower, pa.array(_FALSE)))
     require_readable(known, array, wanted.name)
     return pc.if_else(array.is_valid(), is_true, None)
 

@@ -20,6 +20,7 @@ T = TypeName
 Cast = Callable[[pa.Array, DataType, DataType], pa.Array]
 MILLIS_PER_SECOND = 1_000
 _DAY_UNITS = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_DIGITS = [chr(ord("0") + digit) for digit in range(-9, 10)]
 _UNIT_DIGITS = {"ms": 3, "us": 6, "ns": 9}
 
 
@@ -148,11 +149,18 @@ def _clock(seconds: pa.Array) -> pa.Array:
 
 
 def _dates(days: pa.Array) -> pa.Array:
-    """Java keeps the last four digits of a year."""
     dates = days.cast(pa.int32()).cast(pa.date32())
-    years = pc.year(dates)
-    years = pc.subtract(years, pc.multiply(pc.divide(years, 10_000), 10_000))
-    return _joined("-", _padded(years, 4), _padded(pc.month(dates), 2), _padded(pc.day(dates), 2))
+    return _joined(
+        "-", _years(pc.year(dates)), _padded(pc.month(dates), 2), _padded(pc.day(dates), 2)
+    )
+
+
+def _years(years: pa.Array) -> pa.Array:
+    """Java keeps four digits; of a year before 0 each is negative: a character before '0'."""
+    places = [pc.divide(years, 10**power) for power in (3, 2, 1, 0)]
+    digits = [pc.subtract(place, pc.multiply(pc.divide(place, 10), 10)) for place in places]
+    texts = pa.array(_DIGITS)
+    return _joined("", *(texts.take(pc.add(digit, 9)) for digit in digits))
 
 
 def _padded(numbers: pa.Array, width: int) -> pa.Array:

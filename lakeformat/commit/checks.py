@@ -9,10 +9,10 @@ from lakeformat.handle import TableHandle
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.partition import partition_path
+from lakeformat.type_rules import is_text
 
 __all__ = [
     "check_arguments",
-    "is_text",
     "is_whole_number",
     "require_distinct_files",
     "require_files",
@@ -59,8 +59,3 @@ def require_files(handle: TableHandle, messages: Sequence[CommitMessage]) -> Non
 def is_whole_number(value: object) -> bool:
     """An int, and not a bool, which Python takes for one."""
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def is_text(value: object) -> bool:
-    """A str; callers without a type checker may pass anything."""
-    return isinstance(value, str)

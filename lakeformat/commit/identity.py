@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lakeformat.commit.checks import is_text, is_whole_number
+from lakeformat.commit.checks import is_whole_number
 from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present
+from lakeformat.type_rules import is_text
 
 __all__ = ["BATCH_IDENTIFIER", "CommitId", "EarlierCommits"]
 

@@ -191,8 +191,7 @@ def _may_hold(stats: SimpleStats, partitions: pa.Array, types: Sequence[DataType
 
 
 def _read(handle: TableHandle, manifests: Sequence[ManifestMeta]) -> ManifestColumns:
-    names = [manifest.file_name for manifest in manifests]
-    return read_manifests(handle.storage, handle.layout, names)
+    return read_manifests(handle.storage, handle.layout, manifests)
 
 
 def _bytes_per_entry(manifests: Sequence[ManifestMeta]) -> float:

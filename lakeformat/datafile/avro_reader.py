@@ -14,40 +14,56 @@ import fastavro
 import pyarrow as pa
 
 from lakeformat.datafile.avro_schema import avro_columns, plain_record
+from lakeformat.datafile.missing_columns import MissingColumnError, require_columns
+from lakeformat.metadata.avro_container import (
+    MAGIC,
+    SYNC_SIZE,
+    BlockLimitError,
+    NotPlainError,
+    unpack_block,
+)
+from lakeformat.metadata.avro_packing import avro_number
+from lakeformat.metadata.avro_records import short_reason
 
 __all__ = ["read_avro"]
 
 MAX_BATCH_ROWS = 8 * 1024
 """A batch is a list of dictionaries before it is Arrow: ten times the memory."""
-SYNC_SIZE = 16
+_LONGEST_NUMBER = 10
 
 
 def read_avro(
     stream: IO[bytes], columns: list[str], batch_rows: int, rows: range
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Batches with the position of their first row, until ``rows`` ends."""
+    source = _Counted(stream)
+    start = source.read(len(MAGIC))
+    if start != MAGIC:
+        raise ValueError(f"it starts with {start!r}, an Avro file with {MAGIC!r}")
+    stream.seek(0)
     try:
-        for position, values, kind in _batches(stream, columns, batch_rows):
+        for position, values, kind in _batches(source, columns, batch_rows):
             if position >= rows.stop:
                 return
             yield position, pa.RecordBatch.from_struct_array(pa.array(values, kind))
-    except GeneratorExit:
+    except (GeneratorExit, MissingColumnError):
         raise
-    except Exception as reason:  # fastavro and its codecs raise whatever a broken byte leads to
-        raise ValueError(f"{type(reason).__name__}: {reason}") from reason
+    except Exception as reason:  # fastavro raises whatever a broken byte leads to
+        raise ValueError(f"{source.place}: {short_reason(reason)}") from reason
 
 
 def _batches(
-    stream: IO[bytes], wanted: list[str], batch_rows: int
+    source: _Counted, wanted: list[str], batch_rows: int
 ) -> Iterator[tuple[int, list[Any], pa.DataType]]:
-    source = _Counted(stream)
     header = fastavro.reader(cast(IO[bytes], source))
     written = avro_columns(header.writer_schema)
     named = {column.name: column for column in written}
+    require_columns(wanted, list(named))
     chosen = [named[name] for name in wanted]
     plain = plain_record(written)
     kind = pa.struct([(column.name, column.arrow) for column in chosen])
-    blocks = _Spliced(_header(plain, header.codec, source.last(SYNC_SIZE)), source)
+    sync = source.last(SYNC_SIZE)
+    blocks = _Unpacked(_header(plain, sync), source, header.codec, sync)
     records = fastavro.reader(
         cast(IO[bytes], blocks),
         # Resolving costs time, skipping columns saves it.
@@ -59,10 +75,10 @@ def _batches(
         position += len(values)
 
 
-def _header(schema: dict[str, Any], codec: str, sync: bytes) -> bytes:
+def _header(schema: dict[str, Any], sync: bytes) -> bytes:
     """The header of a file whose blocks are read by another schema than the one they came with."""
     buffer = io.BytesIO()
-    fastavro.writer(buffer, schema, [], codec=codec, sync_marker=sync)
+    fastavro.writer(buffer, schema, [], codec="null", sync_marker=sync)
     return buffer.getvalue()
 
 
@@ -71,11 +87,13 @@ class _Counted:
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        self._size = stream.seek(0, io.SEEK_END)
+        self.size = stream.seek(0, io.SEEK_END)
+        self.place = "its header"
+        """What is read now, for errors."""
         stream.seek(0)
 
     def read(self, size: int) -> bytes:
-        return self._stream.read(min(size, self._size - self._stream.tell()))
+        return self._stream.read(min(size, self.size - self._stream.tell()))
 
     def tell(self) -> int:
         return self._stream.tell()
@@ -85,16 +103,57 @@ class _Counted:
         self._stream.seek(-size, io.SEEK_CUR)
         return self._stream.read(size)
 
+    def number(self) -> int:
+        """A zig-zag number."""
+        found = 0
+        for byte in range(_LONGEST_NUMBER):
+            read = self.read(1)
+            if not read:
+                raise NotPlainError("it ends early")
+            found |= (read[0] & 0x7F) << 7 * byte
+            if read[0] < 0x80:
+                return found >> 1 ^ -(found & 1)
+        raise NotPlainError("a number is too long")
 
-class _Spliced:
-    """A head, and what is left of a stream."""
 
-    def __init__(self, head: bytes, rest: _Counted) -> None:
-        self._head = io.BytesIO(head)
-        self._rest = rest
+class _Unpacked:
+    """A head, and the blocks of a stream, each unpacked when it is asked for.
+
+    A block that claims far more than it can honestly hold would take the memory, whether it
+    unpacks to it or announces records that take no bytes.
+    """
+
+    def __init__(self, head: bytes, source: _Counted, codec: str, sync: bytes) -> None:
+        self._now = io.BytesIO(head)
+        self._source = source
+        self._codec = codec
+        self._sync = sync
+        self._blocks = 0
 
     def read(self, size: int) -> bytes:
-        return self._head.read(size) or self._rest.read(size)
+        found = self._now.read(size)
+        if found or not size or self._source.tell() >= self._source.size:
+            return found
+        self._now = io.BytesIO(self._next())
+        return self._now.read(size)
 
     def tell(self) -> int:
-        return self._head.tell() + self._rest.tell()
+        return self._source.tell()
+
+    def _next(self) -> bytes:
+        source = self._source
+        source.place = f"block {self._blocks} at byte {source.tell()}"
+        self._blocks += 1
+        count, size = source.number(), source.number()
+        if not 0 <= size <= source.size - source.tell():
+            raise NotPlainError(f"{size} bytes leave the file")
+        packed = source.read(size)
+        if source.read(SYNC_SIZE) != self._sync:
+            raise NotPlainError("the sync marker is not behind it")
+        try:
+            content = unpack_block(self._codec, packed)
+        except BlockLimitError:
+            raise NotPlainError("it claims to unpack to far more than it can hold") from None
+        if not 0 <= count <= len(content):
+            raise NotPlainError(f"it claims {count} records in {len(content)} bytes")
+        return b"".join((avro_number(count), avro_number(len(content)), content, self._sync))

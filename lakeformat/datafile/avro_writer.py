@@ -21,7 +21,6 @@ __all__ = ["AvroFileWriter"]
 
 ROWS_AT_ONCE = 8 * 1024
 BLOCK_BYTES = 64 << 10
-_CODECS = {"zstd": "zstandard", "none": "null"}
 
 
 class AvroFileWriter:
@@ -35,7 +34,7 @@ class AvroFileWriter:
         self._stream = stream
         self._fields = content.fields
         options = content.options
-        codec = _CODECS.get(options.file_compression, options.file_compression)
+        codec = "zstandard" if options.file_compression == "zstd" else options.file_compression
         self._container: dict[str, Any] = {
             "codec": codec,
             "codec_compression_level": (

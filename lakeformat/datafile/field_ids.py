@@ -5,7 +5,16 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_field
-from lakeformat.types import ArrayType, DataField, DataType, MapType, MultisetType, RowType
+from lakeformat.types import (
+    ArrayType,
+    AtomicType,
+    DataField,
+    DataType,
+    MapType,
+    MultisetType,
+    RowType,
+    TypeName,
+)
 
 __all__ = ["orc_schema", "parquet_schema"]
 
@@ -57,6 +66,9 @@ def _numbered_type(plain: pa.DataType, data_type: DataType, owner: int, depth: i
     up = _NESTED_BASE + _NESTED_STEP * owner + depth
     down = _NESTED_BASE - _NESTED_STEP * owner - depth
     match data_type:
+        case AtomicType(name=TypeName.VARIANT):
+            parts = [plain.field(part) for part in ("value", "metadata")]
+            return pa.struct([_with_id(part, number) for number, part in enumerate(parts)])
         case RowType(fields=fields):
             return pa.struct([_numbered_field(field) for field in fields])
         case ArrayType(element=element):

@@ -49,6 +49,7 @@ def describe_append_file(
         creation_time=origin.creation_time,
         delete_row_count=0,
         file_source=origin.source,
+        external_path=file.external_path,
     )
 
 
@@ -87,6 +88,7 @@ def describe_key_value_file(
         creation_time=origin.creation_time,
         delete_row_count=rows.delete_count,
         file_source=origin.source,
+        external_path=file.external_path,
     )
 
 

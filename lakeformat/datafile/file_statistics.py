@@ -16,7 +16,7 @@ from lakeformat.binary_row import (
 from lakeformat.casts import cast_array, keeps_order
 from lakeformat.datafile.column_statistics import NO_STATISTICS, ColumnStatistics
 from lakeformat.datafile.evolution import find_sources
-from lakeformat.errors import CorruptTableError
+from lakeformat.errors import CorruptTableError, InvalidRequestError
 from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.metadata.simple_stats import SimpleStats
 from lakeformat.types import AtomicType, DataField, DataType, with_nullability
@@ -128,5 +128,8 @@ def _evolved(known: ColumnStatistics, stored: DataType, wanted: DataType) -> Col
     if known.minimum is None or known.maximum is None:
         return ColumnStatistics(null_count=known.null_count)
     ends = values_to_arrow([known.minimum, known.maximum], stored)
-    low, high = values_from_arrow(cast_array(ends, stored, wanted), wanted)
+    try:
+        low, high = values_from_arrow(cast_array(ends, stored, wanted), wanted)
+    except InvalidRequestError:  # the rows will say so, if somebody reads them
+        return ColumnStatistics(null_count=known.null_count)
     return ColumnStatistics(low, high, known.null_count)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakeformat.arrow_types import to_arrow_type
+from lakeformat.arrow_types import to_arrow_schema, to_arrow_type
 from lakeformat.binary_row import Value
 from lakeformat.datafile.batch_statistics import column_bounds, has_order
 from lakeformat.datafile.column_statistics import (
@@ -18,6 +18,7 @@ from lakeformat.datafile.column_statistics import (
     bounded_by,
     merge_bounds,
 )
+from lakeformat.datafile.int96_arrays import leaf_columns
 from lakeformat.datafile.statistics_modes import Detail, StatisticsMode
 from lakeformat.types import AtomicType, DataField, DataType, TypeName
 
@@ -28,23 +29,27 @@ Bounds = tuple[Value, Value]
 WIDEST_IN_FOOTER = 4096
 """Bytes of a bound beyond which Arrow leaves both out of the footer."""
 
+_TIMESTAMPS = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
 _UNIT_NANOS = {"ms": 1_000_000, "us": 1_000}
 _MICROS_DIGITS = 6
 
 
 class FooterStatistics:
-    """Knows of a file what its footer does not say: where NaN and very long values are."""
+    """Knows of a file what its footer does not say: where NaN, very long values and INT96 are."""
 
     def __init__(self, fields: Sequence[DataField], modes: Sequence[StatisticsMode]) -> None:
         self._fields = fields
         self._bounded = [mode.detail is Detail.BOUNDS for mode in modes]
-        self._leaves = [_count_leaves(to_arrow_type(field.type)) for field in fields]
+        self._leaves = [len(list(leaf_columns(to_arrow_schema((field,))))) for field in fields]
+        self._int96_nulls = {n: 0 for n, field in enumerate(fields) if _is_int96(field.type)}
         self._has_nan: set[int] = set()
         self._wide: dict[tuple[int, int], Bounds | None] = {}
         self._groups = 0
 
     def add(self, rows: pa.Table) -> None:
         """Look at the rows of the next row group, with exactly the columns."""
+        for number in self._int96_nulls:
+            self._int96_nulls[number] += rows.column(number).null_count
         for number, (column, field) in enumerate(zip(rows.columns, self._fields, strict=True)):
             if not self._bounded[number]:
                 continue
@@ -65,6 +70,9 @@ class FooterStatistics:
         return found
 
     def _column(self, metadata: pq.FileMetaData, number: int, leaf: int) -> ColumnStatistics:
+        if number in self._int96_nulls:
+            # Java finds no bounds of the timestamps it writes as INT96, and nobody expects them.
+            return ColumnStatistics(null_count=self._int96_nulls[number])
         data_type, nulls = self._fields[number].type, 0
         parts: list[Bounds | None] = []
         for group in range(metadata.num_row_groups):
@@ -77,7 +85,7 @@ class FooterStatistics:
                 parts.append((_value(ends[0], data_type), _value(ends[1], data_type)))
             elif statistics.num_values:
                 parts.append(self._wide.get((group, number)))
-        if not self._bounded[number] or number in self._has_nan or not _is_kept(data_type):
+        if not self._bounded[number] or number in self._has_nan or not has_order(data_type):
             return ColumnStatistics(null_count=nulls)
         return bounded_by(merge_bounds(parts), nulls)
 
@@ -89,12 +97,10 @@ def _may_be_wide(column: pa.ChunkedArray) -> bool:
     return longest is not None and longest > WIDEST_IN_FOOTER
 
 
-def _is_kept(data_type: DataType) -> bool:
-    """Java finds no bounds of the timestamps it writes as INT96, and nobody expects them."""
-    if not isinstance(data_type, AtomicType) or not has_order(data_type):
+def _is_int96(data_type: DataType) -> bool:
+    if not isinstance(data_type, AtomicType) or data_type.name not in _TIMESTAMPS:
         return False
-    is_timestamp = data_type.name in (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
-    return not is_timestamp or data_type.precision <= _MICROS_DIGITS
+    return data_type.precision > _MICROS_DIGITS
 
 
 def _value(raw: Value, data_type: DataType) -> Value:
@@ -107,18 +113,6 @@ def _value(raw: Value, data_type: DataType) -> Value:
         unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
         sign, digits, _ = Decimal(unscaled).as_tuple()
         return Decimal((sign, digits, -data_type.scale))
-    if name in (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ):
-        unit = to_arrow_type(data_type).unit
-        return raw * _UNIT_NANOS.get(unit, 1)
+    if name in _TIMESTAMPS:
+        return raw * _UNIT_NANOS[to_arrow_type(data_type).unit]
     return raw
-
-
-def _count_leaves(arrow_type: pa.DataType) -> int:
-    """How many columns of a Parquet file one column of a table takes."""
-    if pa.types.is_struct(arrow_type):
-        return sum(_count_leaves(part.type) for part in arrow_type)
-    if pa.types.is_map(arrow_type):
-        return _count_leaves(arrow_type.key_type) + _count_leaves(arrow_type.item_type)
-    if pa.types.is_list(arrow_type):
-        return _count_leaves(arrow_type.value_type)
-    return 1

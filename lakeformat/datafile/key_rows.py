@@ -12,7 +12,7 @@ from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 __all__ = ["KeyRows"]
 
 LARGEST = 2**63 - 1
-_DELETE_KINDS = pa.array([1, 3], pa.int8())
+_DELETE_KINDS = [1, 3]
 
 
 class KeyRows:
@@ -34,5 +34,5 @@ class KeyRows:
         ends = pc.min_max(rows.column(SEQUENCE_NUMBER.name)).as_py()
         self.min_sequence_number = min(self.min_sequence_number, ends["min"])
         self.max_sequence_number = max(self.max_sequence_number, ends["max"])
-        deletes = pc.is_in(rows.column(VALUE_KIND.name), _DELETE_KINDS)
+        deletes = pc.is_in(rows.column(VALUE_KIND.name), pa.array(_DELETE_KINDS, pa.int8()))
         self.delete_count += pc.sum(deletes).as_py()

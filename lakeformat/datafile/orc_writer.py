@@ -6,12 +6,14 @@ from typing import IO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.orc as orc
 
 from lakeformat.datafile.batch_statistics import BatchStatistics, has_order
 from lakeformat.datafile.column_statistics import ColumnStatistics
 from lakeformat.datafile.field_ids import orc_schema
 from lakeformat.datafile.file_writer import FileContent
+from lakeformat.datafile.nested_arrays import map_entries
 from lakeformat.datafile.patient_stream import PatientStream
 from lakeformat.datafile.statistics_modes import Detail
 from lakeformat.errors import InvalidRequestError
@@ -23,6 +25,8 @@ MAX_STRIPE_BYTES = 64 << 20
 MIN_STRIPE_BYTES = 64 << 10
 STRIPES_PER_FILE = 4
 """The size of a file is known stripe by stripe: so many bring it near its target."""
+
+NANOS_PER_MILLI = 1_000_000
 
 _BINARY = (TypeName.BINARY, TypeName.VARBINARY)
 
@@ -60,7 +64,8 @@ class OrcFileWriter:
                 f"a timestamp is out of the range ORC files are read in, 1677 to 2262: {reason}; "
                 "set 'file.format' to parquet"
             ) from None
-        self._writer.write(_without_slices(stored))
+        _refuse_fractions_before_1970(stored)
+        self._writer.write(_as_arrow_writes_them(stored))
         self._stream.raise_error()
 
     def close(self) -> list[ColumnStatistics]:
@@ -72,14 +77,59 @@ class OrcFileWriter:
         self._writer.is_open = False
 
 
-def _without_slices(rows: pa.Table) -> pa.Table:
-    """Copy structs: Arrow's writer takes the nulls of a sliced one from the wrong rows."""
+def _refuse_fractions_before_1970(rows: pa.Table) -> None:
+    """Arrow's writer counts their nanoseconds from the later second: Java then reads nothing."""
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        if any(_has_fraction_before_1970(chunk) for chunk in column.chunks):
+            raise InvalidRequestError(
+                f"column {name!r} has a timestamp before 1970 with a fraction of a millisecond, "
+                "and an ORC file with one cannot be read in Java; set 'file.format' to parquet, "
+                "or cut such values to milliseconds"
+            )
+
+
+def _has_fraction_before_1970(array: pa.Array) -> bool:
+    if pa.types.is_timestamp(array.type):
+        counts = array.view(pa.int64())
+        before = counts.filter(pc.less(counts, 0))
+        whole = pc.multiply(pc.divide(before, NANOS_PER_MILLI), NANOS_PER_MILLI)
+        return not whole.equals(before)
+    if pa.types.is_struct(array.type):
+        return any(map(_has_fraction_before_1970, array.flatten()))
+    if pa.types.is_map(array.type):
+        start, end = array.offsets[0].as_py(), array.offsets[-1].as_py()
+        entries = map_entries(array)
+        return any(_has_fraction_before_1970(part.slice(start, end - start)) for part in entries)
+    return pa.types.is_list(array.type) and _has_fraction_before_1970(array.flatten())
+
+
+def _as_arrow_writes_them(rows: pa.Table) -> pa.Table:
+    """Copy structs whole, and make null what is inside a null one.
+
+    Arrow's writer takes the nulls of a slice from the wrong rows, and writes other values than
+    those given after one that is hidden inside a null struct.
+    """
     for number, column in enumerate(rows.columns):
         if _has_struct(column.type):
             copies = [chunk.take(pa.array(np.arange(len(chunk)))) for chunk in column.chunks]
-            copied = pa.chunked_array(copies, column.type)
-            rows = rows.set_column(number, rows.schema.field(number), copied)
+            plain = pa.chunked_array(map(_without_hidden_values, copies), column.type)
+            rows = rows.set_column(number, rows.schema.field(number), plain)
     return rows
+
+
+def _without_hidden_values(array: pa.Array) -> pa.Array:
+    """The same values; below a null struct everything is null. Slices are gone already."""
+    if not _has_struct(array.type):
+        return array
+    nulls = array.is_null()
+    if pa.types.is_struct(array.type):
+        members = [_without_hidden_values(member) for member in array.flatten()]
+        return pa.StructArray.from_arrays(members, fields=list(array.type), mask=nulls)
+    if pa.types.is_map(array.type):
+        keys, items = (_without_hidden_values(part) for part in (array.keys, array.items))
+        return pa.MapArray.from_arrays(array.offsets, keys, items, array.type, mask=nulls)
+    values = _without_hidden_values(array.values)
+    return pa.ListArray.from_arrays(array.offsets, values, type=array.type, mask=nulls)
 
 
 def _has_struct(arrow_type: pa.DataType) -> bool:

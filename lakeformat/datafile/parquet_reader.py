@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakeformat.casts.floor_division import floor_divide
+from lakeformat.datafile.missing_columns import require_columns
+from lakeformat.datafile.nested_arrays import map_entries
 from lakeformat.errors import UnsupportedError
 
 __all__ = ["read_parquet"]
@@ -25,7 +27,13 @@ def read_parquet(
     """Batches with the position of their first row; row groups outside ``rows`` are skipped."""
     # Without pre_buffer memory holds one row group of the columns asked for, not the file;
     # extension types would replace what the table's schema says about a column.
-    file = pq.ParquetFile(stream, pre_buffer=False, arrow_extensions_enabled=False)
+    file = pq.ParquetFile(
+        stream,
+        pre_buffer=False,
+        arrow_extensions_enabled=False,
+        page_checksum_verification=True,  # of the pages that have one
+    )
+    require_columns(columns, file.schema_arrow.names)
     groups, position = _row_groups(file.metadata, rows)
     batches = file.iter_batches(batch_rows, row_groups=groups, columns=columns)
     far = _int96_columns(file.schema, columns)
@@ -50,8 +58,10 @@ def _row_groups(metadata: pq.FileMetaData, rows: range) -> tuple[list[int], int]
 
 
 def _int96_columns(schema: pq.ParquetSchema, columns: Sequence[str]) -> list[str]:
+    """Those that are INT96, or have it somewhere inside."""
     leaves = (schema.column(number) for number in range(len(schema)))
-    return [leaf.path for leaf in leaves if leaf.physical_type == "INT96" and leaf.path in columns]
+    paths = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
+    return [name for name in columns if any(f"{path}.".startswith(f"{name}.") for path in paths)]
 
 
 def _without_far(
@@ -78,6 +88,15 @@ def _without_far(
 
 
 def _is_far(nanos: pa.Array, seconds: pa.Array) -> bool:
+    """Whether some INT96 of a column is; only those come in another type when read in seconds."""
+    if nanos.type == seconds.type:
+        return False
+    if pa.types.is_struct(nanos.type):
+        return any(map(_is_far, nanos.flatten(), seconds.flatten()))
+    if pa.types.is_map(nanos.type):
+        return any(map(_is_far, map_entries(nanos), map_entries(seconds)))
+    if pa.types.is_list(nanos.type):
+        return _is_far(nanos.flatten(), seconds.flatten())
     counts = nanos.view(pa.int64())
     rounds = pc.subtract(seconds.view(pa.int64()), floor_divide(counts, NANOS_PER_SECOND))
     # Java counts back from the end of a day before 1970; Arrow reads that as a round too many.

@@ -85,6 +85,8 @@ def read_batches(
             end = start + batch.num_rows
             if row_count is not None and end > row_count:
                 raise ValueError(f"it has {end} rows or more, its manifest says {row_count}")
+            # Decoders copy what a file holds, texts that are none and decimals of any size too.
+            batch.validate(full=True)
             part = _select(batch, start, chosen, keep)
             if part.num_rows:
                 yield _shape(part, columns, schema, uri)

@@ -11,15 +11,17 @@ import pyarrow as pa
 
 from lakeformat.datafile.avro_writer import AvroFileWriter
 from lakeformat.datafile.column_statistics import ColumnStatistics, reduce_statistics
+from lakeformat.datafile.external_paths import ExternalPaths, FilePlace
 from lakeformat.datafile.file_format import FileFormat
 from lakeformat.datafile.file_writer import FileContent, FileWriter
-from lakeformat.datafile.format_types import require_format_holds
+from lakeformat.datafile.key_order import KeyOrder
 from lakeformat.datafile.key_rows import KeyRows
 from lakeformat.datafile.orc_writer import OrcFileWriter
 from lakeformat.datafile.parquet_writer import ParquetFileWriter
 from lakeformat.datafile.statistics_modes import StatisticsMode, column_modes
 from lakeformat.errors import LakeError
 from lakeformat.options import TableOptions
+from lakeformat.schema_changes.format_rules import require_format_holds
 from lakeformat.storage import Storage
 from lakeformat.types import DataField
 
@@ -42,6 +44,8 @@ class WrittenFile:
     """Of each column of the file, in order, cut down to what the table keeps."""
     keys: KeyRows | None = None
     """Of a primary-key table's file."""
+    external_path: str | None = None
+    """Its whole address if it is outside the table."""
 
 
 class RollingWriter:
@@ -56,21 +60,26 @@ class RollingWriter:
         next_name: Callable[[], str],
         *,
         modes: Sequence[StatisticsMode] | None = None,
-        key_columns: Sequence[str] = (),
+        key_order: KeyOrder | None = None,
+        external: ExternalPaths | None = None,
     ) -> None:
-        """``modes`` are those of the options unless given; ``key_columns`` makes ``keys`` known."""
+        """``modes`` are those of the options unless given; ``key_order`` makes ``keys`` known.
+
+        Files go to the ``external`` paths if there are any, else to the directory.
+        """
         require_format_holds(fields, options)
         names = [field.name for field in fields]
         self._content = FileContent(fields, modes or column_modes(names, options), options)
         self._storage = storage
         self._directory = directory
         self._next_name = next_name
-        self._key_columns = key_columns
+        self._key_order = key_order
+        self._external = external
         self._held: list[pa.RecordBatch] = []
         self._held_rows = 0
         self._held_bytes = 0
         self._open: _OpenFile | None = None
-        self._started: list[str] = []
+        self._started: list[FilePlace] = []
         self._finished: list[WrittenFile] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -89,9 +98,9 @@ class RollingWriter:
         if self._open is not None:
             self._open.discard()
             self._open = None
-        for path in self._started:
+        for place in self._started:
             with suppress(LakeError):
-                self._storage.delete(path)
+                place.storage.delete(place.path)
 
     def _hold(self, batch: pa.RecordBatch) -> None:
         self._held.append(batch)
@@ -113,10 +122,12 @@ class RollingWriter:
 
     def _start_file(self) -> _OpenFile:
         name = self._next_name()
-        path = f"{self._directory}/{name}"
-        self._started.append(path)
-        keys = KeyRows(self._key_columns) if self._key_columns else None
-        return _OpenFile(self._storage, path, name, self._content, keys)
+        if self._external is not None:
+            place = self._external.next(name)
+        else:
+            place = FilePlace(self._storage, f"{self._directory}/{name}")
+        self._started.append(place)
+        return _OpenFile(place, name, self._content, self._key_order)
 
     def _roll(self) -> None:
         if self._open is not None:
@@ -128,12 +139,13 @@ class _OpenFile:
     """The file being written."""
 
     def __init__(
-        self, storage: Storage, path: str, name: str, content: FileContent, keys: KeyRows | None
+        self, place: FilePlace, name: str, content: FileContent, key_order: KeyOrder | None
     ) -> None:
-        self._path, self._name, self._rows = path, name, 0
-        self._modes, self._keys = content.modes, keys
+        self._place, self._name, self._rows = place, name, 0
+        self._modes, self._key_order = content.modes, key_order
+        self._keys = KeyRows(key_order.columns) if key_order is not None else None
         self._stack = ExitStack()
-        self._stream: IO[bytes] = self._stack.enter_context(storage.open_output(path))
+        self._stream: IO[bytes] = self._stack.enter_context(place.storage.open_output(place.path))
         with self._leaving_on_failure():
             self._writer = _writer(self._stream, content, name)
 
@@ -143,6 +155,9 @@ class _OpenFile:
         return self._writer.size
 
     def write(self, rows: pa.Table) -> None:
+        if self._key_order is not None:
+            place = self._place
+            self._key_order.check(rows, place.storage.uri(place.path), self._rows)
         self._rows += rows.num_rows
         with self._leaving_on_failure():
             self._writer.write(rows)
@@ -157,7 +172,10 @@ class _OpenFile:
                 self._writer.discard()
             size = self._stream.tell()
         kept = tuple(map(reduce_statistics, exact, self._modes))
-        return WrittenFile(self._name, self._path, size, self._rows, kept, self._keys)
+        place = self._place
+        return WrittenFile(
+            self._name, place.path, size, self._rows, kept, self._keys, place.external_path
+        )
 
     def discard(self) -> None:
         """Stop writing; the caller removes what is there."""

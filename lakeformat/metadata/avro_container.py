@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
+import lzma
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +15,16 @@ from backports import zstd
 from numpy.typing import NDArray
 
 __all__ = [
+    "MAGIC",
     "READABLE_AFTER",
     "SYNC_SIZE",
     "AvroBlocks",
     "BlockLimitError",
     "NotPlainError",
     "join_blocks",
+    "most_unpacked",
     "read_blocks",
+    "unpack_block",
 ]
 
 MAGIC = b"Obj\x01"
@@ -56,26 +62,58 @@ class AvroBlocks:
     """Records by block."""
     ends: NDArray[np.int64]
     """Where each block ends in the content."""
+    offsets: NDArray[np.int64]
+    """Where each block starts in its file."""
 
 
 def read_blocks(content: bytes) -> AvroBlocks:
     """Unpack a whole file; the records themselves are not looked at."""
     try:
         metadata, start = _read_header(content)
-        counts, packed = _split(content, start)
     except (IndexError, UnicodeDecodeError) as reason:
-        raise NotPlainError(f"its header or a block ends early: {reason}") from None
+        raise NotPlainError(f"its header ends early: {reason}") from None
+    counts, packed, offsets = _split(content, start)
     codec = metadata.get("avro.codec", b"null").decode("ascii", "replace")
     if codec not in _UNPACK:
         raise NotPlainError(f"codec {codec!r} is not one of the format's")
-    limit = _ALWAYS_ALLOWED_BYTES + _LARGEST_RATIO * len(content)
+    limit = most_unpacked(len(content))
     try:
         blocks = _UNPACK[codec](packed, limit)
-    except (OSError, zlib.error, zstd.ZstdError, IndexError) as reason:
-        raise NotPlainError(f"a block of codec {codec} does not unpack: {reason}") from None
+    except _BROKEN as reason:
+        place = _first_broken(codec, packed, offsets, limit)
+        raise NotPlainError(f"{place} does not unpack by {codec}: {reason}") from None
     return AvroBlocks(
-        metadata.get("avro.schema", b""), blocks.content, np.array(counts, np.int64), blocks.ends
+        metadata.get("avro.schema", b""),
+        blocks.content,
+        np.array(counts, np.int64),
+        blocks.ends,
+        np.array(offsets, np.int64),
     )
+
+
+def most_unpacked(size: int) -> int:
+    """How much bytes of a file can honestly unpack to."""
+    return _ALWAYS_ALLOWED_BYTES + _LARGEST_RATIO * size
+
+
+def unpack_block(codec: str, packed: bytes) -> bytes:
+    """One block alone; ``BlockLimitError`` when it claims far more than it can honestly hold."""
+    if codec not in _UNPACK:
+        raise NotPlainError(f"codec {codec!r} is not one of the format's")
+    try:
+        content = _UNPACK[codec]([packed], most_unpacked(len(packed))).content
+    except _BROKEN as reason:
+        raise NotPlainError(f"it does not unpack by {codec}: {reason}") from None
+    return content[: len(content) - READABLE_AFTER].tobytes()
+
+
+def _first_broken(codec: str, packed: list[bytes], offsets: list[int], limit: int) -> str:
+    for number, (block, offset) in enumerate(zip(packed, offsets, strict=True)):
+        try:
+            _UNPACK[codec]([block], limit)
+        except (*_BROKEN, NotPlainError, BlockLimitError):
+            return f"block {number} at byte {offset}"
+    return "a block"
 
 
 def join_blocks(files: Sequence[AvroBlocks]) -> AvroBlocks:
@@ -90,6 +128,7 @@ def join_blocks(files: Sequence[AvroBlocks]) -> AvroBlocks:
         np.concatenate((*parts, np.zeros(READABLE_AFTER, np.uint8))),
         np.concatenate([file.counts for file in files]),
         np.concatenate([file.ends + shift for file, shift in zip(files, shifts, strict=False)]),
+        np.concatenate([file.offsets for file in files]),
     )
 
 
@@ -101,7 +140,8 @@ class _Unpacked:
 
 def _read_header(content: bytes) -> tuple[dict[str, bytes], int]:
     if content[: len(MAGIC)] != MAGIC:
-        raise NotPlainError("it does not start like an Avro file")
+        start = content[: len(MAGIC)]
+        raise NotPlainError(f"it starts with {start!r}, an Avro file with {MAGIC!r}")
     metadata: dict[str, bytes] = {}
     count, at = _read_number(content, len(MAGIC))
     while count:
@@ -114,23 +154,31 @@ def _read_header(content: bytes) -> tuple[dict[str, bytes], int]:
     return metadata, at
 
 
-def _split(content: bytes, at: int) -> tuple[list[int], list[bytes]]:
-    """Record counts and packed blocks; the sync marker after each must be the header's."""
+def _split(content: bytes, at: int) -> tuple[list[int], list[bytes], list[int]]:
+    """Record counts, packed blocks and their places; the header's sync marker ends each."""
     sync = content[at : at + SYNC_SIZE]
     at += SYNC_SIZE
-    counts, packed = [], []
+    counts: list[int] = []
+    packed: list[bytes] = []
+    offsets: list[int] = []
     while at < len(content):
-        count, at = _read_number(content, at)
-        size, at = _read_number(content, at)
+        start = at
+        try:
+            count, at = _read_number(content, at)
+            size, at = _read_number(content, at)
+        except IndexError:
+            raise NotPlainError(f"it ends inside block {len(counts)} at byte {start}") from None
         end = at + size
         if count < 0 or size < 0 or content[end : end + SYNC_SIZE] != sync:
-            raise NotPlainError(f"the block at offset {at} does not end with the sync marker")
+            what = "ends early" if end + SYNC_SIZE > len(content) else "is not whole"
+            raise NotPlainError(f"block {len(counts)} at byte {start} {what}: its end is not there")
         counts.append(count)
         packed.append(content[at:end])
+        offsets.append(start)
         at = end + SYNC_SIZE
     if at != len(content):
-        raise NotPlainError("it ends inside a block")
-    return counts, packed
+        raise NotPlainError("it ends inside its header")
+    return counts, packed, offsets
 
 
 def _read_number(content: bytes, at: int) -> tuple[int, int]:
@@ -165,15 +213,25 @@ def _unpack_null(packed: list[bytes], limit: int) -> _Unpacked:
     return _join(packed)
 
 
-def _unpack_deflate(packed: list[bytes], limit: int) -> _Unpacked:
+class _Stream(Protocol):
+    """What the decompressors of the standard library have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+    def decompress(self, data: bytes, most: int, /) -> bytes: ...
+
+
+def _unpack_stream(
+    start: Callable[[], _Stream],
+) -> Callable[[list[bytes], int], _Unpacked]:
     def unpack(block: bytes, most: int) -> bytes:
-        stream = zlib.decompressobj(-zlib.MAX_WBITS)
+        stream = start()
         content = stream.decompress(block, most)
         if not stream.eof and len(content) < most:
-            raise NotPlainError("a deflated block ends early")
+            raise NotPlainError("a block ends early inside")
         return content
 
-    return _unpack_each(packed, limit, unpack)
+    return lambda packed, limit: _unpack_each(packed, limit, unpack)
 
 
 def _unpack_snappy(packed: list[bytes], limit: int) -> _Unpacked:
@@ -257,7 +315,10 @@ def _plain_number(content: bytes) -> int:
 
 _UNPACK: dict[str, Callable[[list[bytes], int], _Unpacked]] = {
     "null": _unpack_null,
-    "deflate": _unpack_deflate,
+    "deflate": _unpack_stream(lambda: zlib.decompressobj(-zlib.MAX_WBITS)),
     "snappy": _unpack_snappy,
     "zstandard": _unpack_zstd,
+    "bzip2": _unpack_stream(bz2.BZ2Decompressor),
+    "xz": _unpack_stream(lambda: lzma.LZMADecompressor(memlimit=_ALWAYS_ALLOWED_BYTES)),
 }
+_BROKEN = (OSError, EOFError, IndexError, zlib.error, zstd.ZstdError, lzma.LZMAError)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import fastavro
 
 from lakeformat.errors import CorruptTableError
+from lakeformat.metadata.avro_container import (
+    AvroBlocks,
+    BlockLimitError,
+    NotPlainError,
+    read_blocks,
+)
+from lakeformat.metadata.avro_records import record_schema, short_reason
 
-__all__ = ["avro_codec", "check_version", "decode_avro_file", "encode_avro_file"]
+__all__ = ["avro_codec", "decode_avro_file", "encode_avro_file"]
 
 _CODECS = {"zstd": "zstandard"}
 
@@ -37,29 +44,61 @@ def encode_avro_file(
     return buffer.getvalue()
 
 
-def decode_avro_file(content: bytes, uri: str) -> list[dict[str, Any]]:
-    """Every record of a file, by the file's own schema."""
+def decode_avro_file(
+    content: bytes, uri: str, *, version: int | None = None
+) -> list[dict[str, Any]]:
+    """Every record of a file, by the file's own schema.
+
+    With ``version`` a record of another one is refused: it would be misread. Nothing in the file
+    makes it take memory that its bytes do not account for.
+    """
     try:
-        return [_record(value, uri) for value in fastavro.reader(io.BytesIO(content))]
-    except CorruptTableError:
-        raise
-    except Exception as reason:  # fastavro and its codecs raise whatever a broken byte leads to
-        raise CorruptTableError(
-            f"{uri} ({len(content)} bytes) is not a readable Avro file: {reason!r}; "
-            "restore the file from a backup or roll the table back to an earlier snapshot"
-        ) from reason
+        return list(_records(read_blocks(content), version, uri))
+    except BlockLimitError:
+        reason = "it claims to unpack to far more than it can hold"
+        raise _unreadable(content, uri, reason) from None
+    except (NotPlainError, ValueError) as damage:
+        raise _unreadable(content, uri, str(damage)) from damage
 
 
-def check_version(records: Iterable[Mapping[str, Any]], expected: int, uri: str) -> None:
-    """Refuse a file of another format version, which would be misread."""
-    for record in records:
-        if record.get("_VERSION") != expected:
-            raise CorruptTableError(
-                f"{uri} has format version {record.get('_VERSION')}, this version reads {expected}"
-            )
+def _unreadable(content: bytes, uri: str, reason: str) -> CorruptTableError:
+    return CorruptTableError(
+        f"{uri} ({len(content)} bytes) is not a readable Avro file: {reason}; "
+        "restore the file from a backup or roll the table back to an earlier snapshot"
+    )
 
 
-def _record(value: Any, uri: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise CorruptTableError(f"{uri} holds {type(value).__name__} where a record belongs")
-    return value
+def _records(blocks: AvroBlocks, version: int | None, uri: str) -> Iterator[dict[str, Any]]:
+    schema = record_schema(blocks.schema)
+    start = 0
+    places = zip(blocks.counts, blocks.ends, blocks.offsets, strict=True)
+    for number, (count, end, offset) in enumerate(places):
+        where = f"block {number} at byte {offset}"
+        body = blocks.content[start:end].tobytes()
+        if count > len(body):
+            raise ValueError(f"{where} claims {count} records in {len(body)} bytes")
+        stream = io.BytesIO(body)
+        for _ in range(count):
+            try:
+                record: Any = fastavro.schemaless_reader(stream, schema, None)
+            except Exception as reason:  # fastavro raises whatever a broken byte leads to
+                at = f"record at byte {stream.tell()} of its content"
+                raise ValueError(f"{where}, {at}: {short_reason(reason)}") from reason
+            if version is not None and record.get("_VERSION") != version:
+                raise CorruptTableError(_other_version(uri, record.get("_VERSION"), version))
+            yield record
+        if stream.tell() != len(body):
+            raise ValueError(f"{where} has {len(body) - stream.tell()} bytes after its records")
+        start = end
+
+
+def _other_version(uri: str, found: Any, version: int) -> str:
+    if isinstance(found, int) and found > version:
+        return (
+            f"{uri} has format version {found}, this version reads {version}: it was written by a "
+            "newer version; upgrade this one"
+        )
+    return (
+        f"{uri} has format version {found}, this version reads {version}; "
+        "restore the file from a backup or roll the table back to an earlier snapshot"
+    )

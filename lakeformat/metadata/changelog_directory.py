@@ -11,7 +11,7 @@ import logging
 from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.hints import NumberedFiles
-from lakeformat.metadata.json_file import decode_json_file
+from lakeformat.metadata.json_file import Remedy, decode_json_file
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
 
@@ -51,7 +51,7 @@ def read_changelog(storage: Storage, layout: TableLayout, snapshot_id: int) -> S
             f"{storage.uri(layout.root)} has no changelog {snapshot_id}; "
             f"{_there(changelog_ids(storage, layout))}"
         ) from None
-    changelog = decode_json_file(content, storage.uri(path), Snapshot.from_json)
+    changelog = decode_json_file(content, storage.uri(path), Snapshot.from_json, Remedy.CHANGELOG)
     if changelog.id != snapshot_id:
         raise CorruptTableError(
             f"{storage.uri(path)} says it is of snapshot {changelog.id}; "

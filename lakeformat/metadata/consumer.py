@@ -14,7 +14,7 @@ from typing import Any
 from lakeformat.environment import Environment
 from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
 from lakeformat.layout import TableLayout, suffixed
-from lakeformat.metadata.json_file import decode_json_file
+from lakeformat.metadata.json_file import Remedy, decode_json_file
 from lakeformat.metadata.json_member import Member, read_members, write_members
 from lakeformat.storage import Storage
 
@@ -77,13 +77,15 @@ def read_consumer(
             return None
         try:
             return decode_json_file(
-                content, storage.uri(path), lambda found: Consumer.from_json(consumer_id, found)
+                content,
+                storage.uri(path),
+                lambda found: Consumer.from_json(consumer_id, found),
+                Remedy.CONSUMER,
             )
         except CorruptTableError as reason:
             if not remaining:
                 raise CorruptTableError(
-                    f"{reason}; it was read {TRIES} times, so nobody is writing it: delete the "
-                    "file, or set the consumer to the snapshot it shall read next"
+                    f"{reason}; it was read {TRIES} times, so nobody is writing it"
                 ) from None
         environment.sleep_seconds(PAUSE_SECONDS)
     raise AssertionError("the last try returns or raises")

@@ -6,6 +6,7 @@ is ignored when it is not. No answer may depend on it.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 from lakeformat.errors import NotFoundError
@@ -15,6 +16,7 @@ from lakeformat.storage import Storage
 __all__ = ["NumberedFiles"]
 
 FIRST_ID = 1
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,20 @@ class NumberedFiles:
         hint = self._read_hint("LATEST")
         if hint is not None and not self._exists(hint + 1) and self._exists(hint):
             return hint
-        return max(self.ids(), default=None)
+        newest = max(self.ids(), default=None)
+        if hint is not None and hint > (newest or 0) and newest is not None:
+            # The format lets a hint be too high; it is also all that a lost file leaves behind.
+            _log.warning(
+                "%s/LATEST of %s says %d, the newest there is %d: the hint is wrong, or %s%d was "
+                "lost and what it held is not seen; if it was, restore it from a backup",
+                self.directory,
+                self.storage.scheme,
+                hint,
+                newest,
+                self.prefix,
+                hint,
+            )
+        return newest
 
     def earliest_id(self) -> int | None:
         """The lowest number; None when there is no file."""

@@ -14,7 +14,7 @@ from typing import Any
 from lakeformat.errors import CorruptTableError
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.avro_file import decode_avro_file, encode_avro_file
-from lakeformat.metadata.manifest import FileKind, check_version, read_manifest_bytes
+from lakeformat.metadata.manifest import FileKind, read_manifest_bytes
 from lakeformat.options import TableOptions
 from lakeformat.storage import Storage
 
@@ -105,8 +105,7 @@ def read_index_manifest(
 ) -> list[IndexManifestEntry]:
     """Every index file of a snapshot, in the order they were written."""
     content, uri = read_manifest_bytes(storage, layout, name)
-    records = decode_avro_file(content, uri)
-    check_version(records, FORMAT_VERSION, uri)
+    records = decode_avro_file(content, uri, version=FORMAT_VERSION)
     try:
         return [_from_record(record) for record in records]
     except (KeyError, TypeError, ValueError) as reason:

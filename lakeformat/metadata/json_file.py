@@ -4,29 +4,60 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Any, TypeVar
 
-from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
 
-__all__ = ["decode_json_file"]
+__all__ = ["Remedy", "decode_json_file", "newer_version"]
 
 T = TypeVar("T")
 
 
-def decode_json_file(content: bytes, uri: str, build: Callable[[dict[str, Any]], T]) -> T:
+class Remedy(StrEnum):
+    """What to do about a broken file: going back to another snapshot mends one kind only."""
+
+    RESTORE = "restore the file from a backup"
+    SNAPSHOT = "restore the file from a backup or roll the table back to an earlier snapshot"
+    SCHEMA = "restore the file from a backup: data written under it cannot be read without it"
+    TAG = "restore the file from a backup, or delete the tag and create it again"
+    CHANGELOG = "restore the file from a backup, or delete it and lose the changes it leads to"
+    CONSUMER = "delete the file, or set the consumer to the snapshot it shall read next"
+    STATISTICS = "restore the file from a backup, or run ANALYZE again"
+
+
+def decode_json_file(
+    content: bytes,
+    uri: str,
+    build: Callable[[dict[str, Any]], T],
+    remedy: Remedy = Remedy.RESTORE,
+) -> T:
     """Parse a metadata file and build its value; whatever is wrong, the error names the file."""
     try:
         members = json.loads(content)
     except (ValueError, RecursionError) as reason:
         raise CorruptTableError(
-            f"{uri} ({len(content)} bytes) is not JSON: {reason}; "
-            "restore the file from a backup or roll the table back to an earlier snapshot"
+            f"{uri} ({len(content)} bytes) is not JSON: {reason}; {remedy}"
         ) from None
     if not isinstance(members, dict):
-        raise CorruptTableError(f"{uri} holds {type(members).__name__} where an object belongs")
+        raise CorruptTableError(
+            f"{uri} holds {type(members).__name__} where an object belongs; {remedy}"
+        )
     try:
         return build(members)
+    except UnsupportedError as reason:
+        raise UnsupportedError(f"{uri}: {reason}") from None
     except KeyError as missing:
-        raise CorruptTableError(f"{uri} lacks the member {missing}") from None
+        raise CorruptTableError(f"{uri} lacks the member {missing}; {remedy}") from None
     except (InvalidRequestError, TypeError, ValueError, AttributeError) as reason:
-        raise CorruptTableError(f"{uri} holds a value that is not allowed: {reason}") from None
+        raise CorruptTableError(
+            f"{uri} holds a value that is not allowed: {reason}; {remedy}"
+        ) from None
+
+
+def newer_version(kind: str, found: int, known: int) -> UnsupportedError:
+    """The error about a file whose members may mean what this version does not know."""
+    return UnsupportedError(
+        f"its {kind} version is {found}, this version reads up to {known}: "
+        "it was written by a newer version; upgrade this one"
+    )

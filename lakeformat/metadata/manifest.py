@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
+
 from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.layout import TableLayout
-from lakeformat.metadata.avro_file import check_version
 from lakeformat.metadata.manifest_columns import ManifestColumns, columns_of
 from lakeformat.metadata.manifest_columns.encode import encode_entries, encode_manifest
 from lakeformat.metadata.manifest_columns.live import (
@@ -24,6 +25,8 @@ from lakeformat.metadata.manifest_columns.read import (
     open_manifest,
 )
 from lakeformat.metadata.manifest_entry import FORMAT_VERSION, FileKind, ManifestEntry
+from lakeformat.metadata.manifest_meta import ManifestMeta
+from lakeformat.metadata.referrer import referred_to_by
 from lakeformat.options import TableOptions
 from lakeformat.storage import Storage
 
@@ -33,7 +36,6 @@ __all__ = [
     "ManifestColumns",
     "ManifestEntry",
     "cancel_pairs",
-    "check_version",
     "encode_columns",
     "live_files",
     "live_rows",
@@ -116,26 +118,69 @@ def read_manifest(storage: Storage, layout: TableLayout, name: str) -> list[Mani
     return decode_manifest(content, uri).entries()
 
 
-def read_manifests(storage: Storage, layout: TableLayout, names: Sequence[str]) -> ManifestColumns:
-    """The entries of many manifests as columns, one manifest after the other."""
+def read_manifests(
+    storage: Storage, layout: TableLayout, manifests: Sequence[ManifestMeta | str]
+) -> ManifestColumns:
+    """The entries of many manifests as columns, one manifest after the other.
 
-    def read(name: str) -> OpenManifest:
-        return open_manifest(*read_manifest_bytes(storage, layout, name))
+    What their list says is checked: a manifest that was cut between two blocks of Avro is a file
+    in order, and rows would be missing without a word. Of a bare name nothing is known.
+    """
 
-    if len(names) <= _FEW_MANIFESTS:
-        return join_manifests([read(name) for name in names])
-    with ThreadPoolExecutor(_READERS) as pool:
-        return join_manifests(list(pool.map(read, names)))
+    def read(manifest: ManifestMeta | str) -> OpenManifest:
+        name, size, list_uri = manifest, None, None
+        if isinstance(manifest, ManifestMeta):
+            name, size, list_uri = manifest.file_name, manifest.file_size, manifest.named_by
+        with referred_to_by(list_uri or "a manifest list"):
+            return open_manifest(*read_manifest_bytes(storage, layout, str(name), size=size))
+
+    if len(manifests) <= _FEW_MANIFESTS:
+        opened = [read(manifest) for manifest in manifests]
+    else:
+        with ThreadPoolExecutor(_READERS) as pool:
+            opened = list(pool.map(read, manifests))
+    columns, lengths = join_manifests(opened)
+    _check_counts(manifests, [each.uri for each in opened], columns, lengths)
+    return columns
 
 
-def read_manifest_bytes(storage: Storage, layout: TableLayout, name: str) -> tuple[bytes, str]:
+def _check_counts(
+    manifests: Sequence[ManifestMeta | str],
+    uris: Sequence[str],
+    columns: ManifestColumns,
+    lengths: Sequence[int],
+) -> None:
+    deleted_before = np.concatenate(([0], np.cumsum(columns.is_delete)))
+    ends = np.cumsum([0, *lengths])
+    deletes = np.diff(deleted_before[ends]).tolist()
+    for manifest, uri, length, deleted in zip(manifests, uris, lengths, deletes, strict=True):
+        if isinstance(manifest, str):
+            continue
+        expected = (manifest.num_added_files, manifest.num_deleted_files)
+        if expected != (length - deleted, deleted):
+            raise CorruptTableError(
+                f"{uri} adds {length - deleted} files and deletes {deleted}, "
+                f"{manifest.named_by or 'its manifest list'} says {expected[0]} and {expected[1]}; "
+                "restore the file from a backup or roll the table back to an earlier snapshot"
+            )
+
+
+def read_manifest_bytes(
+    storage: Storage, layout: TableLayout, name: str, *, size: int | None = None
+) -> tuple[bytes, str]:
     """Content and address of a manifest or manifest list that some file refers to."""
     path = layout.manifest(name)
     uri = storage.uri(path)
     try:
-        return storage.read(path), uri
+        content = storage.read(path)
     except NotFoundError:
         raise CorruptTableError(
             f"{uri} is missing although a snapshot refers to it; if the snapshot was just "
             "expired, read again from the latest one, else restore the file from a backup"
         ) from None
+    if size is not None and len(content) != size:
+        raise CorruptTableError(
+            f"{uri} has {len(content)} bytes, {size} were written; "
+            "restore the file from a backup or roll the table back to an earlier snapshot"
+        )
+    return content, uri

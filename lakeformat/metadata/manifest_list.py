@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from lakeformat.errors import CorruptTableError
@@ -12,22 +12,25 @@ from lakeformat.metadata.avro_file import decode_avro_file, encode_avro_file
 from lakeformat.metadata.manifest import (
     FORMAT_VERSION,
     ManifestEntry,
-    check_version,
     read_manifest_bytes,
 )
 from lakeformat.metadata.manifest_columns import ManifestColumns, columns_of
+from lakeformat.metadata.manifest_meta import ManifestMeta
+from lakeformat.metadata.referrer import referred_to_by
 from lakeformat.metadata.simple_stats import (
-    EMPTY_STATS,
     SIMPLE_STATS_FIELDS,
     SimpleStats,
     partition_stats,
 )
+from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.options import TableOptions
 from lakeformat.storage import Storage
 from lakeformat.types import DataType
 
 __all__ = [
+    "ListKind",
     "ManifestMeta",
+    "manifests_of",
     "read_manifest_list",
     "summarise",
     "summarise_columns",
@@ -35,22 +38,15 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManifestMeta:
-    """What a manifest list knows about one manifest; members older writers lack are None."""
+class ListKind(Enum):
+    """The lists a snapshot has; the members of the snapshot that name them and say their size."""
 
-    file_name: str
-    file_size: int
-    num_added_files: int
-    num_deleted_files: int
-    schema_id: int
-    partition_stats: SimpleStats = EMPTY_STATS
-    min_bucket: int | None = None
-    max_bucket: int | None = None
-    min_level: int | None = None
-    max_level: int | None = None
-    min_row_id: int | None = None
-    max_row_id: int | None = None
+    BASE = ("base_manifest_list", "base_manifest_list_size")
+    """Everything before the commit."""
+    DELTA = ("delta_manifest_list", "delta_manifest_list_size")
+    """What the commit changed."""
+    CHANGELOG = ("changelog_manifest_list", "changelog_manifest_list_size")
+    """The changelog files of the commit, if it has any."""
 
 
 def summarise(
@@ -117,15 +113,40 @@ def write_manifest_list(
     return len(content)
 
 
-def read_manifest_list(storage: Storage, layout: TableLayout, name: str) -> list[ManifestMeta]:
-    """The manifests of a list, in the order that decides which entry came first."""
-    content, uri = read_manifest_bytes(storage, layout, name)
-    records = decode_avro_file(content, uri)
-    check_version(records, FORMAT_VERSION, uri)
+def manifests_of(
+    storage: Storage, layout: TableLayout, snapshot: Snapshot, *which: ListKind
+) -> list[ManifestMeta]:
+    """The manifests of a snapshot, list after list; without ``which`` all that it consists of.
+
+    A list has as many bytes as the snapshot says: one that was cut between two blocks of Avro
+    is a file in order, and rows would be missing without a word.
+    """
+    found = []
+    for kind in which or (ListKind.BASE, ListKind.DELTA):
+        name, size = (getattr(snapshot, member) for member in kind.value)
+        if name is not None:
+            source = f"snapshot {snapshot.id} of {storage.uri(layout.root)}"
+            with referred_to_by(source):
+                found += read_manifest_list(storage, layout, name, size=size)
+    return found
+
+
+def read_manifest_list(
+    storage: Storage, layout: TableLayout, name: str, *, size: int | None = None
+) -> list[ManifestMeta]:
+    """The manifests of a list, in the order that decides which entry came first.
+
+    ``size`` is what the snapshot says; older writers do not say it.
+    """
+    content, uri = read_manifest_bytes(storage, layout, name, size=size)
+    records = decode_avro_file(content, uri, version=FORMAT_VERSION)
     try:
-        return [_from_record(record) for record in records]
+        return [_from_record(record, uri) for record in records]
     except (KeyError, TypeError) as reason:
-        raise CorruptTableError(f"{uri} is not a manifest list: {reason!r}") from None
+        raise CorruptTableError(
+            f"{uri} is not a manifest list: {reason!r}; "
+            "restore the file from a backup or roll the table back to an earlier snapshot"
+        ) from None
 
 
 _PLAIN = {
@@ -149,10 +170,12 @@ def _to_record(manifest: ManifestMeta) -> dict[str, Any]:
     return {"_VERSION": FORMAT_VERSION, "_PARTITION_STATS": stats, **plain}
 
 
-def _from_record(record: Mapping[str, Any]) -> ManifestMeta:
+def _from_record(record: Mapping[str, Any], uri: str) -> ManifestMeta:
     known = {name: record[avro] for avro, name in _PLAIN.items() if avro in record}
     return ManifestMeta(
-        **known, partition_stats=SimpleStats.from_record(record["_PARTITION_STATS"])
+        **known,
+        partition_stats=SimpleStats.from_record(record["_PARTITION_STATS"]),
+        named_by=uri,
     )
 
 

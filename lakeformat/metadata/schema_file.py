@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -10,11 +11,13 @@ from lakeformat.environment import Environment
 from lakeformat.errors import (
     CommitConflictError,
     CorruptTableError,
+    InvalidRequestError,
     NotFoundError,
     UnavailableError,
 )
-from lakeformat.layout import TableLayout, numbered
-from lakeformat.metadata.json_file import decode_json_file
+from lakeformat.layout import MAIN_BRANCH, TableLayout, numbered
+from lakeformat.metadata.json_file import Remedy, decode_json_file, newer_version
+from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import snapshot_ids
 from lakeformat.schema import TableSchema
 from lakeformat.schema_changes import SchemaChange, apply_changes
@@ -34,20 +37,37 @@ __all__ = [
     "create_schema",
     "latest_schema_id",
     "read_schema",
+    "require_schema_of",
     "schema_ids",
     "table_exists",
 ]
 
 MAX_LOST_RACES = 20
+NEWEST_VERSION = 3
+FIRST_ID = 0
 
 
 def table_exists(storage: Storage, layout: TableLayout) -> bool:
     """A directory is a table as soon as it holds one schema."""
-    return latest_schema_id(storage, layout) is not None
+    return bool(_numbers(storage, layout))
 
 
 def schema_ids(storage: Storage, layout: TableLayout) -> list[int]:
-    """The numbers of all schemas, ascending."""
+    """The numbers of all schemas, ascending; none may be missing between them."""
+    found = _numbers(storage, layout)
+    # Java up to 0.9 gave a new branch the newest schema only.
+    first = FIRST_ID if layout.branch == MAIN_BRANCH else min(found, default=FIRST_ID)
+    for number in sorted({*range(first, max(found, default=first))}.difference(found)):
+        # Whoever lists while two schemas are made may see the second alone.
+        if not storage.exists(layout.schema(number)):
+            raise CorruptTableError(
+                f"{storage.uri(layout.schema(number))} is missing, though schema {found[-1]} is "
+                f"there and no writer removes an older one; {Remedy.SCHEMA}"
+            )
+    return found
+
+
+def _numbers(storage: Storage, layout: TableLayout) -> list[int]:
     names = (info.name for info in storage.list(layout.schema_directory))
     return sorted(n for n in (numbered(name, "schema-") for name in names) if n is not None)
 
@@ -64,21 +84,46 @@ def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableS
         content = storage.read(path)
     except NotFoundError:
         raise CorruptTableError(
-            f"schema {schema_id} is missing: {storage.uri(path)}; "
-            "restore the file, data written under it cannot be read without it"
+            f"schema {schema_id} is missing: {storage.uri(path)}; {Remedy.SCHEMA}"
         ) from None
-    schema = decode_json_file(content, storage.uri(path), _checked)
+    schema = decode_json_file(content, storage.uri(path), _checked, Remedy.SCHEMA)
     if schema.id != schema_id:
         raise CorruptTableError(
-            f"{storage.uri(path)} says it is schema {schema.id}; "
-            "restore the file, data written under it cannot be read without it"
+            f"{storage.uri(path)} says it is schema {schema.id}; {Remedy.SCHEMA}"
         )
     return schema
 
 
+def require_schema_of(
+    storage: Storage, layout: TableLayout, snapshot: Snapshot, *, known: int
+) -> None:
+    """Refuse a snapshot whose schema is not there: its newest columns would be lost silently.
+
+    ``known`` is a schema that the caller has read.
+    """
+    if snapshot.schema_id == known:
+        return
+    latest = latest_schema_id(storage, layout)
+    if latest is None or snapshot.schema_id > latest:
+        raise CorruptTableError(
+            f"snapshot {snapshot.id} of {storage.uri(layout.root)} was committed under schema "
+            f"{snapshot.schema_id}, the newest schema is {latest}; {Remedy.SCHEMA}"
+        )
+    if not storage.exists(layout.schema(snapshot.schema_id)):
+        read_schema(storage, layout, snapshot.schema_id)
+
+
 def create_schema(storage: Storage, layout: TableLayout, schema: TableSchema) -> bool:
     """Publish a schema version; False if its number is taken."""
-    return storage.create(layout.schema(schema.id), schema.to_json())
+    content = schema.to_json()
+    try:
+        _checked(json.loads(content))
+    except (ValueError, TypeError, AttributeError, RecursionError, InvalidRequestError) as reason:
+        raise InvalidRequestError(
+            f"the schema of {storage.uri(layout.root)} could not be read back: {reason}; nothing "
+            "was changed"
+        ) from None
+    return storage.create(layout.schema(schema.id), content)
 
 
 def alter_schema(
@@ -129,6 +174,9 @@ def _publish(storage: Storage, layout: TableLayout, schema: TableSchema) -> bool
 
 def _checked(members: Mapping[str, Any]) -> TableSchema:
     """A schema, or ``ValueError`` when it holds what no writer can have meant."""
+    version = members.get("version")
+    if isinstance(version, int) and NEWEST_VERSION < version < 1 << 63:
+        raise newer_version("schema", version, NEWEST_VERSION)
     try:
         schema = TableSchema.from_json(members)
         ids = [field.id for field in _all_fields(schema.fields)]

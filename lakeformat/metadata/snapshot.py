@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from lakeformat.metadata.json_file import newer_version
 from lakeformat.metadata.json_member import Member, read_members, write_members
 
 __all__ = ["CommitKind", "Snapshot"]
@@ -71,7 +72,10 @@ class Snapshot:
         """Read the members of a snapshot file; unknown ones are ignored."""
         known = read_members(_MEMBERS, members)
         known["commit_kind"] = CommitKind(known["commit_kind"])
-        known.setdefault("version", 0)
+        # Java reads a number that is not there as 0, in all but the members that may be null.
+        known = {"version": 0, "schema_id": 0, "commit_identifier": 0, "time_millis": 0, **known}
+        if known["version"] > CURRENT_VERSION:
+            raise newer_version("snapshot", known["version"], CURRENT_VERSION)
         if "properties" in known:
             known["properties"] = _properties(known["properties"])
         return cls(**known)
@@ -94,7 +98,7 @@ _MEMBERS = (
     Member("version", "version", int),
     Member("uuid", "uuid", str),
     Member("id", "id", int, required=True),
-    Member("schemaId", "schema_id", int, required=True),
+    Member("schemaId", "schema_id", int),
     Member("baseManifestList", "base_manifest_list", str, required=True),
     Member("baseManifestListSize", "base_manifest_list_size", int),
     Member("deltaManifestList", "delta_manifest_list", str, required=True),
@@ -103,9 +107,9 @@ _MEMBERS = (
     Member("changelogManifestListSize", "changelog_manifest_list_size", int),
     Member("indexManifest", "index_manifest", str),
     Member("commitUser", "commit_user", str, required=True),
-    Member("commitIdentifier", "commit_identifier", int, required=True),
+    Member("commitIdentifier", "commit_identifier", int),
     Member("commitKind", "commit_kind", str, required=True),
-    Member("timeMillis", "time_millis", int, required=True),
+    Member("timeMillis", "time_millis", int),
     Member("totalRecordCount", "total_record_count", int),
     Member("deltaRecordCount", "delta_record_count", int),
     Member("changelogRecordCount", "changelog_record_count", int),

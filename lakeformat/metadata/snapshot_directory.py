@@ -7,7 +7,7 @@ import logging
 from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.hints import NumberedFiles
-from lakeformat.metadata.json_file import decode_json_file
+from lakeformat.metadata.json_file import Remedy, decode_json_file
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
 
@@ -64,11 +64,10 @@ def read_snapshot_if_present(
         content = storage.read(path)
     except NotFoundError:
         return None
-    snapshot = decode_json_file(content, storage.uri(path), Snapshot.from_json)
+    snapshot = decode_json_file(content, storage.uri(path), Snapshot.from_json, Remedy.SNAPSHOT)
     if snapshot.id != snapshot_id:
         raise CorruptTableError(
-            f"{storage.uri(path)} says it is snapshot {snapshot.id}; "
-            "restore the file from a backup or roll the table back to an earlier snapshot"
+            f"{storage.uri(path)} says it is snapshot {snapshot.id}; {Remedy.SNAPSHOT}"
         )
     return snapshot
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.layout import TableLayout
-from lakeformat.metadata.json_file import decode_json_file
+from lakeformat.metadata.json_file import Remedy, decode_json_file
 from lakeformat.metadata.json_member import Member, read_members, write_members
 from lakeformat.storage import Storage
 
@@ -95,7 +95,9 @@ def read_statistics(storage: Storage, layout: TableLayout, name: str) -> TableSt
             f"statistics file {storage.uri(path)} is missing although a snapshot names it; "
             "restore it from a backup, or analyze the table again"
         ) from None
-    return decode_json_file(content, storage.uri(path), TableStatistics.from_json)
+    return decode_json_file(
+        content, storage.uri(path), TableStatistics.from_json, Remedy.STATISTICS
+    )
 
 
 def write_statistics(

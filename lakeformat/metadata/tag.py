@@ -11,7 +11,7 @@ from typing import Any
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.layout import TableLayout, suffixed
-from lakeformat.metadata.json_file import decode_json_file
+from lakeformat.metadata.json_file import Remedy, decode_json_file
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
 
@@ -95,7 +95,7 @@ def read_tag_if_present(storage: Storage, layout: TableLayout, name: str) -> Tag
     except NotFoundError:
         return None
     return decode_json_file(
-        content, storage.uri(path), lambda members: Tag.from_json(name, members)
+        content, storage.uri(path), lambda members: Tag.from_json(name, members), Remedy.TAG
     )
 
 

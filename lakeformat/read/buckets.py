@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from lakeformat.errors import CorruptTableError
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.schema import TableSchema
 
-__all__ = ["Bucket", "visible_buckets"]
+__all__ = ["POSTPONE_BUCKET", "Bucket", "visible_buckets"]
+
+POSTPONE_BUCKET = -2
+"""Where rows wait that have no bucket yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +35,13 @@ def visible_buckets(schema: TableSchema, files: Iterable[ManifestEntry]) -> list
 
 def _is_visible(schema: TableSchema, entry: ManifestEntry) -> bool:
     """Postponed rows have no bucket yet; with deletion vectors, level 0 waits for compaction."""
-    if entry.bucket < 0:
+    if entry.bucket == POSTPONE_BUCKET:
         return False
+    if entry.bucket < 0:
+        raise CorruptTableError(
+            f"data file {entry.file.file_name} is in bucket {entry.bucket}, which no table has; "
+            "restore its manifest from a backup or roll the table back to an earlier snapshot"
+        )
     options = schema.table_options
     waits = options.deletion_vectors_enabled and not options.deletion_vectors_merge_on_read
     return not (schema.primary_keys and waits and entry.file.level == 0)

@@ -8,7 +8,9 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from lakeformat.errors import CorruptTableError
 from lakeformat.handle import TableHandle
+from lakeformat.index.damage import RESTORE
 from lakeformat.index.deletion_vector import DeletionVector, keep_mask
 from lakeformat.index.deletion_vector_file import read_deletion_vectors
 from lakeformat.metadata.index_manifest import (
@@ -18,6 +20,7 @@ from lakeformat.metadata.index_manifest import (
     read_index_manifest,
 )
 from lakeformat.metadata.manifest import ManifestEntry
+from lakeformat.metadata.referrer import naming, referred_to_by
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.partition import partition_path
 from lakeformat.storage import Storage, resolve
@@ -31,8 +34,12 @@ _Place = tuple[bytes, int]
 class DeletedRows:
     """The deletion vectors of a snapshot; each index file is read when its bucket is."""
 
-    def __init__(self, handle: TableHandle, entries: Iterable[IndexManifestEntry]) -> None:
+    def __init__(
+        self, handle: TableHandle, entries: Iterable[IndexManifestEntry], source: str = ""
+    ) -> None:
+        """``source`` is the address of the index manifest the entries are from."""
         self._handle = handle
+        self._source = source
         self._entries: dict[_Place, list[IndexManifestEntry]] = {}
         for entry in entries:
             self._entries.setdefault((entry.partition, entry.bucket), []).append(entry)
@@ -40,25 +47,59 @@ class DeletedRows:
 
     def keep(self, file: ManifestEntry) -> Callable[[int, int], npt.NDArray[np.bool_]] | None:
         """Which of ``count`` rows from ``start`` on are left; None when no row is deleted."""
-        vector = self._of_bucket((file.partition, file.bucket)).get(file.file.file_name)
+        vector = self._vector(file)
         return None if vector is None else partial(keep_mask, vector)
 
     def count(self, file: ManifestEntry) -> int:
         """How many rows of the file are deleted."""
-        vector = self._of_bucket((file.partition, file.bucket)).get(file.file.file_name)
+        vector = self._vector(file)
         return 0 if vector is None else vector.cardinality
+
+    def _vector(self, file: ManifestEntry) -> DeletionVector | None:
+        """The vector of a file.
+
+        Nobody asks for a vector that names no live file: Java leaves those of files that it
+        compacted away, and they mean nothing.
+        """
+        name, rows = file.file.file_name, file.file.row_count
+        vector = self._of_bucket((file.partition, file.bucket)).get(name)
+        if vector is not None and vector.positions and vector.positions.max() >= rows:
+            raise CorruptTableError(
+                f"{self._source} deletes row {vector.positions.max()} of {name}, "
+                f"which has {rows} rows; {RESTORE}"
+            )
+        return vector
 
     def _of_bucket(self, place: _Place) -> dict[str, DeletionVector]:
         if place not in self._vectors:
             self._vectors[place] = {}
             for entry in self._entries.get(place, ()):
-                self._vectors[place].update(self._read(entry))
+                found = self._read(entry)
+                twice = sorted(found.keys() & self._vectors[place].keys())
+                if twice:
+                    raise self._two_vectors(twice[0])
+                self._vectors[place].update(found)
         return self._vectors[place]
+
+    def _two_vectors(self, data_file_name: str) -> CorruptTableError:
+        return CorruptTableError(
+            f"{self._source} has two deletion vectors for {data_file_name}, and nothing says "
+            f"which of them is valid; {RESTORE}"
+        )
 
     def _read(self, entry: IndexManifestEntry) -> dict[str, DeletionVector]:
         ranges: tuple[DeletionVectorRange, ...] = entry.ranges or ()
-        storage, path = self._place(entry)
-        return read_deletion_vectors(storage, path, ranges)
+        names = [found.data_file_name for found in ranges]
+        if len(set(names)) < len(names):
+            raise self._two_vectors(next(name for name in names if names.count(name) > 1))
+        if len(ranges) != entry.row_count:
+            raise CorruptTableError(
+                f"{self._source} says that {entry.file_name} has {entry.row_count} deletion "
+                f"vectors, and where {len(ranges)} of them are; {RESTORE}"
+            )
+        with referred_to_by(self._source):
+            storage, path = self._place(entry)
+            return read_deletion_vectors(storage, path, ranges)
 
     def _place(self, entry: IndexManifestEntry) -> tuple[Storage, str]:
         handle = self._handle
@@ -66,7 +107,8 @@ class DeletedRows:
             return resolve(entry.external_path, handle.storage)
         if not handle.options.index_file_in_data_file_dir:
             return handle.storage, handle.layout.index_file(entry.file_name)
-        directory = partition_path(handle.schema, entry.partition)
+        with naming(f"_PARTITION of index file {entry.file_name}"):
+            directory = partition_path(handle.schema, entry.partition)
         return handle.storage, handle.layout.data_file(entry.bucket, entry.file_name, directory)
 
 
@@ -74,5 +116,7 @@ def find_deleted_rows(handle: TableHandle, snapshot: Snapshot) -> DeletedRows:
     """The deletion vectors a snapshot refers to."""
     if snapshot.index_manifest is None:
         return DeletedRows(handle, ())
-    entries = read_index_manifest(handle.storage, handle.layout, snapshot.index_manifest)
-    return DeletedRows(handle, (e for e in entries if e.index_type == DELETION_VECTORS))
+    with referred_to_by(f"snapshot {snapshot.id} of {handle.uri}"):
+        entries = read_index_manifest(handle.storage, handle.layout, snapshot.index_manifest)
+    source = handle.storage.uri(handle.layout.manifest(snapshot.index_manifest))
+    return DeletedRows(handle, (e for e in entries if e.index_type == DELETION_VECTORS), source)

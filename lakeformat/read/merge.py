@@ -12,6 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakeformat.key_order import orderable
+
 __all__ = ["merge_last_row"]
 
 SEQUENCE_NUMBER, VALUE_KIND = "_SEQUENCE_NUMBER", "_VALUE_KIND"
@@ -25,7 +27,7 @@ def merge_last_row(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
     ``rows`` has sequence number and kind before its columns; among equal sequence numbers the
     row that comes later in ``rows`` wins.
     """
-    key_columns = {f"_KEY_{i}": _orderable(rows[key]) for i, key in enumerate(keys)}
+    key_columns = {f"_KEY_{i}": orderable(rows[key]) for i, key in enumerate(keys)}
     order = _order(rows, key_columns)
     last = order[_is_last_of_key(key_columns, order)]
     kinds = rows[VALUE_KIND].to_numpy()[last]
@@ -60,13 +62,3 @@ def _is_last_of_key(
         both_null = pc.and_(pc.is_null(here), pc.is_null(following))
         is_last[:-1] |= ~pc.or_(same, both_null).to_numpy().astype(bool)
     return is_last
-
-
-def _orderable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Keys that Arrow orders and compares as the format does: -0.0 before 0.0, NaN last."""
-    if not pa.types.is_floating(column.type):
-        return column
-    flat = np.asarray(pc.fill_null(column, 0.0).to_numpy(), dtype=np.float64)
-    raw = np.where(np.isnan(flat), np.nan, flat).view(np.int64)
-    sortable = np.where(raw < 0, raw ^ np.iinfo(np.int64).max, raw)
-    return pa.chunked_array([pa.array(sortable, mask=pc.is_null(column).to_numpy())])

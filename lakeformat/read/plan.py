@@ -5,13 +5,14 @@ Planning works on columns; Python objects are made of the files that are asked f
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.handle import TableHandle, require_readable
 from lakeformat.metadata.manifest import (
     ManifestColumns,
@@ -20,14 +21,22 @@ from lakeformat.metadata.manifest import (
     read_manifests,
 )
 from lakeformat.metadata.manifest_columns.columns import Positions
-from lakeformat.metadata.manifest_list import ManifestMeta, read_manifest_list
-from lakeformat.metadata.schema_file import read_schema
+from lakeformat.metadata.manifest_list import manifests_of
+from lakeformat.metadata.referrer import naming_row
+from lakeformat.metadata.schema_file import read_schema, require_schema_of
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.read.prune import Conjunction
 from lakeformat.read.prune_entries import EntryPruner, SchemaReader
 from lakeformat.schema import TableSchema
 
-__all__ = ["BucketRows", "FilePlan", "plan_columns", "plan_files"]
+__all__ = [
+    "BucketRows",
+    "FilePlan",
+    "find_manifest",
+    "naming_file",
+    "plan_columns",
+    "plan_files",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,22 @@ def plan_files(handle: TableHandle, snapshot: Snapshot) -> list[ManifestEntry]:
     return plan.entries()
 
 
+def find_manifest(handle: TableHandle, snapshot: Snapshot, entry: ManifestEntry) -> str:
+    """Where the newest manifest is that adds a file, for an error about it; else the snapshot."""
+    source = _source(handle, snapshot)
+    try:
+        for manifest in reversed(manifests_of(handle.storage, handle.layout, snapshot)):
+            columns = read_manifests(handle.storage, handle.layout, [manifest])
+            names = columns.file_name.texts()
+            same = [row for row, name in enumerate(names) if name == entry.file.file_name]
+            for found in columns.entries(np.array(same, np.int64)):
+                if (found.kind, found.identity) == (entry.kind, entry.identity):
+                    return handle.storage.uri(handle.layout.manifest(manifest.file_name))
+    except CorruptTableError:  # gone meanwhile: the error that asks is the one to tell
+        return source
+    return source
+
+
 def plan_columns(
     handle: TableHandle,
     snapshot: Snapshot,
@@ -83,28 +108,44 @@ def plan_columns(
     """The live files that may hold rows which meet all conditions, in those buckets."""
     require_readable(handle)
     pruner = EntryPruner(handle.schema, conditions, buckets, _schema_reader(handle))
-    manifests = _manifests(handle, snapshot)
-    picked = pruner.pick_manifests(manifests)
-    names = [manifest.file_name for manifest in picked]
-    read = read_manifests(handle.storage, handle.layout, names)
+    require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)
+    manifests = manifests_of(handle.storage, handle.layout, snapshot)
+    with naming_row(
+        len(manifests),
+        lambda row: pruner.pick_manifests([manifests[row]]),
+        lambda row: f"_PARTITION_STATS of {manifests[row].file_name} in {manifests[row].named_by}",
+    ):
+        picked = pruner.pick_manifests(manifests)
+    read = read_manifests(handle.storage, handle.layout, picked)
     # ADD and DELETE of a file are in one place, but need not have equal statistics.
-    there = read.filter(pruner.by_place(read))
+    with naming_file(handle, snapshot, read, "_PARTITION", pruner.by_place):
+        there = read.filter(pruner.by_place(read))
     rows = live_rows(there, _source(handle, snapshot))
     live = there if len(rows) == len(there) else there.take(rows)
-    found = live.filter(pruner.by_statistics(live))
+    with naming_file(handle, snapshot, live, "the statistics", pruner.by_statistics):
+        found = live.filter(pruner.by_statistics(live))
     return FilePlan(found, len(manifests), len(picked), len(read))
+
+
+def naming_file(
+    handle: TableHandle,
+    snapshot: Snapshot,
+    columns: ManifestColumns,
+    what: str,
+    again: Callable[[ManifestColumns], object],
+) -> AbstractContextManager[None]:
+    """Say which file ``what`` is of, and in which manifest, when it cannot be decoded."""
+
+    def name(row: int) -> str:
+        [entry] = columns.entries(np.array([row]))
+        where = find_manifest(handle, snapshot, entry)
+        return f"{what} of data file {entry.file.file_name} in {where}"
+
+    return naming_row(len(columns), lambda row: again(columns.take(np.array([row]))), name)
 
 
 def _source(handle: TableHandle, snapshot: Snapshot) -> str:
     return f"snapshot {snapshot.id} of {handle.uri}"
-
-
-def _manifests(handle: TableHandle, snapshot: Snapshot) -> list[ManifestMeta]:
-    storage, layout = handle.storage, handle.layout
-    return [
-        *read_manifest_list(storage, layout, snapshot.base_manifest_list),
-        *read_manifest_list(storage, layout, snapshot.delta_manifest_list),
-    ]
 
 
 def _schema_reader(handle: TableHandle) -> SchemaReader:

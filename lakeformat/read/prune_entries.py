@@ -97,18 +97,13 @@ class EntryPruner:
 
     @property
     def _on_keys(self) -> list[Condition]:
-        keys = self._trimmed_keys
+        keys = {field.name for field in self.schema.key_fields}
         return [condition for condition in self.conditions if condition.column in keys]
 
     @property
     def _on_values(self) -> list[Condition]:
         keys = self.schema.partition_keys
         return [condition for condition in self.conditions if condition.column not in keys]
-
-    @property
-    def _trimmed_keys(self) -> list[str]:
-        """The primary key without what is the same in all of a partition."""
-        return [key for key in self.schema.primary_keys if key not in self.schema.partition_keys]
 
     def _may_have_bucket(self, manifest: ManifestMeta) -> bool:
         least, most = manifest.min_bucket, manifest.max_bucket
@@ -123,9 +118,8 @@ class EntryPruner:
             columns.key_null_counts,
             columns.row_count.numbers,
         )
-        ids = {field.name: field.id for field in self.schema.fields}
         by_id = {field.id: field for field in fields}
-        stored = [by_id.get(ids[key]) for key in self._trimmed_keys]
+        stored = [by_id.get(field.id) for field in self.schema.key_fields]
         covered = [field for field in stored if field is not None]
         if len(covered) < len(stored):
             return np.ones(len(columns), np.bool_)

@@ -54,7 +54,10 @@ class Scan:
         return self.to_arrow().to_pandas()
 
     def count(self) -> int:
-        """How many rows there are; from metadata alone unless rows must be merged."""
+        """How many rows there are: from metadata, unless rows must be merged.
+
+        Whether the data files exist is not looked at.
+        """
         return sum(
             self._count_merged(bucket) if bucket.needs_merge else self._count_files(bucket)
             for bucket in self._buckets
@@ -74,7 +77,8 @@ class Scan:
 
     @cached_property
     def _files(self) -> DataFiles:
-        return DataFiles(self._handle, self._deleted)
+        assert self._snapshot is not None, "without a snapshot there are no files"
+        return DataFiles(self._handle, self._snapshot, self._deleted)
 
     def _as_they_are(self, bucket: Bucket) -> Iterator[pa.RecordBatch]:
         for entry in bucket.files:
@@ -85,7 +89,7 @@ class Scan:
         yield from rows.select(self.schema.names).to_batches()
 
     def _merge(self, bucket: Bucket, wanted: tuple[DataField, ...]) -> pa.Table:
-        keys = self._key_fields
+        keys = self._handle.schema.key_fields
         needed = (*keys, *(field for field in wanted if field not in keys))
         batches = [
             batch for entry in bucket.files for batch in self._files.key_values(entry, needed)
@@ -93,13 +97,6 @@ class Scan:
         if not batches:
             return to_arrow_schema(needed).empty_table()
         return merge_last_row(pa.Table.from_batches(batches), [field.name for field in keys])
-
-    @property
-    def _key_fields(self) -> tuple[DataField, ...]:
-        """What identifies a row inside a partition."""
-        schema = self._handle.schema
-        keys = [key for key in schema.primary_keys if key not in schema.partition_keys]
-        return tuple(field for field in schema.fields if field.name in keys)
 
     def _count_files(self, bucket: Bucket) -> int:
         return sum(entry.file.row_count - self._deleted.count(entry) for entry in bucket.files)

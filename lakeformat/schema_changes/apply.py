@@ -36,6 +36,7 @@ from lakeformat.schema_changes.column_path import (
 )
 from lakeformat.schema_changes.numbering import highest_id, moved_behind
 from lakeformat.schema_changes.option_rules import check_removal, check_setting
+from lakeformat.schema_changes.table_rules import check_table
 from lakeformat.types import DataField, DataType, with_nullability
 
 __all__ = ["apply_changes"]
@@ -57,6 +58,7 @@ def apply_changes(
     if altered == explicit:
         return schema
     _check_references(explicit, altered)
+    _check_table(explicit, altered)
     return replace(altered, id=schema.id + 1, time_millis=now)
 
 
@@ -242,3 +244,12 @@ def _check_references(before: TableSchema, after: TableSchema) -> None:
                 f"option {key!r} names the column {column!r}, which the table would not have; "
                 "change the option in the same call"
             )
+
+
+def _check_table(before: TableSchema, after: TableSchema) -> None:
+    """Refuse to make a table one that could not be made, unless another writer made it so."""
+    try:
+        check_table(before)
+    except InvalidRequestError:
+        return
+    check_table(after)

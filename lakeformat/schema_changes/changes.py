@@ -14,10 +14,9 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from lakeformat.arrow_types import from_arrow_type
 from lakeformat.errors import InvalidRequestError
 from lakeformat.schema import new_schema
-from lakeformat.type_text import parse_type
+from lakeformat.type_rules import is_text, require_text
 from lakeformat.types import DataField, DataType
 
 __all__ = [
@@ -177,6 +176,7 @@ def add_column(
 ) -> SchemaChange:
     """Add a nullable column, or a field to a ROW; rows that exist are null there."""
     path = _path(column)
+    _check_comment(comment)
     position = _position(column, first=first, after=after, before=before)
     return AddColumn(path, replace(_only_column(path[-1], type), description=comment), position)
 
@@ -188,6 +188,7 @@ def drop_column(column: ColumnPath) -> SchemaChange:
 
 def rename_column(column: ColumnPath, new_name: str) -> SchemaChange:
     """Call a column something else; keys and options that name it follow."""
+    require_text("new_name", new_name)
     _only_column(new_name, "INT")  # refuses a name no column may have
     return RenameColumn(_path(column), new_name)
 
@@ -205,11 +206,14 @@ def update_column_nullability(column: ColumnPath, *, nullable: bool) -> SchemaCh
 
     They are forbidden only where ``alter-column-null-to-not-null.disabled`` is ``false``.
     """
+    if not isinstance(nullable, bool):
+        raise InvalidRequestError(f"nullable must be True or False, got {nullable!r}")
     return UpdateColumnNullability(_path(column), nullable)
 
 
 def update_column_comment(column: ColumnPath, comment: str | None) -> SchemaChange:
     """Say something else about a column; None says nothing."""
+    _check_comment(comment)
     return UpdateColumnComment(_path(column), comment)
 
 
@@ -230,38 +234,50 @@ def update_column_position(
 
 def update_comment(comment: str | None) -> SchemaChange:
     """Say something else about the table; None says nothing."""
+    _check_comment(comment)
     return UpdateComment(comment)
 
 
 def set_option(key: str, value: str) -> SchemaChange:
     """Give a table option a value; some may not change once the table has a snapshot."""
-    if not isinstance(value, str):
-        raise InvalidRequestError(f"the value of option {key!r} must be text, got {value!r}")
+    require_text("an option's key", key)
+    require_text(f"the value of option {key!r}", value)
     return SetOption(key, value)
 
 
 def remove_option(key: str) -> SchemaChange:
     """Let a table option have its default again."""
+    require_text("an option's key", key)
     return RemoveOption(key)
 
 
 def _path(column: ColumnPath) -> Path:
-    names = tuple(column.split(".")) if isinstance(column, str) else tuple(column)
-    if not names or not all(names):
+    names: object = column.split(".") if isinstance(column, str) else column
+    if (
+        not isinstance(names, Sequence)
+        or not names
+        or not all(name and is_text(name) for name in names)
+    ):
         raise InvalidRequestError(
             f"a column is named by text such as 'address.city' or a tuple of names, got {column!r}"
         )
-    return names
+    return tuple(names)
+
+
+def _check_comment(comment: object) -> None:
+    if comment is not None:
+        require_text("comment", comment)
 
 
 def _only_column(name: str, wanted: str | pa.DataType) -> DataField:
     """The column, checked and numbered as that of a table which has no other."""
-    named = [(name, wanted)] if isinstance(wanted, str) else pa.schema([(name, wanted)])
+    named = pa.schema([(name, wanted)]) if isinstance(wanted, pa.DataType) else [(name, wanted)]
     return new_schema(named, time_millis=0).fields[0]
 
 
 def _type(wanted: str | pa.DataType) -> DataType:
-    return parse_type(wanted) if isinstance(wanted, str) else from_arrow_type(wanted)
+    """The type, checked as that of a column."""
+    return _only_column("type", wanted).type
 
 
 def _position(

@@ -95,5 +95,6 @@ def _decoded(text: str, address: str) -> str:
 
 def resolve(uri: str, near: Storage) -> tuple[Storage, str]:
     """Where a file outside its table lies; the storage ``near`` it serves if it is of one kind."""
-    storage, path = open_storage(uri)
+    # Metadata spells places out literally: a percent sign in it is part of a name.
+    storage, path = open_storage(uri.replace("%", "%25") if _SCHEME.match(uri) else uri)
     return (near if storage.scheme == near.scheme == "file" else storage), path

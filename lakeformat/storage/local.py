@@ -51,7 +51,7 @@ class LocalStorage:
 
     def uri(self, path: str) -> str:
         """The ``file://`` URI of an absolute path."""
-        return "file://" + quote(path, safe="/=:@,+")
+        return "file://" + quote(os.fsencode(path), safe="/=:@,+")
 
     def read(self, path: str) -> bytes:
         """The whole content of a small file."""

@@ -23,6 +23,7 @@ _REMEDIES = {
     errno.ENOENT: "A directory on the way has vanished: retry, unless somebody dropped it.",
     errno.EROFS: "The file system is read-only: remount it writable or use another warehouse.",
     errno.ENOTDIR: "A file stands where a directory is needed: remove it or choose another path.",
+    errno.ELOOP: "A symbolic link leads back to itself: repair or remove it.",
     errno.EMFILE: "Too many open files: raise the limit (ulimit -n), then retry.",
     errno.ENAMETOOLONG: "The path is too long for this file system: choose a shorter one.",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lakeformat.datafile.external_paths import external_paths
 from lakeformat.datafile.file_description import FileOrigin, describe_append_file
 from lakeformat.datafile.file_names import DataFileNames
 from lakeformat.datafile.rolling_writer import RollingWriter, WrittenFile
@@ -38,6 +39,12 @@ class AppendWriter:
             handle.schema.fields,
             handle.options,
             DataFileNames(handle.options, handle.environment.new_id()).next_data,
+            external=external_paths(
+                handle.options,
+                handle.layout.bucket_below_root(DATA_BUCKET),
+                handle.storage,
+                handle.environment.random_fraction,
+            ),
         )
 
     def write(self, data: Any) -> None:

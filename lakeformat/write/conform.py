@@ -1,12 +1,17 @@
-"""Rows as the table wants them, or an error that names the column; no value is ever changed."""
+"""Rows as the table wants them, or an error that names the column; no value is ever changed.
+
+Only where there is none, the default of its column takes its place.
+"""
 
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.errors import InvalidRequestError
 from lakeformat.types import DataField
+from lakeformat.write.defaults import default_value
 from lakeformat.write.limits import check_limits
 from lakeformat.write.meaning import means_the_same
 from lakeformat.write.rounding import check_rounding
@@ -17,12 +22,17 @@ _INTEGER_DIGITS = 20
 
 
 class Conformer:
-    """Brings batches into a table's columns: order, types, absent columns as nulls."""
+    """Brings batches into a table's columns: order, types, defaults or nulls where absent.
+
+    As in Java a default also takes the place of a null that is given, but in a column that is
+    NOT NULL such a null is refused, default or not.
+    """
 
     def __init__(self, fields: tuple[DataField, ...]) -> None:
         self._fields = fields
         self._schema = to_arrow_schema(fields)
         self._names = set(self._schema.names)
+        self._defaults = {field.name: default_value(field) for field in fields}
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with exactly the table's columns."""
@@ -45,12 +55,15 @@ class Conformer:
             raise InvalidRequestError(f"columns are given twice: {', '.join(repeated)}")
 
     def _column(self, batch: pa.RecordBatch, field: DataField, target: pa.Field) -> pa.Array:
+        default = self._defaults[field.name]
         if field.name in batch.schema.names:
             values = _cast(batch.column(field.name), field.name, target.type)
-        else:
+        elif default is None:
             values = pa.nulls(batch.num_rows, target.type)
+        else:
+            values = pa.repeat(default, batch.num_rows)
         check_limits(values, field.type, field.name)
-        return values
+        return values if default is None else pc.fill_null(values, default)
 
 
 def _cast(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:

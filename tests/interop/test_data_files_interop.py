@@ -33,11 +33,17 @@ def columns_for(file_format: str) -> list[Column]:
 
 
 def within_reach(column: Column, file_format: str) -> Column:
+    """The values an ORC file may have; before 1970 it has whole milliseconds only."""
+    if file_format == "orc" and column.type == "ARRAY<ARRAY<TIMESTAMP(6)>>":
+        return Column(column.type, ([], [None], [[], [None, -1_000]]))
     if file_format != "orc" or not column.type.startswith("TIMESTAMP"):
         return column
     digits = {"0": 3, "3": 3, "4": 6, "6": 6, "9": 9}[column.type[10]]
     near = [value for value in column.values if abs(value) < SECONDS_IN_NANOS * 10**digits]
-    return Column(column.type, tuple(near))
+    milli = 10 ** (digits - 3)
+    return Column(
+        column.type, tuple(value if value > 0 else value // milli * milli for value in near)
+    )
 
 
 @in_every_format

@@ -12,7 +12,7 @@ FORMATS = ("parquet", "orc", "avro")
 COMPRESSIONS = {
     "parquet": ("zstd", "snappy", "lz4", "gzip", "none"),
     "orc": ("zstd", "snappy", "lz4", "none"),
-    "avro": ("zstd", "snappy", "none"),
+    "avro": ("zstd", "snappy", "deflate", "null"),
 }
 
 # What a format has no place for, whoever writes.

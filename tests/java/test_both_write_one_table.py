@@ -102,8 +102,11 @@ def test_files_that_java_compacted_are_appended_to(catalog: lake.Catalog, peer: 
 def test_a_table_of_every_type_is_written_by_both(
     catalog: lake.Catalog, peer: JavaPeer, file_format: str
 ):
-    skipped = ("TIMESTAMP(9)", "CHAR(5)")  # known gaps, in the tests of one column each
-    columns = [column for column in samples_of(file_format) if not column.type.startswith(skipped)]
+    columns = [
+        column
+        for column in samples_of(file_format)
+        if file_format != "orc" or not column.type.startswith("CHAR(")
+    ]  # Java cuts the spaces off that fill up a CHAR of an ORC file, and of no other; we never do
     types = [(column.name, column.type) for column in columns]
     table = catalog.create_table("shop.t", types, options={"file.format": file_format})
     length = max(len(column.values) for column in columns) + 1

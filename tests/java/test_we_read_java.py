@@ -19,7 +19,10 @@ COLUMNS = [("k", "INT NOT NULL"), ("v", "STRING")]
 SCHEMA = pa.schema([pa.field("k", pa.int32(), nullable=False), pa.field("v", pa.string())])
 KEYED = {"fixed": "2", "dynamic": "-1"}
 
-PADDED_CHARS_IN_ORC = "Java's ORC files pad a CHAR; Java cuts the spaces off again, we do not"
+PADDED_CHARS_IN_ORC = (
+    "a CHAR is filled up with spaces in every format; Java cuts them off when it reads ORC files, "
+    "and only those: we keep to one answer for all formats"
+)
 
 in_every_format = pytest.mark.parametrize("file_format", FORMATS)
 

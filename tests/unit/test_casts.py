@@ -154,6 +154,25 @@ def test_a_value_without_counterpart_is_an_error_that_shows_it(stored, wanted, v
         cast([value], stored, wanted)
 
 
+@pytest.mark.parametrize("wanted", ["TIMESTAMP(7)", "TIMESTAMP(9) WITH LOCAL TIME ZONE"])
+@pytest.mark.parametrize(
+    ("stored", "text", "named"),
+    [
+        ("TIMESTAMP(6)", "0001-01-01 01:02:03", "0001-01-01 01:02:03.000000 of TIMESTAMP"),
+        ("TIMESTAMP(3)", "2262-04-12 00:00:00", "2262-04-12 00:00:00.000 of TIMESTAMP"),
+        ("DATE", "0001-01-01", "0001-01-01 of DATE"),
+        ("STRING", "9999-12-31", "9999-12-31 of STRING"),
+    ],
+)
+def test_a_time_that_nanoseconds_do_not_reach_is_named_with_what_helps(stored, text, named, wanted):
+    before, after = parse_type(stored), parse_type(wanted)
+    texts = pa.array([None, text, "2024-01-31 00:00:00", "2262-04-12", None])
+    far = cast_array(texts, parse_type("STRING"), before)
+    with pytest.raises(InvalidRequestError, match=rf"{named}.*1677-09-21 to 2262-04-11; .* six"):
+        cast_array(far, before, after)
+    assert cast_array(far[2:3], before, after).null_count == 0
+
+
 @pytest.mark.parametrize(
     ("stored", "wanted"),
     [

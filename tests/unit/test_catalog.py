@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from datetime import datetime
 
 import pyarrow as pa
 import pytest
@@ -132,6 +133,22 @@ def test_a_table_is_altered_and_read_by_its_new_schema(catalog):
         {"id": 1, "price": None, "note": "a"},
         {"id": 2, "price": 0.5, "note": "b"},
     ]
+
+
+def test_a_time_too_far_for_the_new_type_is_named_and_the_type_can_go_back(catalog):
+    catalog.create_database("shop")
+    columns = [("id", "BIGINT"), ("at", "TIMESTAMP(6)")]
+    rows = pa.table(
+        {"id": [1, 2], "at": pa.array([datetime(2024, 1, 1), datetime(1, 1, 1)])},
+    )
+    catalog.create_table("shop.orders", columns).write(rows)
+    finer = catalog.alter_table("shop.orders", lake.update_column_type("at", "TIMESTAMP(9)"))
+    named = r"column 'at' of .*bucket-0/data-.*: 0001-01-01 00:00:00.000000 of TIMESTAMP\(6\)"
+    with pytest.raises(lake.InvalidRequestError, match=named):
+        finer.scan().to_arrow()
+    assert finer.scan(columns=["id"]).to_arrow() == rows.select(["id"])
+    back = catalog.alter_table("shop.orders", lake.update_column_type("at", "TIMESTAMP(6)"))
+    assert back.scan().to_arrow() == rows
 
 
 def test_an_alteration_that_is_refused_changes_nothing(catalog):

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import io
 
+import fastavro
 import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.datafile.reader import read_batches
 from lakeformat.datafile.rolling_writer import RollingWriter
-from lakeformat.errors import CorruptTableError
+from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.metadata.avro_container import _read_header
 from lakeformat.options import TableOptions
 from lakeformat.storage.memory import MemoryStorage
 from lakeformat.type_text import parse_type
 from lakeformat.types import DataField
+from tests.damage import damaged, fuzzed, within_bounds
 
 TYPES = ["INT", "STRING", "DECIMAL(20, 2)", "TIMESTAMP(6)", "ARRAY<INT>", "MAP<STRING, BIGINT>"]
-ALL_FIELDS = tuple(DataField(n, f"c{n}", parse_type(text)) for n, text in enumerate(TYPES))
-# Arrow's ORC library trusts how long a list says it is, and ends the process over a wrong one.
-FIELDS = {"parquet": ALL_FIELDS, "orc": ALL_FIELDS[:-2], "avro": ALL_FIELDS}
+FIELDS = tuple(DataField(n, f"c{n}", parse_type(text)) for n, text in enumerate(TYPES))
 ROWS = [
     {"c0": n, "c1": f"text {n}", "c2": n, "c3": n, "c4": [n, None], "c5": [("k", n)]}
     for n in range(20)
@@ -29,11 +33,12 @@ ROWS = [
 in_every_format = pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
 
 
-def content(file_format):
-    """One file, not compressed: damage reaches the decoders."""
+def content(file_format, compression=None):
+    """One file; not compressed, damage reaches the decoders."""
     storage = MemoryStorage()
-    options = TableOptions({"file.format": file_format, "file.compression": "none"})
-    fields = FIELDS[file_format]
+    compression = compression or ("null" if file_format == "avro" else "none")
+    options = TableOptions({"file.format": file_format, "file.compression": compression})
+    fields = FIELDS
     writer = RollingWriter(storage, "/t", fields, options, lambda: "file")
     table = pa.Table.from_pylist(ROWS, schema=to_arrow_schema(fields))
     writer.write(table.combine_chunks().to_batches()[0])
@@ -41,13 +46,21 @@ def content(file_format):
     return storage.read("/t/file")
 
 
+def without_checksums(stored):
+    sink = io.BytesIO()
+    pq.write_table(pq.read_table(io.BytesIO(stored)), sink, compression="none")
+    return sink.getvalue()
+
+
 CONTENT = {name: content(name) for name in ("parquet", "orc", "avro")}
+WITHOUT_CHECKSUMS = without_checksums(CONTENT["parquet"])
+"""Else they are what notices."""
+COMPRESSED = {name: content(name, "zstd") for name in CONTENT}
 
 
-def read(stored, file_format):
+def read(stored, file_format, fields=FIELDS):
     storage = MemoryStorage()
     storage.overwrite(f"/t/data.{file_format}", bytes(stored))
-    fields = FIELDS[file_format]
     batches = read_batches(
         storage, f"/t/data.{file_format}", file_fields=fields, wanted=fields, row_count=len(ROWS)
     )
@@ -59,9 +72,36 @@ def test_the_file_itself_is_fine(file_format):
     assert read(CONTENT[file_format], file_format).num_rows == len(ROWS)
 
 
+def test_a_page_of_parquet_that_is_not_what_was_written_is_found_by_its_checksum():
+    sink = io.BytesIO()
+    rows = pq.read_table(io.BytesIO(CONTENT["parquet"]))
+    pq.write_table(rows, sink, compression="none", write_page_checksum=True)
+    stored = sink.getvalue().replace(b"text 7", b"text 8")
+    with pytest.raises(CorruptTableError, match=r"data\.parquet cannot be read: .*checksum"):
+        read(stored, "parquet")
+
+
+def test_a_file_that_lost_whole_blocks_of_avro_is_damaged():
+    buffer = io.BytesIO()
+    kind = {"type": "record", "name": "r", "fields": [{"name": "c0", "type": "int"}]}
+    with_many_blocks = ({"c0": n} for n in range(20))
+    fastavro.writer(buffer, fastavro.parse_schema(kind), with_many_blocks, sync_interval=1)
+    stored = buffer.getvalue()
+    [field] = [field for field in FIELDS if field.name == "c0"]
+    assert read(stored, "avro", (field,)).num_rows == len(ROWS)
+    _, start = _read_header(stored)
+    [*ends] = [n for n in range(start, len(stored)) if stored[n - 16 : n] == stored[-16:]]
+    assert len(ends) == len(ROWS)
+    for end in ends:
+        with pytest.raises(
+            CorruptTableError, match=r"data\.avro .* ends after \d+ rows|has no rows"
+        ):
+            read(stored[:end], "avro", (field,))
+
+
 @in_every_format
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@fuzzed(25)
 def test_a_truncated_file_is_damaged(file_format, data):
     whole = CONTENT[file_format]
     end = data.draw(st.integers(0, len(whole) - 1))
@@ -71,23 +111,23 @@ def test_a_truncated_file_is_damaged(file_format, data):
 
 @in_every_format
 @given(garbage=st.binary(max_size=300))
-@settings(max_examples=25, deadline=None)
+@fuzzed(25)
 def test_garbage_is_damaged(file_format, garbage):
     with pytest.raises(CorruptTableError, match=rf"data\.{file_format} cannot be read"):
         read(garbage, file_format)
 
 
 @in_every_format
+@pytest.mark.parametrize("compression", ["none", "zstd"])
 @given(data=st.data())
-@settings(max_examples=80, deadline=None)
-def test_changed_bytes_give_our_error_or_rows(file_format, data):
-    changed = bytearray(CONTENT[file_format])
-    for _ in range(data.draw(st.integers(1, 4))):
-        place = data.draw(st.integers(0, len(changed) - 1))
-        changed[place] = data.draw(st.integers(0, 255))
-    with contextlib.suppress(CorruptTableError):
+@fuzzed(80)
+def test_changed_bytes_give_our_error_or_rows(file_format, compression, data):
+    whole = CONTENT[file_format] if compression == "none" else COMPRESSED[file_format]
+    changed = data.draw(damaged(whole))
+    with within_bounds(), contextlib.suppress(CorruptTableError, UnsupportedError):
         rows = read(changed, file_format)
-        rows.validate()
+        rows.validate(full=True)
+        assert rows.num_rows == len(ROWS)
         assert rows.schema == read(CONTENT[file_format], file_format).schema
 
 
@@ -98,3 +138,62 @@ def test_an_orc_decimal_of_impossible_precision_is_damage_and_not_the_end_of_the
     assert stored.count(kind) == 1
     with pytest.raises(CorruptTableError, match="a decimal of a precision there is not"):
         read(stored.replace(kind, bytes([8, 14, 32, 0, 40, 50, 48, 2])), "orc")
+
+
+def stored_as(arrays, compression):
+    stream = io.BytesIO()
+    orc.write_table(pa.table(arrays), stream, compression=compression)
+    return stream.getvalue()
+
+
+TEXT, LISTS = pa.array(["abcdef"] * 20), pa.array([[n, n] for n in range(20)])
+FALLING = {
+    # Twenty lengths as a first one and equal steps of none: the last byte makes them steps down.
+    "text": ({"c": TEXT}, bytes([0xC0, 19, 6, 0]), "STRING"),
+    "list": ({"c": LISTS}, bytes([0xC0, 19, 2, 0]), "ARRAY<BIGINT>"),
+    "map": (
+        {"c": pa.array([[("k", n), ("l", n)] for n in range(20)], pa.map_("string", "int64"))},
+        bytes([0xC0, 19, 2, 0]),
+        "MAP<STRING, BIGINT>",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FALLING)
+def test_a_negative_length_in_an_orc_file_is_damage_and_not_the_end_of_the_process(kind):
+    arrays, run, data_type = FALLING[kind]
+    stored = stored_as(arrays, "uncompressed")
+    assert stored.count(run) == 1
+    fields = (DataField(0, "c", parse_type(data_type)),)
+    assert len(read(stored, "orc", fields)["c"]) == 20
+    with pytest.raises(
+        CorruptTableError, match=r"data\.orc .* stripe at offset 3 .* a length of -"
+    ):
+        read(stored.replace(run, run[:3] + b"\x03"), "orc", fields)
+
+
+def test_a_huge_length_in_an_orc_file_asks_for_no_memory():
+    stored = stored_as({"c": LISTS}, "uncompressed")
+    run = bytes([0xC0, 19, 2, 0])
+    # Ten times a number of three bytes.
+    huge = stored.replace(run, bytes([0x17, 127, 255, 255]))
+    fields = (DataField(0, "c", parse_type("ARRAY<BIGINT>")),)
+    with within_bounds(), pytest.raises(CorruptTableError, match="lengths of 83886070 together"):
+        read(huge, "orc", fields)
+
+
+@in_every_format
+def test_a_text_that_is_no_text_is_damage(file_format):
+    stored = WITHOUT_CHECKSUMS if file_format == "parquet" else CONTENT[file_format]
+    assert b"text 7" in stored
+    with pytest.raises(CorruptTableError, match=r"data\..* cannot be read: .*(UTF8|utf-8)"):
+        read(stored.replace(b"text 7", b"text\xff7"), file_format)
+
+
+@in_every_format
+def test_a_column_that_a_file_lacks_is_named_in_one_line(file_format):
+    other = (*FIELDS[:1], DataField(9, "lost", parse_type("INT")))
+    told = r"cannot be read: its schema names column 'lost', the file has 'c0', .*'c5'; restore"
+    with pytest.raises(CorruptTableError, match=told) as caught:
+        read(CONTENT[file_format], file_format, other)
+    assert "\n" not in str(caught.value)

@@ -13,6 +13,7 @@ import pytest
 
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.datafile.orc_footer import find_far_timestamps
+from lakeformat.datafile.orc_tail import read_tail
 from lakeformat.datafile.reader import read_batches
 from lakeformat.datafile.rolling_writer import RollingWriter
 from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
@@ -274,7 +275,31 @@ def test_timestamps_beyond_nanoseconds_are_refused_and_not_read_wrongly(year):
         assert read(place, fields, fields[:1]) == [{"n": 1}, {"n": 2}, {"n": 3}]
 
 
-@pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy", "zstd"])
+@pytest.mark.parametrize("year", [1500, 1950, 2020, 9999])
+@pytest.mark.parametrize(
+    ("type_text", "around"),
+    [
+        ("ROW<t TIMESTAMP(9)>", lambda value: {"t": value}),
+        ("ARRAY<TIMESTAMP(9)>", lambda value: [None, value]),
+        ("MAP<INT, TIMESTAMP(9)>", lambda value: [(1, value)]),
+        ("ARRAY<ROW<n INT, m MAP<INT, TIMESTAMP(9)>>>", lambda v: [{"n": 1, "m": [(1, v)]}]),
+    ],
+)
+def test_nested_timestamps_beyond_nanoseconds_are_refused_as_well(type_text, around, year):
+    fields = columns(("n", "BIGINT"), ("c", type_text))
+    value = datetime(year, 12, 31)
+    kind = to_arrow_schema(columns(("c", type_text.replace("(9)", "(6)")))).types[0]
+    rows = pa.table({"n": [1, 2], "c": pa.array([None, around(value)], kind)})
+    place = store_parquet(rows, use_deprecated_int96_timestamps=True)
+    if 1677 < year < 2262:
+        assert read(place, fields, fields) == rows.to_pylist()
+    else:
+        with pytest.raises(UnsupportedError, match="column 'c' holds timestamps before 1677"):
+            read(place, fields, fields)
+    assert read(place, fields, fields[:1]) == [{"n": 1}, {"n": 2}]
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy", "lz4", "zstd"])
 @pytest.mark.parametrize("width", [1, 300])
 def test_footers_of_orc_files_are_read_in_every_compression(compression, width):
     far = pa.array([[datetime(9999, 12, 31)]], pa.list_(pa.timestamp("ms")))
@@ -285,5 +310,6 @@ def test_footers_of_orc_files_are_read_in_every_compression(compression, width):
         content,
         compression=compression,
     )
-    assert find_far_timestamps(content, [*names, "t"]) == "t"
-    assert find_far_timestamps(content, names) is None
+    tail = read_tail(content)
+    assert find_far_timestamps(tail, [*names, "t"]) == "t"
+    assert find_far_timestamps(tail, names) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 from datetime import datetime
 
 import numpy as np
@@ -163,7 +164,16 @@ def test_nested_columns_whose_names_lead_to_one_are_refused_by_avro():
 
 
 @pytest.mark.parametrize(
-    ("file_format", "compression"), [("orc", "gzip"), ("avro", "lz4"), ("avro", "gzip")]
+    ("file_format", "compression"),
+    [
+        ("parquet", "null"),
+        ("parquet", "deflate"),
+        ("orc", "gzip"),
+        ("orc", "null"),
+        ("avro", "lz4"),
+        ("avro", "gzip"),
+        ("avro", "none"),  # Java does not know it there
+    ],
 )
 def test_a_compression_that_a_format_lacks_is_refused(file_format, compression):
     with pytest.raises(UnsupportedError, match=f"no compression '{compression}'"):
@@ -178,6 +188,30 @@ def test_a_timestamp_that_orc_readers_would_get_wrong_is_refused():
         writer.finish()
 
 
+@pytest.mark.parametrize(
+    ("type_text", "around"),
+    [
+        ("TIMESTAMP(6)", lambda value: value),
+        ("TIMESTAMP(9) WITH LOCAL TIME ZONE", lambda value: value),
+        ("ROW<a ARRAY<TIMESTAMP(6)>>", lambda value: {"a": [None, value]}),
+        ("MAP<TIMESTAMP(6), INT>", lambda value: [(value, 1)]),
+        ("MAP<INT, TIMESTAMP(6)>", lambda value: [(1, value)]),
+    ],
+)
+def test_a_fraction_before_1970_that_java_does_not_read_in_orc_is_refused(type_text, around):
+    """In the rows that are written, not in those a slice leaves out."""
+    fields = columns(("n", "INT"), ("t", type_text))
+    whole, fraction = datetime(1969, 12, 31, 1, 2, 3, 1_000), datetime(1969, 12, 31, 1, 2, 3, 1)
+    moments = [around(fraction), around(whole), None, around(fraction)]
+    batch = batch_of(fields, [{"t": value} for value in moments])
+    writer = new_writer(fields, file__format="orc")
+    writer.write(batch.slice(1, 2))
+    assert writer.finish()[0].row_count == 2
+    writer.write(batch.slice(1))
+    with pytest.raises(InvalidRequestError, match="column 't' has a timestamp before 1970 with a"):
+        writer.finish()
+
+
 def test_a_slice_of_rows_keeps_its_nulls_in_orc():
     fields = columns(("r", "ROW<a INT>"))
     storage = MemoryStorage()
@@ -187,6 +221,23 @@ def test_a_slice_of_rows_keeps_its_nulls_in_orc():
     (file,) = writer.finish()
     (found,) = read_batches(storage, file.path, file_fields=fields, wanted=fields)
     assert found.column("r").to_pylist() == rows[1:]
+
+
+def test_a_value_hidden_in_a_null_row_disturbs_no_other_in_orc():
+    fields = columns(("r", "ROW<i ROW<a INT>>"), ("l", "ARRAY<ROW<i ROW<a INT>>>"))
+    hidden = pa.array([7, 1, 8], pa.int32())
+    inner = pa.StructArray.from_arrays([hidden], ["a"], mask=pa.array([True, False, True]))
+    outer = pa.StructArray.from_arrays([inner], ["i"], mask=pa.array([False, False, True]))
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3]), outer)
+    batch = pa.record_batch([outer, lists], ["r", "l"]).cast(to_arrow_schema(fields))
+    storage = MemoryStorage()
+    writer = new_writer(fields, storage, file__format="orc")
+    writer.write(batch)
+    (file,) = writer.finish()
+    (found,) = read_batches(storage, file.path, file_fields=fields, wanted=fields)
+    rows = [{"i": None}, {"i": {"a": 1}}, None]
+    assert found.column("r").to_pylist() == rows
+    assert found.column("l").to_pylist() == [[row] for row in rows]
 
 
 def test_decimals_and_times_have_java_s_physical_types_in_parquet():
@@ -199,6 +250,30 @@ def test_decimals_and_times_have_java_s_physical_types_in_parquet():
     assert "optional int32 field_id=0 d9 (Decimal" in schema
     assert "optional int64 field_id=1 d18 (Decimal" in schema
     assert "required int32 field_id=2 t (Time(isAdjustedToUTC=true, timeUnit=millis" in schema
+
+
+def test_the_parts_of_a_variant_have_java_s_ids_in_parquet():
+    fields = columns(("n", "INT"), ("v", "ROW<w VARIANT NOT NULL>"))
+    storage = MemoryStorage()
+    writer = new_writer(fields, storage)
+    writer.write(batch_of(fields, [{"n": 1, "v": None}]))
+    [file] = writer.finish()
+    schema = str(pq.ParquetFile(io.BytesIO(storage.read(file.path))).schema)
+    assert "required binary field_id=0 value" in schema
+    assert "required binary field_id=1 metadata" in schema
+
+
+def test_a_flipped_bit_in_a_parquet_page_is_noticed_by_readers_that_ask():
+    fields = columns(("s", "STRING"))
+    storage = MemoryStorage()
+    writer = new_writer(fields, storage, **{"file.compression": "none"})
+    writer.write(batch_of(fields, [{"s": "precious"}]))
+    [file] = writer.finish()
+    content = storage.read(file.path)
+    assert b"precious" in content
+    damaged = content.replace(b"precious", b"previous")
+    with pytest.raises(OSError, match="CRC checksum verification failed"):
+        pq.read_table(io.BytesIO(damaged), page_checksum_verification=True)
 
 
 def test_orc_columns_carry_their_ids_nested_ones_too():

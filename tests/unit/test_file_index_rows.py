@@ -261,3 +261,12 @@ def test_a_column_of_another_type_is_refused():
 def test_a_version_that_does_not_exist_is_refused():
     with pytest.raises(InvalidRequestError, match="version 1 or 2, not 3"):
         encode(BITMAP, [1], INT, version=3)
+
+
+@pytest.mark.parametrize(("values", "slices"), [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (256, 8)])
+def test_a_range_bitmap_has_as_many_slices_as_its_highest_code_has_bits(values, slices):
+    body = encode_range_bitmap(pa.array(range(values), pa.int32()), INT)
+    head = int.from_bytes(body[:4], "big")
+    dictionary = int.from_bytes(body[head : head + 4], "big")
+    after_length_and_version = 4 + head + dictionary + 4 + 1
+    assert body[after_length_and_version] == slices

@@ -9,10 +9,9 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.manifest import read_manifest, write_manifest
-from lakeformat.metadata.manifest_list import read_manifest_list
 from tests.golden.tables import HOW_TO_UNSKIP, golden_tables
 from tests.golden.values import assert_same_rows, rows_of
+from tests.rewriting import rewrite_entries
 
 ROWS = pa.table({"id": [1, 2]})
 GOLDEN = {table.name: table for table in golden_tables()}
@@ -51,13 +50,7 @@ def test_a_file_outside_the_table_is_read_by_its_own_address(tmp_path):
 
 def point_to(table: lake.Table, address: str) -> None:
     """Rewrite the table's only manifest so that its file has an external path."""
-    handle = table._handle
-    name = table.latest_snapshot().delta_manifest_list
-    [manifest] = read_manifest_list(handle.storage, handle.layout, name)
-    [entry] = read_manifest(handle.storage, handle.layout, manifest.file_name)
-    moved = replace(entry, file=replace(entry.file, external_path=address))
-    handle.storage.delete(handle.layout.manifest(manifest.file_name))
-    write_manifest(handle.storage, handle.layout, manifest.file_name, [moved], handle.options)
+    rewrite_entries(table, lambda e: replace(e, file=replace(e.file, external_path=address)))
 
 
 @pytest.mark.skipif(not GOLDEN, reason=HOW_TO_UNSKIP)

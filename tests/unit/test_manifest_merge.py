@@ -57,6 +57,8 @@ def meta(size: int, deleted: int = 0) -> ManifestMeta:
         pytest.param([10, 10, 10], [(0, 3)], id="enough small ones at the end"),
         pytest.param([150, 150], None, id="large ones stay"),
         pytest.param([60, 60, 10], [(0, 2)], id="neighbours that reach the target"),
+        pytest.param([60, 40, 10, 10], [(0, 2)], id="neighbours that just reach it"),
+        pytest.param([100, 60, 10], None, id="one of just the target size is alone"),
         pytest.param([10, 150], [(0, 2)], id="a large one completes a small one"),
         pytest.param([150, 60, 60, 150, 5, 5, 5], [(1, 3), (4, 7)], id="several runs"),
     ],

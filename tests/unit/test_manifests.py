@@ -222,3 +222,17 @@ def test_changed_bytes_give_our_error_or_valid_entries(position, noise):
 def test_a_truncated_manifest_is_never_a_partial_answer(length):
     with pytest.raises(CorruptTableError):
         read_manifest(holding(GOOD[:length]), LAYOUT, "m")
+
+
+def test_a_list_sums_up_row_ids_and_schemas():
+    first = replace(PLAIN, first_row_id=10, row_count=5, schema_id=2)
+    second = replace(PLAIN, file_name="b", first_row_id=4, row_count=3, schema_id=1)
+    found = summarise("m", 1, [entry(first), entry(second)])
+    assert (found.min_row_id, found.max_row_id) == (4, 14), "the last row id, not the one after"
+    assert found.schema_id == 2, "the newest"
+
+
+def test_row_ids_of_a_manifest_are_unknown_unless_every_file_has_some():
+    some = replace(PLAIN, first_row_id=10)
+    found = summarise("m", 1, [entry(some), entry(replace(PLAIN, file_name="b"))])
+    assert (found.min_row_id, found.max_row_id) == (None, None)

@@ -62,9 +62,48 @@ def test_a_number_of_buckets_that_cannot_be_is_refused(text):
         TableOptions({"bucket": text}).validate()
 
 
-def test_a_table_with_buckets_is_neither_made_nor_written():
+def test_a_table_with_buckets_is_not_written():
     with pytest.raises(UnsupportedError, match="'bucket' of a table is '4'"):
         require_unaware_buckets(TableOptions({"bucket": "4"}), "a table")
+
+
+def test_a_value_per_level_is_read_as_java_reads_it():
+    options = TableOptions({"file.format.per.level": "0:avro, 3 : ORC"})
+    assert options.file_format_per_level == {0: "avro", 3: "orc"}
+    assert [options.of_level(level).file_format for level in (0, 1, 3)] == [
+        "avro",
+        "parquet",
+        "orc",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("avro", "not a level, a colon and a value"),
+        ("x:avro", "not a level, a colon and a value"),
+        ("-1:avro", "not a level, a colon and a value"),
+        ("0:avro,0:orc", "level 0 is there twice"),
+        ("0:lance", "this version writes no other"),
+    ],
+)
+def test_a_value_per_level_that_says_nothing_is_refused_by_name(text, reason):
+    with pytest.raises(InvalidRequestError, match=rf"'file.format.per.level' is .*{reason}"):
+        TableOptions({"file.format.per.level": text}).validate()
+
+
+def test_options_of_changelog_files_come_before_those_of_their_level():
+    options = TableOptions(
+        {
+            "file.compression": "snappy",
+            "file.compression.per.level": "0:none",
+            "changelog-file.format": "avro",
+            "metadata.stats-mode": "full",
+        }
+    )
+    changes = options.of_changelog(0)
+    assert (changes.file_format, changes.file_compression) == ("avro", "none")
+    assert (options.of_changelog(1).file_compression, changes.statistics_mode) == ("snappy", "full")
 
 
 def test_foreign_options_are_kept_as_they_are():

@@ -58,11 +58,43 @@ def test_a_value_is_spelled_as_java_spells_it(type_text, value, legacy, plain):
         assert path_of(schema, value) == f"k0={plain}"
 
 
-@pytest.mark.parametrize("value", [None, "", "  ", "\t"])
+@pytest.mark.parametrize("value", [None, "", "  ", "\t", "\x0b", "\x1c\x1f", "\u2003\u3000"])
 def test_null_empty_and_blank_values_share_one_directory(value):
     assert path_of(schema_by("STRING"), value) == "k0=__DEFAULT_PARTITION__"
     named = schema_by("STRING", partition_default_name="none")
     assert path_of(named, value) == "k0=none"
+
+
+@pytest.mark.parametrize("value", ["\u00a0", "\u2007", "\u202f", "\u0085", "\u180e", "\ufeff"])
+def test_spaces_that_java_does_not_count_as_such_are_a_name(value):
+    assert path_of(schema_by("STRING"), value) == f"k0={value}"
+
+
+def test_every_character_that_has_a_meaning_in_a_path_is_escaped():
+    special = "\x00\x1f\x7f\"#%'*/:=?\\{}[]^"
+    escaped = "".join(f"%{ord(character):02X}" for character in special)
+    assert path_of(schema_by("STRING"), f"a{special}") == f"k0=a{escaped}"
+    harmless = "a ,&+~|<>;@$!()é"
+    assert path_of(schema_by("STRING"), harmless) == f"k0={harmless}"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "legacy", "plain"),
+    [
+        (253402300800, "+10000-01-01T00%3A00", "0000-01-01 00%3A00%3A00"),
+        (253402300801, "+10000-01-01T00%3A00%3A01", "0000-01-01 00%3A00%3A01"),
+        (-62135596801, "0000-12-31T23%3A59%3A59", "0000-12-31 23%3A59%3A59"),
+        (-62167219201, "-0001-12-31T23%3A59%3A59", "000%2F-12-31 23%3A59%3A59"),
+        (-62261827200, "-0003-01-01T00%3A00", "000--01-01 00%3A00%3A00"),
+        (-86396544000, "-0768-03-15T00%3A00", "0)%2A(-03-15 00%3A00%3A00"),
+    ],
+)
+def test_years_of_more_digits_or_before_the_first_are_spelled_as_java_does(seconds, legacy, plain):
+    """Casts keep four digits of a year, and take those of a negative one for negative digits."""
+    schema = schema_by("TIMESTAMP(0)")
+    assert path_of(schema, seconds * SECOND) == f"k0={legacy}"
+    schema = schema_by("TIMESTAMP(0)", partition_legacy_name="false")
+    assert path_of(schema, seconds * SECOND) == f"k0={plain}"
 
 
 def test_several_keys_nest_in_their_order():

@@ -16,6 +16,8 @@ from lakeformat.layout import TableLayout
 from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.metadata.manifest import FileKind, ManifestEntry, write_manifest
 from lakeformat.metadata.manifest_list import summarise, write_manifest_list
+from lakeformat.metadata.schema_file import create_schema
+from lakeformat.metadata.simple_stats import SimpleStats
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.read.plan import plan_columns, plan_files
 from lakeformat.read.prune import Condition, Op
@@ -113,6 +115,41 @@ def test_files_of_some_columns_are_refused_by_name():
     partial = replace(partial, file=replace(partial.file, write_cols=("id",)))
     with pytest.raises(UnsupportedError, match="keeps only some columns in data-1"):
         plan_files(*table_of([partial]))
+
+
+def test_files_of_some_columns_are_not_left_out_by_their_statistics():
+    """What the row has in the other columns is in another file."""
+    [id_field] = [field for field in SCHEMA.fields if field.name == "id"]
+    low = frame_row(encode_row([1], [id_field.type]), 1)
+    stats = SimpleStats(low, low, (0,))
+
+    def of_value_1(number: int, write_cols: tuple[str, ...] | None) -> ManifestEntry:
+        plain = entry(number)
+        file = replace(
+            plain.file, value_stats=stats, value_stats_cols=("id",), write_cols=write_cols
+        )
+        return replace(plain, file=file)
+
+    wanted = [Condition("id", Op.EQUAL, 9)]
+    whole = table_of([of_value_1(1, None)])
+    assert names(plan_columns(*whole, conditions=wanted).entries()) == []
+    partial = table_of([of_value_1(1, ("id",)), of_value_1(2, ("id",))])
+    assert names(plan_columns(*partial, conditions=wanted).entries()) == ["data-1", "data-2"]
+
+
+def test_a_snapshot_of_a_schema_that_is_lost_is_not_read_without_its_newest_columns():
+    handle, snapshot = table_of([entry(1)])
+    create_schema(handle.storage, handle.layout, SCHEMA)
+    told = "snapshot 1 of .* committed under schema 3, the newest schema is 0"
+    with pytest.raises(CorruptTableError, match=told):
+        plan_columns(handle, replace(snapshot, schema_id=3))
+
+
+def test_a_table_opened_before_its_schema_changed_reads_newer_snapshots():
+    handle, snapshot = table_of([entry(1)])
+    for number in (0, 1):
+        create_schema(handle.storage, handle.layout, replace(SCHEMA, id=number))
+    assert names(plan_files(handle, replace(snapshot, schema_id=1))) == ["data-1"]
 
 
 def test_a_table_written_in_many_commits_is_planned_whole():

@@ -122,6 +122,7 @@ def test_renaming_a_column_takes_its_keys_and_options_along():
         options={
             "bucket-key": "id,note",
             "sequence.field": "note",
+            "rowkind.field": "note",
             "fields.note.aggregate-function": "sum",
             "fields.note,at.sequence-group": "items,note",
             "fields.notes.aggregate-function": "max",
@@ -131,6 +132,7 @@ def test_renaming_a_column_takes_its_keys_and_options_along():
     assert renamed.options == {
         "bucket-key": "id,text",
         "sequence.field": "text",
+        "rowkind.field": "text",
         "fields.text.aggregate-function": "sum",
         "fields.text,at.sequence-group": "items,text",
         "fields.notes.aggregate-function": "max",
@@ -171,6 +173,7 @@ REFUSED = [
     (lake.update_column_nullability("id", nullable=True), "cannot be null"),
     (lake.update_column_position("id", after="id"), "beside itself"),
     (lake.set_option("bucket-key", "id"), "cannot change once a table has a snapshot"),
+    (lake.set_option("force-lookup", "true"), "cannot change once a table has a snapshot"),
     (lake.set_option("bucket", "4"), "only between positive numbers"),
     (lake.set_option("type", "format-table"), "cannot be changed"),
     (lake.set_option("path", "/elsewhere"), "cannot be changed"),
@@ -231,6 +234,14 @@ def test_options_files_depend_on_are_free_until_the_first_snapshot():
         altered(lake.remove_option("bucket-key"), schema=schema)
     freed = altered(lake.remove_option("bucket-key"), schema=schema, has_snapshots=False)
     assert freed.options == {}
+
+
+@pytest.mark.parametrize("wanted", ["-1", "-2"])
+def test_a_table_with_buckets_keeps_a_number_of_them(wanted):
+    schema = replace(START, options={"bucket": "3", "bucket-key": "id"})
+    assert altered(lake.set_option("bucket", "4"), schema=schema).options["bucket"] == "4"
+    with pytest.raises(lake.InvalidRequestError, match="cannot change from 3 to"):
+        altered(lake.set_option("bucket", wanted), schema=schema)
 
 
 def test_setting_a_foreign_option_to_what_it_is_changes_nothing():

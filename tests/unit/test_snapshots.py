@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lakeformat.errors import CorruptTableError, NotFoundError
+from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import (
@@ -94,6 +94,30 @@ def test_a_snapshot_that_is_not_there_names_those_that_are():
         read_snapshot(storage_with(2, 3), LAYOUT, 7)
 
 
+def test_numbers_that_are_absent_read_as_zero():
+    numbers = ("schemaId", "commitIdentifier", "timeMillis", "version")
+    members = {key: value for key, value in MINIMAL.items() if key not in numbers}
+    found = Snapshot.from_json(members)
+    assert (found.schema_id, found.commit_identifier, found.time_millis, found.version) == (0,) * 4
+
+
+def test_a_snapshot_of_a_newer_version_is_refused_by_name():
+    storage = storage_with(1)
+    storage.overwrite(LAYOUT.snapshot(1), json.dumps({**MINIMAL, "version": 4}).encode())
+    with pytest.raises(
+        UnsupportedError, match=r"snapshot-1: .*version is 4, .* up to 3: .*upgrade"
+    ):
+        read_snapshot(storage, LAYOUT, 1)
+
+
+def test_a_hint_beyond_the_newest_snapshot_changes_nothing_but_is_reported(caplog):
+    storage = storage_with(1, 2)
+    storage.overwrite(LAYOUT.snapshot_directory + "/LATEST", b"3")
+    assert latest_snapshot(storage, LAYOUT).id == 2
+    assert "says 3, the newest there is 2" in caplog.text
+    assert "snapshot-3 was lost" in caplog.text
+
+
 def test_a_snapshot_under_the_wrong_number_is_corrupt():
     storage = storage_with(1)
     storage.overwrite(LAYOUT.snapshot(2), json.dumps(MINIMAL).encode())
@@ -107,7 +131,6 @@ def test_a_snapshot_under_the_wrong_number_is_corrupt():
         {"id": "one"},
         {"commitKind": "DELETE"},
         {"commitKind": None},
-        {"timeMillis": None},
         {"baseManifestList": None},
         {"totalRecordCount": "many"},
         {"properties": 3},

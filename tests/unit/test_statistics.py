@@ -250,6 +250,12 @@ def test_statistics_follow_columns_through_changes_of_the_schema():
     assert narrowed == NO_STATISTICS  # what wraps has other bounds
 
 
+def test_bounds_that_the_new_type_has_no_place_for_are_unknown():
+    fields, wanted = columns(("a", "DATE")), columns(("a", "TIMESTAMP(6)"))
+    meta = describe([[None, 0, 2**31 - 1]], fields)
+    assert file_statistics(meta, fields, wanted) == [ColumnStatistics(null_count=1)]
+
+
 def test_a_column_that_a_partial_file_lacks_is_unknown_not_null():
     meta = replace(describe([[1]], OLD[:1]), write_cols=("a",), value_stats_cols=None)
     assert file_statistics(meta, OLD, OLD)[1] == NO_STATISTICS

@@ -17,7 +17,7 @@ from lakeformat.metadata.avro_container import (
     join_blocks,
     read_blocks,
 )
-from lakeformat.metadata.avro_file import check_version, decode_avro_file
+from lakeformat.metadata.avro_file import decode_avro_file
 from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.metadata.manifest_columns.columns import BytesColumn, Column, ListColumn
 from lakeformat.metadata.manifest_columns.decode import decode_columns
@@ -53,7 +53,7 @@ def decode_manifest(content: bytes, uri: str) -> ManifestColumns:
 
 def decode_manifests(files: Sequence[tuple[bytes, str]]) -> ManifestColumns:
     """The entries of many manifests, given as content and address, one after the other."""
-    return join_manifests([open_manifest(*file) for file in files])
+    return join_manifests([open_manifest(*file) for file in files])[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +78,23 @@ def open_manifest(content: bytes, uri: str) -> OpenManifest:
         return OpenManifest(content, uri, None)
 
 
-def join_manifests(manifests: Sequence[OpenManifest]) -> ManifestColumns:
-    """The entries of many manifests, those of one writer after another decoded together."""
+def join_manifests(manifests: Sequence[OpenManifest]) -> tuple[ManifestColumns, list[int]]:
+    """The entries of many manifests, and how many are of each.
+
+    Those of one writer after another are decoded together.
+    """
     parts: list[ManifestColumns] = []
+    lengths: list[int] = []
     for _, run in groupby(manifests, lambda each: each.blocks and each.blocks.schema):
         together = list(run)
         try:
             parts.append(_decode_plain([each.blocks for each in together]))
+            lengths += [int(each.blocks.counts.sum()) for each in together if each.blocks]
         except NotPlainError:
-            parts += map(_decode_one, together)
-    return ManifestColumns.concat(parts)
+            alone = [_decode_one(each) for each in together]
+            parts += alone
+            lengths += map(len, alone)
+    return ManifestColumns.concat(parts), lengths
 
 
 def _decode_one(manifest: OpenManifest) -> ManifestColumns:
@@ -114,12 +121,14 @@ def _decode_plain(manifests: Sequence[AvroBlocks | None]) -> ManifestColumns:
 
 def decode_manifest_by_record(content: bytes, uri: str) -> list[ManifestEntry]:
     """The entries of a manifest, record by record, by the file's own schema."""
-    records = decode_avro_file(content, uri)
-    check_version(records, FORMAT_VERSION, uri)
+    records = decode_avro_file(content, uri, version=FORMAT_VERSION)
     try:
         return [_from_record(record) for record in records]
     except (KeyError, TypeError, ValueError, AttributeError) as reason:
-        raise CorruptTableError(f"{uri} is not a manifest: {reason!r}") from None
+        raise CorruptTableError(
+            f"{uri} is not a manifest: {reason!r}; "
+            "restore the file from a backup or roll the table back to an earlier snapshot"
+        ) from None
 
 
 def _from_record(record: Mapping[str, Any]) -> ManifestEntry:

@@ -312,70 +312,72 @@ def rename_records(schema: dict[str, Any], style: str) -> None:
                 part["name"] = f"Other{field['name']}"
 
 
-def test_manifests_of_any_age_codec_and_writer_are_read():
-    entry = ManifestEntry(FileKind.ADD, EMPTY_ROW, 3, 4, FULL_FILE)
-    other = replace(entry, kind=FileKind.DELETE, bucket=1, file=FILE)
-    manifest = replace(
-        summarise("m", 10, [entry, other]), min_row_id=5, max_row_id=9, num_added_files=1
-    )
-    storage, options = memory(), TableOptions()
-    write_manifest(storage, LAYOUT, "m", [entry, other], options)
-    write_manifest_list(storage, LAYOUT, "l", [manifest], options)
-    write_index_manifest(storage, LAYOUT, "i", [VECTORS], options)
-    written = {name: storage.read(LAYOUT.manifest(name)) for name in "mli"}
-    future = {"name": "_FUTURE", "type": ["null", "long"], "default": None}
+FUTURE = {"name": "_FUTURE", "type": ["null", "long"], "default": None}
+EVERY_CODEC = pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard"])
+EVERY_WRITER = pytest.mark.parametrize("style", ["java", "pypaimon"])
+ENTRY = ManifestEntry(FileKind.ADD, EMPTY_ROW, 3, 4, FULL_FILE)
+OTHER_ENTRY = replace(ENTRY, kind=FileKind.DELETE, bucket=1, file=FILE)
 
-    for codec in ("null", "deflate", "snappy", "zstandard"):
-        for style in ("java", "pypaimon"):
-            for kept in range(13, 22):  # of _FILE: 0.8 and before … now
 
-                def shorten(
-                    schema: Any, records: Any, kept: int = kept, style: str = style
-                ) -> None:
-                    rename_records(schema, style)
-                    file = schema["fields"][-1]["type"]
-                    file["fields"] = [*file["fields"][:kept], dict(future)]
-                    schema["fields"].append({**future, "type": "string"})
-                    schema["fields"][-1].pop("default")
-                    for record in records:
-                        record["_FUTURE"] = "?"
+@EVERY_CODEC
+@EVERY_WRITER
+@pytest.mark.parametrize("kept", range(13, 22))  # of _FILE: 0.8 and before … now
+def test_manifests_of_any_age_codec_and_writer_are_read(codec, style, kept):
+    def shorten(schema: Any, records: Any) -> None:
+        rename_records(schema, style)
+        file = schema["fields"][-1]["type"]
+        file["fields"] = [*file["fields"][:kept], dict(FUTURE)]
+        schema["fields"].append({**FUTURE, "type": "string"})
+        schema["fields"][-1].pop("default")
+        for record in records:
+            record["_FUTURE"] = "?"
 
-                content = reshaped(written["m"], shorten, codec)
-                absent = dict.fromkeys(TRAILING[kept - 13 :])
-                expected = [
-                    replace(entry, file=replace(FULL_FILE, **absent)),
-                    replace(other, file=replace(FILE, **absent)),
-                ]
-                case = f"{kept} fields, {codec}, {style}"
-                assert read_manifest(memory(m=content), LAYOUT, "m") == expected, case
-                assert decode_manifest(content, "m").entries() == expected, f"columns, {case}"
-            for kept in range(7, 14):  # of a list: its version and fields 0 … 11
+    storage = memory()
+    write_manifest(storage, LAYOUT, "m", [ENTRY, OTHER_ENTRY], TableOptions())
+    content = reshaped(storage.read(LAYOUT.manifest("m")), shorten, codec)
+    absent = dict.fromkeys(TRAILING[kept - 13 :])
+    expected = [
+        replace(ENTRY, file=replace(FULL_FILE, **absent)),
+        replace(OTHER_ENTRY, file=replace(FILE, **absent)),
+    ]
+    assert read_manifest(memory(m=content), LAYOUT, "m") == expected
+    assert decode_manifest(content, "m").entries() == expected, "as columns"
 
-                def cut(schema: Any, records: Any, kept: int = kept, style: str = style) -> None:
-                    rename_records(schema, style)
-                    schema["fields"] = [*schema["fields"][:kept], dict(future)]
 
-                content = reshaped(written["l"], cut, codec)
-                names = ("min_bucket", "max_bucket", "min_level", "max_level")
-                names += ("min_row_id", "max_row_id")
-                expected_list = replace(manifest, **dict.fromkeys(names[kept - 7 :]))
-                found = read_manifest_list(memory(l=content), LAYOUT, "l")
-                assert found == [expected_list], f"list of {kept} fields, {codec}, {style}"
-            for nullable_items in (True, False):
+@EVERY_CODEC
+@EVERY_WRITER
+@pytest.mark.parametrize("kept", range(7, 14))  # its version and fields 0 … 11
+def test_manifest_lists_of_any_age_codec_and_writer_are_read(codec, style, kept):
+    def shorten(schema: Any, records: Any) -> None:
+        rename_records(schema, style)
+        schema["fields"] = [*schema["fields"][:kept], dict(FUTURE)]
 
-                def plain(
-                    schema: Any, records: Any, style: str = style, null: bool = nullable_items
-                ) -> None:
-                    by_name = {field["name"]: field for field in schema["fields"]}
-                    items = by_name["_DELETIONS_VECTORS_RANGES"]["type"][1]
-                    if not null:
-                        [items["items"]] = [part for part in items["items"] if part != "null"]
-                    rename_records(schema, style)
-                    schema["fields"].append(dict(future))
+    summary = summarise("m", 10, [ENTRY, OTHER_ENTRY])
+    manifest = replace(summary, min_row_id=5, max_row_id=9, num_added_files=1)
+    storage = memory()
+    write_manifest_list(storage, LAYOUT, "l", [manifest], TableOptions())
+    content = reshaped(storage.read(LAYOUT.manifest("l")), shorten, codec)
+    names = ("min_bucket", "max_bucket", "min_level", "max_level", "min_row_id", "max_row_id")
+    expected = replace(manifest, **dict.fromkeys(names[kept - 7 :]))
+    assert read_manifest_list(memory(l=content), LAYOUT, "l") == [expected]
 
-                content = reshaped(written["i"], plain, codec)
-                found_index = read_index_manifest(memory(i=content), LAYOUT, "i")
-                assert found_index == [VECTORS], f"index manifest, {codec}, {style}"
+
+@EVERY_CODEC
+@EVERY_WRITER
+@pytest.mark.parametrize("has_nullable_items", [True, False])
+def test_index_manifests_of_any_codec_and_writer_are_read(codec, style, has_nullable_items):
+    def change(schema: Any, records: Any) -> None:
+        by_name = {field["name"]: field for field in schema["fields"]}
+        items = by_name["_DELETIONS_VECTORS_RANGES"]["type"][1]
+        if not has_nullable_items:
+            [items["items"]] = [part for part in items["items"] if part != "null"]
+        rename_records(schema, style)
+        schema["fields"].append(dict(FUTURE))
+
+    storage = memory()
+    write_index_manifest(storage, LAYOUT, "i", [VECTORS], TableOptions())
+    content = reshaped(storage.read(LAYOUT.manifest("i")), change, codec)
+    assert read_index_manifest(memory(i=content), LAYOUT, "i") == [VECTORS]
 
 
 def test_a_version_other_than_2_2_and_1_is_rejected():

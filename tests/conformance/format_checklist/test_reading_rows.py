@@ -43,7 +43,7 @@ from lakeformat.metadata.index_manifest import (
     IndexManifestEntry,
     write_index_manifest,
 )
-from lakeformat.metadata.manifest import ManifestEntry, read_manifest, write_manifest
+from lakeformat.metadata.manifest import ManifestEntry, read_manifest
 from lakeformat.metadata.manifest_list import read_manifest_list
 from lakeformat.metadata.schema_file import read_schema
 from lakeformat.metadata.simple_stats import EMPTY_ROW
@@ -60,6 +60,7 @@ from tests.conformance.format_checklist.keyed_table import (
 )
 from tests.golden.tables import HOW_TO_UNSKIP, GoldenTable, golden_tables
 from tests.golden.values import assert_same_rows, rows_of
+from tests.rewriting import rewrite_entries
 
 TABLES = {table.name: table for table in golden_tables()}
 needs_golden_tables = pytest.mark.skipif(not TABLES, reason=HOW_TO_UNSKIP)
@@ -135,7 +136,7 @@ def test_data_files_of_both_writers_in_every_physical_form_and_place_are_read(tm
         there = tmp_path / f"elsewhere {kind}" / here.name
         there.parent.mkdir()
         here.rename(there)
-        point_to(table, there.as_uri())
+        point_to(table, f"file:{there}")  # as Java spells it, with nothing escaped
         assert table.scan().to_arrow()["id"].to_pylist() == [1, 2], f"external path of {kind}"
 
 
@@ -144,13 +145,7 @@ KINDS = ("parquet", "orc", "avro")
 
 def point_to(table: lake.Table, address: str) -> None:
     """Rewrite the table's only manifest so that its file has an external path."""
-    handle, snapshot = table._handle, table.latest_snapshot()
-    assert snapshot is not None
-    [manifest] = read_manifest_list(handle.storage, handle.layout, snapshot.delta_manifest_list)
-    [entry] = read_manifest(handle.storage, handle.layout, manifest.file_name)
-    moved = replace(entry, file=replace(entry.file, external_path=address))
-    handle.storage.delete(handle.layout.manifest(manifest.file_name))
-    write_manifest(handle.storage, handle.layout, manifest.file_name, [moved], handle.options)
+    rewrite_entries(table, lambda e: replace(e, file=replace(e.file, external_path=address)))
 
 
 COLUMNS = (("k", "INT NOT NULL"), ("v", "STRING"))
@@ -181,6 +176,12 @@ def test_rows_are_merged_by_sequence_number_and_hidden_where_they_wait(tmp_path)
     merged.commit([*again, *newest, *newer])  # the number decides, not the order of the files
     expected = [{"k": 1, "v": "new"}, {"k": 4, "v": "d"}, {"k": 5, "v": "back"}]
     assert_same_rows(rows_of(merged.open().scan().to_arrow()), [*expected, {"k": 6, "v": "f"}])
+
+    uncounted = KeyedTable(str(tmp_path / "uncounted"), COLUMNS, ["k"], {"bucket": "1"})
+    [entry] = uncounted.write(rows((1, "a", INSERT), (2, "b", DELETE)), level=5)
+    uncounted.commit([replace(entry, file=replace(entry.file, delete_row_count=None))])
+    found = uncounted.open().scan().to_arrow()["v"].to_pylist()
+    assert found == ["a"], "older writers did not count deleted rows"
 
     for merge_on_read, visible in (("false", ["a", "b"]), ("true", ["a", "changed", "c"])):
         options = {"bucket": "1", "deletion-vectors.enabled": "true"}
@@ -232,6 +233,34 @@ def test_deletion_vectors_of_both_forms_and_in_both_places_hide_their_rows(tmp_p
                 scan = table.scan()
                 assert scan.to_arrow()["id"].to_pylist() == left, case
                 assert scan.count() == len(left), case
+
+    for bucket in (0, 2):
+        marked = KeyedTable(
+            str(tmp_path / f"bucket {bucket}"),
+            COLUMNS,
+            ["k"],
+            {"bucket": "3", "deletion-vectors.enabled": "true"},
+        )
+        keys = rows((1, "a", INSERT), (2, "b", INSERT), (3, "c", INSERT))
+        entries = [e for at in (0, 1, 2) for e in marked.write(keys, bucket=at, level=5)]
+        [here] = [each for each in entries if each.bucket == bucket]
+        content, ranges = encode_deletion_vectors(
+            {here.file.file_name: DeletionVector.of([0, 2])}, VectorForm.BITMAP32
+        )
+        Path(marked.root, "index").mkdir()
+        Path(marked.layout.index_file("index-u-0")).write_bytes(content)
+        index = IndexManifestEntry(
+            partition=EMPTY_ROW,
+            bucket=bucket,
+            index_type=DELETION_VECTORS,
+            file_name="index-u-0",
+            file_size=len(content),
+            row_count=len(ranges),
+            ranges=ranges,
+        )
+        marked.commit(entries, indexes=[index])
+        expected = [v for at in (0, 1, 2) for v in (["b"] if at == bucket else ["a", "b", "c"])]
+        assert marked.open().scan().to_arrow()["v"].to_pylist() == expected, f"bucket {bucket}"
 
 
 BITMAP64 = ("format-java/pk_dv_bitmap64",)

@@ -15,7 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.binary_row import decode_row, encode_row, hash_row, unframe_row, values_from_arrow
+from lakeformat.binary_row import (
+    decode_row,
+    encode_row,
+    frame_row,
+    hash_row,
+    unframe_row,
+    values_from_arrow,
+)
 from lakeformat.datafile.column_statistics import NO_STATISTICS, ColumnStatistics
 from lakeformat.datafile.file_statistics import encode_statistics, file_statistics
 from lakeformat.handle import TableHandle
@@ -25,6 +32,7 @@ from lakeformat.metadata.simple_stats import EMPTY_STATS
 from lakeformat.partition import partition_path, partition_values
 from lakeformat.read.plan import plan_columns, plan_files
 from lakeformat.read.prune import Condition, Op
+from lakeformat.schema import TableSchema
 from lakeformat.type_text import parse_type
 from lakeformat.types import DataField
 from tests.golden.tables import HOW_TO_UNSKIP, GoldenTable, golden_tables
@@ -154,6 +162,19 @@ def test_statistics_are_read_whatever_columns_they_cover_and_evolve_with_the_sch
     for op in (Op.EQUAL, Op.GREATER_EQUAL):
         plan = plan_columns(handle_of(java), snapshot, conditions=[Condition("s", op, longest)])
         assert len(plan.columns) == 1, f"s {op} the longest value"
+
+
+def test_directories_of_partitions_escape_what_the_format_says_and_nothing_else():
+    text = parse_type("STRING")
+    fields = (DataField(0, "p", text), DataField(1, "a", parse_type("INT")))
+    schema = TableSchema(0, fields, 1, ("p",))
+    escaped = {chr(code) for code in range(0x20)} | set("\"#%'*/:=?\\{}[]^") | {"\x7f"}
+    for code in range(0x100):
+        value = f"<{chr(code)}>"
+        row = frame_row(encode_row([value], [text]), 1)
+        shown = f"%{code:02X}" if chr(code) in escaped else chr(code)
+        assert partition_path(schema, row) == f"p=<{shown}>", hex(code)
+        assert partition_values(schema, row) == (value,), hex(code)
 
 
 @needs_golden_tables

@@ -1,0 +1,24 @@
+"""The columns a file should have by the schema it was written with, and does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["MissingColumnError", "require_columns"]
+
+_SHOWN = 20
+
+
+class MissingColumnError(ValueError):
+    """The file is of another schema than its manifest says, or lost a column."""
+
+
+def require_columns(wanted: Sequence[str], there: Sequence[str]) -> None:
+    """Refuse a file without some column, in the same words for every format."""
+    missing = [name for name in wanted if name not in there]
+    if missing:
+        more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
+        raise MissingColumnError(
+            f"its schema names column {missing[0]!r}, "
+            f"the file has {', '.join(map(repr, there[:_SHOWN]))}{more}"
+        )

@@ -1,0 +1,90 @@
+"""Messages of an ORC file: protobuf, read strictly, as nothing honest needs it otherwise."""
+
+from __future__ import annotations
+
+__all__ = ["Message", "numbers", "parse_message", "parts", "single", "varint"]
+
+MAX_VARINT_BITS = 63
+_VARINT, _DELIMITED = 0, 2
+_FIXED_SIZES = {1: 8, 5: 4}
+
+Message = dict[int, list[int | bytes]]
+"""The values of each member by its number."""
+
+
+def parse_message(data: bytes) -> Message:
+    """The members of a message; a ValueError or an IndexError if it is none."""
+    place = 0
+    members: Message = {}
+    while place < len(data):
+        key, place = varint(data, place)
+        member, wire = key >> 3, key & 7
+        value: int | bytes
+        if wire == _VARINT:
+            value, place = varint(data, place)
+        else:
+            if wire == _DELIMITED:
+                size, place = varint(data, place)
+            elif wire in _FIXED_SIZES:
+                size = _FIXED_SIZES[wire]
+            else:
+                raise ValueError(f"member {member} of a message is of kind {wire}")
+            if place + size > len(data):
+                raise ValueError(f"member {member} of a message leaves it")
+            value, place = data[place : place + size], place + size
+        members.setdefault(member, []).append(value)
+    return members
+
+
+def varint(data: bytes, place: int) -> tuple[int, int]:
+    """A number and the place behind it."""
+    value = shift = 0
+    while True:
+        byte = data[place]
+        value |= (byte & 0x7F) << shift
+        place += 1
+        shift += 7
+        if byte < 0x80:
+            if value >= 1 << 64:
+                raise ValueError("a number of more than 64 bits")
+            return value, place
+        if shift > MAX_VARINT_BITS:
+            raise ValueError("a number of more than 64 bits")
+
+
+def single(message: Message, member: int, default: int = 0) -> int:
+    """A number that is there once, or not."""
+    values = message.get(member, [default])
+    if len(values) != 1:
+        raise ValueError(f"member {member} of a message is there {len(values)} times")
+    return _number(values[0])
+
+
+def parts(message: Message, member: int) -> list[bytes]:
+    """Repeated messages or texts."""
+    found = []
+    for value in message.get(member, []):
+        if not isinstance(value, bytes):
+            raise ValueError(f"member {member} of a message is a number where bytes belong")
+        found.append(value)
+    return found
+
+
+def numbers(message: Message, member: int) -> list[int]:
+    """Repeated numbers, one by one or packed."""
+    found = []
+    for value in message.get(member, []):
+        if isinstance(value, int):
+            found.append(value)
+            continue
+        place = 0
+        while place < len(value):
+            number, place = varint(value, place)
+            found.append(number)
+    return found
+
+
+def _number(value: int | bytes) -> int:
+    if not isinstance(value, int):
+        raise ValueError("bytes where a number belongs")
+    return value

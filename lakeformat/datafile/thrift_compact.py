@@ -1,0 +1,167 @@
+"""Thrift's compact protocol, in which a Parquet file has its footer: bytes to a tree and back.
+
+The tree keeps what a schema is not known for: serialising an unchanged one gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeAlias
+
+__all__ = ["Kind", "Struct", "Value", "Values", "parse_struct", "serialize_struct"]
+
+
+class Kind(IntEnum):
+    """The types of values; in a struct a boolean is its own value."""
+
+    STOP = 0
+    TRUE = 1
+    FALSE = 2
+    BYTE = 3
+    I16 = 4
+    I32 = 5
+    I64 = 6
+    DOUBLE = 7
+    BINARY = 8
+    LIST = 9
+    SET = 10
+    STRUCT = 12
+
+
+@dataclass(slots=True)
+class Values:
+    """A list or set of values of one kind."""
+
+    kind: Kind
+    items: list[Value]
+
+
+Value: TypeAlias = "int | float | bytes | Struct | Values"
+Struct: TypeAlias = dict[int, tuple[Kind, Value]]
+"""Members by their numbers, in the order they are stored in."""
+
+_NUMBERS = (Kind.I16, Kind.I32, Kind.I64)
+_BOOLEANS = (Kind.TRUE, Kind.FALSE)
+_LISTS = (Kind.LIST, Kind.SET)
+_LONG = 15
+"""A longer list, or a longer step to the next member, has its number after the header."""
+_DOUBLE = struct.Struct("<d")
+
+
+def parse_struct(content: bytes) -> Struct:
+    """The one struct that ``content`` is; a ValueError or IndexError if it is none."""
+    reader = _Reader(content)
+    found = reader.struct()
+    if reader.place != len(content):
+        raise ValueError(f"{len(content) - reader.place} bytes follow a struct")
+    return found
+
+
+def serialize_struct(members: Struct) -> bytes:
+    """The bytes of a struct."""
+    out = bytearray()
+    _put_struct(out, members)
+    return bytes(out)
+
+
+class _Reader:
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self.place = 0
+
+    def struct(self) -> Struct:
+        members: Struct = {}
+        number = 0
+        while header := self._byte():
+            kind, step = Kind(header & 15), header >> 4
+            number = number + step if step else self._signed()
+            members[number] = kind, kind is Kind.TRUE if kind in _BOOLEANS else self._value(kind)
+        return members
+
+    def _value(self, kind: Kind) -> Value:
+        if kind in _NUMBERS:
+            return self._signed()
+        if kind is Kind.BINARY:
+            return self._bytes(self._unsigned())
+        if kind is Kind.STRUCT:
+            return self.struct()
+        if kind in _LISTS:
+            header = self._byte()
+            item, size = Kind(header & 15), header >> 4
+            size = self._unsigned() if size == _LONG else size
+            return Values(item, [self._value(item) for _ in range(size)])
+        if kind is Kind.DOUBLE:
+            return float(_DOUBLE.unpack(self._bytes(_DOUBLE.size))[0])
+        return self._byte()
+
+    def _bytes(self, size: int) -> bytes:
+        found = self._content[self.place : self.place + size]
+        if len(found) < size:
+            raise ValueError(f"{size} bytes at {self.place} leave the struct")
+        self.place += size
+        return found
+
+    def _byte(self) -> int:
+        self.place += 1
+        return self._content[self.place - 1]
+
+    def _unsigned(self) -> int:
+        number = shift = 0
+        while (byte := self._byte()) & 128:
+            number |= (byte & 127) << shift
+            shift += 7
+        return number | byte << shift
+
+    def _signed(self) -> int:
+        zigzag = self._unsigned()
+        return (zigzag >> 1) ^ -(zigzag & 1)
+
+
+def _put_struct(out: bytearray, members: Struct) -> None:
+    last = 0
+    for number, (kind, value) in members.items():
+        step = number - last
+        last = number
+        if 0 < step <= _LONG:
+            out.append(step << 4 | kind)
+        else:
+            out.append(kind)
+            _put_signed(out, number)
+        if kind not in _BOOLEANS:
+            _put_value(out, kind, value)
+    out.append(Kind.STOP)
+
+
+def _put_value(out: bytearray, kind: Kind, value: Value) -> None:
+    match value:
+        case Values(kind=item, items=items):
+            size = len(items)
+            out.append(min(size, _LONG) << 4 | item)
+            if size >= _LONG:
+                _put_unsigned(out, size)
+            for part in items:
+                _put_value(out, item, part)
+        case dict():
+            _put_struct(out, value)
+        case bytes():
+            _put_unsigned(out, len(value))
+            out += value
+        case float():
+            out += _DOUBLE.pack(value)
+        case int() if kind in _NUMBERS:
+            _put_signed(out, value)
+        case int():
+            out.append(value)
+
+
+def _put_signed(out: bytearray, number: int) -> None:
+    _put_unsigned(out, number << 1 if number >= 0 else ~(number << 1))
+
+
+def _put_unsigned(out: bytearray, number: int) -> None:
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)

@@ -1,0 +1,67 @@
+"""The schema of records that come from anywhere: each of them takes at least one byte."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import fastavro
+
+__all__ = ["record_schema", "short_reason"]
+
+_LONGEST_REASON = 120
+
+
+def short_reason(reason: Exception) -> str:
+    """What went wrong, without the bytes of a file that a library repeats in its error."""
+    text = f"{type(reason).__name__}: {reason}"
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}…"
+
+
+def record_schema(text: bytes) -> dict[str, Any]:
+    """The parsed schema of a file of records; ``ValueError`` where there is none.
+
+    Items that take no bytes are refused: a few bytes could announce billions of them.
+    """
+    try:
+        schema: Any = fastavro.parse_schema(json.loads(text))
+        free = next(_free_items(schema, schema.get("__named_schemas", {})), None)
+    except Exception as reason:  # fastavro raises whatever a broken schema leads to
+        raise ValueError(f"its schema is none: {short_reason(reason)}") from reason
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        raise ValueError("its schema is not a record")
+    if free is not None:
+        raise ValueError(f"its schema has lists of items without bytes: {str(free)[:40]}")
+    return schema
+
+
+def _free_items(schema: Any, named: dict[str, Any]) -> Iterator[Any]:
+    """The items of lists in a schema that take no bytes."""
+    if isinstance(schema, list):
+        for branch in schema:
+            yield from _free_items(branch, named)
+    elif isinstance(schema, dict):
+        if schema.get("type") == "array":
+            if _is_free(schema["items"], named, frozenset()):
+                yield schema["items"]
+            yield from _free_items(schema["items"], named)
+        yield from _free_items(schema.get("values"), named)
+        for field in schema.get("fields", ()):
+            yield from _free_items(field["type"], named)
+
+
+def _is_free(schema: Any, named: dict[str, Any], above: frozenset[str]) -> bool:
+    """Whether a value takes no bytes; a record inside itself takes none of its own."""
+    if isinstance(schema, str):
+        if schema in named and schema not in above:
+            return _is_free(named[schema], named, above | {schema})
+        return schema == "null" or schema in above
+    if not isinstance(schema, dict):
+        return False
+    if schema["type"] == "record":
+        above = above | {schema["name"]}
+        return all(_is_free(field["type"], named, above) for field in schema["fields"])
+    if schema["type"] == "fixed":
+        return bool(schema["size"] == 0)
+    return bool(schema["type"] == "null")

@@ -1,0 +1,47 @@
+"""Names who refers to a file, and whose row of a column it is, when that is missing or damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from lakeformat.errors import CorruptTableError
+
+__all__ = ["naming", "naming_row", "referred_to_by"]
+
+
+@contextmanager
+def referred_to_by(referrer: str) -> Iterator[None]:
+    """Say in an error about a damaged table which file or snapshot led there."""
+    try:
+        yield
+    except CorruptTableError as reason:
+        raise CorruptTableError(f"{reason} (it is named by {referrer})") from reason
+
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Say in an error about a damaged value what it is."""
+    try:
+        yield
+    except CorruptTableError as reason:
+        raise CorruptTableError(f"{what}: {reason}") from reason
+
+
+@contextmanager
+def naming_row(
+    count: int, again: Callable[[int], object], name: Callable[[int], str]
+) -> Iterator[None]:
+    """The same for work on a column of ``count`` values: which of them it was.
+
+    Columns are decoded at once and know no names, so the rows are tried again one by one.
+    """
+    try:
+        yield
+    except CorruptTableError:
+        for row in range(count):
+            try:
+                again(row)
+            except CorruptTableError as reason:
+                raise CorruptTableError(f"{name(row)}: {reason}") from reason
+        raise

@@ -1,0 +1,134 @@
+"""What no type checker would let through is refused by name, before anything is written."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.environment import SYSTEM
+from lakeformat.handle import TableHandle, require_readable
+from lakeformat.layout import TableLayout
+from lakeformat.metadata.schema_file import create_schema
+from lakeformat.schema import TableSchema, new_schema
+from lakeformat.storage import MemoryStorage
+from lakeformat.type_rules import MAX_DEPTH
+from lakeformat.types import STRING, DataField
+
+HALF = "half \ud800"
+"""Half of a surrogate pair, which no file can hold."""
+
+
+@pytest.fixture
+def catalog(tmp_path) -> lake.Catalog:
+    catalog = lake.open_catalog(tmp_path)
+    catalog.create_database("shop")
+    return catalog
+
+
+@pytest.mark.parametrize(
+    ("ask", "named"),
+    [
+        (lambda: lake.update_comment(5), "comment must be text, got 5"),
+        (lambda: lake.update_comment(b"x"), "comment must be text"),
+        (lambda: lake.update_comment(HALF), "comment must be text"),
+        (lambda: lake.update_column_comment("a", 5), "comment must be text"),
+        (lambda: lake.update_column_comment("a", ["x"]), "comment must be text"),
+        (lambda: lake.add_column("b", "INT", comment=5), "comment must be text"),
+        (lambda: lake.add_column(HALF, "INT"), "a column is named by text"),
+        (lambda: lake.add_column(5, "INT"), "a column is named by text"),
+        (lambda: lake.rename_column("a", 5), "new_name must be text"),
+        (lambda: lake.rename_column("a", HALF), "new_name must be text"),
+        (lambda: lake.rename_column("a", " "), "empty or reserved"),
+        (lambda: lake.update_column_nullability("a", nullable=None), "nullable must be True or"),
+        (lambda: lake.set_option(5, "x"), "an option's key must be text"),
+        (lambda: lake.set_option("x", HALF), "the value of option 'x' must be text"),
+        (lambda: lake.remove_option(5), "an option's key must be text"),
+        (lambda: lake.update_column_type("a", 5), "a type is text"),
+        (lambda: lake.update_column_type("a", "VECTOR<INT, x>"), "a VECTOR has a number"),
+        (lambda: lake.update_column_type("a", "VECTOR<INT, -3>"), "a VECTOR has a number"),
+        (lambda: lake.update_column_type("a", "ROW<x INT, x INT>"), "fields are there twice: x"),
+        (lambda: lake.add_column("d", "ARRAY<" * 3000 + "INT" + ">" * 3000), "nested too deep"),
+    ],
+)
+def test_a_change_is_refused_when_it_is_made(ask, named):
+    with pytest.raises(lake.InvalidRequestError, match=named):
+        ask()
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "named"),
+    [
+        ([("a", "INT")], {"comment": 5}, "comment must be text"),
+        ([("a", "INT")], {"comment": HALF}, "comment must be text"),
+        ([("a", "INT")], {"options": {"file.format": 5}}, "option 'file.format' must be text"),
+        ([("a", 5)], {}, "a type is text"),
+        ([(5, "INT")], {}, "a column's name must be text"),
+        ([(HALF, "INT")], {}, "a column's name must be text"),
+        ([("a", "ROW<x INT, x INT>")], {}, "column 'a' has a ROW in which fields are there twice"),
+        ([("a", "ARRAY<ROW<x ROW<y INT, y INT>>>")], {}, "fields are there twice: y"),
+        (pa.schema([("a", pa.struct([("", pa.int32())]))]), {}, "a field without a name"),
+        (pa.schema([("a", pa.struct([(HALF[:4], pa.struct([]))]))]), {}, "ROW without fields"),
+    ],
+)
+def test_a_table_is_refused_and_nothing_is_made(catalog, tmp_path, columns, options, named):
+    with pytest.raises(lake.InvalidRequestError, match=named):
+        catalog.create_table("shop.orders", columns, **options)
+    assert not list((tmp_path / "shop.db").iterdir())
+
+
+def nested(depth: int) -> str:
+    return "ROW<x " * depth + "INT" + ">" * depth
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_types_nest_as_deep_as_files_of_every_format_are_read_back(catalog, file_format):
+    table = catalog.create_table(
+        "shop.deep", [("a", nested(MAX_DEPTH))], options={"file.format": file_format}
+    )
+    table.write(pa.table({"a": pa.nulls(1, table.schema.arrow_schema().field(0).type)}))
+    assert catalog.table("shop.deep").scan().to_arrow().num_rows == 1
+
+
+@pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 100, 200])
+def test_deeper_types_are_refused_in_a_new_table_and_a_changed_one(catalog, depth):
+    too_deep = f"nests types more than {MAX_DEPTH} deep"
+    with pytest.raises(lake.InvalidRequestError, match=too_deep):
+        catalog.create_table("shop.deep", [("a", nested(depth))])
+    catalog.create_table("shop.deep", [("a", nested(MAX_DEPTH))])
+    with pytest.raises(lake.InvalidRequestError, match=too_deep):
+        catalog.alter_table("shop.deep", lake.add_column("a.y", nested(MAX_DEPTH)))
+
+
+def test_a_schema_that_could_not_be_read_back_is_not_published():
+    storage, layout = MemoryStorage(), TableLayout("orders")
+    broken = TableSchema(0, (DataField(0, "a", STRING, description=5),), 0)
+    with pytest.raises(lake.InvalidRequestError, match="could not be read back: 5 is no text"):
+        create_schema(storage, layout, broken)
+    assert list(storage.list("")) == []
+
+
+@pytest.mark.parametrize("properties", [{"a": HALF}, {HALF: "a"}, {"a": 5}])
+def test_a_property_that_is_no_text_leaves_no_file_behind(catalog, tmp_path, properties):
+    table = catalog.create_table("shop.orders", [("a", "INT")])
+    with pytest.raises(lake.InvalidRequestError, match="properties are text for text"):
+        table.write(pa.table({"a": [1]}), properties=properties)
+    assert [path.name for path in (tmp_path / "shop.db/orders").iterdir()] == ["schema"]
+
+
+@pytest.mark.parametrize("engine", ["deduplicate", "Deduplicate", "DEDUPLICATE"])
+def test_a_merge_engine_is_known_in_any_letter_case(engine):
+    schema = new_schema(
+        [("k", "INT")], primary_key=["k"], options={"merge-engine": engine}, time_millis=0
+    )
+    require_readable(TableHandle(MemoryStorage(), TableLayout("orders"), schema, SYSTEM))
+
+
+def test_what_identifies_a_row_is_in_the_order_of_the_primary_key():
+    schema = new_schema(
+        [("a", "INT"), ("dt", "DATE"), ("b", "INT")],
+        primary_key=["b", "dt", "a"],
+        partition_by=["dt"],
+        time_millis=0,
+    )
+    assert [field.name for field in schema.key_fields] == ["b", "a"]

@@ -1,0 +1,153 @@
+"""Data files outside the table: where they are written, and how the manifest names them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.datafile.external_paths import external_paths
+from lakeformat.environment import SYSTEM
+from lakeformat.options import TableOptions
+from lakeformat.storage import LocalStorage
+
+ROWS = pa.table({"id": [1, 2]})
+STRATEGY = "data-file.external-paths.strategy"
+
+
+def new_table(tmp_path, *, paths, strategy="round-robin", **options) -> lake.Table:
+    # Every writer begins at the first path.
+    environment = replace(SYSTEM, random_fraction=lambda: 0.0)
+    catalog = lake.open_catalog(str(tmp_path / "warehouse"), environment=environment)
+    catalog.create_database("shop")
+    return catalog.create_table(
+        "shop.orders",
+        [("id", "BIGINT")],
+        options={"data-file.external-paths": ",".join(paths), STRATEGY: strategy, **options},
+    )
+
+
+def places_of(table: lake.Table) -> list[str]:
+    """Every live file's address as the manifest has it."""
+    return table.system_table("files").scan().to_arrow()["file_path"].to_pylist()
+
+
+def data_files(directory) -> list[str]:
+    return [str(path.relative_to(directory)) for path in directory.rglob("*.parquet")]
+
+
+def test_files_go_to_the_external_path_and_the_manifest_says_so(tmp_path):
+    table = new_table(tmp_path, paths=[(tmp_path / "fast").as_uri()])
+    table.write(ROWS)
+    [file] = (tmp_path / "fast" / "bucket-0").iterdir()
+    assert data_files(tmp_path / "warehouse") == []
+    assert places_of(table) == [f"file:{file}"], "spelled as Java spells a path"
+    assert lake.open_table(table.location).scan().to_arrow() == ROWS
+
+
+def test_writers_take_the_paths_in_turn_from_a_random_one_on(tmp_path):
+    options = TableOptions(
+        {"data-file.external-paths": "file:/a,file:/b/,file:///c", STRATEGY: "round-robin"}
+    )
+    for fraction, expected in [(0.0, "abca"), (0.4, "bcab"), (0.99, "cabc")]:
+        paths = external_paths(options, "dt=1/bucket-0", LocalStorage(), lambda f=fraction: f)
+        assert paths is not None
+        found = [paths.next(f"data-{number}.orc") for number in range(4)]
+        addresses = [f"file:/{d}/dt=1/bucket-0/data-{n}.orc" for n, d in enumerate(expected)]
+        assert [place.external_path for place in found] == addresses
+        assert [f"file:{place.path}" for place in found] == addresses
+
+
+def test_one_writer_spreads_its_files_over_all_paths(tmp_path):
+    paths = [(tmp_path / name).as_uri() for name in ("a", "b")]
+    table = new_table(tmp_path, paths=paths, **{"target-file-size": "1 kb"})
+    rows = pa.table({"id": range(4 * 128 * 1024)})
+    table.write(rows)
+    assert Counter(place.split("/")[-3] for place in places_of(table)) == {"a": 2, "b": 2}
+    assert table.scan().to_arrow().sort_by("id") == rows
+
+
+def test_specific_fs_uses_the_paths_of_one_scheme_only(tmp_path):
+    table = new_table(
+        tmp_path,
+        paths=["s3://bucket/warm", (tmp_path / "cold").as_uri()],
+        strategy="specific-fs",
+        **{"data-file.external-paths.specific-fs": "FILE"},
+    )
+    table.write(ROWS)
+    assert len(data_files(tmp_path / "cold")) == 1
+
+
+def test_without_a_strategy_files_stay_in_the_table(tmp_path):
+    table = new_table(tmp_path, paths=[(tmp_path / "fast").as_uri()], strategy="none")
+    table.write(ROWS)
+    assert not (tmp_path / "fast").exists()
+    assert len(data_files(tmp_path / "warehouse")) == 1
+
+
+def test_the_data_directory_lies_below_the_external_path_too(tmp_path):
+    table = new_table(
+        tmp_path, paths=[(tmp_path / "fast").as_uri()], **{"data-file.path-directory": "data/v1"}
+    )
+    table.write(ROWS)
+    [file] = data_files(tmp_path / "fast")
+    assert file.startswith("data/v1/bucket-0/data-")
+
+
+@pytest.mark.parametrize("odd", ["with space", "a%20b", "ü"])
+def test_files_are_found_again_whatever_the_path_is_called(tmp_path, odd):
+    table = new_table(
+        tmp_path, paths=[f"file:{tmp_path}/{odd}/"], **{"data-file.prefix": f"{odd}-"}
+    )
+    table.write(ROWS)
+    assert data_files(tmp_path / "warehouse") == []
+    assert len(data_files(tmp_path / odd)) == 1, "taken literally, as Java takes it"
+    assert table.scan().to_arrow() == ROWS
+
+
+def test_a_message_carries_the_place_to_another_process(tmp_path):
+    table = new_table(tmp_path, paths=[(tmp_path / "fast").as_uri()])
+    with table.new_writer() as writer:
+        writer.write(ROWS)
+        [message] = writer.prepare()
+    table.commit([lake.CommitMessage.from_bytes(message.to_bytes())])
+    assert table.scan().to_arrow() == ROWS
+
+
+def test_a_writer_given_up_leaves_nothing_outside_the_table(tmp_path):
+    table = new_table(tmp_path, paths=[(tmp_path / "fast").as_uri()])
+    writer = table.new_writer()
+    writer.write(ROWS)
+    writer.prepare()
+    assert len(data_files(tmp_path / "fast")) == 1
+    writer.abort()
+    assert data_files(tmp_path) == []
+
+
+def test_a_path_of_a_storage_there_is_none_for_is_refused_before_anything_is_written(tmp_path):
+    table = new_table(tmp_path, paths=["s3://bucket/warm"])
+    with pytest.raises(lake.UnsupportedError, match="no storage for the scheme 's3'"):
+        table.write(ROWS)
+
+
+def test_a_strategy_that_leaves_no_path_writes_nothing_into_the_table_instead():
+    options = TableOptions(
+        {"data-file.external-paths": "s3://b", STRATEGY: "specific-fs"}  # of another writer
+    )
+    with pytest.raises(lake.InvalidRequestError, match="no path of 'data-file"):
+        external_paths(options, "bucket-0", LocalStorage(), lambda: 0.0)
+
+
+@pytest.mark.parametrize("paths", ["relative/path", "/data/fast", "C:/fast", "file:/a,,file:/b"])
+def test_an_external_path_is_a_whole_address(tmp_path, paths):
+    with pytest.raises(lake.InvalidRequestError, match="does not begin with a scheme"):
+        new_table(tmp_path, paths=[paths])
+
+
+@pytest.mark.parametrize("strategy", ["entropy-inject", "weight-robin"])
+def test_a_strategy_this_version_does_not_have_is_refused_by_name(tmp_path, strategy):
+    with pytest.raises(lake.InvalidRequestError, match=rf"'{STRATEGY}' is '{strategy}'"):
+        new_table(tmp_path, paths=["file:/a"], strategy=strategy)
