@@ -7,7 +7,9 @@
     ├── AlreadyExistsError         the name is taken
     ├── CommitConflictError        another writer was first: plan again and retry
     ├── CommitOutcomeUnknownError  the answer was lost: look for the commit, then retry
+    ├── CommitUndecidableError     snapshots that would tell have expired: look for the rows
     ├── UnavailableError           the storage did not answer: retry later
+    │   └── LockUnavailableError   the lock was not to be had: nothing was written, retry later
     └── CorruptTableError          the table is damaged: stop and repair
 
 A message says what was attempted, on what, what was found and what to try.
@@ -19,9 +21,11 @@ __all__ = [
     "AlreadyExistsError",
     "CommitConflictError",
     "CommitOutcomeUnknownError",
+    "CommitUndecidableError",
     "CorruptTableError",
     "InvalidRequestError",
     "LakeError",
+    "LockUnavailableError",
     "NotFoundError",
     "UnavailableError",
     "UnsupportedError",
@@ -56,8 +60,16 @@ class CommitOutcomeUnknownError(LakeError):
     """Publication may or may not have happened: look for the commit before retrying."""
 
 
+class CommitUndecidableError(LakeError):
+    """Whether an earlier try was published cannot be told any more: look for its rows."""
+
+
 class UnavailableError(LakeError):
     """The storage refused or did not answer: nothing is known to be wrong with the table."""
+
+
+class LockUnavailableError(UnavailableError):
+    """The lock of a table was not to be had, or not for long enough: nothing was written."""
 
 
 class CorruptTableError(LakeError):

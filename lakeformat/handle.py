@@ -11,7 +11,7 @@ from lakeformat.options import TableOptions, require_unaware_buckets
 from lakeformat.schema import TableSchema
 from lakeformat.storage import Storage
 
-__all__ = ["TableHandle", "require_readable", "require_writable"]
+__all__ = ["TableHandle", "require_committable", "require_readable", "require_writable"]
 
 UNAWARE_BUCKET = -1
 _CHANGE_MERGED_ROWS = {
@@ -49,6 +49,11 @@ class TableHandle:
         return self.storage.uri(self.layout.root)
 
 
+def is_unaware(handle: TableHandle) -> bool:
+    """Whether this is an append table without buckets."""
+    return not handle.schema.primary_keys and handle.options.bucket == UNAWARE_BUCKET
+
+
 def require_readable(handle: TableHandle) -> None:
     """Refuse a table whose rows this version would read otherwise than its options say."""
     options = handle.options
@@ -76,8 +81,19 @@ def _changes_rows(handle: TableHandle, key: str) -> bool:
     return key in _CHANGE_MERGED_ROWS or key.endswith(".sequence-group")
 
 
+def require_committable(handle: TableHandle) -> None:
+    """Refuse to publish where an option asks for something this version would not do."""
+    unknown = handle.options.unknown()
+    if unknown:
+        raise UnsupportedError(
+            f"{handle.uri} sets {', '.join(map(repr, unknown))}, which this version cannot honour "
+            "when writing; nothing was written, reading still works"
+        )
+    handle.options.validate()
+
+
 def require_writable(handle: TableHandle) -> None:
-    """Refuse to write where an option asks for something this version would not do."""
+    """Refuse to write rows where an option asks for something this version would not do."""
     schema = handle.schema
     if schema.primary_keys:
         raise UnsupportedError(f"{handle.uri} has a primary key: this version does not write it")
@@ -87,10 +103,4 @@ def require_writable(handle: TableHandle) -> None:
             f"{handle.uri} is partitioned by {keys}: this version does not write partitions"
         )
     require_unaware_buckets(handle.options, handle.uri)
-    unknown = handle.options.unknown()
-    if unknown:
-        raise UnsupportedError(
-            f"{handle.uri} sets {', '.join(map(repr, unknown))}, which this version cannot honour "
-            "when writing; nothing was written, reading still works"
-        )
-    handle.options.validate()
+    require_committable(handle)

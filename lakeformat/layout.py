@@ -28,6 +28,7 @@ __all__ = [
     "TableLayout",
     "data_file_name",
     "database_directory",
+    "index_manifest_name",
     "manifest_list_name",
     "manifest_name",
     "numbered",
@@ -67,6 +68,11 @@ def manifest_name(unique: str, counter: int) -> str:
 def manifest_list_name(unique: str, counter: int) -> str:
     """A manifest list of one commit attempt."""
     return f"manifest-list-{unique}-{counter}"
+
+
+def index_manifest_name(unique: str, counter: int) -> str:
+    """The index files of one snapshot."""
+    return f"index-manifest-{unique}-{counter}"
 
 
 def statistics_name(unique: str, counter: int) -> str:

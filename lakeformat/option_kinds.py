@@ -14,10 +14,13 @@ __all__ = [
     "COLUMN_NAMES",
     "DURATION",
     "FILE_NAME_PART",
+    "OPTIONAL_DURATION",
+    "OPTIONAL_NUMBER",
     "RELATIVE_PATH",
     "SCHEME",
     "SIZE",
     "STATISTICS_MODE",
+    "TEXT",
     "Kind",
     "one_of",
     "or_unset",
@@ -138,6 +141,14 @@ UNAWARE, POSTPONE = -1, -2
 BUCKETS: Kind[int] = Kind("-1, -2 or a number of buckets", _buckets)
 SIZE: Kind[int] = Kind("a size such as '128 mb'", _with_unit(_SIZE_UNITS))
 DURATION: Kind[int] = Kind("a duration such as '10 s'", _with_unit(_DURATION_UNITS))
+OPTIONAL_DURATION: Kind[int | None] = Kind(
+    "a duration such as '10 s', or empty", lambda text: DURATION.parse(text) if text else None
+)
+OPTIONAL_NUMBER: Kind[int | None] = Kind(
+    "a whole number from 1, or empty",
+    lambda text: whole_number(1, 2**63 - 1).parse(text) if text else None,
+)
+TEXT: Kind[str] = Kind("a text", str)
 
 
 def _boolean(text: str) -> bool:

@@ -19,10 +19,13 @@ from lakeformat.option_kinds import (
     COLUMN_NAMES,
     DURATION,
     FILE_NAME_PART,
+    OPTIONAL_DURATION,
+    OPTIONAL_NUMBER,
     RELATIVE_PATH,
     SCHEME,
     SIZE,
     STATISTICS_MODE,
+    TEXT,
     UNAWARE,
     Kind,
     one_of,
@@ -394,6 +397,98 @@ class TableOptions:
         "Longest pause between two attempts of a commit.",
         group=Group.PERFORMANCE,
     )
+
+    commit_timeout_millis = Option(
+        "commit.timeout",
+        OPTIONAL_DURATION,
+        "",
+        "How long a commit goes on trying; empty is as long as its retries last.",
+    )
+    commit_user_prefix = Option(
+        "commit.user-prefix",
+        TEXT,
+        "",
+        "How the user of commits without an identity of their own begins, to tell jobs apart.",
+    )
+    commit_force_create_snapshot = Option(
+        "commit.force-create-snapshot",
+        BOOLEAN,
+        "false",
+        "Whether a commit without any change makes a snapshot all the same.",
+    )
+    snapshot_ignore_empty_commit = Option(
+        "snapshot.ignore-empty-commit",
+        BOOLEAN,
+        "true",
+        "Whether a commit without any change makes no snapshot.",
+    )
+    commit_discard_duplicate_files = Option(
+        "commit.discard-duplicate-files",
+        BOOLEAN,
+        "false",
+        "Whether an append leaves out files the table has already, instead of adding them again.",
+    )
+    commit_last_safe_snapshot = Option(
+        "commit.strict-mode.last-safe-snapshot",
+        OPTIONAL_NUMBER,
+        "",
+        "Refuse a commit if another user has changed its partitions after this snapshot; empty is "
+        "not to look.",
+    )
+    dynamic_partition_overwrite = Option(
+        "dynamic-partition-overwrite",
+        BOOLEAN,
+        "true",
+        "Whether other engines' INSERT OVERWRITE replaces only the partitions that get rows; here "
+        "the call says which are meant.",
+    )
+    overwrite_upgrade = Option(
+        "overwrite-upgrade",
+        BOOLEAN,
+        "true",
+        "Whether files that overwrite a primary-key table go to the highest level at once.",
+        group=Group.PERFORMANCE,
+    )
+    compaction_trigger = Option(
+        "num-sorted-run.compaction-trigger",
+        whole_number(1, 1_000_000),
+        "5",
+        "How many sorted runs of a bucket start a compaction; fewer is faster to read.",
+        group=Group.PERFORMANCE,
+    )
+    num_levels = Option(
+        "num-levels",
+        OPTIONAL_NUMBER,
+        "",
+        "Number of levels of a primary-key table; empty is one more than the compaction trigger.",
+        group=Group.PERFORMANCE,
+    )
+    row_tracking_enabled = Option(
+        "row-tracking.enabled",
+        BOOLEAN,
+        "false",
+        "Whether every row gets a number that stays its own.",
+        mutable=False,
+    )
+    row_tracking_partition_group = Option(
+        "row-tracking.partition-group-on-commit",
+        BOOLEAN,
+        "true",
+        "Whether a commit numbers the rows of one partition after the other.",
+    )
+    write_only = Option(
+        "write-only",
+        BOOLEAN,
+        "false",
+        "Whether other engines' writers leave compaction and expiry to jobs of their own, as "
+        "writers here always do.",
+    )
+
+    @property
+    def level_count(self) -> int:
+        """How many levels a primary-key table has."""
+        levels = self.num_levels
+        return self.compaction_trigger + 1 if levels is None else levels
 
     def __init__(self, raw: Mapping[str, str] | None = None) -> None:
         self._raw = dict(raw or {})

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, TypeAlias
 
-from lakeformat.commit.append import commit_append, earlier_appends, find_earlier_append
-from lakeformat.commit.checks import check_arguments, is_whole_number, require_files
+from lakeformat.commit.abort import abort_messages
+from lakeformat.commit.admission import admit
+from lakeformat.commit.checks import is_whole_number
+from lakeformat.commit.commit import (
+    DYNAMIC,
+    CommitOptions,
+    Dynamic,
+    commit_messages,
+    earlier_tries,
+    find_commit,
+    find_replay,
+)
 from lakeformat.commit.identity import CommitId
 from lakeformat.commit.report import CommitReport
 from lakeformat.environment import SYSTEM, Environment
@@ -26,12 +36,14 @@ from lakeformat.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import (
     latest_snapshot,
+    latest_snapshot_id,
     read_snapshot,
     read_snapshot_if_present,
     snapshot_ids,
 )
 from lakeformat.metadata.tag import read_tag
 from lakeformat.options import TableOptions
+from lakeformat.partition_filter import PartitionFilter, PartitionSpec, some_partitions
 from lakeformat.read.scan import Scan
 from lakeformat.schema import TableSchema
 from lakeformat.storage import Storage, open_storage
@@ -43,7 +55,10 @@ from lakeformat.system_tables import (
 )
 from lakeformat.write.append_writer import AppendWriter
 
-__all__ = ["SystemTable", "Table", "load_table", "open_table"]
+__all__ = ["Overwritten", "SystemTable", "Table", "load_table", "open_table"]
+
+Overwritten: TypeAlias = PartitionSpec | Literal["dynamic"]
+"""What rows are put in place of: ``{}`` is the whole table."""
 
 
 def open_table(
@@ -111,31 +126,32 @@ class Table:
         self,
         data: Any,
         *,
+        overwrite: Overwritten | None = None,
         commit: CommitId | None = None,
         watermark: int | None = None,
         properties: Mapping[str, str] | None = None,
+        read_snapshot: int | None = None,
     ) -> CommitReport:
-        """Append rows in one commit; the same ``commit`` twice publishes once.
+        """Add rows in one commit, or put them in place of others; the same ``commit`` twice
+        publishes once.
+
+        ``overwrite={}`` replaces the whole table, ``{"dt": "2024-01-01"}`` some partitions and
+        ``"dynamic"`` those that get rows. With ``read_snapshot``, the snapshot the rows were
+        computed from, the commit is refused if somebody has changed these partitions since.
 
         When this raises a ``LakeError``, nothing was published and nothing is left behind; only
         with ``CommitOutcomeUnknownError`` look first: repeat the call with the same ``commit``.
         """
-        check_arguments(watermark, properties)
-        earlier = None if commit is None else earlier_appends(self._handle, commit)
-        if earlier is not None and (done := find_earlier_append(self._handle, earlier)):
+        options = _commit_options(commit, watermark, properties, read_snapshot)
+        handle, replaced = self._handle, self._replaced(overwrite)
+        earlier = None if commit is None else earlier_tries(handle, commit, overwrite=replaced)
+        if earlier and (done := find_replay(handle, earlier, overwrite=replaced)):
             return done
-        with self.new_writer() as writer:
+        with AppendWriter(handle) as writer:
             writer.write(data)
             messages = writer.prepare()
         try:
-            report = commit_append(
-                self._handle,
-                messages,
-                commit=commit,
-                watermark=watermark,
-                properties=properties,
-                earlier=earlier,
-            )
+            report = commit_messages(handle, messages, options, overwrite=replaced, earlier=earlier)
         except CommitOutcomeUnknownError:
             raise  # the table may refer to the files: they stay
         except LakeError:
@@ -147,21 +163,79 @@ class Table:
 
     def new_writer(self) -> AppendWriter:
         """A writer whose messages are committed later, here or in another process."""
-        return AppendWriter(self._handle)
+        storage, layout = self._handle.storage, self._handle.layout
+        base = latest_snapshot_id(storage, layout) or 0
+        return AppendWriter(self._handle, base_snapshot=base)
 
     def commit(
         self,
         messages: Sequence[CommitMessage],
         *,
+        overwrite: Overwritten | None = None,
         commit: CommitId | None = None,
         watermark: int | None = None,
         properties: Mapping[str, str] | None = None,
+        read_snapshot: int | None = None,
     ) -> CommitReport:
-        """Publish prepared files in one snapshot; commit each message once."""
-        require_files(self._handle, messages)
-        return commit_append(
-            self._handle, messages, commit=commit, watermark=watermark, properties=properties
+        """Publish prepared files, as ``write`` would have; commit each message once.
+
+        What a compaction made becomes a snapshot of its own, after the one of new rows.
+        """
+        options = _commit_options(commit, watermark, properties, read_snapshot)
+        replaced, handle = self._replaced(overwrite), self._handle
+        earlier = (
+            None
+            if commit is None
+            else earlier_tries(handle, commit, overwrite=replaced, messages=messages)
         )
+        if earlier and (
+            done := find_replay(handle, earlier, overwrite=replaced, messages=messages)
+        ):
+            return done
+        admit(handle, messages)
+        return commit_messages(
+            handle,
+            messages,
+            options,
+            overwrite=replaced,
+            earlier=earlier,
+            from_elsewhere=True,
+        )
+
+    def abort(self, messages: Sequence[CommitMessage]) -> list[str]:
+        """Remove the files of messages that are given up; the URIs of those that would not go.
+
+        Refused if the table has one of the files. Only once no commit of them is under way: not
+        right after ``CommitOutcomeUnknownError``.
+        """
+        return abort_messages(self._handle, messages)
+
+    def find_commit(self, commit: CommitId) -> CommitReport | None:
+        """The result of a commit of any kind that was made before; None if it was not."""
+        return find_commit(self._handle, commit)
+
+    def truncate(
+        self, *, commit: CommitId | None = None, read_snapshot: int | None = None
+    ) -> CommitReport:
+        """Delete all rows; snapshots before this one keep them until they expire."""
+        return self._delete([{}], commit, read_snapshot)
+
+    def drop_partitions(
+        self,
+        partitions: Iterable[PartitionSpec],
+        *,
+        commit: CommitId | None = None,
+        read_snapshot: int | None = None,
+    ) -> CommitReport:
+        """Delete the rows of partitions, each named by the values of some partition columns."""
+        if not isinstance(partitions, Mapping | str):
+            partitions = list(partitions)
+        if isinstance(partitions, Mapping | str) or not partitions or not all(partitions):
+            raise InvalidRequestError(
+                "say which partitions to drop, as in [{'dt': '2024-01-01'}]; truncate() deletes "
+                f"all rows. Got {partitions!r}"
+            )
+        return self._delete(partitions, commit, read_snapshot)
 
     def scan(
         self,
@@ -185,6 +259,28 @@ class Table:
         """Metadata as rows: ``system_table("files")`` is ``$files``."""
         return SystemTable(self._handle, find_system_table(name))
 
+    def _delete(
+        self,
+        partitions: Collection[PartitionSpec],
+        commit: CommitId | None,
+        read_snapshot: int | None,
+    ) -> CommitReport:
+        options = CommitOptions(commit=commit, operation="TRUNCATE", read_snapshot=read_snapshot)
+        replaced = some_partitions(self.schema, partitions)
+        return commit_messages(self._handle, [], options, overwrite=replaced)
+
+    def _replaced(self, overwrite: Overwritten | None) -> PartitionFilter | Dynamic | None:
+        if overwrite is None:
+            return None
+        if overwrite == "dynamic":
+            return DYNAMIC
+        if not isinstance(overwrite, Mapping):
+            raise InvalidRequestError(
+                "overwrite is {} for the whole table, {'dt': '2024-01-01'} for some partitions or "
+                f"'dynamic' for those that get rows, got {overwrite!r}"
+            )
+        return some_partitions(self.schema, [overwrite])
+
     def _travel(self, snapshot: int | None, tag: str | None) -> Snapshot | None:
         """The snapshot asked for; None when nobody asks for one."""
         if snapshot is not None and tag is not None:
@@ -195,6 +291,20 @@ class Table:
         if tag is not None:
             return read_tag(storage, layout, tag).snapshot
         return None if snapshot is None else read_snapshot(storage, layout, snapshot)
+
+
+def _commit_options(
+    commit: CommitId | None,
+    watermark: int | None,
+    properties: Mapping[str, str] | None,
+    read_snapshot: int | None,
+) -> CommitOptions:
+    return CommitOptions(
+        commit=commit,
+        watermark=watermark,
+        properties={} if properties is None else properties,
+        read_snapshot=read_snapshot,
+    )
 
 
 class SystemTable(Table):
@@ -221,6 +331,18 @@ class SystemTable(Table):
         self._refuse()
 
     def commit(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    def abort(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    def truncate(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    def drop_partitions(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refused: metadata changes with the table."""
         self._refuse()
 

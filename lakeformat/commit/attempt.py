@@ -1,85 +1,97 @@
-"""The metadata files of one append: what is written once, and what each attempt writes anew."""
+"""The attempts of one commit: what is written once, and what each attempt writes anew."""
 
 from __future__ import annotations
 
-import contextlib
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
+import pyarrow.compute as pc
+
+from lakeformat.commit.attempt_files import AttemptFiles, WrittenList
+from lakeformat.commit.base_manifests import BaseManifests
+from lakeformat.commit.changes import Changes, Provider
+from lakeformat.commit.conflicts import without_duplicates
 from lakeformat.commit.identity import CommitId
-from lakeformat.commit.manifest_merge import (
-    MergeLimits,
-    merge_manifests,
-    partition_types,
-    pick_manifests,
-)
-from lakeformat.commit.publish import Outcome, publish
-from lakeformat.errors import LakeError
-from lakeformat.handle import TableHandle
-from lakeformat.layout import manifest_list_name, manifest_name
-from lakeformat.metadata.manifest import ManifestEntry, write_manifest
-from lakeformat.metadata.manifest_list import (
-    ManifestMeta,
-    read_manifest_list,
-    summarise,
-    write_manifest_list,
-)
+from lakeformat.commit.new_files import NewFiles
+from lakeformat.commit.pin import Pin, Touches
+from lakeformat.commit.publish import Outcome, check_place, publish
+from lakeformat.commit.row_tracking import number_rows
+from lakeformat.errors import CorruptTableError, LakeError
+from lakeformat.handle import TableHandle, is_unaware
+from lakeformat.index.combination import VectorFiles, combine
+from lakeformat.metadata.index_manifest import read_index_manifest
 from lakeformat.metadata.schema_file import latest_schema_id
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.metadata.snapshot_directory import (
-    FIRST_SNAPSHOT_ID,
-    read_snapshot_if_present,
-)
+from lakeformat.metadata.snapshot_directory import FIRST_SNAPSHOT_ID, read_snapshot_if_present
+from lakeformat.metadata.statistics import read_statistics
+from lakeformat.partition_filter import PartitionFilter
 
-__all__ = ["AppendAttempts"]
+__all__ = ["Attempts", "Intent"]
 
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _WrittenList:
-    name: str
-    size: int
+NO_WATERMARK = -(2**63)
+"""What Java writes where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Merged:
-    """Manifests that were merged, and what took their place."""
+class Check(Protocol):
+    """Whether changes fit a head."""
 
-    before: list[ManifestMeta]
-    after: list[ManifestMeta]
-    written: list[str]
+    def check(self, head: Snapshot | None, changes: Changes) -> None:
+        """Raise unless they do."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intent:
+    """What somebody wants to publish as one snapshot."""
+
+    kind: CommitKind
+    provider: Provider
+    commit: CommitId
+    watermark: int | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    operation: str | None = None
+    statistics: str | None = None
+    """The statistics file of an ANALYZE."""
+    check: Check | None = None
+    """None for what can never conflict."""
+    discards_duplicates: bool = False
+    """Leave out files that are in the table already, instead of refusing them."""
+    pin: Pin | None = None
+    replaced: PartitionFilter | None = None
+    """What an overwrite replaces."""
+    new_files: NewFiles | None = None
+    """Where messages come from elsewhere: whether they come for the first time."""
 
 
 @dataclass(slots=True)
-class AppendAttempts:
-    """All attempts of one append.
+class Attempts:
+    """All attempts of one commit, each on a newer head than the last.
 
-    The manifest of the new files and its list do not depend on the head: they are written
-    once. The base list, and the snapshot, belong to one attempt. Older manifests are merged
-    in the first attempt only, and later ones use that as long as it fits.
+    The manifest of the changes does not depend on the head unless the changes do: it is written
+    once. The base list and the snapshot belong to one attempt. Older manifests are merged in
+    the first attempt only, and later ones use that as long as it fits.
     """
 
     handle: TableHandle
-    entries: tuple[ManifestEntry, ...]
-    commit: CommitId
-    watermark: int | None
-    properties: Mapping[str, str]
+    intent: Intent
+    changes: Changes = field(default_factory=Changes)
+    """Those of the last attempt."""
     _doubtful: dict[str, int] = field(default_factory=dict)
     """Snapshots of which the storage left open whether they are published: uuid to number."""
-    _unique: str = ""
-    _lists: int = 0
-    _manifests: int = 0
-    _delta: _WrittenList | None = None
-    _merged: _Merged | None = None
-    _files: list[str] = field(default_factory=list)
+    _files: AttemptFiles = field(init=False)
+    _base: BaseManifests = field(init=False)
+    _delta: WrittenList | None = None
+    _changelog: WrittenList | None = None
+    _of_changes: list[str] = field(default_factory=list)
+    _of_attempt: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._unique = self.handle.environment.new_id()
+        self._files = AttemptFiles(self.handle)
+        self._base = BaseManifests(self.handle, self._files)
 
     def snapshot_on(self, head: Snapshot | None) -> Snapshot:
-        """Write what a snapshot following ``head`` needs, and build it."""
+        """Check the changes against ``head``, write what a snapshot needs, and build it."""
         try:
             return self._build_on(head)
         except BaseException:
@@ -95,10 +107,16 @@ class AppendAttempts:
         """Publish what ``snapshot_on`` built; until the storage answers, it is in doubt."""
         assert snapshot.uuid is not None
         self._doubtful[snapshot.uuid] = snapshot.id
-        outcome = publish(self.handle, snapshot)
+        try:
+            outcome = publish(self.handle, snapshot)
+        except LakeError:  # certainly not published: what is open comes back as an outcome
+            del self._doubtful[snapshot.uuid]
+            raise
+        if outcome is Outcome.COMMITTED:
+            outcome = check_place(self.handle, snapshot, self.changes)
         if outcome is Outcome.LOST:
             del self._doubtful[snapshot.uuid]
-            self._delete([snapshot.base_manifest_list])
+            self._files.delete(self._of_attempt)
         return outcome
 
     def resolve_doubt(self) -> Snapshot | None:
@@ -113,115 +131,139 @@ class AppendAttempts:
         return None
 
     def discard(self) -> None:
-        """Remove every file of every attempt, unless one of them may have been published."""
-        if not self.in_doubt:
-            self._delete(self._files)
+        """Remove every file of every attempt, unless one of them may have been published.
+
+        Whoever tries again after that begins anew.
+        """
+        if self.in_doubt:
+            return
+        self._files.delete_all()
+        self._delta = self._changelog = None
+        self._of_changes, self._of_attempt = [], []
+        self._base = BaseManifests(self.handle, self._files)
 
     def _build_on(self, head: Snapshot | None) -> Snapshot:
-        base = self._write_list(self._merge(self._base_manifests(head)))
-        delta = self._delta or self._write_delta()
-        added = sum(entry.file.row_count for entry in self.entries)
+        number = head.id + 1 if head else FIRST_SNAPSHOT_ID
+        changes = self._checked(head, self.intent.provider(head))
+        next_row_id = (head.next_row_id if head else None) or 0
+        options = self.handle.options
+        if options.row_tracking_enabled:
+            by_partition = options.row_tracking_partition_group
+            changes, next_row_id = number_rows(
+                changes, number, next_row_id, by_partition=by_partition
+            )
+        self._write_changes(changes)
+        mark = self._files.mark
+        index_manifest = self._index_manifest(head, changes)
+        base = self._base.written_on(head, keep_merged=self.in_doubt)
+        merged = self._base.merged
+        self._of_attempt = [name for name in self._files.since(mark) if name not in merged]
+        return self._snapshot(head, number, base, index_manifest, next_row_id)
+
+    def _checked(self, head: Snapshot | None, changes: Changes) -> Changes:
+        """The changes, once nothing speaks against them."""
+        intent = self.intent
+        if intent.new_files is not None:
+            intent.new_files.check(head)
+        if intent.pin is not None:
+            intent.pin.check(head, self._touches(changes))
+        if intent.discards_duplicates and head is not None:
+            changes = without_duplicates(self.handle, head, changes)
+        if intent.check is not None:
+            intent.check.check(head, changes)
+        return changes
+
+    def _touches(self, changes: Changes) -> Touches:
+        """Partitions that are replaced, also those that are empty now; else those that change."""
+        if self.intent.replaced is not None:
+            return self.intent.replaced.mask
+        partitions = changes.partitions()
+        return lambda rows: pc.is_in(rows, partitions).to_numpy(zero_copy_only=False)
+
+    def _write_changes(self, changes: Changes) -> None:
+        """Manifests of the changes, unless they are those of the last attempt."""
+        if self._delta is not None and changes is self.changes:
+            return
+        if not self.in_doubt:
+            self._files.delete(self._of_changes)
+        mark = self._files.mark
+        self.changes = changes
+        self._delta = self._files.write_entries(changes.table)
+        has_changelog = len(changes.changelog) > 0
+        self._changelog = self._files.write_entries(changes.changelog) if has_changelog else None
+        self._of_changes = self._files.since(mark)
+
+    def _index_manifest(self, head: Snapshot | None, changes: Changes) -> str | None:
+        """The name as it was where nothing changes: readers take an equal name for that."""
+        name = head.index_manifest if head else None
+        if not changes.has_index_changes:
+            return name
+        storage, layout = self.handle.storage, self.handle.layout
+        kinds = VectorFiles.ANY_NUMBER if is_unaware(self.handle) else VectorFiles.ONE_PER_BUCKET
+        state = combine(
+            read_index_manifest(storage, layout, name) if name else [],
+            removed=changes.index_removed,
+            added=changes.index_added,
+            vector_files=kinds,
+        )
+        return self._files.write_index_manifest(state) if state else None
+
+    def _snapshot(
+        self,
+        head: Snapshot | None,
+        number: int,
+        base: WrittenList,
+        index_manifest: str | None,
+        next_row_id: int,
+    ) -> Snapshot:
+        intent, changes, delta, changelog = self.intent, self.changes, self._delta, self._changelog
+        assert delta is not None
+        schema_id = self._schema_id()
+        before = head.total_record_count or 0 if head else 0
         return Snapshot(
-            id=head.id + 1 if head else FIRST_SNAPSHOT_ID,
+            id=number,
             uuid=self.handle.environment.new_id(),
-            schema_id=self._schema_id(),
+            schema_id=schema_id,
             base_manifest_list=base.name,
             base_manifest_list_size=base.size,
             delta_manifest_list=delta.name,
             delta_manifest_list_size=delta.size,
-            index_manifest=head.index_manifest if head else None,
-            commit_user=self.commit.user,
-            commit_identifier=self.commit.identifier,
-            commit_kind=CommitKind.APPEND,
+            changelog_manifest_list=changelog.name if changelog else None,
+            changelog_manifest_list_size=changelog.size if changelog else None,
+            changelog_record_count=(
+                int(changes.changelog.row_count.numbers.sum()) if changelog else None
+            ),
+            index_manifest=index_manifest,
+            commit_user=intent.commit.user,
+            commit_identifier=intent.commit.identifier,
+            commit_kind=intent.kind,
             time_millis=self.handle.environment.now_millis(),
-            total_record_count=(head.total_record_count if head else 0) + added,
-            delta_record_count=added,
-            watermark=_later(self.watermark, head.watermark if head else None),
-            statistics=self._statistics(head),
-            properties=self.properties or None,
-            next_row_id=(head.next_row_id if head else None) or 0,
+            total_record_count=before + changes.added_rows,
+            delta_record_count=changes.added_rows,
+            watermark=_later(intent.watermark, head.watermark if head else None),
+            statistics=intent.statistics or self._inherited_statistics(head, schema_id),
+            properties=intent.properties or None,
+            next_row_id=next_row_id,
+            operation=intent.operation,
         )
 
-    def _base_manifests(self, head: Snapshot | None) -> list[ManifestMeta]:
-        if head is None:
-            return []
+    def _inherited_statistics(self, head: Snapshot | None, schema_id: int) -> str | None:
+        """Those of the head, unless they were made of other columns."""
+        if head is None or head.statistics is None or head.schema_id != schema_id:
+            return None
         storage, layout = self.handle.storage, self.handle.layout
-        return [
-            *read_manifest_list(storage, layout, head.base_manifest_list),
-            *read_manifest_list(storage, layout, head.delta_manifest_list),
-        ]
-
-    def _merge(self, manifests: list[ManifestMeta]) -> list[ManifestMeta]:
-        """The manifests with some merged: now in the first attempt, as then in a later one."""
-        if self._merged is None:
-            return self._merge_now(manifests)
-        merged = self._merged
-        start = _place_in(manifests, merged.before)
-        if start is not None:
-            return [*manifests[:start], *merged.after, *manifests[start + len(merged.before) :]]
-        if not self.in_doubt:
-            self._delete(merged.written)
-        self._merged = _Merged([], [], [])
-        return manifests
-
-    def _merge_now(self, manifests: list[ManifestMeta]) -> list[ManifestMeta]:
-        merge = pick_manifests(manifests, MergeLimits.of(self.handle.options))
-        if merge is None:
-            self._merged = _Merged([], [], [])
-            return manifests
-        known = len(self._files)
-        after = merge_manifests(self.handle, manifests, merge, self._new_manifest)
-        self._merged = _Merged(manifests, after, self._files[known:])
-        _log.info(
-            "manifests merged table=%s before=%d after=%d full=%s reason=%s",
-            *(self.handle.uri, len(manifests), len(after), merge.is_full, merge.reason),
-        )
-        return after
-
-    def _new_manifest(self) -> str:
-        """A name nobody else uses, remembered so that ``discard`` removes its file."""
-        name = manifest_name(self._unique, self._manifests)
-        self._manifests += 1
-        self._files.append(name)
-        return name
-
-    def _write_delta(self) -> _WrittenList:
-        handle = self.handle
-        name = self._new_manifest()
-        size = write_manifest(handle.storage, handle.layout, name, self.entries, handle.options)
-        summary = summarise(name, size, self.entries, partition_types(handle))
-        self._delta = self._write_list([summary])
-        return self._delta
-
-    def _write_list(self, manifests: list[ManifestMeta]) -> _WrittenList:
-        handle = self.handle
-        name = manifest_list_name(self._unique, self._lists)
-        self._lists += 1
-        self._files.append(name)
-        size = write_manifest_list(handle.storage, handle.layout, name, manifests, handle.options)
-        return _WrittenList(name, size)
+        try:
+            known = read_statistics(storage, layout, head.statistics)
+        except CorruptTableError:
+            return None  # nobody can read them: they end here
+        return head.statistics if known.schema_id == schema_id else None
 
     def _schema_id(self) -> int:
         """The schema in force now, which may be newer than the writer's."""
         latest = latest_schema_id(self.handle.storage, self.handle.layout)
         return self.handle.schema.id if latest is None else latest
 
-    def _statistics(self, head: Snapshot | None) -> str | None:
-        same_schema = head is not None and head.schema_id == self._schema_id()
-        return head.statistics if head is not None and same_schema else None
-
-    def _delete(self, names: list[str]) -> None:
-        for name in names:
-            with contextlib.suppress(LakeError):  # what stays behind is an orphan, not damage
-                self.handle.storage.delete(self.handle.layout.manifest(name))
-
-
-def _place_in(manifests: list[ManifestMeta], part: list[ManifestMeta]) -> int | None:
-    """Where ``part`` starts as neighbours in a list; None if it is not there whole."""
-    starts = range(len(manifests) - len(part) + 1)
-    return next((at for at in starts if manifests[at : at + len(part)] == part), None)
-
 
 def _later(first: int | None, second: int | None) -> int | None:
-    present = [value for value in (first, second) if value is not None]
+    present = [value for value in (first, second) if value not in (None, NO_WATERMARK)]
     return max(present, default=None)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 
 from lakeformat.commit.checks import is_whole_number
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import CommitUndecidableError, InvalidRequestError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present
 from lakeformat.type_rules import is_text
 
-__all__ = ["BATCH_IDENTIFIER", "CommitId", "EarlierCommits"]
+__all__ = ["BATCH_IDENTIFIER", "CommitId", "EarlierCommits", "require_same"]
 
 BATCH_IDENTIFIER = 2**63 - 1
 """What a commit carries that nobody will ever repeat."""
+
+_MILLIS = range(10**11, 10**14)
+"""Moments from 1973 to 5138: what is outside counts seconds, microseconds or nanoseconds."""
+
+CLOCK_SKEW_MILLIS = 10 * 60 * 1000
+"""How far the clocks of two committers may be apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +30,16 @@ class CommitId:
 
     ``user`` names one run of one job; ``identifier`` counts the commits inside it and only
     ever grows. Retry with the same pair: if the first try did publish, nothing happens twice.
+
+    ``first_try_millis`` says when the first try began. Snapshots from before then are not looked
+    at; and if snapshots since then have expired, a commit that is not found among the others is
+    refused with ``CommitUndecidableError``: it may have been published and expired with them.
+    Without it the whole history is searched, and what has expired counts as never published.
     """
 
     user: str
     identifier: int
+    first_try_millis: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not is_text(self.user) or not self.user:
@@ -39,20 +51,40 @@ class CommitId:
                 f"a CommitId's identifier is a whole number from 0 to {BATCH_IDENTIFIER}, "
                 f"got {self.identifier!r}"
             )
+        first = self.first_try_millis
+        if first is not None and (not is_whole_number(first) or first not in _MILLIS):
+            raise InvalidRequestError(
+                "a CommitId's first_try_millis is when its first try began, in epoch milliseconds, "
+                f"got {first!r}"
+            )
+
+    def __str__(self) -> str:
+        return f"CommitId({self.user!r}, {self.identifier})"
 
 
 class EarlierCommits:
     """Looks for one commit among the snapshots of a table, reading each of them once."""
 
-    def __init__(self, handle: TableHandle, commit: CommitId, kind: CommitKind) -> None:
+    def __init__(
+        self,
+        handle: TableHandle,
+        commit: CommitId,
+        kinds: Collection[CommitKind],
+        *,
+        is_new: bool = False,
+    ) -> None:
+        self._is_new = is_new
+        """Whether nobody can have used the identity before."""
         self._handle = handle
-        self._commit = commit
-        self._kind = kind
+        self.commit = commit
+        self._kinds = frozenset(kinds)
         self._checked = 0
-
-    def skip(self, head: Snapshot | None) -> None:
-        """Take it as known that the commit is not in ``head`` or before it."""
-        self._checked = head.id if head else 0
+        first = commit.first_try_millis
+        if first is not None and first > handle.environment.now_millis() + CLOCK_SKEW_MILLIS:
+            raise InvalidRequestError(
+                f"{commit} says that its first try began at {first}, which is still to come: pass "
+                "the moment at which the first try of this run began"
+            )
 
     def find(self, head: Snapshot | None) -> Snapshot | None:
         """The snapshot in which the commit was published, up to ``head`` and not seen before.
@@ -60,33 +92,70 @@ class EarlierCommits:
         Whoever builds on ``head`` calls this with the same ``head``: then no twin with the same
         identity can have published in between.
         """
+        if self._is_new:
+            self._is_new, self._checked = False, head.id if head else 0
         newer: Snapshot | None = None
         for snapshot in self._from(head):
-            if snapshot.commit_user != self._commit.user or snapshot.commit_kind is not self._kind:
+            if snapshot.commit_user != self.commit.user or snapshot.commit_kind not in self._kinds:
                 continue
-            if snapshot.commit_identifier == self._commit.identifier:
+            if snapshot.commit_identifier == self.commit.identifier:
                 return snapshot
-            if snapshot.commit_identifier < self._commit.identifier:
+            if snapshot.commit_identifier < self.commit.identifier:
                 break
             newer = snapshot
         if newer is not None:
             raise self._out_of_order(newer)
-        self.skip(head)
+        self._checked = head.id if head else 0
         return None
 
     def _from(self, head: Snapshot | None) -> Iterator[Snapshot]:
-        """Snapshots not seen yet, newest first, until one has expired."""
+        """Snapshots not seen yet, newest first, as far back as the commit can be."""
         snapshot, number = head, head.id if head else 0
         while snapshot is not None and number > self._checked:
+            if self._is_older(snapshot):
+                return
             yield snapshot
             number -= 1
             if number <= self._checked:
                 return
             snapshot = read_snapshot_if_present(self._handle.storage, self._handle.layout, number)
+            if snapshot is None and self.commit.first_try_millis is not None:
+                raise self._undecidable(number)
+
+    def _is_older(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot is from before the first try, whichever clock is wrong."""
+        since = self.commit.first_try_millis
+        return since is not None and snapshot.time_millis < since - CLOCK_SKEW_MILLIS
+
+    def _undecidable(self, expired: int) -> CommitUndecidableError:
+        return CommitUndecidableError(
+            f"{self.commit} of {self._handle.uri} is not in its snapshots, but snapshot {expired} "
+            "and older have expired since its first try, which may have been published among "
+            "them. Nothing was published now; look for its rows, and if they are missing commit "
+            "under another user. Keep snapshots ('snapshot.time-retained') for longer than retries "
+            "take"
+        )
 
     def _out_of_order(self, newer: Snapshot) -> InvalidRequestError:
         return InvalidRequestError(
-            f"{self._commit} comes after commit {newer.commit_identifier} of the same user "
+            f"{self.commit} comes after commit {newer.commit_identifier} of the same user "
             f"(snapshot {newer.id} of {self._handle.uri}), and snapshots do not show whether it "
             "was published: identifiers of one user only ever grow. Give each run a user of its own"
         )
+
+
+def require_same(
+    handle: TableHandle, found: Snapshot, kind: CommitKind, operation: str | None
+) -> None:
+    """Refuse one identity for two different commits."""
+    if (found.commit_kind, found.operation) != (kind, operation):
+        before, now = _shown(found.commit_kind, found.operation), _shown(kind, operation)
+        raise InvalidRequestError(
+            f"CommitId({found.commit_user!r}, {found.commit_identifier}) was published before, as "
+            f"snapshot {found.id} of {handle.uri}, and as {before}; now it comes as {now}. One "
+            "identity names one commit: nothing was published now; give this one another"
+        )
+
+
+def _shown(kind: CommitKind, operation: str | None) -> str:
+    return f"{kind} ({operation})" if operation else str(kind)

@@ -5,12 +5,29 @@ from __future__ import annotations
 import logging
 from enum import Enum
 
-from lakeformat.errors import UnavailableError
-from lakeformat.handle import TableHandle
-from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.metadata.snapshot_directory import publish_snapshot, read_snapshot_if_present
+import pyarrow.compute as pc
 
-__all__ = ["Outcome", "publish"]
+from lakeformat.commit.changes import Changes
+from lakeformat.errors import (
+    CorruptTableError,
+    LakeError,
+    LockUnavailableError,
+    NotFoundError,
+    UnavailableError,
+)
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.manifest import read_manifests
+from lakeformat.metadata.manifest_list import manifests_of
+from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.metadata.snapshot_directory import (
+    FIRST_SNAPSHOT_ID,
+    publish_snapshot,
+    read_snapshot,
+    read_snapshot_if_present,
+    snapshot_ids,
+)
+
+__all__ = ["Outcome", "check_place", "publish"]
 
 _log = logging.getLogger(__name__)
 _TRIES = 3
@@ -25,12 +42,21 @@ class Outcome(Enum):
 
 
 def publish(handle: TableHandle, snapshot: Snapshot) -> Outcome:
-    """Publish a snapshot; a lost answer is resolved by reading back, never by guessing."""
+    """Publish a snapshot; a lost answer is resolved by reading back, never by guessing.
+
+    Whatever is raised, nothing was published.
+    """
+    is_open = False
     for _ in range(_TRIES):
         try:
             if publish_snapshot(handle.storage, handle.layout, snapshot):
                 return Outcome.COMMITTED
-        except UnavailableError as error:
+        except LakeError as error:
+            if isinstance(error, LockUnavailableError) or not isinstance(error, UnavailableError):
+                if is_open:
+                    return Outcome.UNKNOWN
+                raise  # certainly nothing was written
+            is_open = True
             _log.warning("publishing snapshot %d of %s: %s", snapshot.id, handle.uri, error)
         outcome = _read_back(handle, snapshot)
         if outcome is not Outcome.UNKNOWN:
@@ -38,10 +64,45 @@ def publish(handle: TableHandle, snapshot: Snapshot) -> Outcome:
     return Outcome.UNKNOWN
 
 
+def check_place(handle: TableHandle, snapshot: Snapshot, changes: Changes) -> Outcome:
+    """Whether a snapshot that was published follows the one it builds on.
+
+    Its number was free; but a number is free again once it has expired. Whoever slept until then
+    has published below the newest snapshot, where nobody would see it: that is taken back.
+    Snapshots expire from the oldest on, so that the one before being there is proof enough.
+    """
+    storage, layout = handle.storage, handle.layout
+    before = snapshot.id - 1
+    if before < FIRST_SNAPSHOT_ID or storage.exists(layout.snapshot(before)):
+        return Outcome.COMMITTED
+    there = snapshot_ids(storage, layout)
+    if max(there, default=snapshot.id) <= snapshot.id:
+        return Outcome.COMMITTED  # the one before has expired since
+    if snapshot.id + 1 not in there and snapshot.id in there:
+        storage.delete(layout.snapshot(snapshot.id))
+        return Outcome.LOST
+    following = min(number for number in there if number > snapshot.id)
+    has_ours = _has_files(handle, following, changes)
+    return Outcome.COMMITTED if has_ours else Outcome.UNKNOWN
+
+
+def _has_files(handle: TableHandle, number: int, changes: Changes) -> bool:
+    """Whether a later snapshot was built on the changes, as far as its manifests tell."""
+    storage, layout = handle.storage, handle.layout
+    try:
+        later = read_snapshot(storage, layout, number)
+        manifests = manifests_of(storage, layout, later)
+        there = read_manifests(storage, layout, manifests).file_name.to_arrow()
+    except (CorruptTableError, NotFoundError):
+        return False  # it has expired, too
+    added = changes.added.file_name.to_arrow()
+    return len(added) > 0 and bool(pc.all(pc.is_in(added, there)).as_py())
+
+
 def _read_back(handle: TableHandle, snapshot: Snapshot) -> Outcome:
     try:
         found = read_snapshot_if_present(handle.storage, handle.layout, snapshot.id)
-    except UnavailableError:
+    except LakeError:
         return Outcome.UNKNOWN
     if found is None:
         return Outcome.UNKNOWN  # the same content may be tried again

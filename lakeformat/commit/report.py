@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-__all__ = ["CommitReport"]
+from lakeformat.commit.changes import Changes
+from lakeformat.commit.deltas import delta_of
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.snapshot import Snapshot
+
+__all__ = ["CommitReport", "committed", "nothing_to_commit", "replayed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,11 +18,20 @@ class CommitReport:
     """The outcome of one commit."""
 
     table: str
+    kind: str | None = None
+    """APPEND, OVERWRITE, COMPACT or ANALYZE; None when there was nothing to commit."""
     snapshot_id: int | None
-    """The snapshot that holds the rows; None when there was nothing to commit."""
+    """The snapshot that holds the change; None when there was nothing to commit."""
+    compact_snapshot_id: int | None = None
+    """The snapshot of the compaction, where one came with the change."""
+    compact_refused: str | None = None
+    """Why the compaction that came with the change was not published; its files are removed."""
     rows: int
+    """Rows added."""
     files: int
+    """Files added."""
     bytes: int
+    deleted_files: int = 0
     attempts: int
     replayed: bool
     """True when an earlier try with the same identity had published already."""
@@ -27,3 +41,46 @@ class CommitReport:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return asdict(self)
+
+
+def committed(
+    handle: TableHandle, snapshot: Snapshot, changes: Changes, attempts: int
+) -> CommitReport:
+    """A snapshot was published in this call."""
+    added = changes.added
+    return CommitReport(
+        table=handle.uri,
+        kind=str(snapshot.commit_kind),
+        snapshot_id=snapshot.id,
+        rows=int(added.row_count.numbers.sum()),
+        files=len(added),
+        bytes=int(added.file_size.numbers.sum()),
+        deleted_files=len(changes.table) - len(added),
+        attempts=attempts,
+        replayed=False,
+        reason=f"published as snapshot {snapshot.id}",
+    )
+
+
+def replayed(handle: TableHandle, snapshot: Snapshot) -> CommitReport:
+    """The same commit was published before: what it did then."""
+    report = committed(handle, snapshot, Changes(table=delta_of(handle, snapshot)), 0)
+    return replace(
+        report,
+        replayed=True,
+        reason=f"this commit was published before, as snapshot {snapshot.id}; nothing was done",
+    )
+
+
+def nothing_to_commit(handle: TableHandle) -> CommitReport:
+    """There was no change, so no snapshot was made."""
+    return CommitReport(
+        table=handle.uri,
+        snapshot_id=None,
+        rows=0,
+        files=0,
+        bytes=0,
+        attempts=0,
+        replayed=False,
+        reason="no rows were given, so no snapshot was made",
+    )

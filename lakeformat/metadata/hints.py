@@ -16,6 +16,8 @@ from lakeformat.storage import Storage
 __all__ = ["NumberedFiles"]
 
 FIRST_ID = 1
+_STEPS = 32
+"""How far to walk from a hint before the directory is listed."""
 _log = logging.getLogger(__name__)
 
 
@@ -35,8 +37,12 @@ class NumberedFiles:
     def latest_id(self) -> int | None:
         """The highest number; None when there is no file."""
         hint = self._read_hint("LATEST")
-        if hint is not None and not self._exists(hint + 1) and self._exists(hint):
-            return hint
+        if hint is not None:
+            # Numbers have no gaps: writers that were faster than the hint are found by walking
+            # on, at a cost that does not grow with the number of files.
+            after = next((n for n in range(hint + 1, hint + _STEPS) if not self._exists(n)), None)
+            if after is not None and self._exists(after - 1):
+                return after - 1
         newest = max(self.ids(), default=None)
         if hint is not None and hint > (newest or 0) and newest is not None:
             # The format lets a hint be too high; it is also all that a lost file leaves behind.

@@ -21,9 +21,12 @@ from lakeformat.storage import Storage
 __all__ = [
     "DELETION_VECTORS",
     "HASH",
+    "INDEX_ENTRY_FIELDS",
     "DeletionVectorRange",
     "GlobalIndexMeta",
     "IndexManifestEntry",
+    "index_entry_from_record",
+    "index_entry_record",
     "read_index_manifest",
     "write_index_manifest",
 ]
@@ -91,7 +94,7 @@ def write_index_manifest(
     """Write a whole state under a name nobody else uses; the size in bytes."""
     content = encode_avro_file(
         _SCHEMA,
-        (_to_record(entry) for entry in entries),
+        (_state_record(entry) for entry in entries),
         compression=options.manifest_compression,
         zstd_level=options.file_compression_zstd_level,
     )
@@ -107,7 +110,7 @@ def read_index_manifest(
     content, uri = read_manifest_bytes(storage, layout, name)
     records = decode_avro_file(content, uri, version=FORMAT_VERSION)
     try:
-        return [_from_record(record) for record in records]
+        return [index_entry_from_record(record) for record in records]
     except (KeyError, TypeError, ValueError) as reason:
         raise CorruptTableError(
             f"{uri} is not an index manifest: {reason!r}; "
@@ -115,8 +118,13 @@ def read_index_manifest(
         ) from None
 
 
-def _to_record(entry: IndexManifestEntry) -> dict[str, Any]:
+def _state_record(entry: IndexManifestEntry) -> dict[str, Any]:
     assert entry.kind is FileKind.ADD, "a state holds no deleted index file"
+    return index_entry_record(entry)
+
+
+def index_entry_record(entry: IndexManifestEntry) -> dict[str, Any]:
+    """One entry as an Avro record."""
     plain = {avro: getattr(entry, name) for avro, (name, _) in _PLAIN.items()}
     ranges = entry.ranges
     meta = entry.global_index
@@ -139,7 +147,8 @@ def _global_index_record(meta: GlobalIndexMeta) -> dict[str, Any]:
     return {**plain, "_EXTRA_FIELD_IDS": None if extra is None else list(extra)}
 
 
-def _from_record(record: Mapping[str, Any]) -> IndexManifestEntry:
+def index_entry_from_record(record: Mapping[str, Any]) -> IndexManifestEntry:
+    """Read what ``index_entry_record`` made; ``TypeError`` where a value is of another kind."""
     ranges = record.get("_DELETIONS_VECTORS_RANGES")
     meta = record.get("_GLOBAL_INDEX")
     return IndexManifestEntry(
@@ -229,20 +238,17 @@ _GLOBAL_INDEX_SCHEMA = {
         _optional("_SOURCE_META", "bytes"),
     ],
 }
-_SCHEMA: dict[str, Any] = {
-    "type": "record",
-    "name": _RECORD,
-    "fields": [
-        {"name": "_VERSION", "type": "int"},
-        {"name": "_KIND", "type": "int"},
-        {"name": "_PARTITION", "type": "bytes"},
-        {"name": "_BUCKET", "type": "int"},
-        {"name": "_INDEX_TYPE", "type": "string"},
-        {"name": "_FILE_NAME", "type": "string"},
-        {"name": "_FILE_SIZE", "type": "long"},
-        {"name": "_ROW_COUNT", "type": "long"},
-        _optional("_DELETIONS_VECTORS_RANGES", {"type": "array", "items": ["null", _RANGE_SCHEMA]}),
-        _optional("_EXTERNAL_PATH", "string"),
-        _optional("_GLOBAL_INDEX", _GLOBAL_INDEX_SCHEMA),
-    ],
-}
+INDEX_ENTRY_FIELDS: list[dict[str, Any]] = [
+    {"name": "_VERSION", "type": "int"},
+    {"name": "_KIND", "type": "int"},
+    {"name": "_PARTITION", "type": "bytes"},
+    {"name": "_BUCKET", "type": "int"},
+    {"name": "_INDEX_TYPE", "type": "string"},
+    {"name": "_FILE_NAME", "type": "string"},
+    {"name": "_FILE_SIZE", "type": "long"},
+    {"name": "_ROW_COUNT", "type": "long"},
+    _optional("_DELETIONS_VECTORS_RANGES", {"type": "array", "items": ["null", _RANGE_SCHEMA]}),
+    _optional("_EXTERNAL_PATH", "string"),
+    _optional("_GLOBAL_INDEX", _GLOBAL_INDEX_SCHEMA),
+]
+_SCHEMA: dict[str, Any] = {"type": "record", "name": _RECORD, "fields": INDEX_ENTRY_FIELDS}

@@ -16,6 +16,7 @@ from lakeformat.metadata.manifest_columns.live import (
     cancel_pairs,
     deleted_without_add,
     live_rows,
+    meet,
 )
 from lakeformat.metadata.manifest_columns.read import (
     OpenManifest,
@@ -39,9 +40,11 @@ __all__ = [
     "encode_columns",
     "live_files",
     "live_rows",
+    "meet",
     "read_manifest",
     "read_manifest_bytes",
     "read_manifests",
+    "write_columns",
     "write_content",
     "write_manifest",
 ]
@@ -92,6 +95,19 @@ def write_manifest(
         zstd_level=options.file_compression_zstd_level,
     )
     return write_content(storage, layout, name, content)
+
+
+def write_columns(
+    storage: Storage,
+    layout: TableLayout,
+    name: str,
+    columns: ManifestColumns,
+    options: TableOptions,
+) -> int:
+    """The same for entries that are columns already."""
+    if len(columns) < _FEW_ENTRIES:
+        return write_manifest(storage, layout, name, columns.entries(), options)
+    return write_content(storage, layout, name, encode_columns(columns, options))
 
 
 def encode_columns(columns: ManifestColumns, options: TableOptions) -> bytes:

@@ -15,6 +15,7 @@ __all__ = [
     "FIRST_SNAPSHOT_ID",
     "earliest_snapshot_id",
     "latest_snapshot",
+    "latest_snapshot_id",
     "publish_snapshot",
     "read_snapshot",
     "read_snapshot_if_present",
@@ -23,13 +24,26 @@ __all__ = [
 ]
 
 FIRST_SNAPSHOT_ID = 1
+_LOOKS = 3
 _log = logging.getLogger(__name__)
 
 
 def latest_snapshot(storage: Storage, layout: TableLayout) -> Snapshot | None:
     """The newest snapshot; None for a table nobody has committed to."""
-    latest = _files(storage, layout).latest_id()
+    latest = latest_snapshot_id(storage, layout)
+    for _ in range(_LOOKS):
+        if latest is None:
+            return None
+        found = read_snapshot_if_present(storage, layout, latest)
+        if found is not None:
+            return found
+        latest = latest_snapshot_id(storage, layout)  # it has expired since: there is a newer one
     return None if latest is None else read_snapshot(storage, layout, latest)
+
+
+def latest_snapshot_id(storage: Storage, layout: TableLayout) -> int | None:
+    """The number of the newest snapshot; None for a table nobody has committed to."""
+    return _files(storage, layout).latest_id()
 
 
 def earliest_snapshot_id(storage: Storage, layout: TableLayout) -> int | None:

@@ -13,7 +13,7 @@ import shutil
 import stat
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import IO
 from urllib.parse import quote
 
@@ -23,6 +23,7 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.storage.base import FileInfo, temporary_sibling
 from lakeformat.storage.durable_directory import make_durable_directory, sync_directory
 from lakeformat.storage.os_errors import DISK_ERRORS, reading, translated
+from lakeformat.storage.turns import directory_turn
 
 __all__ = ["LocalStorage"]
 
@@ -52,6 +53,12 @@ class LocalStorage:
     def uri(self, path: str) -> str:
         """The ``file://`` URI of an absolute path."""
         return "file://" + quote(os.fsencode(path), safe="/=:@,+")
+
+    def turn(
+        self, directory: str, sleep_seconds: Callable[[float], None]
+    ) -> AbstractContextManager[None]:
+        """Wait for other commits of this machine to the same directory."""
+        return directory_turn(directory, sleep_seconds)
 
     def read(self, path: str) -> bytes:
         """The whole content of a small file."""

@@ -28,9 +28,10 @@ class AppendWriter:
     removes its files when the block is left by an exception.
     """
 
-    def __init__(self, handle: TableHandle) -> None:
+    def __init__(self, handle: TableHandle, *, base_snapshot: int | None = None) -> None:
         require_writable(handle)
         self._handle = handle
+        self._base_snapshot = base_snapshot
         self._conform = Conformer(handle.schema.fields)
         self._prepared = False
         self._files = RollingWriter(
@@ -61,7 +62,15 @@ class AppendWriter:
         if not files:
             return []
         metas = self._describe(files)
-        return [CommitMessage(bucket=DATA_BUCKET, total_buckets=UNAWARE_BUCKET, new_files=metas)]
+        return [
+            CommitMessage(
+                bucket=DATA_BUCKET,
+                total_buckets=UNAWARE_BUCKET,
+                base_snapshot=self._base_snapshot,
+                branch=self._handle.layout.branch,
+                new_files=metas,
+            )
+        ]
 
     def abort(self) -> None:
         """Remove the files; only while nothing that refers to them may have been published."""

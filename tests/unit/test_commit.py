@@ -8,8 +8,10 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.commit.commit import CommitOptions, commit_statistics
 from lakeformat.commit.identity import EarlierCommits
 from lakeformat.metadata.snapshot import CommitKind
+from lakeformat.metadata.statistics import TableStatistics
 
 ROWS = pa.table({"id": [1, 2]})
 
@@ -51,10 +53,12 @@ def test_counts_and_sizes_add_up(orders, tmp_path):
 
 def test_what_other_writers_keep_in_snapshots_is_carried_on(orders):
     orders.write(ROWS)
-    change_snapshot(orders, nextRowId=17, watermark=5, statistics="stat-1")
+    commit_statistics(orders._handle, TableStatistics(1, 0), CommitOptions())
+    statistics = orders.latest_snapshot().statistics
+    change_snapshot(orders, nextRowId=17, watermark=5)
     orders.write(ROWS, watermark=3)
     newest = orders.latest_snapshot()
-    assert (newest.next_row_id, newest.watermark, newest.statistics) == (17, 5, "stat-1")
+    assert (newest.next_row_id, newest.watermark, newest.statistics) == (17, 5, statistics)
 
 
 def test_the_snapshot_names_the_schema_in_force_and_drops_statistics_of_an_older_one(

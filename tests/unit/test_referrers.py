@@ -41,7 +41,7 @@ def only(root: Path, pattern: str) -> Path:
 
 
 def test_a_missing_manifest_list_is_named_with_its_snapshot(orders, root):
-    lost = only(root, "manifest/manifest-list-*-1")
+    lost = only(root, "manifest/manifest-list-*-0")
     lost.unlink()
     told = complaint(orders)
     assert lost.name in told
@@ -53,7 +53,7 @@ def test_a_missing_manifest_is_named_with_its_list(orders, root):
     lost.unlink()
     told = complaint(orders)
     assert lost.name in told
-    assert only(root, "manifest/manifest-list-*-1").name in told
+    assert only(root, "manifest/manifest-list-*-0").name in told
 
 
 def test_a_missing_data_file_is_named_with_its_manifest(orders, root):
@@ -69,7 +69,7 @@ def test_a_manifest_of_an_impossible_name_is_named_with_its_list(orders, root):
     rewrite_list(orders, [replace(manifest, file_name="../manifest")])
     told = complaint(orders)
     assert "'../manifest', which no file can be called" in told
-    assert only(root, "manifest/manifest-list-*-1").name in told
+    assert only(root, "manifest/manifest-list-*-0").name in told
 
 
 @pytest.mark.parametrize("show", ["rows", "files"])

@@ -17,7 +17,7 @@ from lakeformat.metadata.manifest_columns.columns import (
 from lakeformat.metadata.manifest_columns.entries import ManifestColumns
 from lakeformat.metadata.manifest_entry import ManifestEntry
 
-__all__ = ["added_twice", "cancel_pairs", "deleted_without_add", "live_rows"]
+__all__ = ["Outcome", "added_twice", "cancel_pairs", "deleted_without_add", "live_rows", "meet"]
 
 Words = NDArray[np.uint64]
 
@@ -38,23 +38,38 @@ def live_rows(columns: ManifestColumns, source: str) -> Positions:
 
 def cancel_pairs(columns: ManifestColumns, source: str) -> Positions:
     """The rows left, in commit order; a DELETE whose ADD is not among the entries stays."""
+    outcome = meet(columns)
+    if len(outcome.added_again):
+        [entry] = columns.entries(outcome.added_again[:1])
+        raise added_twice(entry, source)
+    return outcome.left
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of entries once each DELETE has met its ADD."""
+
+    left: Positions
+    """The rows left, in commit order; a DELETE whose ADD is not among the entries stays."""
+    added_again: Positions
+    """ADDs of a file that was there already, in commit order."""
+
+
+def meet(columns: ManifestColumns) -> Outcome:
+    """Let each DELETE meet its ADD, and find the files that are added twice."""
     everything = np.arange(len(columns))
     # File names are unique but for files that move up a level: mostly this is all it takes.
     if not columns.is_delete.any() and _all_differ(_mix(columns.file_name, 0)):
-        return everything
+        return Outcome(everything, everything[:0])
     history = _by_identity(columns)
     is_delete = columns.is_delete[history.rows]
     twice = history.goes_on & ~is_delete[:-1] & ~is_delete[1:]
-    if twice.any():
-        first = history.rows[1:][twice].min()
-        [entry] = columns.entries(np.array([first]))
-        raise added_twice(entry, source)
     # In the history of one file an ADD and the DELETE right after it leave no trace.
     ends = history.goes_on & ~is_delete[:-1] & is_delete[1:]
     cancelled = np.zeros(len(columns), np.bool_)
     cancelled[history.rows[:-1][ends]] = True
     cancelled[history.rows[1:][ends]] = True
-    return np.flatnonzero(~cancelled)
+    return Outcome(np.flatnonzero(~cancelled), np.sort(history.rows[1:][twice]))
 
 
 def added_twice(entry: ManifestEntry, source: str) -> CorruptTableError:

@@ -34,6 +34,7 @@ from lakeformat.metadata.index_manifest import (
 )
 from lakeformat.metadata.simple_stats import EMPTY_ROW
 from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.metadata.statistics import TableStatistics, write_statistics
 from lakeformat.read.plan import plan_files
 from tests.conformance.format_checklist.keyed_table import KeyedTable
 
@@ -181,7 +182,9 @@ def test_a_snapshot_has_both_lists_with_sizes_true_counts_and_what_it_inherits(t
     assert base == [], "the first base list is there, and empty"
 
     head = latest(table)
-    write_index_manifest(table._handle.storage, layout, "index-manifest-u-0", [], table.options)
+    storage = table._handle.storage
+    write_index_manifest(storage, layout, "index-manifest-u-0", [], table.options)
+    write_statistics(storage, layout, "stat-u-0", TableStatistics(head.id, head.schema_id))
     inherited = {
         "watermark": 1_000,
         "statistics": "stat-u-0",

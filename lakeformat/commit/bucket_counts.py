@@ -1,0 +1,87 @@
+"""Whether new files count buckets as their partition does; all that a plain append looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lakeformat.commit.base_files import in_partitions
+from lakeformat.commit.changes import Changes
+from lakeformat.commit.conflicts import check_buckets
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.manifest import ManifestColumns, read_manifests
+from lakeformat.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
+from lakeformat.metadata.simple_stats import may_contain_partition
+from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.partition import partition_fields
+
+__all__ = ["BucketCounts"]
+
+_LOOKED_UP = 100
+"""Above so many partitions, asking each manifest for each of them costs more than reading it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BucketCounts:
+    """Compares the number of buckets of an append with the newest files of its partitions.
+
+    Those are in the newest manifests: few are read where the partitions have been written
+    lately, and none twice.
+    """
+
+    handle: TableHandle
+    _read: dict[str, dict[bytes, int]] = field(default_factory=dict)
+    """By manifest, what its partitions count."""
+
+    def check(self, head: Snapshot | None, changes: Changes) -> None:
+        """Raise if a partition of ``head`` counts otherwise."""
+        check_buckets(self.handle, changes.table)
+        wanted = _totals(changes.table)
+        if head is None:
+            return
+        for manifest in self._newest_first(head, wanted):
+            counts = self._totals_in(manifest)
+            for partition in [each for each in wanted if each in counts]:
+                if wanted.pop(partition) != counts[partition]:
+                    self._check_all(head, changes)
+                    return
+
+    def _newest_first(self, head: Snapshot, wanted: dict[bytes, int]) -> Iterator[ManifestMeta]:
+        """Manifests that may hold a partition still wanted when their turn comes."""
+        types = [field.type for field in partition_fields(self.handle.schema)]
+        for kind in (ListKind.DELTA, ListKind.BASE):
+            if not wanted:
+                return
+            found = manifests_of(self.handle.storage, self.handle.layout, head, kind)
+            for manifest in reversed(found):
+                stats = manifest.partition_stats
+                if len(wanted) > _LOOKED_UP or any(
+                    may_contain_partition(stats, row, types) for row in wanted
+                ):
+                    yield manifest
+
+    def _totals_in(self, manifest: ManifestMeta) -> dict[bytes, int]:
+        name = manifest.file_name
+        if name not in self._read:
+            columns = read_manifests(self.handle.storage, self.handle.layout, [manifest])
+            self._read[name] = _totals(columns)
+        return self._read[name]
+
+    def _check_all(self, head: Snapshot, changes: Changes) -> None:
+        """Raise if files that differ are live still."""
+        live = in_partitions(self.handle, changes.partitions()).at(head)
+        check_buckets(self.handle, ManifestColumns.concat([live, changes.table]))
+
+
+def _totals(columns: ManifestColumns) -> dict[bytes, int]:
+    """The number of buckets by partition, as the last file that came in says."""
+    known = columns.filter(~columns.is_delete & (columns.total_buckets.numbers > 0))
+    if not len(known):
+        return {}
+    codes = known.partition.to_arrow().dictionary_encode().indices.to_numpy()
+    _, from_end = np.unique(codes[::-1], return_index=True)
+    last = known.take(len(known) - 1 - from_end)
+    pairs = zip(last.partition.values(), last.total_buckets.numbers.tolist(), strict=True)
+    return {partition: total for partition, total in pairs if partition is not None}

@@ -1,0 +1,374 @@
+"""What can be committed: prepared files, in place of others or beside them, and statistics.
+
+One call makes no snapshot, one, or two: files that were written, and then what a compaction made
+of older ones. Both carry the same identity, and they differ by kind.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from lakeformat.commit.abort import delete_written
+from lakeformat.commit.attempt import Intent
+from lakeformat.commit.bucket_counts import BucketCounts
+from lakeformat.commit.changes import Changes, append_changes, compact_changes
+from lakeformat.commit.checks import check_arguments, is_whole_number
+from lakeformat.commit.conflicts import ConflictCheck, check_within
+from lakeformat.commit.identity import BATCH_IDENTIFIER, CommitId, EarlierCommits, require_same
+from lakeformat.commit.new_files import NewFiles
+from lakeformat.commit.overwrite import Overwrite, require_within, upgraded
+from lakeformat.commit.pin import Pin
+from lakeformat.commit.report import CommitReport, nothing_to_commit, replayed
+from lakeformat.commit.transaction import publish_once
+from lakeformat.errors import (
+    CommitConflictError,
+    CommitOutcomeUnknownError,
+    InvalidRequestError,
+    LakeError,
+    UnsupportedError,
+)
+from lakeformat.handle import TableHandle, require_committable
+from lakeformat.layout import statistics_name
+from lakeformat.metadata.commit_message import CommitMessage
+from lakeformat.metadata.index_manifest import DELETION_VECTORS
+from lakeformat.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.metadata.snapshot_directory import latest_snapshot
+from lakeformat.metadata.statistics import TableStatistics, write_statistics
+from lakeformat.partition_filter import PartitionFilter, these_partitions
+
+__all__ = [
+    "DYNAMIC",
+    "CommitOptions",
+    "Dynamic",
+    "commit_messages",
+    "commit_statistics",
+    "earlier_tries",
+    "find_commit",
+    "find_replay",
+]
+
+_log = logging.getLogger(__name__)
+_DATA = (CommitKind.APPEND, CommitKind.OVERWRITE)
+
+
+class Dynamic:
+    """An overwrite of exactly the partitions that get new files."""
+
+
+DYNAMIC = Dynamic()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitOptions:
+    """What can be said about any commit."""
+
+    commit: CommitId | None = None
+    watermark: int | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    operation: str | None = None
+    read_snapshot: int | None = None
+    """The snapshot the change was computed from: nobody else may have changed its partitions."""
+
+    def __post_init__(self) -> None:
+        check_arguments(self.watermark, self.properties)
+        if self.commit is not None and not isinstance(self.commit, CommitId):
+            raise InvalidRequestError(f"commit is a CommitId, got {self.commit!r}")
+        if self.read_snapshot is not None and not is_whole_number(self.read_snapshot):
+            raise InvalidRequestError(
+                f"read_snapshot is the number of a snapshot, got {self.read_snapshot!r}"
+            )
+
+
+Replacement: TypeAlias = PartitionFilter | Dynamic | None
+"""What an overwrite replaces; None where rows are added."""
+
+
+def find_commit(handle: TableHandle, commit: CommitId) -> CommitReport | None:
+    """The result of an earlier commit of any kind with this identity, if there was one."""
+    found = EarlierCommits(handle, commit, tuple(CommitKind)).find(_head(handle))
+    return None if found is None else replayed(handle, found)
+
+
+def commit_messages(
+    handle: TableHandle,
+    messages: Sequence[CommitMessage],
+    options: CommitOptions,
+    *,
+    overwrite: Replacement = None,
+    earlier: EarlierCommits | None = None,
+    from_elsewhere: bool = False,
+) -> CommitReport:
+    """Publish what the messages say, once; safe to repeat with the same identity.
+
+    ``earlier`` is what ``find_replay`` has looked through already; ``from_elsewhere``: the
+    messages may have been committed before.
+    """
+    require_committable(handle)
+    data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
+    for changes in (data, compaction):
+        check_within(handle, changes)
+    _refuse_untracked(handle, data, compaction, is_overwrite=overwrite is not None)
+    commits = _Commits(handle, options, messages if from_elsewhere else (), earlier)
+    if compaction.is_empty:
+        return commits.data(data, overwrite, can_upgrade=True)
+    if data.is_empty and overwrite is None:
+        return commits.compaction(compaction)
+    done = commits.data(data, overwrite, can_upgrade=False)
+    return commits.compaction_after(done, compaction, messages)
+
+
+def earlier_tries(
+    handle: TableHandle,
+    commit: CommitId,
+    *,
+    overwrite: Replacement = None,
+    messages: Sequence[CommitMessage] = (),
+) -> EarlierCommits:
+    """Where to look for earlier tries of the same commit."""
+    alone = overwrite is None and _is_compaction_alone(handle, messages)
+    return EarlierCommits(handle, commit, (CommitKind.COMPACT,) if alone else _DATA)
+
+
+def _is_compaction_alone(handle: TableHandle, messages: Sequence[CommitMessage]) -> bool:
+    is_compaction = not compact_changes(handle, messages).is_empty
+    return is_compaction and append_changes(handle, messages).is_empty
+
+
+def find_replay(
+    handle: TableHandle,
+    earlier: EarlierCommits,
+    *,
+    overwrite: Replacement = None,
+    messages: Sequence[CommitMessage] = (),
+) -> CommitReport | None:
+    """The result of an earlier try of the same commit, before any row is written for it."""
+    data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
+    alone = overwrite is None and _is_compaction_alone(handle, messages)
+    found = earlier.find(_head(handle))
+    if found is None:
+        return None
+    if not alone:
+        replaces = overwrite is not None or _changes_rows(data)
+        kind = CommitKind.OVERWRITE if replaces else CommitKind.APPEND
+        require_same(handle, found, kind, None)
+        _require_same_rows(handle, found, data)
+        if not compaction.is_empty:
+            return None  # the second half may be missing
+    return replayed(handle, found)
+
+
+def _require_same_rows(handle: TableHandle, found: Snapshot, data: Changes) -> None:
+    """Refuse one identity for other rows, as far as counts tell."""
+    if found.commit_kind is not CommitKind.APPEND or data.is_empty:
+        return
+    if handle.options.commit_discard_duplicate_files:
+        return
+    if data.added_rows != found.delta_record_count:
+        raise InvalidRequestError(
+            f"CommitId({found.commit_user!r}, {found.commit_identifier}) was published before, as "
+            f"snapshot {found.id} of {handle.uri} with {found.delta_record_count} rows, and now it "
+            f"comes with {data.added_rows}: one identity names one commit. Nothing was published "
+            "now; give other rows another identity"
+        )
+
+
+def commit_statistics(
+    handle: TableHandle, statistics: TableStatistics, options: CommitOptions
+) -> CommitReport:
+    """Publish what ANALYZE found out; no file of the table changes."""
+    require_committable(handle)
+    name = statistics_name(handle.environment.new_id(), 0)
+    try:
+        write_statistics(handle.storage, handle.layout, name, statistics)
+        report = _Commits(handle, options).statistics(name)
+    except CommitOutcomeUnknownError:
+        raise  # the table may refer to the file: it stays
+    except LakeError:
+        handle.storage.delete(handle.layout.statistics(name))
+        raise
+    if report.replayed:
+        handle.storage.delete(handle.layout.statistics(name))
+    return report
+
+
+class _Commits:
+    """The one or two snapshots of a call, which share an identity."""
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        options: CommitOptions,
+        foreign: Sequence[CommitMessage] = (),
+        earlier: EarlierCommits | None = None,
+    ) -> None:
+        self._handle = handle
+        self._options = options
+        self._first_look = earlier
+        self._foreign = foreign
+        """Messages that come from elsewhere, and may have been committed before."""
+        self._commit = options.commit or _new_identity(handle)
+
+    def data(self, new: Changes, overwrite: Replacement, *, can_upgrade: bool) -> CommitReport:
+        """Files that were written, and what they replace."""
+        handle = self._handle
+        if isinstance(overwrite, Dynamic):
+            if new.is_empty:
+                return self._nothing()
+            overwrite = these_partitions(handle.schema, new.table.partition.to_arrow())
+        if overwrite is not None:
+            return self._overwrite(new, overwrite, can_upgrade=can_upgrade)
+        if new.is_empty and not _wants_empty(handle):
+            return self._nothing()
+        if _changes_rows(new):
+            return self._publish(self._intent(CommitKind.OVERWRITE, new))
+        return self._append(new)
+
+    def compaction(self, changes: Changes) -> CommitReport:
+        """Files that were made of others, without a change of rows."""
+        return self._publish(self._intent(CommitKind.COMPACT, changes))
+
+    def compaction_after(
+        self, done: CommitReport, changes: Changes, messages: Sequence[CommitMessage]
+    ) -> CommitReport:
+        """The same once the rows of the call are published, which a conflict does not undo."""
+        try:
+            compacted = self.compaction(changes)
+        except CommitConflictError as refused:
+            delete_written(self._handle, [each.compaction_alone() for each in messages])
+            return replace(done, compact_refused=str(refused))
+        except LakeError as error:
+            raise CommitOutcomeUnknownError(
+                f"the rows were published as snapshot {done.snapshot_id} of {self._handle.uri}, "
+                f"but not the compaction that came with them: {error}. Repeat the call with "
+                f"{self._commit}: what was published is not published twice"
+            ) from error
+        replayed_both = done.replayed and compacted.replayed
+        return replace(done, compact_snapshot_id=compacted.snapshot_id, replayed=replayed_both)
+
+    def statistics(self, name: str) -> CommitReport:
+        """A statistics file, and nothing else."""
+        intent = self._intent(CommitKind.ANALYZE, Changes())
+        return self._publish(replace(intent, statistics=name))
+
+    def _overwrite(
+        self, new: Changes, partitions: PartitionFilter, *, can_upgrade: bool
+    ) -> CommitReport:
+        handle = self._handle
+        require_within(handle, partitions, new)
+        if new.table.is_delete.any():
+            raise InvalidRequestError(
+                f"an overwrite of {handle.uri} finds out itself what it takes out: leave deleted "
+                "files out of its messages"
+            )
+        if len(new.changelog):
+            _log.warning(
+                "overwrite of %s: %d changelog files are left out, as readers of an overwrite "
+                "expect",
+                *(handle.uri, len(new.changelog)),
+            )
+        new = upgraded(handle, new) if can_upgrade else new
+        intent = replace(
+            self._intent(CommitKind.OVERWRITE, new),
+            provider=Overwrite(handle, partitions, new),
+            replaced=partitions,
+            check=ConflictCheck(
+                handle, CommitKind.OVERWRITE, self._commit.user, may_change_buckets=True
+            ),
+        )
+        return self._publish(intent)
+
+    def _append(self, new: Changes) -> CommitReport:
+        """Rows that are added conflict with nothing, unless an option asks to look."""
+        handle = self._handle
+        intent = self._intent(CommitKind.APPEND, new)
+        if handle.options.commit_discard_duplicate_files:
+            intent = replace(intent, discards_duplicates=True, new_files=None)
+        else:
+            intent = replace(intent, check=BucketCounts(handle))
+        return self._publish(intent)
+
+    def _publish(self, intent: Intent) -> CommitReport:
+        kinds = _DATA if intent.kind in _DATA else (intent.kind,)
+        return publish_once(self._handle, intent, self._earlier(kinds))
+
+    def _intent(self, kind: CommitKind, changes: Changes) -> Intent:
+        options, handle = self._options, self._handle
+        is_analyze = kind is CommitKind.ANALYZE
+        return Intent(
+            kind=kind,
+            provider=lambda head: changes,
+            commit=self._commit,
+            watermark=options.watermark,
+            properties=options.properties,
+            operation=options.operation,
+            check=None if is_analyze else ConflictCheck(handle, kind, self._commit.user),
+            pin=self._pin(kind),
+            new_files=self._new_files(kind) if self._foreign else None,
+        )
+
+    def _new_files(self, kind: CommitKind) -> NewFiles:
+        is_compaction = kind is CommitKind.COMPACT
+        return NewFiles(
+            self._handle,
+            [
+                message.compaction_alone() if is_compaction else message.append_alone()
+                for message in self._foreign
+            ],
+        )
+
+    def _pin(self, kind: CommitKind) -> Pin | None:
+        read, safe = self._options.read_snapshot, self._handle.options.commit_last_safe_snapshot
+        snapshot = safe if read is None else read
+        if snapshot is None or kind is CommitKind.ANALYZE:
+            return None
+        was_read = read is not None
+        return Pin(self._handle, kind, self._commit.user, snapshot, was_read=was_read)
+
+    def _earlier(self, kinds: Collection[CommitKind]) -> EarlierCommits:
+        looked, self._first_look = self._first_look, None
+        if looked is not None:
+            return looked
+        is_new = self._options.commit is None
+        return EarlierCommits(self._handle, self._commit, kinds, is_new=is_new)
+
+    def _nothing(self) -> CommitReport:
+        commit = self._options.commit
+        found = None if commit is None else find_commit(self._handle, commit)
+        return found or nothing_to_commit(self._handle)
+
+
+def _head(handle: TableHandle) -> Snapshot | None:
+    return latest_snapshot(handle.storage, handle.layout)
+
+
+def _refuse_untracked(
+    handle: TableHandle, data: Changes, compaction: Changes, *, is_overwrite: bool
+) -> None:
+    """Files that take over rows of others would have to take over their ids."""
+    if not handle.options.row_tracking_enabled or is_overwrite:
+        return
+    if not compaction.is_empty or data.table.is_delete.any():
+        raise UnsupportedError(
+            f"{handle.uri} numbers its rows ('row-tracking.enabled'): this version adds rows to it "
+            "and replaces whole partitions, but does not rewrite files of it"
+        )
+
+
+def _new_identity(handle: TableHandle) -> CommitId:
+    prefix, unique = handle.options.commit_user_prefix, handle.environment.new_id()
+    return CommitId(f"{prefix}_{unique}" if prefix else unique, BATCH_IDENTIFIER)
+
+
+def _wants_empty(handle: TableHandle) -> bool:
+    options = handle.options
+    return options.commit_force_create_snapshot or not options.snapshot_ignore_empty_commit
+
+
+def _changes_rows(new: Changes) -> bool:
+    """Whether rows that were there are gone or marked: that is no append."""
+    return bool(new.table.is_delete.any()) or any(
+        entry.index_type == DELETION_VECTORS for entry in new.index_added
+    )

@@ -1,0 +1,185 @@
+"""Whether a commit still fits the snapshot it builds on, file by file.
+
+The rules are Paimon's. Each ends in ``CommitConflictError``, which names both sides: nothing can
+be retried, because what the commit wants to change is no longer there as it was seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.commit.base_files import BaseFiles, in_partitions
+from lakeformat.commit.changes import Changes
+from lakeformat.commit.deltas import delta_of, newest_first
+from lakeformat.commit.key_ranges import first_overlap
+from lakeformat.commit.vector_conflicts import find_vector_conflict
+from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.manifest import ManifestColumns, meet
+from lakeformat.metadata.manifest_columns import columns_of
+from lakeformat.metadata.manifest_columns.columns import Mask, Positions
+from lakeformat.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.partition import partition_path
+
+__all__ = ["ConflictCheck", "check_buckets", "check_within", "without_duplicates"]
+
+_SHOWN_FILES = 50
+_SEARCHED_SNAPSHOTS = 100
+"""How far back an error looks for the commit it conflicts with."""
+
+_REMEDY = (
+    "Plan again from the latest snapshot. If it keeps happening, let one job alone compact: "
+    "write with 'write-only' = 'true' everywhere else"
+)
+
+
+@dataclass(slots=True)
+class ConflictCheck:
+    """Checks one commit's changes against one head after the other."""
+
+    handle: TableHandle
+    kind: CommitKind
+    user: str
+    may_change_buckets: bool = False
+    """Only what replaces whole partitions may."""
+    _base: BaseFiles | None = None
+    _partitions: pa.Array | None = None
+
+    def check(self, head: Snapshot | None, changes: Changes) -> None:
+        """Raise unless the changes fit ``head``."""
+        live = self._live_files(head, changes)
+        everything = ManifestColumns.concat([live, changes.table])
+        if not self.may_change_buckets:
+            check_buckets(self.handle, everything)
+        outcome = meet(everything)
+        if len(outcome.added_again):
+            again = everything.take(outcome.added_again)
+            self._refuse(head, again, "would be added a second time: this commit was made before")
+        left = everything.take(outcome.left)
+        gone = left.filter(left.is_delete)
+        if len(gone):
+            self._refuse(head, gone, "not in the table any more, so it cannot be taken out")
+        self._check_levels(head, left, outcome.left >= len(live))
+        conflict = find_vector_conflict(self.handle, head, changes, left)
+        if conflict is not None:
+            raise CommitConflictError(
+                f"{self._who(head)} {conflict}. Nothing of it was published. {_REMEDY}"
+            )
+
+    def _live_files(self, head: Snapshot | None, changes: Changes) -> ManifestColumns:
+        """The live files of the partitions that change."""
+        if head is None:
+            return columns_of([])
+        partitions = changes.partitions()
+        if self._base is None or not partitions.equals(self._partitions):
+            self._base, self._partitions = in_partitions(self.handle, partitions), partitions
+        return self._base.at(head)
+
+    def _check_levels(self, head: Snapshot | None, left: ManifestColumns, is_new: Mask) -> None:
+        """Above level 0 the files of a bucket never share a key."""
+        merged = left.level.numbers >= 1
+        if not self.handle.schema.primary_keys or not (is_new & merged).any():
+            return
+        places = _places(left)
+        rows = np.flatnonzero(merged & np.isin(places, places[is_new & merged]))
+        pair = first_overlap(left.take(rows), places[rows], self.handle.schema)
+        if pair is not None:
+            self._refuse(head, left.take(rows[list(pair)]), "would share keys on one level")
+
+    def _refuse(self, head: Snapshot | None, files: ManifestColumns, why: str) -> NoReturn:
+        rival = _last_to_change(self.handle, head, files) or head
+        raise CommitConflictError(
+            f"{self._who(rival)} conflicts: {_describe(self.handle, files)}: {why}. "
+            f"Nothing of it was published. {_REMEDY}"
+        )
+
+    def _who(self, rival: Snapshot | None) -> str:
+        against = (
+            "which has no snapshot yet,"
+            if rival is None
+            else f"against snapshot {rival.id} ({rival.commit_kind} of user {rival.commit_user!r}),"
+        )
+        return f"this {self.kind} of user {self.user!r} on {self.handle.uri}, {against}"
+
+
+def without_duplicates(handle: TableHandle, head: Snapshot, changes: Changes) -> Changes:
+    """The changes without files that are in the table already."""
+    live = in_partitions(handle, changes.partitions()).at(head)
+    again = meet(ManifestColumns.concat([live, changes.table])).added_again - len(live)
+    if not len(again):
+        return changes
+    new = np.ones(len(changes.table), np.bool_)
+    new[again] = False
+    return replace(changes, table=changes.table.filter(new))
+
+
+def check_within(handle: TableHandle, changes: Changes) -> None:
+    """Refuse a commit that contradicts itself, whatever the table holds."""
+    outcome = meet(changes.table)
+    if len(outcome.added_again):
+        again = _describe(handle, changes.table.take(outcome.added_again))
+        raise InvalidRequestError(
+            f"{again} in this commit twice: commit each message once, or rows would double"
+        )
+
+
+def check_buckets(handle: TableHandle, columns: ManifestColumns) -> None:
+    """Refuse two numbers of buckets in one partition, which only an overwrite may change."""
+    known = columns.filter(columns.total_buckets.numbers > 0)
+    if not len(known):
+        return
+    codes = known.partition.to_arrow().dictionary_encode().indices.to_numpy()
+    totals = known.total_buckets.numbers
+    order = np.lexsort((totals, codes))
+    differs = (np.diff(codes[order]) == 0) & (np.diff(totals[order]) != 0)
+    if not differs.any():
+        return
+    at = int(np.flatnonzero(differs)[0])
+    [one, other] = known.entries(order[at : at + 2])
+    raise CommitConflictError(
+        f"commit to {handle.uri}: {_place(handle, one.partition)} has {one.total_buckets} and "
+        f"{other.total_buckets} buckets ({one.file.file_name} and {other.file.file_name}): the "
+        "number of buckets changed while this commit was prepared. Nothing was published; open "
+        "the table again and repeat the work, or overwrite the partition"
+    )
+
+
+def _last_to_change(
+    handle: TableHandle, head: Snapshot | None, files: ManifestColumns
+) -> Snapshot | None:
+    """The newest snapshot that speaks of one of these files, if it is not too old."""
+    if head is None:
+        return None
+    names = files.file_name.to_arrow()
+    for found in newest_first(handle, head, max(head.id - _SEARCHED_SNAPSHOTS, 0)):
+        if found is None:
+            return None
+        if pc.any(pc.is_in(delta_of(handle, found).file_name.to_arrow(), names)).as_py():
+            return found
+    return None
+
+
+def _places(columns: ManifestColumns) -> Positions:
+    """A number for each partition, bucket and level."""
+    partition = columns.partition.to_arrow().dictionary_encode().indices.to_numpy()
+    parts = (partition.astype(np.int64), columns.bucket.numbers, columns.level.numbers)
+    _, places = np.unique(np.stack(parts), axis=1, return_inverse=True)
+    return places.reshape(-1).astype(np.int64)
+
+
+def _describe(handle: TableHandle, columns: ManifestColumns) -> str:
+    shown = columns.entries(np.arange(min(len(columns), _SHOWN_FILES)))
+    place = f"{_place(handle, shown[0].partition)}, bucket {shown[0].bucket}"
+    names = ", ".join(entry.file.file_name for entry in shown)
+    more = len(columns) - len(shown)
+    return f"{names} and {more} more ({place})" if more else f"{names} ({place})"
+
+
+def _place(handle: TableHandle, partition: bytes) -> str:
+    path = partition_path(handle.schema, partition)
+    return f"partition {path}" if path else "the table"

@@ -1,0 +1,86 @@
+"""A commit takes as many storage calls as the documentation says, however old the table is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lakeformat.commit.commit import CommitOptions, commit_messages
+from lakeformat.commit.identity import CommitId
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.snapshot_directory import publish_snapshot, write_hints
+from tests.counting import CountingStorage
+from tests.paper import commit, file, head, message, paper_table
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "commit-cost.md"
+MINUTE = 60_000
+
+
+def a_table(*, commits: int, files_each: int, keyed: bool = False) -> TableHandle:
+    handle = paper_table(keyed=keyed)
+    for number in range(commits):
+        commit(handle, message(handle, *(file(f"f-{number}-{n}") for n in range(files_each))))
+    return handle
+
+
+def calls_of_an_append(handle: TableHandle, commit_id: CommitId | None = None) -> list[str]:
+    """Each call as operation and kind of file: ``read manifest-list``."""
+    counting = CountingStorage(handle.storage)
+    watched = TableHandle(counting, handle.layout, handle.schema, handle.environment)
+    options = CommitOptions(commit=commit_id)
+    report = commit_messages(watched, [message(watched, file("new"))], options)
+    assert report.attempts == 1
+    return [f"{operation} {kind_of(path)}" for operation, path in counting.calls]
+
+
+def kind_of(path: str) -> str:
+    """``snapshot/snapshot-12`` is a snapshot."""
+    return re.sub(r"-[0-9a-f].*", "", path.rpartition("/")[2])
+
+
+def published_calls() -> list[str]:
+    """What the page says, one row per call."""
+    return re.findall(r"^\| \d+ \| `([a-z_]+ [\w-]+)` \|", PAGE.read_text(), re.MULTILINE)
+
+
+def test_an_append_to_ten_thousand_files_makes_the_calls_that_are_published():
+    calls = calls_of_an_append(a_table(commits=100, files_each=100))
+    assert calls == published_calls()
+    assert f"**{len(calls)} storage calls**" in PAGE.read_text()
+
+
+def test_a_keyed_table_costs_two_reads_more_for_its_bucket_count():
+    plain = calls_of_an_append(a_table(commits=5, files_each=5))
+    keyed = calls_of_an_append(a_table(commits=5, files_each=5, keyed=True))
+    assert sorted(keyed) == sorted([*plain, "read manifest-list", "read manifest"])
+
+
+def aged(snapshots: int) -> TableHandle:
+    """A table of one file with so many snapshots, one a minute."""
+    handle = a_table(commits=1, files_each=1)
+    first = head(handle)
+    for number in range(2, snapshots + 1):
+        then = first.time_millis - (snapshots - number) * MINUTE
+        later = replace(first, id=number, uuid=f"u-{number}", time_millis=then)
+        assert publish_snapshot(handle.storage, handle.layout, later)
+    write_hints(handle.storage, handle.layout, snapshots)
+    return handle
+
+
+@pytest.mark.parametrize("identified", [False, True])
+def test_the_number_of_snapshots_costs_nothing(identified):
+    """With an identity, what counts is how many came since its first try began."""
+    found = []
+    for snapshots in (30, 3000):
+        handle = aged(snapshots)
+        began = head(handle).time_millis
+        identity = CommitId("run", 1, first_try_millis=began) if identified else None
+        calls = calls_of_an_append(handle, identity)
+        assert "list snapshot" not in calls
+        found.append(calls)
+    young, old = found
+    assert young == old
+    assert len([call for call in old if call == "read snapshot"]) == (12 if identified else 1)

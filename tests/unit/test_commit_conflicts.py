@@ -1,0 +1,209 @@
+"""Which commits fit the snapshot they build on, and which are refused with both sides named."""
+
+from __future__ import annotations
+
+import pytest
+
+import lakeformat as lake
+from tests.paper import commit, file, head, live, message, moved, paper_table, vectors
+
+A, B, C, D = (file(name) for name in "abcd")
+
+
+def compaction(handle, before, after, **place):
+    return message(handle, compact_before=before, compact_after=after, **place)
+
+
+def test_an_append_and_a_compaction_of_one_call_are_two_snapshots_of_one_commit():
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, A))
+    merged = file("m", level=5)
+    report = commit(
+        orders, message(orders, B, compact_before=[A], compact_after=[merged]), user="u"
+    )
+    assert (report.kind, report.snapshot_id, report.compact_snapshot_id) == ("APPEND", 2, 3)
+    assert live(orders, 2) == ["a", "b"]
+    assert live(orders) == ["b", "m@5"]
+    newest = head(orders)
+    assert (newest.commit_kind, newest.commit_user, newest.commit_identifier) == ("COMPACT", "u", 1)
+
+
+def test_a_compaction_of_files_that_are_gone_is_refused_with_both_users_and_the_files():
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, A, B))
+    commit(orders, compaction(orders, [A, B], [file("first", level=5)]), user="one")
+    with pytest.raises(lake.CommitConflictError) as refused:
+        commit(orders, compaction(orders, [A, B], [file("second", level=5)]), user="two")
+    text = str(refused.value)
+    assert "user 'two'" in text
+    assert "snapshot 2 (COMPACT of user 'one')" in text
+    assert "a, b (the table, bucket 0): not in the table any more" in text
+    assert "Plan again" in text
+    assert head(orders).id == 2
+
+
+def test_two_compactions_of_other_files_must_not_share_keys_on_one_level():
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, A, B))
+    commit(orders, compaction(orders, [A], [file("x", level=5, keys=(0, 9))]))
+    with pytest.raises(lake.CommitConflictError, match=r"x, y .*: would share keys on one level"):
+        commit(orders, compaction(orders, [B], [file("y", level=5, keys=(9, 20))]))
+    commit(orders, compaction(orders, [B], [file("y", level=5, keys=(10, 20))]))
+    assert live(orders) == ["x@5", "y@5"]
+
+
+def test_keys_of_other_buckets_and_levels_do_not_meet():
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, A), message(orders, B, bucket=1), message(orders, C))
+    commit(orders, compaction(orders, [A], [file("x", level=5)]))
+    commit(orders, compaction(orders, [B], [file("y", level=5)], bucket=1))
+    commit(orders, compaction(orders, [C], [file("z", level=4)]))
+    assert live(orders) == ["x@5", "y@5", "z@4"]
+
+
+def test_a_file_that_moves_up_a_level_keeps_its_name():
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, A))
+    commit(orders, compaction(orders, [A], [moved(A, 5)]))
+    assert live(orders) == ["a@5"]
+
+
+def test_an_append_and_a_compaction_do_not_disturb_each_other():
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, A))
+    commit(orders, message(orders, B))
+    commit(orders, compaction(orders, [A], [file("x", level=5)]))
+    assert live(orders) == ["b", "x@5"]
+
+
+def test_a_file_twice_in_one_commit_is_refused_before_anything_is_written():
+    orders = paper_table()
+    with pytest.raises(lake.InvalidRequestError, match="in this commit twice"):
+        commit(orders, message(orders, A), message(orders, A))
+    assert [path for path in orders.storage.files() if "schema" not in path] == []
+
+
+def test_a_file_that_is_there_already_is_left_out_if_the_option_says_so():
+    orders = paper_table(options={"commit.discard-duplicate-files": "true"})
+    commit(orders, message(orders, A))
+    report = commit(orders, message(orders, A, B))
+    assert (live(orders), report.files) == (["a", "b"], 1)
+
+
+class TestBucketCounts:
+    """A partition has one number of buckets, until it is overwritten."""
+
+    def test_an_append_with_an_old_number_is_refused(self):
+        orders = paper_table(keyed=True)
+        commit(orders, message(orders, A, total_buckets=4), overwrite={})
+        with pytest.raises(lake.CommitConflictError, match="has 2 and 4 buckets"):
+            commit(orders, message(orders, B, total_buckets=2))
+        commit(orders, message(orders, B, total_buckets=4))
+        assert live(orders) == ["a@5", "b"]
+
+    def test_every_partition_counts_for_itself(self):
+        orders = paper_table(keyed=True, partitioned=True)
+        commit(orders, message(orders, A, dt="1", total_buckets=4))
+        commit(orders, message(orders, B, dt="2", total_buckets=2))
+        with pytest.raises(lake.CommitConflictError, match="partition dt=1 has 2 and 4 buckets"):
+            commit(orders, message(orders, C, dt="1", total_buckets=2))
+
+    def test_a_partition_that_is_empty_again_takes_any_number(self):
+        orders = paper_table(keyed=True)
+        commit(orders, message(orders, A, total_buckets=4))
+        commit(orders, overwrite={})
+        commit(orders, message(orders, B, total_buckets=2))
+        assert live(orders) == ["b"]
+
+    def test_one_commit_cannot_count_in_two_ways(self):
+        orders = paper_table(keyed=True)
+        with pytest.raises(lake.CommitConflictError, match="2 and 4 buckets"):
+            commit(orders, message(orders, A, total_buckets=2), message(orders, B, total_buckets=4))
+
+
+class TestDeletionVectors:
+    """A row is marked as deleted once, in a file that is there."""
+
+    def marked(self, orders, name, *files, instead_of=()):
+        return message(
+            orders,
+            new_index_files=[vectors(orders, name, *files)],
+            deleted_index_files=[vectors(orders, old, *files) for old in instead_of],
+        )
+
+    def test_marking_rows_is_an_overwrite(self):
+        orders = paper_table()
+        commit(orders, message(orders, A))
+        report = commit(orders, self.marked(orders, "v1", "a"))
+        assert (report.kind, head(orders).total_record_count) == ("OVERWRITE", 10)
+
+    def test_the_second_of_two_writers_on_one_file_is_refused(self):
+        orders = paper_table()
+        commit(orders, message(orders, A))
+        commit(orders, self.marked(orders, "v1", "a"))
+        with pytest.raises(lake.CommitConflictError, match="data file a has a deletion vector"):
+            commit(orders, self.marked(orders, "v2", "a"))
+        commit(orders, self.marked(orders, "v2", "a", instead_of=["v1"]))
+        with pytest.raises(lake.CommitConflictError, match="vectors v1, which are not there"):
+            commit(orders, self.marked(orders, "v3", "a", instead_of=["v1"]))
+
+    def test_in_a_bucket_the_file_that_is_replaced_must_be_the_one_that_is_there(self):
+        orders = paper_table(keyed=True)
+        commit(orders, message(orders, A))
+        commit(orders, self.marked(orders, "v1", "a"))
+        with pytest.raises(lake.CommitConflictError, match="v1"):
+            commit(orders, self.marked(orders, "v2", "a"))
+        commit(orders, self.marked(orders, "v2", "a", instead_of=["v1"]))
+
+    def test_a_file_that_is_gone_cannot_be_marked(self):
+        orders = paper_table()
+        commit(orders, message(orders, A, B))
+        commit(orders, compaction(orders, [A, B], [file("x")]))
+        with pytest.raises(lake.CommitConflictError, match="marks rows of a as deleted"):
+            commit(orders, self.marked(orders, "v1", "a"))
+
+
+class TestHalves:
+    """Rows and a compaction in one call: the second half failing never undoes the first."""
+
+    def both(self, orders):
+        return message(orders, B, compact_before=[A], compact_after=[file("m", level=5)])
+
+    def test_a_refused_compaction_leaves_the_rows_and_says_why(self):
+        orders = paper_table(keyed=True)
+        report = commit(orders, self.both(orders))
+        assert (report.snapshot_id, report.compact_snapshot_id) == (1, None)
+        assert "not in the table any more" in report.compact_refused
+        assert live(orders) == ["b"]
+
+    def test_repeating_the_call_finishes_the_half_that_is_missing(self):
+        orders = paper_table(keyed=True)
+        commit(orders, message(orders, A))
+        commit(orders, message(orders, B), user="run")
+        report = commit(orders, self.both(orders), user="run")
+        assert (report.snapshot_id, report.compact_snapshot_id, report.replayed) == (2, 3, False)
+        assert commit(orders, self.both(orders), user="run").replayed
+        assert live(orders) == ["b", "m@5"]
+
+
+def test_nothing_can_be_taken_out_of_a_table_without_a_snapshot():
+    orders = paper_table(keyed=True)
+    with pytest.raises(lake.CommitConflictError, match="which has no snapshot yet, conflicts"):
+        commit(orders, compaction(orders, [A], [file("m", level=5)]))
+    assert head(orders) is None
+
+
+def test_the_commit_that_is_named_is_the_one_that_changed_the_file_not_the_newest():
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, A), user="writer")
+    commit(orders, compaction(orders, [A], [file("m", level=5)]), user="compactor")
+    commit(orders, message(orders, B), user="bystander")
+    with pytest.raises(lake.CommitConflictError, match=r"snapshot 2 \(COMPACT of user 'compactor'"):
+        commit(orders, compaction(orders, [A], [file("n", level=5)]))
+
+
+def test_files_given_in_exchange_count_buckets_as_their_partition_does():
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, A, total_buckets=2))
+    with pytest.raises(lake.CommitConflictError, match="has 2 and 4 buckets"):
+        commit(orders, message(orders, B, deleted_files=[], total_buckets=4))

@@ -1,0 +1,155 @@
+"""Looking for an earlier commit: how far back, and what an expired history can still tell."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.catalog import Catalog
+from lakeformat.environment import Environment
+from lakeformat.storage import MemoryStorage
+
+ROWS = pa.table({"id": [1]})
+MINUTE = 60_000
+_names = iter(range(1_000_000))
+
+
+class Clock:
+    """A world in which time passes when the test says so."""
+
+    def __init__(self) -> None:
+        self.millis = 1_700_000_000_000
+
+    def environment(self) -> Environment:
+        return Environment(now_millis=lambda: self.millis, sleep_seconds=lambda seconds: None)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def orders(clock) -> lake.Table:
+    storage = MemoryStorage(f"identity-{next(_names)}")
+    catalog = Catalog(storage, "wh", clock.environment())
+    catalog.create_database("shop")
+    return catalog.create_table("shop.orders", [("id", "BIGINT")])
+
+
+def snapshots_read(table: lake.Table, action) -> set[int]:
+    storage, read = table._handle.storage, []
+    original = storage.read
+    storage.read = lambda path: read.append(path) or original(path)
+    try:
+        action()
+    finally:
+        del storage.read
+    return {int(path.rpartition("-")[2]) for path in read if "/snapshot/snapshot-" in path}
+
+
+def minute_by_minute(orders, clock, count: int) -> None:
+    for _ in range(count):
+        clock.millis += MINUTE
+        orders.write(ROWS)
+
+
+def test_a_try_that_says_when_it_began_does_not_read_older_history(orders, clock):
+    minute_by_minute(orders, clock, 60)
+    commit = lake.CommitId("run", 1, first_try_millis=clock.millis)
+    read = snapshots_read(orders, lambda: orders.write(ROWS, commit=commit))
+    assert min(read) == 60 - 10 - 1, "ten minutes for clocks that differ, and the one before"
+
+
+def test_a_retry_finds_the_first_try_however_many_commits_came_after(orders, clock):
+    began = clock.millis
+    orders.write(ROWS, commit=lake.CommitId("run", 1, first_try_millis=began))
+    minute_by_minute(orders, clock, 30)
+    again = orders.write(ROWS, commit=lake.CommitId("run", 1, first_try_millis=began))
+    assert (again.replayed, again.snapshot_id) == (True, 1)
+
+
+def test_a_first_try_whose_snapshot_may_have_expired_is_undecidable(orders, clock):
+    began = clock.millis
+    commit = lake.CommitId("run", 1, first_try_millis=began)
+    orders.write(ROWS, commit=commit)
+    minute_by_minute(orders, clock, 5)
+    for number in (1, 2, 3):
+        orders._handle.storage.delete(orders._handle.layout.snapshot(number))
+    with pytest.raises(lake.CommitUndecidableError, match="snapshot 3 and older have expired"):
+        orders.write(ROWS, commit=commit)
+    assert orders.latest_snapshot().id == 6
+    assert not [path for path in orders._handle.storage.files() if path.endswith("-7")]
+
+
+def test_without_a_time_what_has_expired_counts_as_never_published(orders, clock):
+    minute_by_minute(orders, clock, 3)
+    orders._handle.storage.delete(orders._handle.layout.snapshot(1))
+    assert orders.write(ROWS, commit=lake.CommitId("run", 1)).snapshot_id == 4
+
+
+def test_two_identities_are_equal_whenever_they_began():
+    assert lake.CommitId("run", 1, first_try_millis=10**12) == lake.CommitId("run", 1)
+    with pytest.raises(lake.InvalidRequestError, match="first_try_millis"):
+        lake.CommitId("run", 1, first_try_millis="yesterday")
+    with pytest.raises(lake.InvalidRequestError, match="in epoch milliseconds"):
+        lake.CommitId("run", 1, first_try_millis=1_700_000_000)
+
+
+def test_a_commit_gives_up_when_its_time_is_over(clock):
+    storage = MemoryStorage(f"identity-{next(_names)}")
+    world = Environment(now_millis=lambda: clock.millis, sleep_seconds=lambda seconds: None)
+    catalog = Catalog(storage, "wh", world)
+    catalog.create_database("shop")
+    options = {"commit.timeout": "1 min", "commit.max-retries": "1000"}
+    orders = catalog.create_table("shop.orders", [("id", "BIGINT")], options=options)
+    original = storage.create
+
+    def beaten(path, content):
+        clock.millis += 20_000
+        storage.create = original
+        catalog.table("shop.orders").write(ROWS)
+        storage.create = beaten
+        return original(path, content)
+
+    storage.create = beaten
+    with pytest.raises(lake.CommitConflictError, match="attempts within"):
+        orders.write(ROWS)
+
+
+class TestOneIdentityForTwoCommits:
+    """It names one commit: another operation with it is refused, not taken for a replay."""
+
+    IDENTITY = lake.CommitId("run", 1)
+
+    def test_rows_after_a_truncation(self, orders):
+        orders.write(ROWS)
+        orders.truncate(commit=self.IDENTITY)
+        with pytest.raises(lake.InvalidRequestError, match=r"as OVERWRITE \(TRUNCATE\); now"):
+            orders.write(ROWS, commit=self.IDENTITY)
+
+    def test_an_overwrite_after_rows(self, orders):
+        orders.write(ROWS, commit=self.IDENTITY)
+        with pytest.raises(lake.InvalidRequestError, match="as APPEND; now it comes as OVERWRITE"):
+            orders.write(ROWS, overwrite={}, commit=self.IDENTITY)
+
+    def test_a_truncation_is_repeated_without_harm(self, orders):
+        orders.write(ROWS)
+        orders.truncate(commit=self.IDENTITY)
+        orders.write(ROWS)
+        assert orders.truncate(commit=self.IDENTITY).replayed
+        assert orders.scan().count() == 1
+
+
+def test_a_first_try_that_is_still_to_come_is_refused(orders, clock):
+    later = lake.CommitId("run", 1, first_try_millis=clock.millis + 3_600_000)
+    with pytest.raises(lake.InvalidRequestError, match="which is still to come"):
+        orders.write(ROWS, commit=later)
+
+
+def test_a_replay_reports_what_the_first_try_did(orders):
+    first = orders.write(ROWS, commit=lake.CommitId("run", 1))
+    again = orders.write(ROWS, commit=lake.CommitId("run", 1))
+    told = ("rows", "files", "bytes", "kind", "snapshot_id")
+    assert [getattr(again, name) for name in told] == [getattr(first, name) for name in told]

@@ -1,0 +1,333 @@
+"""Prepared messages: what is refused before anything is written, and what comes of the rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.commit.commit import CommitOptions, commit_statistics
+from lakeformat.metadata.index_manifest import DeletionVectorRange, IndexManifestEntry
+from lakeformat.metadata.manifest import read_manifest
+from lakeformat.metadata.manifest_list import read_manifest_list
+from lakeformat.metadata.statistics import TableStatistics
+from tests.paper import commit, file, head, live, message, paper_table
+
+ROWS = pa.table({"id": [1, 2]})
+
+
+@pytest.fixture
+def orders(tmp_path) -> lake.Table:
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    return catalog.create_table("shop.orders", [("id", "BIGINT")])
+
+
+def prepared(table: lake.Table, rows: pa.Table = ROWS) -> list[lake.CommitMessage]:
+    writer = table.new_writer()
+    writer.write(rows)
+    return writer.prepare()
+
+
+def test_a_message_travels_as_bytes_with_everything_it_says():
+    index = IndexManifestEntry(
+        partition=b"\0\0\0\0" + bytes(8),
+        bucket=3,
+        index_type="DELETION_VECTORS",
+        file_name="index-1",
+        file_size=7,
+        row_count=1,
+        ranges=(DeletionVectorRange("a", 1, 2, 3),),
+    )
+    everything = lake.CommitMessage(
+        bucket=3,
+        total_buckets=4,
+        base_snapshot=9,
+        new_files=(file("a"),),
+        deleted_files=(file("b"),),
+        changelog_files=(file("c"),),
+        compact_before=(file("d"),),
+        compact_after=(file("e", level=5),),
+        compact_changelog_files=(file("f"),),
+        new_index_files=(index,),
+        deleted_index_files=(index,),
+        compact_new_index_files=(index,),
+        compact_deleted_index_files=(index,),
+    )
+    assert lake.CommitMessage.from_bytes(everything.to_bytes()) == everything
+    empty = lake.CommitMessage(bucket=0)
+    assert lake.CommitMessage.from_bytes(empty.to_bytes()) == empty
+
+
+def test_a_message_committed_a_second_time_names_the_snapshot_that_has_it(orders):
+    messages = prepared(orders)
+    orders.commit(messages, commit=lake.CommitId("first", 1))
+    orders.write(ROWS)
+    with pytest.raises(lake.InvalidRequestError, match=r"by snapshot 1 \(APPEND of user 'first'\)"):
+        orders.commit(messages)
+    assert orders.scan().count() == 4
+
+
+def test_the_same_identity_makes_the_second_time_harmless(orders):
+    messages = prepared(orders)
+    identity = lake.CommitId("run", 1)
+    orders.commit(messages, commit=identity)
+    assert orders.commit(messages, commit=identity).replayed
+    assert orders.find_commit(identity).snapshot_id == 1
+    assert orders.find_commit(lake.CommitId("run", 2)) is None
+
+
+def test_one_identity_for_other_rows_is_refused(orders):
+    identity = lake.CommitId("run", 1)
+    orders.commit(prepared(orders), commit=identity)
+    with pytest.raises(lake.InvalidRequestError, match="with 2 rows, and now it comes with 1"):
+        orders.commit(prepared(orders, ROWS.slice(1)), commit=identity)
+
+
+def expire_below(table: lake.Table, oldest: int) -> None:
+    storage, layout = table._handle.storage, table._handle.layout
+    for snapshot in table.snapshots():
+        if snapshot.id < oldest:
+            storage.delete(layout.snapshot(snapshot.id))
+
+
+def test_a_second_time_is_noticed_when_the_history_in_between_has_expired(orders):
+    messages = prepared(orders)
+    orders.commit(messages)
+    for _ in range(3):
+        orders.write(ROWS)
+    expire_below(orders, 4)
+    with pytest.raises(lake.InvalidRequestError, match="in the table already, by snapshot 4"):
+        orders.commit(messages)
+
+
+def test_a_long_job_commits_although_the_history_since_it_began_has_expired(orders):
+    messages = prepared(orders)
+    for _ in range(3):
+        orders.write(ROWS)
+    expire_below(orders, 3)
+    assert orders.commit(messages).snapshot_id == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"bucket": 7}, "bucket 7 of -1"),
+        ({"total_buckets": 4, "bucket": 4}, "bucket 4 of 4"),
+    ],
+)
+def test_a_bucket_the_table_cannot_have_is_refused(orders, change, says):
+    [message] = prepared(orders)
+    with pytest.raises(lake.InvalidRequestError, match=says):
+        orders.commit([replace(message, **change)])
+
+
+def test_a_schema_the_table_does_not_have_is_refused(orders):
+    [message] = prepared(orders)
+    newer = replace(message.new_files[0], schema_id=3)
+    with pytest.raises(lake.InvalidRequestError, match=r"with schema 3, and the newest of .* is 0"):
+        orders.commit([replace(message, new_files=(newer,))])
+    assert orders.latest_snapshot() is None
+
+
+def test_messages_that_are_given_up_leave_no_file(orders, tmp_path):
+    messages = prepared(orders)
+    assert len(list(tmp_path.rglob("*.parquet"))) == 1
+    assert orders.abort(messages) == []
+    assert list(tmp_path.rglob("*.parquet")) == []
+
+
+def test_changelog_files_have_manifests_of_their_own():
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, file("a"), changelog_files=[file("c", rows=3)]))
+    snapshot = head(orders)
+    assert (snapshot.changelog_record_count, snapshot.total_record_count) == (3, 10)
+    [manifest] = read_manifest_list(orders.storage, orders.layout, snapshot.changelog_manifest_list)
+    entries = read_manifest(orders.storage, orders.layout, manifest.file_name)
+    assert [entry.file.file_name for entry in entries] == ["c"]
+    assert live(orders) == ["a"]
+
+
+class TestEmptyCommits:
+    """A commit without a change makes no snapshot, unless somebody wants one."""
+
+    def test_none_by_default(self):
+        orders = paper_table()
+        report = commit(orders)
+        assert (report.snapshot_id, head(orders)) == (None, None)
+
+    @pytest.mark.parametrize(
+        "options",
+        [{"snapshot.ignore-empty-commit": "false"}, {"commit.force-create-snapshot": "true"}],
+    )
+    def test_one_if_the_table_says_so(self, options):
+        orders = paper_table(options=options)
+        report = commit(orders, watermark=5)
+        assert (report.snapshot_id, report.kind, head(orders).watermark) == (1, "APPEND", 5)
+        delta = read_manifest_list(orders.storage, orders.layout, head(orders).delta_manifest_list)
+        assert delta == []
+
+
+def test_statistics_are_a_snapshot_of_their_own_that_changes_no_row():
+    orders = paper_table()
+    commit(orders, message(orders, file("a")))
+    statistics = TableStatistics(snapshot_id=1, schema_id=0, merged_record_count=10)
+    report = commit_statistics(orders, statistics, CommitOptions())
+    snapshot = head(orders)
+    assert (report.kind, snapshot.commit_kind, snapshot.delta_record_count) == ("ANALYZE",) * 2 + (
+        0,
+    )
+    assert (live(orders), snapshot.total_record_count) == (["a"], 10)
+    commit(orders, message(orders, file("b")))
+    assert head(orders).statistics == snapshot.statistics
+
+
+OPTIONS = {"row-tracking.enabled": "true"}
+
+
+class TestRowTracking:
+    """Every row has a number of its own, whoever commits first."""
+
+    def first_ids(self, handle) -> dict[str, int]:
+        snapshot = head(handle)
+        names = (snapshot.base_manifest_list, snapshot.delta_manifest_list)
+        return {
+            entry.file.file_name: entry.file.first_row_id
+            for name in names
+            for manifest in read_manifest_list(handle.storage, handle.layout, name)
+            for entry in read_manifest(handle.storage, handle.layout, manifest.file_name)
+        }
+
+    def test_files_are_numbered_one_after_the_other(self):
+        orders = paper_table(options=OPTIONS)
+        commit(orders, message(orders, file("a", rows=3), file("b", rows=2)))
+        commit(orders, message(orders, file("c", rows=5)))
+        assert self.first_ids(orders) == {"a": 0, "b": 3, "c": 5}
+        assert head(orders).next_row_id == 10
+
+    def test_partition_by_partition(self):
+        orders = paper_table(partitioned=True, options=OPTIONS)
+        commit(
+            orders,
+            message(orders, file("a", rows=1), dt="1"),
+            message(orders, file("b", rows=2), dt="2"),
+            message(orders, file("c", rows=4), dt="1"),
+        )
+        assert self.first_ids(orders) == {"a": 0, "c": 1, "b": 5}
+
+    def test_sequence_numbers_left_open_become_the_snapshots(self):
+        orders = paper_table(options=OPTIONS)
+        commit(orders, message(orders, file("a")))
+        commit(orders, message(orders, file("b")))
+        delta = read_manifest_list(orders.storage, orders.layout, head(orders).delta_manifest_list)
+        [entry] = read_manifest(orders.storage, orders.layout, delta[0].file_name)
+        assert (entry.file.min_sequence_number, entry.file.max_sequence_number) == (2, 2)
+
+
+class TestTheSameMessageTwice:
+    """However the second time comes about, the table has the rows once."""
+
+    def test_by_two_processes_at_once(self, orders):
+        messages, storage = prepared(orders), orders._handle.storage
+        original = storage.create
+
+        def beaten(path, content):
+            storage.create = original
+            lake.open_table(orders.location).commit(messages)
+            return original(path, content)
+
+        storage.create = beaten
+        try:
+            with pytest.raises(lake.InvalidRequestError, match="in the table already"):
+                orders.commit(messages)
+        finally:
+            del storage.create
+        assert orders.scan().count() == 2
+
+    def test_when_nobody_knows_when_its_writer_began(self, orders):
+        [message] = prepared(orders)
+        unknown = [replace(message, base_snapshot=None)]
+        orders.commit(unknown)
+        with pytest.raises(lake.InvalidRequestError, match="in the table already"):
+            orders.commit(unknown)
+
+    def test_when_the_snapshot_it_began_with_is_of_another_branch(self, orders):
+        [message] = prepared(orders)
+        elsewhere = [replace(message, base_snapshot=9, branch="dev")]
+        orders.commit(elsewhere)
+        with pytest.raises(lake.InvalidRequestError, match="in the table already"):
+            orders.commit(elsewhere)
+
+
+def test_files_the_table_has_cannot_be_given_up(orders, tmp_path):
+    messages = prepared(orders)
+    orders.commit(messages)
+    with pytest.raises(lake.InvalidRequestError, match=r"cannot be given up: .* by snapshot 1"):
+        orders.abort(messages)
+    assert len(list(tmp_path.rglob("*.parquet"))) == 1
+
+
+def test_giving_up_never_leads_out_of_the_bucket(orders):
+    orders.write(ROWS)
+    [message] = prepared(orders)
+    stray = replace(message.new_files[0], file_name="../snapshot/snapshot-1")
+    with pytest.raises(lake.CorruptTableError, match="which no file can be called"):
+        orders.abort([replace(message, new_files=(stray,))])
+    assert orders.latest_snapshot().id == 1
+
+
+def test_an_external_file_of_another_bucket_is_refused(orders):
+    [message] = prepared(orders)
+    foreign = replace(message.new_files[0], external_path="file:/elsewhere/bucket-3/other.parquet")
+    with pytest.raises(lake.InvalidRequestError, match="is no place for a file"):
+        orders.commit([replace(message, new_files=(foreign,))])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"read_snapshot": "1"}, "read_snapshot is the number of a snapshot"),
+        ({"read_snapshot": True}, "read_snapshot is the number of a snapshot"),
+        ({"commit": "run"}, "commit is a CommitId"),
+        ({"properties": "abc"}, "properties are a mapping"),
+    ],
+)
+def test_arguments_that_are_none_are_refused_before_anything_is_written(
+    orders, tmp_path, arguments, says
+):
+    with pytest.raises(lake.InvalidRequestError, match=says):
+        orders.write(ROWS, **arguments)
+    assert list(tmp_path.rglob("*.parquet")) == []
+
+
+class TestStatistics:
+    """A statistics file is inherited as long as its columns are those of the table."""
+
+    def analyze(self, orders, schema_id=0, **options):
+        statistics = TableStatistics(snapshot_id=1, schema_id=schema_id)
+        return commit_statistics(orders, statistics, CommitOptions(**options))
+
+    def test_not_if_they_were_made_of_other_columns(self):
+        orders = paper_table()
+        commit(orders, message(orders, file("a")))
+        self.analyze(orders, schema_id=7)
+        commit(orders, message(orders, file("b")))
+        assert head(orders).statistics is None
+
+    def test_repeating_an_analysis_leaves_no_second_file(self):
+        orders = paper_table()
+        commit(orders, message(orders, file("a")))
+        identity = lake.CommitId("run", 1)
+        self.analyze(orders, commit=identity)
+        assert self.analyze(orders, commit=identity).replayed
+        files = [path for path in orders.storage.files() if "/statistics/" in path]
+        assert len(files) == 1
+
+
+def test_a_table_that_numbers_its_rows_does_not_let_files_be_rewritten():
+    orders = paper_table(options=OPTIONS)
+    commit(orders, message(orders, file("a")))
+    with pytest.raises(lake.UnsupportedError, match="numbers its rows"):
+        commit(orders, message(orders, compact_before=[file("a")], compact_after=[file("b")]))

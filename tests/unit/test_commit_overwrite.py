@@ -1,0 +1,223 @@
+"""Rows in place of others: what goes, what stays, and what a pinned commit notices."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+import lakeformat as lake
+from lakeformat.commit.commit import DYNAMIC, CommitOptions, commit_messages
+from tests.paper import commit, file, head, live, message, paper_table, vectors
+
+A, B, C, D = (file(name) for name in "abcd")
+
+
+@pytest.fixture
+def days():
+    """Two days with a file each."""
+    orders = paper_table(partitioned=True)
+    commit(orders, message(orders, A, dt="1"), message(orders, B, dt="2"))
+    return orders
+
+
+def test_the_whole_table_is_replaced(days):
+    commit(days, message(days, C, dt="3"), overwrite={})
+    assert live(days) == ["3/c"]
+    assert (head(days).commit_kind, head(days).total_record_count) == ("OVERWRITE", 10)
+    assert head(days).delta_record_count == -10
+
+
+def test_a_named_partition_is_replaced_and_the_others_stay(days):
+    commit(days, message(days, C, dt="1"), overwrite={"dt": "1"})
+    assert live(days) == ["1/c", "2/b"]
+
+
+def test_files_outside_of_what_is_replaced_are_refused(days):
+    with pytest.raises(lake.InvalidRequestError, match="c is in partition dt=2, which this"):
+        commit(days, message(days, C, dt="2"), overwrite={"dt": "1"})
+
+
+def test_a_partition_column_that_does_not_exist_is_refused_by_name(days):
+    with pytest.raises(lake.InvalidRequestError, match=r"'day' is no partition column.*by dt"):
+        commit(days, overwrite={"day": "1"})
+
+
+def test_dynamic_replaces_the_partitions_that_get_files():
+    days = paper_table(partitioned=True)
+    commit(days, message(days, A, dt="1"), message(days, B, dt="2"))
+    commit_messages(days, [message(days, C, dt="2")], CommitOptions(), overwrite=DYNAMIC)
+    assert live(days) == ["1/a", "2/c"]
+
+
+def test_dynamic_without_a_file_replaces_nothing(days):
+    report = commit_messages(days, [], CommitOptions(), overwrite=DYNAMIC)
+    assert (report.snapshot_id, live(days)) == (None, ["1/a", "2/b"])
+
+
+def test_without_new_files_the_rows_are_deleted(days):
+    report = commit(days, overwrite={"dt": "1"})
+    assert (live(days), report.deleted_files, report.rows) == (["2/b"], 1, 0)
+
+
+def test_rows_that_wait_for_a_bucket_survive(days):
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, A), message(orders, B, bucket=-2, total_buckets=-2))
+    commit(orders, overwrite={})
+    assert live(orders) == ["b"]
+
+
+def test_index_files_go_with_the_files_they_are_about():
+    orders = paper_table()
+    commit(orders, message(orders, A))
+    commit(orders, message(orders, new_index_files=[vectors(orders, "v", "a")]))
+    commit(orders, message(orders, B), overwrite={})
+    assert head(orders).index_manifest is None
+
+
+class TestUpgrade:
+    """New files of a primary-key table go to the highest level if nothing has to be merged."""
+
+    def test_without_overlap_they_do(self):
+        orders = paper_table(keyed=True)
+        commit(orders, message(orders, A, file("b", keys=(10, 19))), overwrite={})
+        assert live(orders) == ["a@5", "b@5"]
+
+    def test_as_many_levels_as_the_table_has(self):
+        orders = paper_table(keyed=True, options={"num-levels": "3"})
+        commit(orders, message(orders, A), overwrite={})
+        assert live(orders) == ["a@2"]
+
+    def test_files_that_overlap_stay_where_they_are(self):
+        orders = paper_table(keyed=True)
+        commit(orders, message(orders, A, file("b", keys=(9, 19))), overwrite={})
+        assert live(orders) == ["a", "b"]
+
+    def test_nor_if_the_option_says_no(self):
+        orders = paper_table(keyed=True, options={"overwrite-upgrade": "false"})
+        commit(orders, message(orders, A), overwrite={})
+        assert live(orders) == ["a"]
+
+
+class TestPinned:
+    """A commit computed from a snapshot is refused if its partitions changed since."""
+
+    def test_an_overwrite_notices_rows_that_came_in(self, days):
+        commit(days, message(days, C, dt="1"), user="late")
+        with pytest.raises(lake.CommitConflictError) as refused:
+            commit(
+                days, message(days, D, dt="1"), overwrite={"dt": "1"}, user="me", read_snapshot=1
+            )
+        assert "OVERWRITE of user 'me' was computed from snapshot 1" in str(refused.value)
+        assert "snapshot 2 (APPEND of user 'late')" in str(refused.value)
+        assert live(days) == ["1/a", "1/c", "2/b"]
+
+    def test_rows_of_other_partitions_do_not_matter(self, days):
+        commit(days, message(days, C, dt="2"))
+        commit(days, message(days, D, dt="1"), overwrite={"dt": "1"}, read_snapshot=1)
+        assert live(days) == ["1/d", "2/b", "2/c"]
+
+    def test_a_compaction_of_the_partition_does(self, days):
+        merged = message(days, dt="1", compact_before=[A], compact_after=[file("m")])
+        commit(days, merged)
+        with pytest.raises(lake.CommitConflictError, match=r"snapshot 2 \(COMPACT"):
+            commit(days, message(days, D, dt="1"), overwrite={"dt": "1"}, read_snapshot=1)
+
+    def test_what_the_same_user_did_does_not_count(self, days):
+        commit(days, message(days, C, dt="1"), user="me")
+        options = CommitOptions(commit=lake.CommitId("me", 2), read_snapshot=1)
+        commit_messages(days, [message(days, D, dt="1")], options, overwrite=DYNAMIC)
+        assert live(days) == ["1/d", "2/b"]
+
+    def test_a_snapshot_that_has_expired_in_between_is_no_permission(self, days):
+        for name in "cde":
+            commit(days, message(days, file(name), dt="2"))
+        days.storage.delete(days.layout.snapshot(2))
+        with pytest.raises(lake.CommitConflictError, match="a snapshot after it has expired"):
+            commit(days, overwrite={"dt": "1"}, read_snapshot=1)
+
+    def test_a_snapshot_the_table_does_not_have_yet_is_refused(self, days):
+        with pytest.raises(
+            lake.InvalidRequestError, match="read at snapshot 9, but its newest is 1"
+        ):
+            commit(days, overwrite={"dt": "1"}, read_snapshot=9)
+
+    def test_the_option_of_the_table_pins_every_commit(self):
+        option = {"commit.strict-mode.last-safe-snapshot": "1"}
+        days = paper_table(partitioned=True, options=option)
+        commit(days, message(days, A, dt="1"), user="one")
+        commit(days, message(days, B, dt="1"), user="two")
+        with pytest.raises(lake.CommitConflictError, match="is held to snapshot 1"):
+            commit(days, overwrite={})
+
+    def test_rows_that_somebody_deleted_meanwhile_do_not_come_back(self, days):
+        commit(days, overwrite={"dt": "2"}, user="late")
+        with pytest.raises(lake.CommitConflictError, match="of user 'late'"):
+            commit(days, message(days, C, dt="1"), overwrite={}, read_snapshot=1)
+
+    def test_an_append_that_looked_first_notices_other_appends(self, days):
+        commit(days, message(days, C, dt="1"), user="late")
+        with pytest.raises(lake.CommitConflictError, match="of user 'late'"):
+            commit(days, message(days, D, dt="1"), read_snapshot=1)
+        commit(days, message(days, D, dt="2"), read_snapshot=1)
+
+    def test_the_error_names_the_snapshot_that_was_read(self, days):
+        commit(days, message(days, C, dt="2"))
+        commit(days, message(days, D, dt="1"), user="late")
+        with pytest.raises(lake.CommitConflictError, match="was computed from snapshot 1"):
+            commit(days, overwrite={"dt": "1"}, read_snapshot=1)
+
+
+def test_an_overwrite_of_an_empty_table_has_no_changelog_either():
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, A, changelog_files=[file("log")]), overwrite={})
+    assert head(orders).changelog_manifest_list is None
+
+
+def test_an_overwrite_finds_out_itself_what_goes(days):
+    with pytest.raises(lake.InvalidRequestError, match="finds out itself what it takes out"):
+        commit(days, message(days, C, dt="1", deleted_files=[A]), overwrite={"dt": "1"})
+
+
+class TestPartitionValues:
+    """A value names the partition that has it, or it is refused: never a neighbour."""
+
+    def table(self, tmp_path, kind):
+        catalog = lake.open_catalog(str(tmp_path))
+        catalog.create_database("shop", exist_ok=True)
+        columns = [("id", "BIGINT"), ("p", kind)]
+        return catalog.create_table("shop.t", columns, partition_by=["p"])
+
+    @pytest.mark.parametrize(
+        ("kind", "value"),
+        [
+            ("INT", 1.9),
+            ("INT", "1.5"),
+            ("VARCHAR(2)", "abc"),
+            ("DECIMAL(10, 2)", "1.005"),
+            ("DATE", "soon"),
+        ],
+    )
+    def test_a_value_the_column_cannot_hold_is_refused(self, tmp_path, kind, value):
+        with pytest.raises(lake.InvalidRequestError, match="no value of the partition column 'p'"):
+            self.table(tmp_path, kind).drop_partitions([{"p": value}])
+
+    @pytest.mark.parametrize(
+        ("kind", "value"),
+        [
+            ("INT", 1),
+            ("INT", "1"),
+            ("DECIMAL(10, 2)", "1.50"),
+            ("DOUBLE", float("nan")),
+            ("BOOLEAN", True),
+            ("STRING", None),
+            ("TIMESTAMP(3) WITH LOCAL TIME ZONE", datetime(2024, 1, 1, tzinfo=UTC)),
+        ],
+    )
+    def test_values_come_as_text_or_as_python_has_them(self, tmp_path, kind, value):
+        self.table(tmp_path, kind).drop_partitions([{"p": value}])
+
+    def test_partitions_may_come_from_a_generator(self, tmp_path):
+        table = self.table(tmp_path, "INT")
+        report = table.drop_partitions({"p": n} for n in range(3))
+        assert report.kind == "OVERWRITE"
