@@ -1,10 +1,11 @@
 """Writes the reference pages that repeat what code declares; a test compares them.
 
-python docs/generate.py          rewrite docs/reference
+python docs/generate.py          rewrite them
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,21 @@ import typer
 from lakeformat.cli.app import app
 from lakeformat.options import Group, Option, declared_options
 
-REFERENCE = Path(__file__).resolve().parent / "reference"
+DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS.parent))  # for the tests, which no package installs
+
+from tests.crash import fault_matrix  # noqa: E402 - found by the line above
+
 GENERATED = "<!-- Written by docs/generate.py: change the code, then run it. -->"
 
 
 def pages() -> dict[str, str]:
-    """Every generated page by its file name."""
-    return {"options.md": options_page(), "command-line.md": command_line_page()}
+    """Every generated page by its path below docs."""
+    return {
+        "reference/options.md": options_page(),
+        "reference/command-line.md": command_line_page(),
+        "fault-matrix.md": fault_matrix_page(),
+    }
 
 
 def options_page() -> str:
@@ -59,6 +68,17 @@ def command_line_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def fault_matrix_page() -> str:
+    """What goes wrong, what must be true then, and which tests show it."""
+    lines = ["# What a table survives", "", GENERATED, ""]
+    lines += [
+        "Processes die, disks fill up, answers get lost and writers meet. Each line is one fault,",
+        "what must be true afterwards, and the tests that show it; or what it waits for.",
+        "",
+    ]
+    return "\n".join(lines) + "\n" + fault_matrix.page()
+
+
 def _parameters(command: Any, context: typer.Context) -> list[str]:
     rows = []
     for parameter in command.get_params(context):
@@ -75,9 +95,9 @@ def _first_paragraph(text: str | None) -> str:
 
 def main() -> None:
     """Write every page."""
-    REFERENCE.mkdir(exist_ok=True)
     for name, content in pages().items():
-        (REFERENCE / name).write_text(content)
+        (DOCS / name).parent.mkdir(exist_ok=True)
+        (DOCS / name).write_text(content)
 
 
 if __name__ == "__main__":

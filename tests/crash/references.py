@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import lakeformat as lake
+from lakeformat.handle import TableHandle
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.manifest import read_manifest
 from lakeformat.metadata.manifest_list import read_manifest_list
+from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
 
 
 def referenced_files(table: lake.Table, storage, layout: TableLayout) -> set[str]:
@@ -29,3 +31,31 @@ def left_behind(table: lake.Table, storage, layout: TableLayout) -> set[str]:
 
 def _is_of_a_commit(path: str, layout: TableLayout) -> bool:
     return path.startswith((f"{layout.root}/manifest/", f"{layout.root}/bucket-"))
+
+
+def referenced_metadata(handle: TableHandle, numbers: list[int] | None = None) -> set[str]:
+    """Every manifest list, manifest, index manifest and statistics file of some snapshots."""
+    storage, layout, found = handle.storage, handle.layout, set()
+    for number in snapshot_ids(storage, layout) if numbers is None else numbers:
+        snapshot = read_snapshot(storage, layout, number)
+        lists = (
+            snapshot.base_manifest_list,
+            snapshot.delta_manifest_list,
+            snapshot.changelog_manifest_list,
+        )
+        for name in filter(None, lists):
+            found.add(layout.manifest(name))
+            manifests = read_manifest_list(storage, layout, name)
+            found.update(layout.manifest(manifest.file_name) for manifest in manifests)
+        if snapshot.index_manifest:
+            found.add(layout.manifest(snapshot.index_manifest))
+        if snapshot.statistics:
+            found.add(layout.statistics(snapshot.statistics))
+    return found
+
+
+def metadata_files(handle: TableHandle) -> set[str]:
+    """Every file of these kinds that is there, referred to or not."""
+    parts = ("/manifest/", "/statistics/")
+    files = handle.storage.files(handle.layout.root)
+    return {path for path in files if any(part in path for part in parts)}

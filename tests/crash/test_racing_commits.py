@@ -15,36 +15,12 @@ from lakeformat.errors import CommitOutcomeUnknownError, UnavailableError
 from lakeformat.layout import TableLayout
 from lakeformat.storage import MemoryStorage
 from lakeformat.table import load_table
+from tests.crash.interrupted import Interrupted
 from tests.crash.references import left_behind
 
 ROOT = "wh/shop.db/orders"
 IDENTITY = lake.CommitId("run", 7)
 _names = itertools.count()
-
-WATCHED = ("read", "open_input", "open_output", "create", "overwrite", "exists", "list", "delete")
-
-
-class Interrupted:
-    """A storage in which something else happens just before the call with a given number."""
-
-    def __init__(self, storage: MemoryStorage, at: int, happens: Callable[[], None]) -> None:
-        self._storage, self._at, self._happens = storage, at, happens
-        self.calls: list[tuple[str, str]] = []
-        self.happened = False
-
-    def __getattr__(self, name):
-        attribute = getattr(self._storage, name)
-        return self._counted(name, attribute) if name in WATCHED else attribute
-
-    def _counted(self, name, method):
-        def call(path, *arguments):
-            self.calls.append((name, path))
-            if len(self.calls) == self._at:
-                self.happened = True
-                self._happens()
-            return method(path, *arguments)
-
-        return call
 
 
 def with_a_table(storage):
@@ -259,3 +235,23 @@ def test_a_commit_that_always_loses_leaves_nothing_behind():
     assert len([path for path in written if path.endswith(".parquet")]) == 3
     assert len([path for path in written if "/manifest-list-" in path]) == 6
     assert table.latest_snapshot() is None
+
+
+class Locked(MemoryStorage):
+    """Somebody else holds the lock of the table."""
+
+    calls = 0
+
+    def create(self, path, content):
+        if "snapshot-" in path:
+            self.calls += 1
+            raise lake.LockUnavailableError("held by somebody else")
+        return super().create(path, content)
+
+
+def test_a_lock_that_is_not_to_be_had_ends_the_commit_at_once_and_leaves_nothing():
+    storage = with_a_table(Locked(f"race-{next(_names)}"))
+    before = set(storage.files())
+    with pytest.raises(lake.LockUnavailableError):
+        write(storage, 1, IDENTITY)
+    assert (storage.calls, set(storage.files())) == (1, before)

@@ -1,0 +1,52 @@
+"""The faults a table has to survive: what must be true after each, and which tests show it.
+
+Numbers are those of the specification's fault matrix. ``docs/generate.py`` makes a page of it.
+"""
+
+from __future__ import annotations
+
+from tests.crash import faults_of_commits, faults_of_maintenance
+from tests.crash.fault_row import Row
+
+__all__ = ["AREAS", "ROWS", "page", "rows_of_the_specification"]
+
+ROWS = (*faults_of_commits.ROWS, *faults_of_maintenance.ROWS)
+
+AREAS = {
+    "Writing and committing": range(1, 16),
+    "The outcome of a publication": range(16, 31),
+    "Conflicts": range(31, 45),
+    "Recovery": range(45, 50),
+    "Expiry, tags, branches, readers": range(50, 67),
+    "Other maintenance": range(67, 87),
+}
+
+
+def rows_of_the_specification() -> list[str]:
+    """Every number; 66 comes after the two rows that were put before it."""
+    numbers = [str(number) for number in range(1, 87)]
+    numbers[65:65] = ["66a", "66b"]
+    return numbers
+
+
+def page() -> str:
+    """The matrix for readers."""
+    shown = sum(1 for row in ROWS if row.tests)
+    lines = [
+        "| fault | must be true afterwards | shown by |",
+        "|---|---|---|",
+    ]
+    text = [
+        f"{len(ROWS)} faults: {shown} are shown by tests, in whole or in part; "
+        f"{len(ROWS) - shown} wait for what they are about.",
+    ]
+    for area, numbers in AREAS.items():
+        text += ["", f"## {area}", "", *lines]
+        text += [_line(row) for row in ROWS if int(row.number.rstrip("ab")) in numbers]
+    return "\n".join(text) + "\n"
+
+
+def _line(row: Row) -> str:
+    shown = [f"`{test.rpartition('::')[2]}`" for test in row.tests]
+    shown += [f"later: {row.later}"] if row.later else []
+    return f"| {row.number}: {row.fault} | {row.truth} | {'; '.join(shown)} |"

@@ -1,0 +1,401 @@
+"""Faults 1 to 49: writing, publication, conflicts and recovery."""
+
+from __future__ import annotations
+
+from tests.crash.fault_row import Row
+
+_APPEND = "tests/crash/test_append_commit.py::"
+_EVERY = "tests/crash/test_every_commit.py::"
+_RACING = "tests/crash/test_racing_commits.py::"
+_MERGE = "tests/crash/test_manifest_merge.py::"
+_PUBLICATION = "tests/crash/test_publication.py::"
+_RECOVERY = "tests/crash/test_recovery.py::"
+_CONCURRENT = "tests/crash/test_concurrent_commits.py::"
+_PROCESSES = "tests/crash/test_many_processes.py::"
+_INTERLEAVED = "tests/crash/test_interleavings.py::"
+_KILLED = "tests/crash/test_killed_writers.py::"
+_CONFLICTS = "tests/unit/test_commit_conflicts.py::"
+_IDENTITY = "tests/unit/test_commit_identity.py::"
+_MESSAGES = "tests/unit/test_commit_messages.py::"
+_OVERWRITE = "tests/unit/test_commit_overwrite.py::"
+_LOCAL = "tests/unit/test_storage_local.py::"
+_SNAPSHOTS = "tests/unit/test_snapshots.py::"
+_S3 = "conditional requests come with the S3 storage (step 3)"
+_LOCK = "the lock comes with the SQL catalog (step 3)"
+_NO_CALLBACKS = "a commit calls nobody back; whatever will be called comes with its step"
+_ORPHANS = "removal of orphans comes with step 6"
+
+_WRITING = (
+    Row(
+        "1",
+        "killed while data files are written",
+        "no snapshot; what is there are orphans; a retry uses new names",
+        (
+            f"{_APPEND}test_a_fault_at_any_storage_call_loses_and_doubles_nothing",
+            f"{_APPEND}test_repeating_an_interrupted_run_publishes_every_commit_once",
+        ),
+    ),
+    Row(
+        "2",
+        "killed with the data files closed, before the messages are kept",
+        "as 1; the rows are written again",
+        (
+            f"{_RECOVERY}test_a_driver_killed_at_any_call_finds_what_it_kept_and_commits_exactly_that",
+        ),
+    ),
+    Row(
+        "3",
+        "killed with the messages kept, before the commit",
+        "recovery commits exactly these files, once",
+        (
+            f"{_RECOVERY}test_a_driver_killed_at_any_call_finds_what_it_kept_and_commits_exactly_that",
+        ),
+    ),
+    Row(
+        "4",
+        "a write task runs twice, and both tries succeed",
+        "the reported try is committed; files of the other are orphans",
+        (
+            f"{_RECOVERY}test_of_a_task_that_ran_twice_only_the_try_that_was_reported_is_in_the_table",
+        ),
+    ),
+    Row(
+        "5",
+        "killed while manifests are merged or written",
+        "no snapshot; orphans only; the base is as it was",
+        (
+            f"{_MERGE}test_a_fault_at_any_call_of_a_merging_append_loses_and_doubles_nothing",
+            f"{_MERGE}test_repeating_an_interrupted_run_publishes_every_commit_once",
+        ),
+    ),
+    Row(
+        "6",
+        "killed with the lists written, before publication",
+        "as 5",
+        (f"{_EVERY}test_a_fault_at_any_call_leaves_the_state_before_or_after",),
+    ),
+    Row(
+        "7",
+        "killed with the temporary file written, before its link",
+        "as 5; nobody takes it for a snapshot; old ones are cleaned",
+        (
+            f"{_PUBLICATION}test_a_file_prepared_for_publication_is_no_snapshot_and_in_nobodys_way",
+            f"{_SNAPSHOTS}test_strangers_in_the_snapshot_directory_are_no_snapshots",
+            f"{_EVERY}test_repeating_the_step_publishes_it_once",
+        ),
+        _ORPHANS,
+    ),
+    Row(
+        "8",
+        "killed after publication, before LATEST",
+        "the snapshot is found; recovery does not repeat it",
+        (
+            f"{_APPEND}test_repeating_an_interrupted_run_publishes_every_commit_once",
+            f"{_EVERY}test_repeating_the_step_publishes_it_once",
+        ),
+    ),
+    Row(
+        "9",
+        "killed after publication, before callbacks",
+        "the snapshot is there; callbacks run again and do no harm",
+        (f"{_EVERY}test_repeating_the_step_publishes_it_once",),
+        _NO_CALLBACKS,
+    ),
+    Row(
+        "10",
+        "killed between the two snapshots of one commit",
+        "the append is there once, its compaction's inputs are live, a later one works",
+        (
+            f"{_RECOVERY}test_a_commit_that_died_before_its_compaction_is_whole_and_can_be_compacted_later",
+            f"{_RECOVERY}test_the_same_commit_repeated_after_it_died_half_way_is_finished",
+            f"{_EVERY}test_a_fault_at_any_call_leaves_the_state_before_or_after",
+        ),
+    ),
+    Row(
+        "11",
+        "the hint cannot be written after publication",
+        "the commit is a success; readers do without the hint",
+        (f"{_PUBLICATION}test_hints_that_cannot_be_written_cost_no_commit_and_no_answer",),
+    ),
+    Row(
+        "12",
+        "a hint is damaged, empty, too high or too low",
+        "newest and oldest are found all the same",
+        (
+            f"{_SNAPSHOTS}test_the_newest_snapshot_is_found_whatever_the_hint_says",
+            f"{_PUBLICATION}test_the_oldest_snapshot_is_found_by_listing_where_its_hint_leads_nowhere",
+        ),
+    ),
+    Row(
+        "13",
+        "an error in a callback before the commit",
+        "nothing is visible, nothing stays",
+        later=_NO_CALLBACKS,
+    ),
+    Row(
+        "14",
+        "an error in a callback after the commit",
+        "visible, the error says so, a retry doubles nothing",
+        later=_NO_CALLBACKS,
+    ),
+    Row(
+        "15",
+        "the disk is full while manifests are written",
+        "as 5; own metadata is removed, data files stay until they are given up",
+        (
+            f"{_RECOVERY}test_on_a_full_disk_the_prepared_files_stay_until_somebody_gives_them_up",
+            f"{_EVERY}test_a_commit_that_fails_before_publication_leaves_nothing_behind",
+        ),
+    ),
+)
+
+_OUTCOMES = (
+    Row(
+        "16",
+        "2 to 32 writers publish the same number",
+        "one wins each number; every commit is there once; no gaps",
+        (
+            f"{_PUBLICATION}test_of_many_writers_for_one_number_each_gets_one_of_its_own",
+            f"{_PROCESSES}test_eight_processes_append_side_by_side",
+        ),
+        f"on object stores: {_S3}",
+    ),
+    Row(
+        "17",
+        "a conditional PUT succeeds, the client repeats it and is refused",
+        "recognised as ours",
+        (
+            f"{_PUBLICATION}test_whatever_the_store_says_a_publication_is_made_once_with_the_same_body",
+            f"{_APPEND}test_a_lost_answer_of_the_publication_is_resolved_by_reading_back",
+        ),
+    ),
+    Row(
+        "18",
+        "a conditional PUT times out and was not done",
+        "the same body is sent again; one snapshot",
+        (
+            f"{_PUBLICATION}test_whatever_the_store_says_a_publication_is_made_once_with_the_same_body",
+        ),
+    ),
+    Row(
+        "19",
+        "a conditional PUT times out and lands late",
+        "one body wins; the old one is known as ours and its manifests are there",
+        (
+            f"{_RACING}test_a_publication_that_arrives_late_is_recognised_as_ours",
+            f"{_RACING}test_a_failure_after_a_doubtful_attempt_removes_no_file_that_may_be_published",
+        ),
+    ),
+    Row("20", "two PUTs overlap and get 409", "both try again; one wins", later=_S3),
+    Row(
+        "21",
+        "the store ignores the condition",
+        "noticed before the first write, which is refused without a lock",
+        later=_S3,
+    ),
+    Row(
+        "22",
+        "two processes rename onto one name",
+        "cannot happen: a hard link never replaces",
+        (
+            f"{_PROCESSES}test_of_many_processes_one_creates_each_file",
+            f"{_LOCAL}test_a_lost_race_is_noticed_at_the_link",
+        ),
+    ),
+    Row(
+        "23",
+        "NFS: the link was made, the answer is an error",
+        "recognised as ours",
+        (f"{_LOCAL}test_a_link_that_was_made_twice_by_the_server_is_a_win",),
+    ),
+    Row(
+        "24",
+        "a reader meets a snapshot that is half there",
+        "a clear error, no wrong rows",
+        (f"{_PUBLICATION}test_a_snapshot_that_is_half_there_is_an_error_and_no_wrong_rows",),
+    ),
+    Row(
+        "25",
+        "a lock holder sleeps past its lease and publishes",
+        "refused by the store or by its own deadline",
+        later=_LOCK,
+    ),
+    Row("26", "a lock holder dies", "others go on after the lease", later=_LOCK),
+    Row(
+        "27",
+        "the lock's database does not answer",
+        "an error at once; nothing lost",
+        later=_LOCK,
+    ),
+    Row(
+        "28",
+        "hosts and databases in other time zones",
+        "a lock's age is by the database's clock, in UTC",
+        later=_LOCK,
+    ),
+    Row("29", "an expired holder releases", "its successor keeps the lock", later=_LOCK),
+    Row(
+        "30",
+        "no answer, then no retries left",
+        "the error says so; no file is removed; a repeat decides",
+        (f"{_RACING}test_while_the_outcome_is_unknown_every_file_stays",),
+    ),
+)
+
+_TOGETHER = (
+    Row(
+        "31",
+        "two appends",
+        "two snapshots with both",
+        (
+            f"{_RACING}test_a_rival_at_any_moment_costs_nobody_a_row",
+            f"{_INTERLEAVED}test_every_snapshot_of_an_append_table_holds_what_the_dict_holds",
+        ),
+    ),
+    Row(
+        "32",
+        "two compactions of the same files",
+        "one wins; the other is refused and its files go",
+        (
+            f"{_CONFLICTS}test_a_compaction_of_files_that_are_gone_is_refused_with_both_users_and_the_files",
+            f"{_CONCURRENT}test_the_files_of_a_compaction_that_lost_are_removed_and_no_others",
+        ),
+    ),
+    Row(
+        "33",
+        "two compactions of other files into one level, keys overlap",
+        "the second is refused",
+        (
+            f"{_CONFLICTS}test_two_compactions_of_other_files_must_not_share_keys_on_one_level",
+            f"{_INTERLEAVED}test_every_snapshot_of_a_keyed_table_holds_what_the_dict_holds",
+        ),
+    ),
+    Row(
+        "34",
+        "an append and a compaction",
+        "both succeed in either order",
+        (f"{_CONCURRENT}test_an_append_and_a_compaction_both_succeed_in_either_order",),
+    ),
+    Row(
+        "35",
+        "a compaction while its partition is overwritten, dropped or expired",
+        "the compaction is refused; no row comes back",
+        (f"{_CONCURRENT}test_rows_that_were_replaced_do_not_come_back_by_a_compaction",),
+        "expiry of partitions comes with step 6",
+    ),
+    Row(
+        "36",
+        "an overwrite of what it has read, and an append",
+        "the overwrite is refused and planned again; the append stays",
+        (
+            f"{_CONCURRENT}test_an_overwrite_of_what_it_has_read_is_planned_again_and_keeps_what_came_in",
+            f"{_OVERWRITE}TestPinned::test_an_overwrite_notices_rows_that_came_in",
+        ),
+    ),
+    Row(
+        "37",
+        "dynamic overwrites of other partitions",
+        "both are there",
+        (f"{_CONCURRENT}test_two_dynamic_overwrites_of_other_partitions_are_both_there",),
+    ),
+    Row(
+        "38",
+        "a rescale and a stream of appends",
+        "the rescale is refused; rows and bucket counts stay",
+        (
+            f"{_CONCURRENT}test_a_rescale_that_has_not_read_what_came_in_is_refused_and_can_be_planned_again",
+        ),
+    ),
+    Row(
+        "39",
+        "an append with the bucket count of before a rescale",
+        "refused with both counts",
+        (f"{_CONFLICTS}TestBucketCounts::test_an_append_with_an_old_number_is_refused",),
+    ),
+    Row(
+        "40",
+        "two delete rows of one data file",
+        "the second is refused; no mark is lost",
+        (
+            f"{_CONFLICTS}TestDeletionVectors::test_the_second_of_two_writers_on_one_file_is_refused",
+        ),
+    ),
+    Row(
+        "41",
+        "two processes make the same commit",
+        "it is there once",
+        (
+            f"{_RACING}test_a_twin_at_any_moment_publishes_nothing_twice",
+            f"{_RACING}test_a_twin_behind_a_rival_is_still_found",
+        ),
+    ),
+    Row(
+        "42",
+        "more rivals than retries",
+        "a clean failure; a rerun publishes once",
+        (
+            f"{_RECOVERY}test_whoever_ran_out_of_attempts_publishes_once_when_it_is_run_again",
+            f"{_RACING}test_a_commit_that_always_loses_leaves_nothing_behind",
+        ),
+    ),
+    Row(
+        "43",
+        "the schema changes between write and commit",
+        "the snapshot has the newest, each file its own; readable",
+        (
+            f"{_CONCURRENT}test_a_schema_that_changes_at_any_moment_is_the_one_of_the_snapshot_or_the_one_before",
+            "tests/unit/test_commit.py::test_the_snapshot_names_the_schema_in_force_and_drops_statistics_of_an_older_one",
+        ),
+    ),
+    Row(
+        "44",
+        "appends with row ids race",
+        "ids are unique and without gaps, found anew per attempt",
+        (f"{_CONCURRENT}test_racing_appends_number_their_rows_without_gap_and_overlap",),
+    ),
+)
+
+_RECOVERIES = (
+    Row(
+        "45",
+        "recovery while the user's last snapshot is there",
+        "exactly what is missing is committed",
+        (
+            f"{_APPEND}test_repeating_an_interrupted_run_publishes_every_commit_once",
+            f"{_KILLED}test_killed_and_repeated_writers_publish_every_commit_once",
+        ),
+    ),
+    Row(
+        "46",
+        "recovery with the user's snapshots expired, files compacted but there",
+        "refused or recognised, never added twice",
+        (
+            f"{_RECOVERY}test_files_that_were_compacted_away_are_not_committed_again",
+            f"{_MESSAGES}test_a_second_time_is_noticed_when_the_history_in_between_has_expired",
+            f"{_IDENTITY}test_a_first_try_whose_snapshot_may_have_expired_is_undecidable",
+        ),
+    ),
+    Row(
+        "47",
+        "recovery with the files gone",
+        "a clear error; nothing committed",
+        (f"{_RECOVERY}test_files_that_are_gone_are_not_committed",),
+    ),
+    Row(
+        "48",
+        "a backfill of an older day",
+        "committed, as a user of its own",
+        (
+            f"{_RECOVERY}test_a_backfill_of_an_older_day_is_a_run_of_its_own_and_is_committed",
+            "tests/unit/test_commit.py::test_a_commit_out_of_order_is_refused_because_history_cannot_tell",
+        ),
+    ),
+    Row(
+        "49",
+        "one identity for other content",
+        "refused with what differs",
+        (f"{_MESSAGES}test_one_identity_for_other_rows_is_refused",),
+    ),
+)
+
+ROWS = (*_WRITING, *_OUTCOMES, *_TOGETHER, *_RECOVERIES)

@@ -1,0 +1,140 @@
+"""Real processes on one table: side by side, and killed at random moments and started again.
+
+The long run is opt-in: ``KILL_SECONDS=600 bin/test crash -- tests/crash/test_many_processes.py``.
+``KILL_WAREHOUSE`` is where its tables lie, any address of an empty warehouse; else a local folder.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import lakeformat as lake
+from tests.crash.process_writer import ROOT, ids_of, make_table, promised, start_writer
+
+PROCESSES = 8
+COMMITS = 50
+KILL_SECONDS = float(os.environ.get("KILL_SECONDS", "0"))
+KILLED_COMMITS = 40
+PAUSE_SECONDS = 0.7
+"""Between kills: a writer that has just started has to get to its first commit."""
+ROWS = 3
+
+
+def test_eight_processes_append_side_by_side(tmp_path):
+    table = make_table(str(tmp_path / "warehouse"))
+    writers = [
+        start_writer(table, n, commits=COMMITS, rows=ROWS, promises=tmp_path / f"{n}")
+        for n in range(PROCESSES)
+    ]
+    assert [writer.wait() for writer in writers] == [0] * PROCESSES
+    check_all(table, PROCESSES, COMMITS)
+
+
+def check_all(address: str, writers: int, commits: int) -> None:
+    """Every row of every commit once, one snapshot per commit, numbers without gaps."""
+    table = lake.open_table(address)
+    ids = table.scan().to_arrow()["id"].to_pylist()
+    assert sorted(ids) == list(range(writers * commits * ROWS))
+    snapshots = table.snapshots()
+    assert [each.id for each in snapshots] == list(range(1, writers * commits + 1))
+    made = [(each.commit_user, each.commit_identifier) for each in snapshots]
+    assert sorted(made) == sorted(
+        (f"writer-{w}", n) for w in range(writers) for n in range(commits)
+    )
+
+
+CREATE = """
+import sys
+from lakeformat.storage import LocalStorage
+storage, folder, me = LocalStorage(), sys.argv[1], sys.argv[2]
+won = [n for n in range(200) if storage.create(f"{folder}/{n}", me.encode() * 50)]
+print(*won)
+"""
+
+
+def test_of_many_processes_one_creates_each_file(tmp_path):
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", CREATE, str(tmp_path / "files"), str(racer)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for racer in range(4)
+    ]
+    won = [[int(word) for word in racer.communicate()[0].split()] for racer in racers]
+    assert sorted(n for numbers in won for n in numbers) == list(range(200))
+    for racer, numbers in enumerate(won):
+        for number in numbers:
+            assert (tmp_path / "files" / str(number)).read_bytes() == str(racer).encode() * 50
+
+
+@pytest.mark.skipif(not KILL_SECONDS, reason="opt-in: set KILL_SECONDS, such as 600")
+def test_writers_killed_again_and_again_lose_and_double_nothing(tmp_path):
+    seed = int(os.environ.get("SEED") or time.time_ns())
+    print(f"SEED={seed}")
+    chance, began, tables, kills = random.Random(seed), time.monotonic(), 0, 0
+    while time.monotonic() - began < KILL_SECONDS:
+        base = os.environ.get("KILL_WAREHOUSE", str(tmp_path))
+        table = make_table(f"{base}/warehouse-{seed}-{tables}")
+        end = began + KILL_SECONDS
+        kills += kill_until_done(table, tmp_path / f"promises-{tables}", chance, end)
+        tables += 1
+    commits = tables * PROCESSES * KILLED_COMMITS
+    print(f"{tables} tables, {commits} commits, {kills} kills in {KILL_SECONDS:.0f} s")
+
+
+def kill_until_done(table: str, promises: Path, chance: random.Random, end: float) -> int:
+    """Kill a writer now and then and start it again until all have finished; how many kills.
+
+    After ``end`` nobody is killed any more, so that the run is bounded.
+    """
+    promises.mkdir()
+    running: dict[int, subprocess.Popen[bytes]] = {}
+    unfinished, kills = set(range(PROCESSES)), 0
+
+    def start(writer: int) -> None:
+        running[writer] = start_writer(
+            table, writer, commits=KILLED_COMMITS, rows=ROWS, promises=promises / f"{writer}"
+        )
+
+    for writer in unfinished:
+        start(writer)
+    try:
+        while unfinished:
+            time.sleep(chance.uniform(0, 2 * PAUSE_SECONDS))
+            for writer in [w for w in unfinished if running[w].poll() is not None]:
+                assert running[writer].returncode == 0
+                unfinished.remove(writer)
+            chosen = chance.sample(sorted(unfinished), min(1, len(unfinished)))
+            for writer in chosen if time.monotonic() < end else ():
+                running[writer].kill()
+                running[writer].wait()
+                kills += 1
+                check_promises(table, promises, writer)
+                start(writer)
+    finally:
+        for process in running.values():
+            process.kill()
+            process.wait()
+    check_all(table, PROCESSES, KILLED_COMMITS)
+    return kills
+
+
+def check_promises(address: str, promises: Path, writer: int) -> None:
+    """Right after a kill: what was promised is there, nothing is there twice or in part."""
+    kept = promised(promises / f"{writer}")
+    ids = lake.open_table(address).scan().to_arrow()["id"].to_pylist()
+    assert len(ids) == len(set(ids)), "a row is there twice"
+    assert len(ids) % ROWS == 0, "half a commit is there"
+    for number in kept:
+        mine = ids_of(writer, number, commits=KILLED_COMMITS, rows=ROWS)
+        assert set(mine) <= set(ids), "a row that was promised is gone"
