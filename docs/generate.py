@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from lakeformat.catalog.options import declared_catalog_options
 from lakeformat.cli.app import app
 from lakeformat.options import Group, Option, declared_options
 
@@ -25,10 +26,36 @@ GENERATED = "<!-- Written by docs/generate.py: change the code, then run it. -->
 def pages() -> dict[str, str]:
     """Every generated page by its path below docs."""
     return {
+        "reference/catalog-options.md": catalog_options_page(),
         "reference/options.md": options_page(),
         "reference/command-line.md": command_line_page(),
         "fault-matrix.md": fault_matrix_page(),
     }
+
+
+def catalog_options_page() -> str:
+    """All options of catalogs."""
+    lines = ["# Catalog options", "", GENERATED, ""]
+    lines += [
+        "Options are given to `open_catalog(..., options={...})` or `lake --catalog-option`. One",
+        "that is not listed here is refused by name, and all but the first two belong to the jdbc",
+        "metastore alone. Besides them there are `jdbc.<property>` for the connection",
+        "(`jdbc.user`, `jdbc.password` and so on), `table-default.<option>`, which new tables get",
+        "where they do not say otherwise, and the options of the storage, such as `s3.endpoint`,",
+        "which are in [storage](../storage.md).",
+        "",
+        "| option | takes | default | meaning |",
+        "|---|---|---|---|",
+    ]
+    options = sorted(
+        declared_catalog_options(),
+        key=lambda o: (o.key not in ("metastore", "case-sensitive"), o.key),
+    )
+    lines += [
+        f"| `{o.key}` | {o.kind.name} | {f'`{o.default}`' if o.default else ''} | {o.description} |"
+        for o in options
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def options_page() -> str:

@@ -62,10 +62,14 @@ Overwritten: TypeAlias = PartitionSpec | Literal["dynamic"]
 
 
 def open_table(
-    location: str, *, branch: str = MAIN_BRANCH, environment: Environment = SYSTEM
+    location: str,
+    *,
+    options: Mapping[str, str] | None = None,
+    branch: str = MAIN_BRANCH,
+    environment: Environment = SYSTEM,
 ) -> Table:
-    """The table at a path or URI, without a catalog."""
-    storage, root = open_storage(location)
+    """The table at a path or URI, without a catalog; the options are those of its storage."""
+    storage, root = open_storage(location, options)
     return load_table(storage, TableLayout(root, branch), environment)
 
 

@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.postgres_server import postgres
+
+__all__ = ["postgres"]
+
 TESTS = Path(__file__).resolve().parent
 
 # On a shared machine a deadline says more about the machine than about the code; CI is repeatable.

@@ -12,8 +12,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from lakeformat.cli import doctor, inspect
-from lakeformat.cli.warehouse import WarehouseOption
+from lakeformat.cli import doctor, inspect, names
+from lakeformat.cli.warehouse import (
+    CatalogOptionOption,
+    MetastoreOption,
+    UriOption,
+    WarehouseOption,
+)
 from lakeformat.doctor import DISTRIBUTION
 from lakeformat.errors import InvalidRequestError, LakeError
 
@@ -45,11 +50,18 @@ VersionOption = Annotated[
 
 
 @app.callback()
-def lake(warehouse: WarehouseOption = None, version: VersionOption = False) -> None:
+def lake(
+    warehouse: WarehouseOption = None,
+    metastore: MetastoreOption = None,
+    uri: UriOption = None,
+    catalog_option: CatalogOptionOption = None,
+    version: VersionOption = False,
+) -> None:
     """Lake tables in the Apache Paimon format: look at them and look after them."""
 
 
 inspect.register(app)
+names.register(app)
 doctor.register(app)
 
 

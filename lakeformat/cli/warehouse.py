@@ -1,4 +1,8 @@
-"""``--warehouse``: before or after the command, or in LAKE_WAREHOUSE; ./warehouse when absent."""
+"""Which catalog: ``--warehouse``, ``--metastore``, ``--uri`` and ``--catalog-option``.
+
+The warehouse may be named before or after the command or in LAKE_WAREHOUSE, ./warehouse when
+absent; the others before the command, or in LAKE_METASTORE and LAKE_URI.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,16 @@ from lakeformat.cli.metadata_commands import METADATA_COMMANDS
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.layout import MAIN_BRANCH
 
-__all__ = ["WarehouseOption", "existing_catalog", "named_table", "named_warehouse"]
+__all__ = [
+    "CatalogOptionOption",
+    "MetastoreOption",
+    "UriOption",
+    "WarehouseOption",
+    "existing_catalog",
+    "named_catalog",
+    "named_table",
+    "named_warehouse",
+]
 
 DEFAULT_WAREHOUSE = "warehouse"
 _BRANCH = "branch_"
@@ -24,6 +37,31 @@ WarehouseOption = Annotated[
         "-w",
         envvar="LAKE_WAREHOUSE",
         help="Path or URI of the warehouse; ./warehouse when nothing is said.",
+    ),
+]
+
+MetastoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--metastore",
+        envvar="LAKE_METASTORE",
+        help="filesystem, or jdbc for a SQL database; filesystem when nothing is said.",
+    ),
+]
+UriOption = Annotated[
+    str | None,
+    typer.Option(
+        "--uri",
+        envvar="LAKE_URI",
+        help="Address of the SQL database; better in the environment if it holds a password.",
+    ),
+]
+CatalogOptionOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--catalog-option",
+        metavar="KEY=VALUE",
+        help="An option of the catalog or its storage, such as s3.region=eu-1; may be repeated.",
     ),
 ]
 
@@ -41,27 +79,56 @@ def named_warehouse(context: typer.Context) -> str:
     return found
 
 
+def named_catalog(context: typer.Context) -> lake.Catalog:
+    """The catalog of that warehouse, as the options before the command say."""
+    said = context.find_root().params
+    return lake.open_catalog(
+        named_warehouse(context),
+        metastore=said.get("metastore"),
+        uri=said.get("uri"),
+        options=_catalog_options(context),
+    )
+
+
 def existing_catalog(context: typer.Context) -> lake.Catalog:
-    """The catalog of that warehouse, or an error where nothing has ever been made there."""
-    from lakeformat.storage import open_storage  # Arrow, which `lake --help` does without
+    """The same, or an error where nothing has ever been made there."""
+    # Arrow, which `lake --help` does without.
+    from lakeformat.storage import open_storage
 
     warehouse = named_warehouse(context)
-    storage, root = open_storage(warehouse)
+    storage, root = open_storage(warehouse, _storage_options(context))
     if not storage.directory_exists(root):
         state = "is a file" if storage.exists(root) else "does not exist"
         raise NotFoundError(f"warehouse {storage.uri(root)} {state}: check --warehouse")
-    return lake.open_catalog(warehouse)
+    return named_catalog(context)
 
 
 def named_table(context: typer.Context, name: str) -> lake.Table:
     """The table of a name in the warehouse or, where there is a slash in it, of a directory."""
-    found = _table_at(name) if "/" in name else _table_in_catalog(context, name)
+    found = _table_at(context, name) if "/" in name else _table_in_catalog(context, name)
     if isinstance(found, lake.SystemTable):
         _refuse_system_table(name)
     return found
 
 
-def _table_at(name: str) -> lake.Table:
+def _catalog_options(context: typer.Context) -> dict[str, str]:
+    found = {}
+    for word in context.find_root().params.get("catalog_option") or []:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise InvalidRequestError(f"write --catalog-option {key}=VALUE")
+        found[key] = value
+    return found
+
+
+def _storage_options(context: typer.Context) -> dict[str, str]:
+    from lakeformat.storage import is_storage_option
+
+    said = _catalog_options(context)
+    return {key: value for key, value in said.items() if is_storage_option(key)}
+
+
+def _table_at(context: typer.Context, name: str) -> lake.Table:
     folder, slash, last = name.rpartition("/")
     table, *suffixes = last.split("$")
     branch = MAIN_BRANCH
@@ -69,7 +136,8 @@ def _table_at(name: str) -> lake.Table:
         branch = suffixes.pop(0).removeprefix(_BRANCH)
     if suffixes and not os.path.isdir(name):
         _refuse_system_table(name)
-    return lake.open_table("$".join((f"{folder}{slash}{table}", *suffixes)), branch=branch)
+    location = "$".join((f"{folder}{slash}{table}", *suffixes))
+    return lake.open_table(location, options=_storage_options(context), branch=branch)
 
 
 def _table_in_catalog(context: typer.Context, name: str) -> lake.Table:

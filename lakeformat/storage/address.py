@@ -4,24 +4,40 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from urllib.parse import unquote
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.storage.base import Storage
 from lakeformat.storage.local import LocalStorage
+from lakeformat.storage.locked_creation import LockedCreation
 from lakeformat.storage.memory import shared_memory_storage
+from lakeformat.storage.object_address import OBJECT_SCHEMES, parse_object_address
+from lakeformat.storage.object_client import open_client
+from lakeformat.storage.object_store import ObjectStorage
+from lakeformat.storage.process_lock import ProcessLock
+from lakeformat.storage.store_options import store_config
 
 __all__ = ["open_storage", "resolve"]
+
+HADOOP_SCHEMES = frozenset({"hdfs", "viewfs"})
 
 # Two letters at least, so that no drive letter counts; one slash is enough, as in Java's file:/x.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
+# One for the process: two storages of one address have to exclude each other.
+_SINGLE_WRITER = ProcessLock()
 
-def open_storage(uri: str | os.PathLike[str]) -> tuple[Storage, str]:
-    """The storage behind a local path, ``file://`` or ``memory://name`` URI, and the path in it.
 
-    A local path may be relative to the working directory or start with ``~``, and is taken
-    literally; a URI is percent-decoded. Nothing is read or made.
+def open_storage(
+    uri: str | os.PathLike[str], options: Mapping[str, str] | None = None
+) -> tuple[Storage, str]:
+    """The storage behind a local path or a URI, and the path in it.
+
+    Schemes: ``file``, ``memory``, ``s3``, ``s3a``, ``gs``, ``az``, ``abfs``, ``abfss``, ``hdfs``,
+    ``viewfs``. A local path may be relative to the working directory or start with ``~``.
+    ``file`` and ``memory`` URIs are percent-decoded; all else is taken literally. Options are
+    those of ``docs/storage.md``; one that does not apply is refused. Nothing is read or made.
     """
     address = _as_text(uri)
     if not address.strip() or "\0" in address:
@@ -29,17 +45,34 @@ def open_storage(uri: str | os.PathLike[str]) -> tuple[Storage, str]:
             f"{address!r} is not an address: give a path such as /data/warehouse, or a URI."
         )
     match = _SCHEME.match(address)
-    if match is None:
-        return LocalStorage(), _local_path(address)
-    scheme = match[1].lower()
-    if scheme == "file":
-        return LocalStorage(), _file_uri_path(address)
+    scheme = "file" if match is None else match[1].lower()
+    storage, path, single_writer = _open(scheme, address, match is None, dict(options or {}))
+    if single_writer:
+        storage = LockedCreation(storage, _SINGLE_WRITER, storage.uri(""))
+    return storage, path
+
+
+def _open(
+    scheme: str, address: str, is_plain_path: bool, options: Mapping[str, str]
+) -> tuple[Storage, str, bool]:
+    if scheme in OBJECT_SCHEMES:
+        bucket, path = parse_object_address(address)
+        config = store_config(options, bucket.kind)
+        return ObjectStorage(open_client(bucket, config)), path, config.is_single_writer
+    if scheme not in ("file", "memory", *HADOOP_SCHEMES):
+        raise UnsupportedError(
+            f"Cannot open {address}: no storage for the scheme {scheme!r}. Supported: a local"
+            " path, file://, memory://, s3://, gs://, abfss:// and hdfs://."
+        )
+    single_writer = store_config(options, scheme).is_single_writer
     if scheme == "memory":
-        return _memory(address)
-    raise UnsupportedError(
-        f"Cannot open {address}: no storage for the scheme {scheme!r}."
-        " Supported: a local path, file:// and memory://."
-    )
+        return *_memory(address), single_writer
+    if scheme in HADOOP_SCHEMES:
+        from lakeformat.storage.hadoop import open_hadoop  # Arrow's file systems load slowly
+
+        return *open_hadoop(address), single_writer
+    path = _local_path(address) if is_plain_path else _file_uri_path(address)
+    return LocalStorage(), path, single_writer
 
 
 def _as_text(uri: object) -> str:
@@ -94,7 +127,22 @@ def _decoded(text: str, address: str) -> str:
 
 
 def resolve(uri: str, near: Storage) -> tuple[Storage, str]:
-    """Where a file outside its table lies; the storage ``near`` it serves if it is of one kind."""
+    """Where a file outside its table lies; ``near`` itself if it is the storage of that file too.
+
+    Another bucket of the same service is opened with the options of ``near``.
+    """
+    inner = near
+    while isinstance(inner, LockedCreation):
+        inner = inner.inner
+    scheme = uri.partition(":")[0].lower() if _SCHEME.match(uri) else ""
+    if isinstance(inner, ObjectStorage) and scheme in OBJECT_SCHEMES:
+        address, path = parse_object_address(uri)
+        mine = inner.client.address
+        if (address.kind, address.bucket, address.host) == (mine.kind, mine.bucket, mine.host):
+            return near, path
+        if address.kind == mine.kind:
+            return ObjectStorage(open_client(address, inner.client.config)), path
     # Metadata spells places out literally: a percent sign in it is part of a name.
-    storage, path = open_storage(uri.replace("%", "%25") if _SCHEME.match(uri) else uri)
-    return (near if storage.scheme == near.scheme == "file" else storage), path
+    is_decoded = scheme in ("file", "memory")
+    storage, path = open_storage(uri.replace("%", "%25") if is_decoded else uri)
+    return (near if storage.uri("") == inner.uri("") else storage), path

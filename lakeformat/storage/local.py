@@ -19,8 +19,9 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.errors import NotFoundError, UnsupportedError
 from lakeformat.storage.base import FileInfo, temporary_sibling
+from lakeformat.storage.creation_proof import REMEDY
 from lakeformat.storage.durable_directory import make_durable_directory, sync_directory
 from lakeformat.storage.os_errors import DISK_ERRORS, reading, translated
 from lakeformat.storage.turns import directory_turn
@@ -162,6 +163,21 @@ class LocalStorage:
                     shutil.rmtree(path)
                     sync_directory(os.path.dirname(path))
 
+    def rename_directory(self, old: str, new: str) -> None:
+        """Give a directory another path at once; see ``MovesDirectories``."""
+        with translated(f"rename {old} to", new):
+            if not self.directory_exists(old):
+                raise NotFoundError(f"Cannot rename {old}: no such directory.")
+            make_durable_directory(os.path.dirname(new))
+            try:
+                os.rename(old, new)
+            except OSError as error:
+                if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new) from error
+                raise
+            for parent in {os.path.dirname(old), os.path.dirname(new)}:
+                sync_directory(parent)
+
     def _write_temporary(self, path: str, content: bytes) -> str:
         temporary = temporary_sibling(path, self._ids())
         make_durable_directory(os.path.dirname(path))
@@ -191,7 +207,8 @@ def _link(temporary: str, path: str) -> bool:
         raise UnsupportedError(
             f"Cannot publish {path}: its file system makes no hard links"
             f" ({os.strerror(error.errno)}), and nothing else there decides a race between"
-            " writers. Move the warehouse to ext4, XFS, NFS or another POSIX file system."
+            " writers. Move the warehouse to ext4, XFS, NFS or another POSIX file system; or"
+            f" {REMEDY}"
         ) from error
     return True
 

@@ -124,6 +124,21 @@ class MemoryStorage:
             inside = _inside(path)
             self._made = {key for key in self._made if not f"{key}/".startswith(inside)}
 
+    def rename_directory(self, old: str, new: str) -> None:
+        """Give a directory another path at once; see ``MovesDirectories``."""
+        with self._lock:
+            if not self.directory_exists(old):
+                raise NotFoundError(f"Cannot rename {self.uri(old)}: no such directory.")
+            if self.exists(new) or any(key.startswith(_inside(new)) for key in self._keys()):
+                raise AlreadyExistsError(f"Cannot rename to {self.uri(new)}: the name is taken.")
+            self.make_directory(new)
+            inside, target = _inside(old), _inside(new)
+            for key in [key for key in self._files if key.startswith(inside)]:
+                self._files[target + key.removeprefix(inside)] = self._files.pop(key)
+            moved = {key for key in self._made if key.startswith(inside)}
+            self._made -= {*moved, _key(old)}
+            self._made |= {target + key.removeprefix(inside) for key in moved}
+
     def files(self, path: str = "") -> dict[str, bytes]:
         """The content of every file below a directory, by path."""
         with self._lock:

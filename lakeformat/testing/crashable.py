@@ -43,7 +43,8 @@ class CrashableStorage:
 
     Opening and closing a stream for writing are two calls, ``open_output`` and
     ``close_output``. Once the power is cut, every call raises ``PowerCut``; ``reopened``
-    is the disk as the next process finds it.
+    is the disk as the next process finds it. Directories are not renamed here: what moves one
+    has to copy it, call by call.
     """
 
     def __init__(

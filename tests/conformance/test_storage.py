@@ -6,24 +6,27 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 import uuid
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-import lakeformat.storage
-from lakeformat.storage import LocalStorage, open_storage
+from lakeformat.errors import UnsupportedError
+from lakeformat.storage import (
+    LocalStorage,
+    LockedCreation,
+    MemoryStorage,
+    ProcessLock,
+    open_storage,
+)
 from lakeformat.testing import CrashableStorage
+from lakeformat.testing.moving_suite import MovingStorageSuite
 from lakeformat.testing.storage_suite import StorageSuite
+from tests.conformance.processes import processes
 
-REPOSITORY = Path(lakeformat.storage.__file__).parents[2]
 
-
-class TestLocalStorage(StorageSuite):
+class TestLocalStorage(MovingStorageSuite):
     @pytest.fixture
     def storage(self):
         return LocalStorage()
@@ -33,7 +36,7 @@ class TestLocalStorage(StorageSuite):
         return f"{tmp_path}/warehouse"
 
 
-class TestMemoryStorage(StorageSuite):
+class TestMemoryStorage(MovingStorageSuite):
     @pytest.fixture
     def storage(self):
         storage, _ = open_storage(f"memory://{uuid.uuid4()}")
@@ -43,6 +46,25 @@ class TestMemoryStorage(StorageSuite):
     @pytest.fixture(params=["", "warehouse"])
     def root(self, request):
         return request.param
+
+
+class OverwritingStorage(MemoryStorage):
+    """One that cannot decide a race by itself."""
+
+    def create(self, path, content):
+        raise UnsupportedError("no conditional write")
+
+
+class TestLockedCreation(StorageSuite):
+    addressable = False
+
+    @pytest.fixture
+    def storage(self):
+        return LockedCreation(OverwritingStorage(), ProcessLock(), "shop.orders")
+
+    @pytest.fixture
+    def root(self):
+        return "warehouse"
 
 
 class TestCrashableStorage(StorageSuite):
@@ -124,27 +146,3 @@ def test_a_reader_never_meets_half_of_a_published_file(tmp_path):
         while time.monotonic() < deadline:
             for path in Path(tmp_path, "snapshot").glob("[0-9]*"):
                 assert len(path.read_bytes()) == 64 * 2000
-
-
-@contextmanager
-def processes(commands):
-    """Python processes that have said they are ready; killed at the end."""
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", *command],
-            cwd=REPOSITORY,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for command in commands
-    ]
-    try:
-        for process in running:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-        yield running
-    finally:
-        for process in running:
-            process.kill()
-            process.communicate()

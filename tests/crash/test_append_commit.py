@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.catalog import Catalog
+from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
 from lakeformat.layout import TableLayout
@@ -38,7 +38,7 @@ def table_in(storage, environment=None) -> lake.Table:
 
 def new_table_storage() -> CrashableStorage:
     storage = CrashableStorage()
-    catalog = Catalog(storage, "wh", simulated())
+    catalog = FileSystemCatalog(storage, "wh", simulated())
     catalog.create_database("shop")
     catalog.create_table("shop.orders", [("id", "BIGINT")])
     return storage
@@ -107,7 +107,7 @@ def test_repeating_an_interrupted_run_publishes_every_commit_once(seed):
 
 def test_a_table_that_was_being_created_is_there_whole_or_not_at_all():
     def create(storage, acknowledged):
-        catalog = Catalog(storage, "wh", simulated())
+        catalog = FileSystemCatalog(storage, "wh", simulated())
         catalog.create_database("shop", exist_ok=True)
         catalog.create_table("shop.orders", [("id", "BIGINT")])
         acknowledged.append("shop.orders")
@@ -115,7 +115,7 @@ def test_a_table_that_was_being_created_is_there_whole_or_not_at_all():
     for trial in every_fault(create, seed=SEED):
         trial.run()
         storage = trial.reopened()
-        catalog = Catalog(storage, "wh", simulated())
+        catalog = FileSystemCatalog(storage, "wh", simulated())
         if trial.acknowledged:
             catalog.table("shop.orders")
         catalog.create_database("shop", exist_ok=True)

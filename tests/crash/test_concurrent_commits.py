@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 import lakeformat as lake
-from lakeformat.catalog import Catalog
+from lakeformat.catalog import FileSystemCatalog
 from lakeformat.commit.abort import abort_messages
 from lakeformat.commit.commit import DYNAMIC, CommitOptions, commit_messages
 from lakeformat.handle import TableHandle
@@ -212,7 +212,9 @@ def test_a_schema_that_changes_at_any_moment_is_the_one_of_the_snapshot_or_the_o
         return paper_table(storage=MemoryStorage(f"schema-{next(_names)}"))
 
     def add_a_column(orders):
-        Catalog(orders.storage, "wh").alter_table("shop.orders", lake.add_column("more", "INT"))
+        FileSystemCatalog(orders.storage, "wh").alter_table(
+            "shop.orders", lake.add_column("more", "INT")
+        )
 
     def check(orders):
         [entry] = plan_files(orders, head(orders))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.catalog import Catalog
+from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
 from lakeformat.layout import TableLayout
@@ -35,7 +35,7 @@ def simulated(start: int = 0) -> Environment:
 
 def new_table_storage() -> CrashableStorage:
     storage = CrashableStorage()
-    catalog = Catalog(storage, "wh", simulated())
+    catalog = FileSystemCatalog(storage, "wh", simulated())
     catalog.create_database("shop")
     options = {"manifest.merge-min-count": "2"}
     catalog.create_table("shop.orders", [("id", "BIGINT")], options=options)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.catalog import Catalog
+from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
 from lakeformat.layout import TableLayout
@@ -28,7 +28,7 @@ _names = itertools.count()
 
 def table_in(storage, **options: str) -> lake.Table:
     """The table on a storage, made if it is not there."""
-    catalog = Catalog(storage, "wh", NO_WAIT)
+    catalog = FileSystemCatalog(storage, "wh", NO_WAIT)
     catalog.create_database("shop", exist_ok=True)
     catalog.create_table("shop.orders", [("id", "BIGINT")], options=options, exist_ok=True)
     return load_table(storage, LAYOUT, NO_WAIT)
@@ -147,10 +147,10 @@ def test_of_many_writers_for_one_number_each_gets_one_of_its_own(writers, on_dis
     options = {"commit.max-retries": "10000"}
     if on_disk:
         storage, layout = LocalStorage(), TableLayout(f"{tmp_path}/shop.db/orders")
-        catalog = Catalog(storage, str(tmp_path), NO_WAIT)
+        catalog = FileSystemCatalog(storage, str(tmp_path), NO_WAIT)
     else:
         storage, layout = MemoryStorage(f"publication-{next(_names)}"), LAYOUT
-        catalog = Catalog(storage, "wh", NO_WAIT)
+        catalog = FileSystemCatalog(storage, "wh", NO_WAIT)
     catalog.create_database("shop")
     catalog.create_table("shop.orders", [("id", "BIGINT")], options=options)
     rounds = max(2, 24 // writers)
@@ -171,21 +171,21 @@ def test_of_many_writers_for_one_number_each_gets_one_of_its_own(writers, on_dis
 
 def calls_of_a_creation() -> int:
     storage = MemoryStorage(f"publication-{next(_names)}")
-    Catalog(storage, "wh").create_database("shop")
+    FileSystemCatalog(storage, "wh").create_database("shop")
     watched = Interrupted(storage, 0, lambda: None)
-    Catalog(watched, "wh").create_table("shop.orders", [("id", "BIGINT")])
+    FileSystemCatalog(watched, "wh").create_table("shop.orders", [("id", "BIGINT")])
     return len(watched.calls)
 
 
 @pytest.mark.parametrize("moment", range(1, calls_of_a_creation() + 1))
 def test_of_two_who_create_a_table_one_is_told_that_it_exists(moment):
     storage = MemoryStorage(f"publication-{next(_names)}")
-    Catalog(storage, "wh").create_database("shop")
+    FileSystemCatalog(storage, "wh").create_database("shop")
     outcomes = []
 
     def create(on, column: str) -> None:
         try:
-            Catalog(on, "wh").create_table("shop.orders", [(column, "BIGINT")])
+            FileSystemCatalog(on, "wh").create_table("shop.orders", [(column, "BIGINT")])
             outcomes.append(column)
         except lake.AlreadyExistsError:
             outcomes.append("exists")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.catalog import Catalog
+from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.errors import CommitOutcomeUnknownError, UnavailableError
 from lakeformat.layout import TableLayout
@@ -24,8 +24,8 @@ _names = itertools.count()
 
 
 def with_a_table(storage):
-    Catalog(storage, "wh").create_database("shop")
-    Catalog(storage, "wh").create_table("shop.orders", [("id", "BIGINT")])
+    FileSystemCatalog(storage, "wh").create_database("shop")
+    FileSystemCatalog(storage, "wh").create_table("shop.orders", [("id", "BIGINT")])
     return storage
 
 
@@ -207,7 +207,7 @@ def test_a_commit_that_always_loses_leaves_nothing_behind():
     storage = new_storage()
     table = table_in(storage)
     options = {"commit.max-retries": "2"}
-    Catalog(storage, "wh").create_table("shop.other", [("id", "BIGINT")], options=options)
+    FileSystemCatalog(storage, "wh").create_table("shop.other", [("id", "BIGINT")], options=options)
     layout = TableLayout("wh/shop.db/other")
 
     class AlwaysBeaten(Interrupted):

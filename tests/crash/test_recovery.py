@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.catalog import Catalog
+from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
 from lakeformat.layout import TableLayout
@@ -39,8 +39,8 @@ def world(first_name: int = 0) -> Environment:
 
 
 def with_a_table(storage):
-    Catalog(storage, "wh", world()).create_database("shop")
-    Catalog(storage, "wh", world()).create_table("shop.orders", [("id", "BIGINT")])
+    FileSystemCatalog(storage, "wh", world()).create_database("shop")
+    FileSystemCatalog(storage, "wh", world()).create_table("shop.orders", [("id", "BIGINT")])
     return storage
 
 
@@ -222,9 +222,7 @@ def test_whoever_ran_out_of_attempts_publishes_once_when_it_is_run_again():
         return publish(path, content)
 
     storage.create = beaten
-    with pytest.raises(
-        lake.CommitConflictError, match="or no answer, in each of 11"
-    ):
+    with pytest.raises(lake.CommitConflictError, match="or no answer, in each of 11"):
         table.write(pa.table({"id": [1]}), commit=IDENTITY)
     storage.create = publish
     assert left_behind(table, storage, LAYOUT) == set()

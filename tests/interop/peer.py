@@ -11,7 +11,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,8 @@ class Peer:
     worker: Worker
     warehouse: Path
     exchange: Path
+    options: dict[str, str] = field(default_factory=dict)
+    """Of the catalog, besides the warehouse."""
 
     def create_table(
         self, table: str, schema: pa.Schema, options: dict[str, str] | None = None
@@ -106,7 +108,8 @@ class Peer:
         return list(self._call("list_tables", database=database))
 
     def _call(self, verb: str, **arguments: Any) -> Any:
-        return self.worker.call(verb, warehouse=str(self.warehouse), **arguments)
+        catalog = {"warehouse": str(self.warehouse), **self.options}
+        return self.worker.call(verb, catalog=catalog, **arguments)
 
     def _file(self, rows: pa.Table) -> str:
         path = str(self._new_path())

@@ -25,7 +25,7 @@ def main():
 
 def answer(request):
     """What a verb returns, or the error it ended with."""
-    catalog = CatalogFactory.create({"warehouse": request.pop("warehouse")})
+    catalog = CatalogFactory.create(request.pop("catalog"))
     try:
         return {"result": VERBS[request.pop("verb")](catalog, **request)}
     except Exception as error:  # noqa: BLE001 - the tests decide what it means

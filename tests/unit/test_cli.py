@@ -268,3 +268,47 @@ def test_what_the_terminal_cannot_show_is_spelled(warehouse):
 
 def test_the_version_is_that_of_the_distribution():
     assert run("--version").stdout == f"lake {version(DISTRIBUTION)}\n"
+
+
+def test_databases_are_made_and_tables_renamed_and_dropped_on_purpose(warehouse):
+    def lake_(*arguments: str) -> tuple[int, str]:
+        done = runner.invoke(app, ["--warehouse", warehouse, *arguments])
+        return done.exit_code, done.output
+
+    assert lake_("create-database", "bank") == (0, "made bank\n")
+    assert lake_("rename-table", "shop.empty", "bank.empty") == (
+        0,
+        "renamed shop.empty to bank.empty\n",
+    )
+    code, said = lake_("drop-table", "shop.orders", "--dry-run")
+    assert code == 0
+    assert f"{warehouse}/shop.db/orders" in said
+    assert said.endswith("nothing was removed\n")
+    refused = run("drop-table", "shop.orders", "-w", warehouse)
+    assert refused.returncode == 2
+    assert "say --yes" in refused.stderr
+    assert Path(warehouse, "shop.db", "orders").exists()
+    code, said = lake_("drop-table", "shop.orders", "--yes")
+    assert said.endswith("dropped shop.orders\n")
+    assert not Path(warehouse, "shop.db", "orders").exists()
+    assert lake_("drop-database", "bank", "--yes")[0] != 0
+    assert lake_("drop-database", "bank", "--cascade", "--yes")[1].endswith("dropped bank\n")
+    assert not Path(warehouse, "bank.db").exists()
+
+
+def test_a_sql_database_is_named_before_the_command_or_outside(tmp_path):
+    uri = f"jdbc:sqlite:{tmp_path}/catalog.db"
+    named = ["-w", str(tmp_path), "--metastore", "jdbc", "--uri", uri]
+    key = ["--catalog-option", "catalog-key=sales"]
+    assert runner.invoke(app, [*named, *key, "create-database", "shop"]).exit_code == 0
+    catalog = lake.open_catalog(
+        str(tmp_path), metastore="jdbc", uri=uri, options={"catalog-key": "sales"}
+    )
+    catalog.create_table("shop.orders", [("id", "BIGINT")])
+    assert show(*named, *key, "tables")[1:] == [["shop", "orders"]]
+    outside = {"LAKE_WAREHOUSE": str(tmp_path), "LAKE_METASTORE": "jdbc", "LAKE_URI": uri}
+    assert runner.invoke(app, ["tables"], env=outside).output.endswith("holds no table\n")
+    assert show(*named, "repair")[1:] == [["shop", "registered"], ["shop.orders", "registered"]]
+    assert " ".join(show(*named, "repair")[0]) == "nothing to repair"
+    wrong = runner.invoke(app, [*named, "--catalog-option", "x", "tables"])
+    assert "--catalog-option x=VALUE" in str(wrong.exception)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.catalog import Catalog
+from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.storage import MemoryStorage
 
@@ -33,7 +33,7 @@ def clock() -> Clock:
 @pytest.fixture
 def orders(clock) -> lake.Table:
     storage = MemoryStorage(f"identity-{next(_names)}")
-    catalog = Catalog(storage, "wh", clock.environment())
+    catalog = FileSystemCatalog(storage, "wh", clock.environment())
     catalog.create_database("shop")
     return catalog.create_table("shop.orders", [("id", "BIGINT")])
 
@@ -100,7 +100,7 @@ def test_two_identities_are_equal_whenever_they_began():
 def test_a_commit_gives_up_when_its_time_is_over(clock):
     storage = MemoryStorage(f"identity-{next(_names)}")
     world = Environment(now_millis=lambda: clock.millis, sleep_seconds=lambda seconds: None)
-    catalog = Catalog(storage, "wh", world)
+    catalog = FileSystemCatalog(storage, "wh", world)
     catalog.create_database("shop")
     options = {"commit.timeout": "1 min", "commit.max-retries": "1000"}
     orders = catalog.create_table("shop.orders", [("id", "BIGINT")], options=options)

@@ -192,7 +192,7 @@ def test_a_warehouse_in_memory_is_not_probed():
     assert subject.check_warehouse("memory://lake/warehouse").status is Status.WARN
 
 
-@pytest.mark.parametrize("address", ["s3://bucket/warehouse", "file://host/x", "/", "~no-one/x"])
+@pytest.mark.parametrize("address", ["ftp://host/warehouse", "file://host/x", "/", "~no-one/x"])
 def test_an_address_the_library_refuses_fails_with_its_words(address):
     finding = subject.check_warehouse(address)
     with pytest.raises(lake.InvalidRequestError) as refusal:

@@ -17,7 +17,12 @@ def generated_pages() -> dict[str, str]:
     return module.pages()
 
 
-PAGES = ("reference/options.md", "reference/command-line.md", "fault-matrix.md")
+PAGES = (
+    "reference/catalog-options.md",
+    "reference/options.md",
+    "reference/command-line.md",
+    "fault-matrix.md",
+)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -33,6 +33,7 @@ STEPS: tuple[set[str], ...] = (
     {"metadata"},
     {"partition", "key_order"},
     {"doctor"},
+    {"sql"},
     {"storage", "layout"},
     {"schema_changes"},
     {"bucketing", "key_order"},
@@ -209,7 +210,7 @@ def test_a_wrong_import_is_named_with_its_place_and_reason(tmp_path, file, conte
 @pytest.mark.parametrize(
     ("file", "content"),
     [
-        ("lakeformat/catalog.py", "from lakeformat.table import Table"),
+        ("lakeformat/catalog/base.py", "from lakeformat.table import Table"),
         ("lakeformat/cli/compact.py", "import lakeformat\nfrom lakeformat.compaction import pick"),
         ("lakeformat/__init__.py", "from lakeformat.catalog import Catalog"),
         ("lakeformat/testing/suite.py", "import lakeformat\nimport lakeformat.storage.memory"),

@@ -7,7 +7,8 @@ import os
 import pytest
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.storage import LocalStorage, MemoryStorage, open_storage
+from lakeformat.storage import LocalStorage, MemoryStorage, ObjectStorage, open_storage
+from lakeformat.storage.rename import RenameStorage
 
 
 @pytest.mark.parametrize(
@@ -92,11 +93,69 @@ def test_what_is_no_address_is_refused_with_advice(address, advice):
     assert not isinstance(caught.value, UnsupportedError)
 
 
-@pytest.mark.parametrize("address", ["s3://bucket/wh", "s3:/typo", "gs://b", "hdfs://host:9000/wh"])
+@pytest.mark.parametrize("address", ["ftp://host/wh", "https://host/wh", "oss://bucket/wh"])
 def test_an_unknown_scheme_is_named_beside_the_known_ones(address):
     scheme = address.partition(":")[0]
-    with pytest.raises(UnsupportedError, match=rf"'{scheme}'.*file://.*memory://"):
+    with pytest.raises(UnsupportedError, match=rf"'{scheme}'.*file://.*memory://.*s3://"):
         open_storage(address)
+
+
+@pytest.mark.parametrize(
+    ("address", "bucket", "path"),
+    [
+        ("s3://bucket", "s3://bucket/", ""),
+        ("s3://bucket/", "s3://bucket/", ""),
+        ("S3://Bucket//wh//a b/", "s3://Bucket/", "wh/a b"),
+        ("s3a://bucket/wh/dt=a%3Ab", "s3a://bucket/", "wh/dt=a%3Ab"),
+        ("gs://bucket/wh", "gs://bucket/", "wh"),
+        ("abfss://c@acct.dfs.core.windows.net/wh", "abfss://c@acct.dfs.core.windows.net/", "wh"),
+    ],
+)
+def test_an_object_address_gives_a_bucket_and_a_literal_path(address, bucket, path):
+    storage, found = open_storage(address)
+    assert isinstance(storage, ObjectStorage)
+    assert (storage.uri(""), found) == (bucket, path)
+    assert open_storage(storage.uri(path))[1] == path
+
+
+@pytest.mark.parametrize(
+    ("address", "root", "path"),
+    [
+        ("hdfs://nn:8020/wh/", "hdfs://nn:8020/", "/wh"),
+        ("hdfs:///wh/a%20b", "hdfs:///", "/wh/a%20b"),
+        ("viewfs://cluster/wh", "viewfs://cluster/", "/wh"),
+    ],
+)
+def test_an_hdfs_address_gives_an_absolute_path(address, root, path):
+    storage, found = open_storage(address)
+    assert isinstance(storage, RenameStorage)
+    assert (storage.uri(""), found) == (root, path)
+    assert open_storage(storage.uri(path))[1] == path
+
+
+@pytest.mark.parametrize(
+    ("address", "advice"),
+    [
+        ("s3:/typo", "write s3://bucket/path"),
+        ("s3:///wh", "write s3://bucket/path"),
+        ("s3://bucket/a/../b", "write the path out"),
+        ("az://container/wh", r"set azure\.account"),
+        ("abfss://c@/wh", r"set azure\.account"),
+        ("hdfs://nn:8020/", "below the root"),
+        ("hdfs://nn:8020", "below the root"),
+        ("hdfs://nn/../x", "without the segments"),
+        ("hdfs://user:pw@nn/wh", "no HDFS address"),
+    ],
+)
+def test_what_is_no_remote_address_is_refused_with_advice(address, advice):
+    with pytest.raises(InvalidRequestError, match=advice):
+        open_storage(address)
+
+
+def test_credentials_in_an_address_are_refused_and_not_repeated():
+    with pytest.raises(InvalidRequestError, match="use the options") as caught:
+        open_storage("s3://key:hidden@bucket/wh")
+    assert "hidden" not in str(caught.value)
 
 
 def test_opening_makes_nothing(tmp_path):

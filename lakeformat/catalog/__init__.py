@@ -1,0 +1,19 @@
+"""Catalogs: names lead to tables; in directories alone, or listed in a SQL database."""
+
+from __future__ import annotations
+
+from lakeformat.catalog.base import Catalog
+from lakeformat.catalog.drop import DropPlan
+from lakeformat.catalog.filesystem import FileSystemCatalog
+from lakeformat.catalog.names import BRANCH_PREFIX
+from lakeformat.catalog.open import open_catalog
+from lakeformat.catalog.report import RepairReport
+
+__all__ = [
+    "BRANCH_PREFIX",
+    "Catalog",
+    "DropPlan",
+    "FileSystemCatalog",
+    "RepairReport",
+    "open_catalog",
+]

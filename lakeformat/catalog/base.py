@@ -1,0 +1,324 @@
+"""What every catalog does alike; where databases and tables are kept is up to each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+
+from lakeformat.catalog.drop import DropPlan, external_roots, plan_drop
+from lakeformat.catalog.names import (
+    TableName,
+    check_name,
+    parse_name,
+    parse_plain_name,
+    refuse_system_database,
+)
+from lakeformat.catalog.options import CatalogOptions
+from lakeformat.catalog.report import RepairReport
+from lakeformat.environment import SYSTEM, Environment
+from lakeformat.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
+from lakeformat.layout import MAIN_BRANCH, TableLayout, database_directory
+from lakeformat.metadata.branch_directory import require_branch
+from lakeformat.schema import ColumnList, TableSchema, new_schema
+from lakeformat.schema_changes import SchemaChange
+from lakeformat.schema_changes.table_rules import check_table
+from lakeformat.storage import Storage
+from lakeformat.storage.move_directory import mover
+from lakeformat.table import Table, load_table
+
+__all__ = ["Catalog"]
+
+
+class Catalog(ABC):
+    """Databases and tables below one warehouse directory."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        root: str,
+        environment: Environment = SYSTEM,
+        options: CatalogOptions | None = None,
+    ) -> None:
+        self._storage = storage
+        self._root = root
+        self._environment = environment
+        self._options = options or CatalogOptions()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.location}>"
+
+    @property
+    def location(self) -> str:
+        """The warehouse, for people and other programs."""
+        return self._storage.uri(self._root)
+
+    # ------------------------------------------------------------------ databases
+
+    @abstractmethod
+    def list_databases(self) -> list[str]:
+        """Names of all databases."""
+
+    @abstractmethod
+    def database_properties(self, name: str) -> dict[str, str]:
+        """What was said about a database, its location among it."""
+
+    def create_database(
+        self, name: str, *, exist_ok: bool = False, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Make a database."""
+        self._check_new("database", name)
+        if not self._make_database(name, dict(properties or {})) and not exist_ok:
+            raise AlreadyExistsError(
+                f"database {name!r} exists in {self.location}; pass exist_ok=True to accept that"
+            )
+
+    @abstractmethod
+    def alter_database(
+        self, name: str, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = ()
+    ) -> None:
+        """Change what is said about a database."""
+
+    def plan_drop_database(self, name: str, *, cascade: bool = False) -> list[DropPlan]:
+        """What ``drop_database`` would remove, table by table; nothing is touched."""
+        self._require_database(name)
+        tables = self._table_names(name)
+        if tables and not cascade:
+            shown = ", ".join(tables[:5]) + (", …" if len(tables) > 5 else "")
+            raise InvalidRequestError(
+                f"database {name!r} in {self.location} holds {len(tables)} tables: {shown}; drop "
+                "them first, or pass cascade=True"
+            )
+        return [self._plan_drop(TableName(name, table)) for table in tables]
+
+    def drop_database(self, name: str, *, cascade: bool = False, missing_ok: bool = False) -> None:
+        """Remove a database; one that holds tables only with ``cascade``, with all their data."""
+        check_name("database", name)
+        refuse_system_database(name)
+        if missing_ok and not self._has_database(name):
+            return
+        plans = self.plan_drop_database(name, cascade=cascade)
+        self._check_remove_database(name, cascade=cascade)
+        for plan in plans:
+            self._remove_table(parse_plain_name(plan.table), plan)
+        self._remove_database(name)
+
+    # ------------------------------------------------------------------ tables
+
+    def list_tables(self, database: str) -> list[str]:
+        """Names of all tables of a database."""
+        self._require_database(database)
+        return self._table_names(database)
+
+    def create_table(
+        self,
+        name: str,
+        schema: ColumnList,
+        *,
+        primary_key: Sequence[str] = (),
+        partition_by: Sequence[str] = (),
+        options: Mapping[str, str] | None = None,
+        comment: str | None = None,
+        exist_ok: bool = False,
+    ) -> Table:
+        """Make a table ``database.table``; ``exist_ok`` returns an existing one as it is.
+
+        Columns of the primary key become NOT NULL. This version writes rows to append tables
+        without partitions and buckets; the others are for other engines to write and us to read.
+        """
+        parsed = parse_plain_name(name)
+        self._require_database(parsed.database)
+        self._check_new("table", parsed.table)
+        first = new_schema(
+            schema,
+            primary_key=primary_key,
+            partition_by=partition_by,
+            options={**self._options.table_defaults, **(options or {})},
+            comment=comment,
+            time_millis=self._environment.now_millis(),
+        )
+        check_table(first)
+        if not self._make_table(parsed, first, exist_ok=exist_ok) and not exist_ok:
+            raise AlreadyExistsError(
+                f"table {name!r} exists in {self.location}; pass exist_ok=True to get it as it is"
+            )
+        return self.table(name)
+
+    def alter_table(self, name: str, *changes: SchemaChange) -> Table:
+        """Change the schema of ``database.table`` or of a branch: all of the changes or none.
+
+        Changes are made with ``add_column``, ``set_option`` and their siblings, and are checked
+        in their order. Data files stay as they are and are read as the new schema says.
+        """
+        parsed = parse_name(name)
+        if parsed.system_table is not None:
+            raise InvalidRequestError(f"{name!r} is a system table: its columns are what they are")
+        if not changes:
+            raise InvalidRequestError(f"say what to change in {name!r}, such as add_column(…)")
+        self._change_schema(parsed, self._existing_table(parsed), changes)
+        return self.table(name)
+
+    def table(self, name: str) -> Table:
+        """Open ``database.table``, its branch ``…$branch_dev`` or its metadata, ``…$files``."""
+        parsed = parse_name(name)
+        layout = self._existing_table(parsed)
+        found = load_table(self._publishing(parsed), layout, self._environment)
+        return found if parsed.system_table is None else found.system_table(parsed.system_table)
+
+    def plan_drop_table(self, name: str) -> DropPlan:
+        """What ``drop_table`` would remove; nothing is touched."""
+        parsed = parse_plain_name(name)
+        self._existing_table(parsed)
+        return self._plan_drop(parsed)
+
+    def drop_table(self, name: str, *, missing_ok: bool = False) -> None:
+        """Remove a table with its data, also what lies in external paths."""
+        parsed = parse_plain_name(name)
+        try:
+            plan = self.plan_drop_table(name)
+        except NotFoundError:
+            if missing_ok and not self._is_listed(parsed):
+                return
+            if not self._is_listed(parsed):
+                raise
+            plan = self._plan_drop(parsed)  # listed, but its files are gone
+        self._remove_table(parsed, plan)
+
+    def rename_table(self, old: str, new: str, *, force: bool = False) -> Table:
+        """Give a table another name, in the same database or another one.
+
+        Object stores cannot rename a directory: there ``force`` copies every file, and whoever
+        writes the table meanwhile loses what he writes.
+        """
+        source, target = parse_plain_name(old), parse_plain_name(new)
+        if source == target:
+            raise InvalidRequestError(f"{old!r} has that name already")
+        layout = self._existing_table(source)
+        self._require_database(target.database)
+        self._check_new("table", target.table)
+        storage, there = self._storage_of(source.database), self._storage_of(target.database)
+        if storage is not there:
+            raise InvalidRequestError(
+                f"{old!r} and {new!r} lie in different storages: a table is renamed within one"
+            )
+        if not force and mover(storage) is None:
+            raise InvalidRequestError(
+                f"renaming {old!r} is not atomic on {storage.scheme}, which has no directories: "
+                "every file is copied and then removed. Stop all writers of the table, then pass "
+                "force=True"
+            )
+        self._move_table(source, target, layout, self._layout(target))
+        return self.table(new)
+
+    @abstractmethod
+    def repair(self, name: str | None = None) -> RepairReport:
+        """Finish what a crash left half-done, in all, one database or one table; repeatable."""
+
+    # ------------------------------------------------------------------ where things are
+
+    def _database_place(self, database: str) -> tuple[Storage, str]:
+        """The storage and the directory of a database."""
+        return self._storage, database_directory(self._root, database)
+
+    def _storage_of(self, database: str) -> Storage:
+        return self._database_place(database)[0]
+
+    def _publishing(self, name: TableName) -> Storage:
+        """The storage a table publishes its commits on."""
+        return self._storage_of(name.database)
+
+    def _layout(self, name: TableName) -> TableLayout:
+        return TableLayout(f"{self._database_place(name.database)[1]}/{name.table}", name.branch)
+
+    def _existing_table(self, name: TableName) -> TableLayout:
+        self._require_database(name.database)
+        if not self._is_listed(name):
+            raise NotFoundError(f"table '{name}' does not exist in {self.location}")
+        layout = self._layout(name)
+        if name.branch != MAIN_BRANCH:
+            require_branch(self._storage_of(name.database), layout)
+        return layout
+
+    def _require_database(self, name: str) -> None:
+        check_name("database", name)
+        refuse_system_database(name)
+        if not self._has_database(name):
+            raise NotFoundError(
+                f"database {name!r} does not exist in {self.location}; "
+                f"make it with create_database({name!r})"
+            )
+
+    def _check_new(self, what: str, name: str) -> None:
+        check_name(what, name)
+        if what == "database":
+            refuse_system_database(name)
+        if name != name.lower() and not self._is_case_sensitive():
+            raise InvalidRequestError(
+                f"{what} name {name!r} has upper-case letters, which engines do not tell apart in "
+                "this catalog: write it in lower case, or open the catalog with "
+                "case-sensitive=true"
+            )
+
+    def _plan_drop(self, name: TableName) -> DropPlan:
+        storage, layout = self._storage_of(name.database), self._layout(name)
+        plan = plan_drop(storage, layout, str(name))
+        if plan.external_paths:
+            self._refuse_shared_paths(name, plan)
+        return plan
+
+    def _refuse_shared_paths(self, name: TableName, plan: DropPlan) -> None:
+        """Another table's files in the same external path would go with this one's."""
+        mine = [f"{path.rstrip('/')}/" for path in plan.external_paths]
+        for database in self.list_databases():
+            storage = self._storage_of(database)
+            for table in self._table_names(database):
+                other = TableName(database, table)
+                if other == name:
+                    continue
+                for path in external_roots(storage, self._layout(other)):
+                    theirs = f"{path.rstrip('/')}/"
+                    if any(theirs.startswith(own) or own.startswith(theirs) for own in mine):
+                        raise InvalidRequestError(
+                            f"'{name}' and '{other}' both keep files in the external path {path}: "
+                            "dropping one would remove the other's; remove the files by hand"
+                        )
+
+    # ------------------------------------------------------------------ what each catalog keeps
+
+    @abstractmethod
+    def _is_case_sensitive(self) -> bool: ...
+
+    @abstractmethod
+    def _has_database(self, name: str) -> bool: ...
+
+    @abstractmethod
+    def _make_database(self, name: str, properties: dict[str, str]) -> bool:
+        """False if it exists."""
+
+    @abstractmethod
+    def _check_remove_database(self, name: str, *, cascade: bool) -> None: ...
+
+    @abstractmethod
+    def _remove_database(self, name: str) -> None: ...
+
+    @abstractmethod
+    def _table_names(self, database: str) -> list[str]: ...
+
+    @abstractmethod
+    def _is_listed(self, name: TableName) -> bool: ...
+
+    @abstractmethod
+    def _make_table(self, name: TableName, schema: TableSchema, *, exist_ok: bool) -> bool:
+        """False if it exists."""
+
+    @abstractmethod
+    def _change_schema(
+        self, name: TableName, layout: TableLayout, changes: tuple[SchemaChange, ...]
+    ) -> None: ...
+
+    @abstractmethod
+    def _remove_table(self, name: TableName, plan: DropPlan) -> None: ...
+
+    @abstractmethod
+    def _move_table(
+        self, old: TableName, new: TableName, source: TableLayout, target: TableLayout
+    ) -> None: ...

@@ -1,0 +1,99 @@
+"""Names: ``database.table``, with a branch or a system table behind a dollar sign."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.layout import DATABASE_SUFFIX, MAIN_BRANCH
+from lakeformat.metadata.branch_directory import check_branch_name
+
+__all__ = [
+    "BRANCH_PREFIX",
+    "SYSTEM_DATABASE",
+    "TableName",
+    "check_name",
+    "parse_name",
+    "parse_plain_name",
+    "refuse_system_database",
+]
+
+BRANCH_PREFIX = "branch_"
+SYSTEM_DATABASE = "sys"
+_ROOM = 255
+"""Bytes of one name on the file systems there are, HDFS included."""
+# A control character, a line end or half of a UTF-16 pair makes no directory that can be named.
+_FORBIDDEN = r"./\\$%:*?\"<>|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+_NAME = re.compile(rf"[^\s{_FORBIDDEN}][^{_FORBIDDEN}]*")
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """``database.table[$branch_<branch>][$<system table>]``."""
+
+    database: str
+    table: str
+    branch: str = MAIN_BRANCH
+    system_table: str | None = None
+
+    def __str__(self) -> str:
+        """The table itself, without branch and system table."""
+        return f"{self.database}.{self.table}"
+
+
+def parse_name(name: str) -> TableName:
+    """The parts of a name, each of them checked."""
+    if not isinstance(name, str):
+        raise InvalidRequestError(f"a table is named 'database.table', got {name!r}")
+    database, dot, rest = name.partition(".")
+    if not dot:
+        raise InvalidRequestError(f"a table is named 'database.table', got {name!r}")
+    refuse_system_database(database)
+    table, *suffixes = rest.split("$")
+    check_name("table", table)
+    branch = MAIN_BRANCH
+    if suffixes and suffixes[0].startswith(BRANCH_PREFIX):
+        branch = suffixes.pop(0).removeprefix(BRANCH_PREFIX)
+        check_branch_name(branch)
+    if len(suffixes) > 1:
+        raise InvalidRequestError(
+            f"{name!r} is no table: after the table come '$branch_<branch>' and '$<system table>'"
+        )
+    return TableName(database, table, branch, suffixes[0] if suffixes else None)
+
+
+def parse_plain_name(name: str) -> TableName:
+    """A name of a whole table: one that can be made, dropped, renamed."""
+    parsed = parse_name(name)
+    if parsed.branch != MAIN_BRANCH or parsed.system_table is not None:
+        raise InvalidRequestError(
+            f"{name!r} names a branch or a system table, where a whole table is asked for"
+        )
+    return parsed
+
+
+def check_name(what: str, name: object) -> None:
+    """Refuse a name no directory can have."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidRequestError(
+            f"{what} name {name!r} is not allowed: it becomes a directory, so it must not be "
+            "empty, begin with a space or hold a control character or any of "
+            '. / \\ $ % : * ? " < > |'
+        )
+    length, room = len(os.fsencode(name)), _ROOM - (len(DATABASE_SUFFIX) * (what == "database"))
+    if length > room:
+        raise InvalidRequestError(
+            f"{what} name of {length} bytes is too long: a directory takes {_ROOM}"
+            + (f", and {DATABASE_SUFFIX} follows the name" if what == "database" else "")
+        )
+
+
+def refuse_system_database(database: object) -> None:
+    """The name belongs to the format: nobody can make, change or drop it."""
+    if database == SYSTEM_DATABASE:
+        raise UnsupportedError(
+            f"{SYSTEM_DATABASE!r} is the system database: it cannot be made, changed or dropped, "
+            "and this version has none of its tables; ask list_databases() and list_tables()"
+        )

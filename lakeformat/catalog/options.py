@@ -1,0 +1,155 @@
+"""Every catalog option, declared once: key, type, default, and which metastore knows it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.option_kinds import BOOLEAN, DURATION, Kind, one_of, whole_number
+
+__all__ = ["FILESYSTEM", "JDBC", "CatalogOptions", "declared_catalog_options"]
+
+T = TypeVar("T")
+FILESYSTEM, JDBC = "filesystem", "jdbc"
+_DRIVER_PREFIX, _DEFAULT_PREFIX = "jdbc.", "table-default."
+_TEXT: Kind[str] = Kind("text", str)
+_ONLY_WITH_DATABASE = "is of the jdbc metastore: leave it out, or open the catalog with that one"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogOption(Generic[T]):
+    """One declared option."""
+
+    key: str
+    kind: Kind[T]
+    default: str
+    description: str
+
+    def parse(self, text: str) -> T:
+        """The typed value of a text, or an error that names the option."""
+        try:
+            return self.kind.parse(text)
+        except ValueError as reason:
+            raise InvalidRequestError(
+                f"catalog option {self.key!r} is {text!r}, but must be {self.kind.name}: {reason}"
+            ) from None
+
+
+class CatalogOptions:
+    """The options of one catalog, typed; prints their keys only, values may be secrets."""
+
+    metastore = CatalogOption(
+        "metastore",
+        one_of(FILESYSTEM, JDBC),
+        FILESYSTEM,
+        "What keeps the list of databases and tables: directories, or a SQL database.",
+    )
+    uri = CatalogOption("uri", _TEXT, "", "Address of the SQL database, SQLAlchemy's or Java's.")
+    catalog_key = CatalogOption(
+        "catalog-key",
+        _TEXT,
+        "jdbc",
+        "Tells several catalogs in one SQL database apart.",
+    )
+    case_sensitive = CatalogOption(
+        "case-sensitive",
+        BOOLEAN,
+        "true with filesystem, false with jdbc",
+        "Whether new names may hold upper-case letters; engines that ignore case read others only.",
+    )
+    lock_enabled = CatalogOption(
+        "lock.enabled",
+        BOOLEAN,
+        "true with jdbc on a storage that cannot rename directories, else false",
+        "Whether commits and changes of schemas take the table's lock in the SQL database.",
+    )
+    lock_key_max_length = CatalogOption(
+        "lock-key-max-length",
+        whole_number(1, 2**31 - 1),
+        "255",
+        "Longest key of a lock, and the width of its column where the table is made.",
+    )
+    lock_check_max_sleep_millis = CatalogOption(
+        "lock-check-max-sleep", DURATION, "8 s", "Longest pause between two looks at a lock."
+    )
+    lock_acquire_timeout_millis = CatalogOption(
+        "lock-acquire-timeout",
+        DURATION,
+        "8 min",
+        "How long to wait for a lock, and how long one lives that nobody renews.",
+    )
+    client_pool_size = CatalogOption(
+        "client-pool-size",
+        whole_number(1, 1000),
+        "2",
+        "Connections to the SQL database that are kept open.",
+    )
+    sync_all_properties = CatalogOption(
+        "sync-all-properties",
+        BOOLEAN,
+        "true",
+        "Whether the options of a table are copied into the SQL database for other programs.",
+    )
+
+    def __init__(self, raw: Mapping[str, str] | None = None) -> None:
+        self._raw = dict(raw or {})
+        self._check()
+
+    def __repr__(self) -> str:
+        return f"<CatalogOptions {', '.join(sorted(self._raw))}>"
+
+    def get(self, option: CatalogOption[T]) -> T:
+        """The typed value, or the default's."""
+        return option.parse(self._raw.get(option.key, option.default))
+
+    def get_or(self, option: CatalogOption[T], default: T) -> T:
+        """The typed value, or one that depends on where the catalog lies."""
+        return option.parse(self._raw[option.key]) if option.key in self._raw else default
+
+    @property
+    def driver_properties(self) -> dict[str, str]:
+        """The options that begin with ``jdbc.``, without that."""
+        return self._below(_DRIVER_PREFIX)
+
+    @property
+    def table_defaults(self) -> dict[str, str]:
+        """What new tables get where they do not say otherwise."""
+        return self._below(_DEFAULT_PREFIX)
+
+    def _below(self, prefix: str) -> dict[str, str]:
+        found = ((key, value) for key, value in self._raw.items() if key.startswith(prefix))
+        return {key.removeprefix(prefix): value for key, value in found}
+
+    def _check(self) -> None:
+        for key, value in self._raw.items():
+            if not all(isinstance(text, str) for text in (key, value)):
+                raise InvalidRequestError(f"catalog option {key!r} must be text with text as value")
+        known = {option.key: option for option in declared_catalog_options()}
+        for key in self._raw:
+            if key in known:
+                known[key].parse(self._raw[key])
+            elif not (key.startswith((_DRIVER_PREFIX, _DEFAULT_PREFIX)) and "." in key[:-1]):
+                close = difflib.get_close_matches(key, known, n=1)
+                meant = f"; did you mean {close[0]!r}?" if close else ""
+                raise InvalidRequestError(
+                    f"catalog option {key!r} is not supported by this version{meant}"
+                )
+        if self.get(self.metastore) == FILESYSTEM:
+            self._refuse_database_options()
+
+    def _refuse_database_options(self) -> None:
+        shared = {self.metastore.key, self.case_sensitive.key}
+        for key in self._raw:
+            if key == self.lock_enabled.key and not self.get(self.lock_enabled):
+                continue
+            if key not in shared and not key.startswith(_DEFAULT_PREFIX):
+                raise InvalidRequestError(f"catalog option {key!r} {_ONLY_WITH_DATABASE}")
+
+
+def declared_catalog_options() -> list[CatalogOption[Any]]:
+    """Every declaration, by key."""
+    found = [value for value in vars(CatalogOptions).values() if isinstance(value, CatalogOption)]
+    return sorted(found, key=lambda option: option.key)

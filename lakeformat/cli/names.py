@@ -1,0 +1,140 @@
+"""``lake create-database``, ``drop-table``, ``rename-table`` and their siblings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
+from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_catalog
+from lakeformat.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from lakeformat.catalog import DropPlan
+
+__all__ = ["register"]
+
+DatabaseArgument = Annotated[str, typer.Argument(metavar="DATABASE")]
+TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="database.table")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, and stop.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before removing.")]
+
+_PLANNED = (
+    Shown("table", "table"),
+    Shown("directory", "directory"),
+    Shown("external_paths", "and"),
+)
+_REPAIRED = (
+    Shown("table", "table"),
+    Shown("state", "state", lambda text: str(text).replace("_", " ")),
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    for command in (create_database, drop_database, drop_table, rename_table, repair):
+        app.command()(command)
+
+
+def create_database(
+    context: typer.Context,
+    database: DatabaseArgument,
+    exist_ok: Annotated[
+        bool, typer.Option("--exist-ok", help="A database that exists is fine.")
+    ] = False,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Make a database."""
+    named_catalog(context).create_database(database, exist_ok=exist_ok)
+    typer.echo(f"made {database}")
+
+
+def drop_database(
+    context: typer.Context,
+    database: DatabaseArgument,
+    cascade: Annotated[
+        bool, typer.Option("--cascade", help="Remove its tables with all their data.")
+    ] = False,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Remove a database; one with tables only with --cascade."""
+    catalog = existing_catalog(context)
+    plans = catalog.plan_drop_database(database, cascade=cascade)
+    if _go_on(f"database {database}", plans, dry_run=dry_run, yes=yes):
+        catalog.drop_database(database, cascade=cascade)
+        typer.echo(f"dropped {database}")
+
+
+def drop_table(
+    context: typer.Context,
+    table: TableArgument,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Remove a table with all its data."""
+    catalog = existing_catalog(context)
+    if _go_on(f"table {table}", [catalog.plan_drop_table(table)], dry_run=dry_run, yes=yes):
+        catalog.drop_table(table)
+        typer.echo(f"dropped {table}")
+
+
+def rename_table(
+    context: typer.Context,
+    old: TableArgument,
+    new: TableArgument,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Copy files where no directory can be renamed; stop all writers first."
+        ),
+    ] = False,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Give a table another name, in the same database or another one."""
+    existing_catalog(context).rename_table(old, new, force=force)
+    typer.echo(f"renamed {old} to {new}")
+
+
+def repair(
+    context: typer.Context,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="A database or a table; all if absent.")
+    ] = None,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Finish what a crash left half-done between a SQL database and the files."""
+    report = existing_catalog(context).repair(name).to_dict()
+    found = [(table, state) for state, names in report.items() for table in names]
+    if as_json:
+        print_json({"table": table, "state": state} for table, state in found)
+        return
+    values = {"table": [table for table, _ in found], "state": [state for _, state in found]}
+    print_rows(_REPAIRED, values, empty="nothing to repair")
+
+
+def _go_on(what: str, plans: Sequence[DropPlan], *, dry_run: bool, yes: bool) -> bool:
+    """Show what would go; whether it shall."""
+    values = {
+        "table": [plan.table for plan in plans],
+        "directory": [plan.directory for plan in plans],
+        "external_paths": ["\n".join(plan.external_paths) for plan in plans],
+    }
+    print_rows(_PLANNED, values, empty=f"{what} holds no table")
+    if dry_run:
+        typer.echo("nothing was removed")
+        return False
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        raise InvalidRequestError(f"removing {what} cannot be undone: say --yes to do it")
+    if not typer.confirm(f"Remove {what} for good?"):
+        typer.echo("nothing was removed")
+        return False
+    return True

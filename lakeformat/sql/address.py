@@ -1,0 +1,162 @@
+"""From the ``uri`` a person writes, SQLAlchemy's or Java's, to a database that can be opened."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+
+__all__ = ["DatabaseAddress", "parse_database_uri"]
+
+POSTGRESQL, SQLITE = "postgresql", "sqlite"
+CONNECT_TIMEOUT_SECONDS = "10"
+
+# Parameters of Java's PostgreSQL driver, in the words of libpq.
+_FROM_JAVA = {
+    "ApplicationName": "application_name",
+    "connectTimeout": "connect_timeout",
+    "password": "password",
+    "sslcert": "sslcert",
+    "sslkey": "sslkey",
+    "sslmode": "sslmode",
+    "sslpassword": "sslpassword",
+    "sslrootcert": "sslrootcert",
+    "user": "user",
+}
+_JAVA_POSTGRESQL = re.compile(
+    r"postgresql:(?://(?P<host>\[[^]]+\]|[^/?:,]*)(?::(?P<port>\d+))?/)?(?P<name>[^/?]*)"
+    r"(?:\?(?P<query>.*))?"
+)
+_ELSEWHERE = "Supported are sqlite and postgresql, as in postgresql+psycopg2://user@host/db"
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseAddress:
+    """Where a database is and who asks; prints without user, password or parameters."""
+
+    url: URL = field(repr=False)
+    backend: str
+    name: str
+    """How messages call the database."""
+    secrets: tuple[str, ...] = field(repr=False)
+    """What must never be printed, wherever a driver's message holds it."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def parse_database_uri(uri: str, properties: Mapping[str, str] | None = None) -> DatabaseAddress:
+    """The database of a SQLAlchemy URL or of Java's ``jdbc:sqlite:`` and ``jdbc:postgresql:``.
+
+    ``properties`` are the options that begin with ``jdbc.``, without that; they win over the URI.
+    """
+    if not uri.strip():
+        raise InvalidRequestError(
+            "the jdbc metastore needs uri=…, such as postgresql+psycopg2://user@host/database"
+        )
+    url = _java_url(uri[len("jdbc:") :]) if uri.startswith("jdbc:") else _url(uri)
+    backend = url.get_backend_name()
+    if backend == SQLITE:
+        return _sqlite(url, properties or {})
+    if backend == POSTGRESQL:
+        return _postgresql(url, properties or {})
+    raise UnsupportedError(f"no metastore can be kept in a {backend} database. {_ELSEWHERE}")
+
+
+def _url(uri: str) -> URL:
+    try:
+        return make_url(uri)
+    except (ArgumentError, ValueError):
+        pass  # the reason quotes the text, which may hold a password
+    raise InvalidRequestError(f"the uri of the metastore is no address of a database. {_ELSEWHERE}")
+
+
+def _java_url(rest: str) -> URL:
+    kind = rest.partition(":")[0]
+    if kind == SQLITE:
+        return URL.create(SQLITE, database=rest.partition(":")[2])
+    found = _JAVA_POSTGRESQL.fullmatch(rest)
+    if found is not None:
+        return _java_postgresql(found)
+    if kind == POSTGRESQL:
+        raise InvalidRequestError(
+            "the uri of the metastore is no jdbc:postgresql address of one host: write "
+            "jdbc:postgresql://host:5432/database"
+        )
+    raise UnsupportedError(f"no metastore can be kept in a jdbc:{kind} database. {_ELSEWHERE}")
+
+
+def _java_postgresql(found: re.Match[str]) -> URL:
+    given = dict(part.partition("=")[::2] for part in (found["query"] or "").split("&") if part)
+    query = _translated({key: unquote(value) for key, value in given.items()}, "the uri's ")
+    return URL.create(
+        POSTGRESQL,
+        host=(found["host"] or "localhost").strip("[]"),
+        port=int(found["port"]) if found["port"] else None,
+        database=unquote(found["name"]) or None,
+        query=query,
+    )
+
+
+def _translated(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """Parameters of Java's driver in the words of libpq; unknown ones are refused by name."""
+    query: dict[str, str] = {}
+    for key, value in properties.items():
+        if key == "currentSchema":
+            query["options"] = f"-csearch_path={value}"
+        elif key == "ssl":
+            if value.strip().lower() != "false":
+                query["sslmode"] = "verify-full"
+        elif key in _FROM_JAVA:
+            query[_FROM_JAVA[key]] = value
+        else:
+            known = ", ".join(sorted([*_FROM_JAVA, "currentSchema", "ssl"]))
+            raise InvalidRequestError(
+                f"{prefix}{key} is not supported for a metastore; supported are {known}"
+            )
+    return query
+
+
+def _sqlite(url: URL, properties: Mapping[str, str]) -> DatabaseAddress:
+    for key in (*properties, *url.query):
+        raise InvalidRequestError(f"a metastore in SQLite takes no {key!r}: it is a plain file")
+    path = url.database or ""
+    if not path or path == ":memory:" or path.startswith("file:"):
+        raise InvalidRequestError(
+            "a metastore in SQLite is a file, which every process opens: "
+            "write sqlite:////absolute/path.db or jdbc:sqlite:/absolute/path.db"
+        )
+    path = os.path.abspath(os.path.expanduser(path))
+    return DatabaseAddress(url.set(database=path), SQLITE, f"sqlite:{path}", ())
+
+
+def _postgresql(url: URL, properties: Mapping[str, str]) -> DatabaseAddress:
+    query = {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **url.query}
+    query.update(_translated(properties, "option jdbc."))
+    for key, value in query.items():
+        if not isinstance(value, str) and key in ("user", "password", "sslpassword"):
+            raise InvalidRequestError(f"the uri of the metastore names {key} twice")
+    user, password = query.pop("user", url.username), query.pop("password", url.password)
+    full = url.set(username=_one(user), password=_one(password), query=query)
+    host = full.host or _one(query.get("host")) or "localhost"
+    port = f":{full.port}" if full.port else ""
+    secrets = (full.password, _one(query.get("sslpassword")))
+    return DatabaseAddress(
+        full,
+        POSTGRESQL,
+        f"postgresql://{host}{port}/{full.database or ''}",
+        tuple(str(secret) for secret in secrets if secret),
+    )
+
+
+def _one(value: object) -> str | None:
+    if isinstance(value, tuple):
+        return str(value[0])
+    return None if value is None else str(value)

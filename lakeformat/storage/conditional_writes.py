@@ -1,0 +1,107 @@
+"""The requests to a bucket that decide who is first."""
+
+from __future__ import annotations
+
+from lakeformat.environment import Environment
+from lakeformat.errors import AlreadyExistsError, UnavailableError
+from lakeformat.storage.object_client import ObjectClient
+from lakeformat.storage.object_errors import is_missing, is_taken, status_of
+
+__all__ = ["ConditionalWrites"]
+
+_CONFLICTS = 20
+_PRECONDITION_FAILED = 412
+_NO_SUCH_CALL = 501
+
+
+class ConditionalWrites:
+    """``create`` and what proves it, on keys of one bucket, without asking for the proof."""
+
+    def __init__(self, client: ObjectClient, environment: Environment) -> None:
+        self._client = client
+        self._environment = environment
+
+    def uri(self, path: str) -> str:
+        return self._client.uri(path)
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Write unless something is there; asked once, so that a refusal is another's doing.
+
+        A lost answer is ``UnavailableError``. Never a multipart upload: there the condition
+        would have to be on its last request.
+        """
+        client = self._client
+        for turn in range(_CONFLICTS):
+            with client.asking("publish", path):
+                try:
+                    client.api.put(client.once, path, content, mode="create", use_multipart=False)
+                except Exception as error:
+                    if not is_taken(error):
+                        raise
+                    if status_of(error) == _PRECONDITION_FAILED:
+                        return False
+                else:
+                    return True
+            # 409: the name is taken (Azure), or another request for it is under way (S3).
+            if self.exists(path):
+                return False
+            self._pause(turn)
+        raise UnavailableError(
+            f"Cannot publish {self.uri(path)}: {_CONFLICTS} times another request for the same"
+            " name was under way, and none arrived. Retry."
+        )
+
+    def put_new(self, path: str, content: bytes) -> None:
+        """Write a file whose name nobody else uses, with repeats; a taken name is refused."""
+        client = self._client
+        with client.asking("write", path):
+            try:
+                client.api.put(client.patient, path, content, mode="create", use_multipart=False)
+            except Exception as error:
+                if status_of(error) == _NO_SUCH_CALL:
+                    self._put_after_a_look(path, content)
+                elif not is_taken(error):
+                    raise
+                # A repeat is refused because of its own first try: then the content is ours.
+                elif not self.exists(path) or self.read(path) != content:
+                    raise self._taken(path) from None
+
+    def read(self, path: str) -> bytes:
+        with self._client.asking("read", path):
+            found = self._client.api.get(self._client.patient, path)
+            return bytes(found.bytes())
+
+    def exists(self, path: str) -> bool:
+        client = self._client
+        if not path:
+            return False
+        with client.asking("look for", path):
+            try:
+                client.api.head(client.patient, path)
+            except FileNotFoundError as error:
+                if not is_missing(error):
+                    raise
+                return False
+        return True
+
+    def delete(self, path: str) -> None:
+        client = self._client
+        with client.asking("delete", path):
+            try:
+                client.api.delete(client.patient, path)
+            except FileNotFoundError as error:
+                if not is_missing(error):
+                    raise
+
+    def _put_after_a_look(self, path: str, content: bytes) -> None:
+        """For stores without conditional writes; the name is unique, so no race is to be won."""
+        if self.exists(path):
+            raise self._taken(path)
+        self._client.api.put(self._client.patient, path, content, use_multipart=False)
+
+    def _taken(self, path: str) -> AlreadyExistsError:
+        return AlreadyExistsError(f"Cannot create {self.uri(path)}: the name is taken.")
+
+    def _pause(self, turn: int) -> None:
+        longest = min(2.0, 0.02 * 2**turn)
+        self._environment.sleep_seconds(longest * (0.5 + 0.5 * self._environment.random_fraction()))

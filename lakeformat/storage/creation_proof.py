@@ -1,0 +1,81 @@
+"""Whether a store really refuses to create what exists: tried out, once per store and process.
+
+A store that ignores the condition of a write answers "done" like any other, and two commits
+become one. No list of products and versions is as good as asking the store itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from typing import Protocol
+
+from lakeformat.errors import LakeError, UnsupportedError
+from lakeformat.storage.base import temporary_sibling
+
+__all__ = ["REMEDY", "RawStore", "require_proof"]
+
+_log = logging.getLogger(__name__)
+
+REMEDY = (
+    "give the catalog a lock (a SQL catalog with lock.enabled=true), or set"
+    " unsafe.single-writer=true if no other process ever writes this warehouse."
+)
+
+
+class RawStore(Protocol):
+    """A store whose conditional write is about to be trusted."""
+
+    def uri(self, path: str) -> str: ...
+
+    def create(self, path: str, content: bytes) -> bool:
+        """``Storage.create`` without a proof; UnsupportedError where there is no such call."""
+        ...
+
+    def read(self, path: str) -> bytes: ...
+
+    def delete(self, path: str) -> None: ...
+
+
+_verdicts: dict[str, str | None] = {}
+_probing = threading.Lock()
+
+
+def require_proof(store: RawStore, identity: str, path: str) -> None:
+    """Return if the store of that identity keeps its first content; else ``UnsupportedError``.
+
+    The probe is made beside ``path`` under the name of a temporary file, so that a leftover is
+    one of the files every reader ignores and orphan removal collects.
+    """
+    with _probing:
+        if identity not in _verdicts:
+            _verdicts[identity] = _probe(store, temporary_sibling(path, str(uuid.uuid4())))
+        fault = _verdicts[identity]
+    if fault is not None:
+        raise UnsupportedError(
+            f"Cannot publish {store.uri(path)}: {fault}. To write here, {REMEDY}"
+        )
+
+
+def _probe(store: RawStore, path: str) -> str | None:
+    """What the store does wrong, or None; when it does not answer, ``UnavailableError``."""
+    try:
+        return _race_against_myself(store, path)
+    except UnsupportedError as error:
+        return f"the store has no conditional write ({error})"
+    finally:
+        try:
+            store.delete(path)
+        except LakeError as error:
+            _log.warning("a probe stays behind as %s: %s", store.uri(path), error)
+
+
+def _race_against_myself(store: RawStore, path: str) -> str | None:
+    if not store.create(path, b"first"):
+        return "the store refuses a conditional write of a name that is free"
+    if store.create(path, b"second"):
+        return "the store replaces an existing object although it was told not to"
+    if store.read(path) != b"first":
+        return "the store says it refused a write, and made it"
+    return None

@@ -1,0 +1,100 @@
+"""Publication under a lock, for storages that cannot decide a race between writers."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import IO
+
+from lakeformat.errors import NotFoundError, UnavailableError, UnsupportedError
+from lakeformat.storage.base import FileInfo, Storage
+from lakeformat.storage.lock import Held, Lock
+from lakeformat.storage.turns import turn
+
+__all__ = ["LockedCreation"]
+
+
+class LockedCreation:
+    """A storage whose ``create`` runs under the lock of one table; all else is passed through.
+
+    ``key`` is the name of the lock: the table's full name. Where the storage can decide a race
+    by itself the lock only spares losers their work, and its weaknesses cannot lose a commit.
+    Whoever holds the lock already creates on ``inner``: locks are not re-entrant.
+    """
+
+    def __init__(self, inner: Storage, lock: Lock, key: str) -> None:
+        self.inner = inner
+        self._lock = lock
+        self._key = key
+
+    def __repr__(self) -> str:
+        return f"LockedCreation({self.inner!r}, key={self._key!r})"
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Publish ``content`` as ``path`` if nothing is there and the lock is surely held."""
+        with self._lock.hold(self._key) as held:
+            held.require_time()
+            try:
+                return self.inner.create(path, content)
+            except UnsupportedError:
+                return self._create_alone(path, content, held)
+
+    def _create_alone(self, path: str, content: bytes, held: Held) -> bool:
+        if self.inner.exists(path):
+            return False
+        # The look before may have taken long: from here to the write nothing else happens.
+        held.require_time()
+        self.inner.overwrite(path, content)
+        # Whoever ignored the lock, or outlived theirs, may have written after us.
+        try:
+            return self.inner.read(path) == content
+        except NotFoundError as error:
+            raise UnavailableError(
+                f"Cannot tell what became of {self.inner.uri(path)}: it was written and is gone"
+                " again. Look for another program that removes files there, then retry."
+            ) from error
+
+    @property
+    def scheme(self) -> str:
+        """The scheme of the storage inside."""
+        return self.inner.scheme
+
+    def turn(
+        self, directory: str, sleep_seconds: Callable[[float], None]
+    ) -> AbstractContextManager[None]:
+        """The turn of the storage inside, if it has turns: the lock is asked for less often."""
+        return turn(self.inner, directory, sleep_seconds)
+
+    def uri(self, path: str) -> str:
+        return self.inner.uri(path)
+
+    def read(self, path: str) -> bytes:
+        return self.inner.read(path)
+
+    def open_input(self, path: str) -> IO[bytes]:
+        return self.inner.open_input(path)
+
+    def open_output(self, path: str) -> AbstractContextManager[IO[bytes]]:
+        return self.inner.open_output(path)
+
+    def overwrite(self, path: str, content: bytes) -> None:
+        self.inner.overwrite(path, content)
+
+    def exists(self, path: str) -> bool:
+        return self.inner.exists(path)
+
+    def list(self, path: str) -> builtins.list[FileInfo]:
+        return self.inner.list(path)
+
+    def make_directory(self, path: str) -> None:
+        self.inner.make_directory(path)
+
+    def directory_exists(self, path: str) -> bool:
+        return self.inner.directory_exists(path)
+
+    def delete(self, path: str) -> None:
+        self.inner.delete(path)
+
+    def delete_directory(self, path: str) -> None:
+        self.inner.delete_directory(path)

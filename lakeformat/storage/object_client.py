@@ -1,0 +1,163 @@
+"""One bucket and the client that talks to it (obstore, loaded when the first bucket is opened)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import ModuleType
+from typing import Any
+from urllib.parse import urlsplit
+
+from lakeformat.errors import InvalidRequestError, UnavailableError, UnsupportedError
+from lakeformat.storage.object_address import ObjectAddress
+from lakeformat.storage.object_errors import translated
+from lakeformat.storage.store_options import StoreConfig
+
+__all__ = ["ObjectClient", "open_client"]
+
+_RETRIES = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
+# A repeated conditional write is refused because of its own first try: whoever needs to know
+# who won asks once and reads back.
+_ONCE = {"max_retries": 0, "retry_timeout": timedelta(seconds=60)}
+
+
+class _Forks:
+    """Whether this process was forked from one that had asked a store before."""
+
+    are_watched = False
+    is_child = False
+
+    @classmethod
+    def watch(cls) -> None:
+        if not cls.are_watched:
+            cls.are_watched = True
+            os.register_at_fork(after_in_child=lambda: setattr(cls, "is_child", True))
+
+
+@dataclass(frozen=True)
+class ObjectClient:
+    """The two ways to ask one bucket: with repeats, and exactly once."""
+
+    address: ObjectAddress
+    endpoint: str
+    """The service asked; empty for the provider's own."""
+    patient: Any = field(repr=False)
+    once: Any = field(repr=False)
+    api: ModuleType = field(repr=False)
+    config: StoreConfig
+
+    @property
+    def identity(self) -> str:
+        """The same for two clients of one bucket."""
+        return f"{self.address.kind} {self.endpoint} {self.address.bucket}"
+
+    def uri(self, path: str) -> str:
+        return self.address.uri(path)
+
+    def asking(self, operation: str, path: str) -> AbstractContextManager[None]:
+        """A block of requests about one path, its errors translated."""
+        _Forks.watch()
+        if _Forks.is_child:
+            # The client's threads do not survive a fork: a request would wait for ever.
+            raise UnavailableError(
+                f"Cannot {operation} {self.uri(path)}: this process was forked from one that"
+                " already used an object store. Start it with spawn or as a program of its own."
+            )
+        return translated(operation, self.uri(path), self.config.secrets)
+
+
+def open_client(address: ObjectAddress, config: StoreConfig) -> ObjectClient:
+    """A client with the options given and, for the rest, what the environment says."""
+    api = _load(address)
+    values = dict(config.values)
+    http: dict[str, Any] = {"timeout": timedelta(seconds=float(str(values.pop("timeout", 30))))}
+    extra: dict[str, Any] = {"client_options": http}
+    values.pop("single_writer", None)
+    credentials = _static_credentials(values)
+    endpoint, settings = _settings(address, values)
+    extra["config"] = settings
+    if endpoint.startswith("http://"):
+        http["allow_http"] = True
+    if credentials is not None:
+        extra["credential_provider"] = credentials
+    make = {"s3": api.store.S3Store, "gs": api.store.GCSStore, "azure": api.store.AzureStore}
+    with translated("open", address.uri(""), config.secrets):
+        patient, once = (
+            make[address.kind](address.bucket, retry_config=retries, **extra)
+            for retries in (_RETRIES, _ONCE)
+        )
+    return ObjectClient(address, endpoint, patient, once, api, config)
+
+
+def _load(address: ObjectAddress) -> ModuleType:
+    try:
+        import obstore
+        import obstore.store
+    except ImportError as error:
+        raise UnsupportedError(
+            f"{address.uri('')} needs obstore: pip install 'airflow-provider-lake[s3]'"
+        ) from error
+    return obstore
+
+
+def _settings(
+    address: ObjectAddress, values: Mapping[str, object]
+) -> tuple[str, dict[str, object]]:
+    """The endpoint, for the record, and the client's configuration."""
+    settings = dict(values)
+    if address.kind == "gs":
+        return str(settings.get("base_url", os.environ.get("GOOGLE_BASE_URL", ""))), settings
+    if address.kind == "azure":
+        account = settings.setdefault("account_name", address.account or _environment_account())
+        if not account:
+            raise InvalidRequestError(
+                f"{address.uri('')} names no storage account: set azure.account, or write"
+                " abfss://container@account.dfs.core.windows.net/path."
+            )
+        if address.account and account != address.account:
+            raise InvalidRequestError(
+                f"{address.uri('')} is of another account than azure.account ({account})."
+            )
+        return str(settings.get("endpoint", account)), settings
+    return _s3_settings(address, settings)
+
+
+def _s3_settings(
+    address: ObjectAddress, settings: dict[str, object]
+) -> tuple[str, dict[str, object]]:
+    endpoint = str(settings.get("endpoint", ""))
+    path_style = settings.pop("path_style", True)
+    if not path_style:
+        settings["virtual_hosted_style_request"] = True
+        if endpoint:
+            parts = urlsplit(endpoint)
+            # The client takes the address of the bucket here, not that of the store.
+            settings["endpoint"] = f"{parts.scheme}://{address.bucket}.{parts.netloc}{parts.path}"
+    if endpoint:
+        # Or an endpoint in the environment would come before the one asked for.
+        settings["aws_endpoint_url_s3"] = settings["endpoint"]
+    else:
+        names = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+        endpoint = next((os.environ[name] for name in names if os.environ.get(name)), "")
+    return endpoint, settings
+
+
+def _static_credentials(values: dict[str, object]) -> Callable[[], dict[str, object]] | None:
+    """The S3 key of the options, whole: the client would add a token of the environment to it."""
+    names = ("access_key_id", "secret_access_key", "session_token")
+    key, secret, token = (values.pop(name, None) for name in names)
+    if key is None and secret is None and token is None:
+        return None
+    if key is None or secret is None:
+        raise InvalidRequestError(
+            "s3.access-key and s3.secret-key are given together, s3.session.token beside them."
+        )
+    found = {"access_key_id": key, "secret_access_key": secret, "token": token, "expires_at": None}
+    return lambda: found
+
+
+def _environment_account() -> str | None:
+    return os.environ.get("AZURE_STORAGE_ACCOUNT_NAME")

@@ -1,0 +1,104 @@
+"""What an object store answers, translated once into the library's errors.
+
+The client's own messages carry whole requests: a signed address among them opens the store to
+whoever reads the log. So only the status, the error code and its sentence are kept, and the
+client's exception is not chained.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lakeformat.errors import (
+    InvalidRequestError,
+    LakeError,
+    NotFoundError,
+    UnavailableError,
+    UnsupportedError,
+)
+
+__all__ = ["is_missing", "is_taken", "status_of", "translated"]
+
+_STATUS = re.compile(r"status code: (\d{3})([^:\n]*)")
+_ADDRESS = re.compile(r"https?://\S+")
+_ACCESS = "Check the credentials, and that they may read and write this path."
+_PLACE = "Check the region and the endpoint."
+_REMEDIES = {
+    301: _PLACE,
+    400: _PLACE,
+    401: _ACCESS,
+    403: _ACCESS,
+    429: "The store asks for fewer requests: retry later.",
+    503: "The store asks for fewer requests: retry later.",
+}
+_RETRY = "Check the endpoint and retry once the store answers."
+
+
+@contextmanager
+def translated(operation: str, uri: str, secrets: tuple[str, ...] = ()) -> Iterator[None]:
+    """Raise the library's error for whatever the client raises, saying what was tried on what."""
+    from obstore.exceptions import BaseError
+
+    try:
+        yield
+    except (BaseError, OSError, ValueError) as error:
+        raise _translate(operation, uri, error, secrets) from None
+
+
+def is_missing(error: Exception) -> bool:
+    """Whether the client says that no such object is there."""
+    return isinstance(error, FileNotFoundError) and "NoSuchBucket" not in str(error)
+
+
+def is_taken(error: Exception) -> bool:
+    """Whether the client says that the object is there; on S3 it also says so of a conflict."""
+    return type(error).__name__ in ("AlreadyExistsError", "NotModifiedError", "PreconditionError")
+
+
+def status_of(error: Exception) -> int | None:
+    """The HTTP status the store answered, if it did."""
+    found = _STATUS.search(str(error))
+    return int(found[1]) if found else None
+
+
+def _translate(operation: str, uri: str, error: Exception, secrets: tuple[str, ...]) -> LakeError:
+    text, status = str(error), status_of(error)
+    if "NoSuchBucket" in text or "ContainerNotFound" in text:
+        return NotFoundError(
+            f"Cannot {operation} {uri}: its bucket does not exist."
+            " Create the bucket, or correct the address."
+        )
+    if isinstance(error, FileNotFoundError):
+        return NotFoundError(f"Cannot {operation} {uri}: no such file.")
+    reason = _reason(text)
+    for secret in secrets:
+        reason = reason.replace(secret, "***")
+    if status == 501:
+        return UnsupportedError(f"Cannot {operation} {uri}: {reason}. The store has no such call.")
+    if status is None and isinstance(error, ValueError):
+        return InvalidRequestError(f"Cannot {operation} {uri}: the name fits no object store.")
+    return UnavailableError(
+        f"Cannot {operation} {uri}: {reason}. {_REMEDIES.get(status or 0, _RETRY)}"
+    )
+
+
+def _reason(text: str) -> str:
+    found = _STATUS.search(text)
+    if found:
+        code, message = _element("Code", text), _element("Message", text)
+        words = [f"{found[1]}{found[2].rstrip()}", code, message.rstrip(".")]
+        return ": ".join(word for word in words if word)
+    if "TimedOut" in text or "timed out" in text:
+        return "the request timed out"
+    if "ConnectionRefused" in text:
+        return "connection refused"
+    first, *_ = text.split("\n")
+    return _ADDRESS.sub("…", first)[:300].rstrip(". ")
+
+
+def _element(name: str, text: str) -> str:
+    found = re.search(f"<{name}>([^<]*)</{name}>", text)
+    # One line of it: some stores repeat the request behind that.
+    return found[1].strip().split("\n")[0][:200] if found else ""

@@ -1,0 +1,69 @@
+"""Reading a file of an object store by ranges, in few requests."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+__all__ = ["READ_AHEAD", "RangeStream"]
+
+READ_AHEAD = 1 << 20
+"""What a small read fetches: about what a store sends in the time one more request takes."""
+
+
+class RangeStream(io.RawIOBase):
+    """A seekable stream over ``fetch(start, end)``; it keeps the last range it fetched.
+
+    A file up to ``READ_AHEAD`` is one request. The first look at the end of a larger one
+    brings what precedes it too, as footers are read backwards.
+    """
+
+    def __init__(self, size: int, fetch: Callable[[int, int], memoryview]) -> None:
+        self._size = size
+        self._fetch = fetch
+        self._position = 0
+        self._start = 0
+        self._kept = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self._size
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        if base + offset < 0:
+            raise ValueError(f"cannot seek to {base + offset}, before the start of the file")
+        self._position = base + offset
+        return self._position
+
+    def read(self, size: int | None = -1) -> bytes:
+        wanted = self._size if size is None or size < 0 else self._position + size
+        end = min(self._size, wanted)
+        if end <= self._position:
+            return b""
+        content = bytes(self._range(self._position, end))
+        self._position = end
+        return content
+
+    def readinto(self, buffer: object) -> int:
+        target = memoryview(buffer).cast("B")  # type: ignore[arg-type]
+        content = self.read(target.nbytes)
+        target[: len(content)] = content
+        return len(content)
+
+    def _range(self, start: int, end: int) -> memoryview:
+        if start < self._start or end > self._start + len(self._kept):
+            last = min(self._size, max(end, start + READ_AHEAD))
+            first = min(start, max(0, last - READ_AHEAD)) if last == self._size else start
+            self._kept = self._fetch(first, last)
+            self._start = first
+        return self._kept[start - self._start : end - self._start]

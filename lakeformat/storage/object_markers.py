@@ -1,0 +1,48 @@
+"""Objects that stand for empty directories."""
+
+from __future__ import annotations
+
+from lakeformat.errors import UnavailableError, UnsupportedError
+from lakeformat.storage.object_client import ObjectClient
+
+__all__ = ["DIRECTORY_MARKER", "delete_foreign_markers"]
+
+DIRECTORY_MARKER = ".directory"
+"""An empty object inside a made directory; hidden from listings, and no engine reads it.
+
+Hadoop's own kind of marker ends in a slash, which the client cannot write.
+"""
+
+
+def delete_foreign_markers(client: ObjectClient, key: str) -> None:
+    """Remove what is left below a directory once its files are gone: names that end in a slash."""
+    uri = client.uri(key)
+    if client.address.kind != "s3":
+        raise UnsupportedError(
+            f"{uri} still holds objects whose names end in a slash, made by another program:"
+            " remove them with the store's own tool."
+        )
+    try:
+        from pyarrow.fs import S3FileSystem
+    except ImportError as error:
+        raise UnsupportedError(
+            f"{uri} still holds objects whose names end in a slash, and this pyarrow has no S3:"
+            f" remove them, such as with: aws s3 rm --recursive {uri}/"
+        ) from error
+    given = client.config.values
+    words = {
+        "access_key": given.get("access_key_id"),
+        "secret_key": given.get("secret_access_key"),
+        "session_token": given.get("session_token"),
+        "region": given.get("region"),
+        "endpoint_override": client.endpoint or None,
+        "force_virtual_addressing": not given.get("path_style", True),
+    }
+    try:
+        S3FileSystem(**words).delete_dir(f"{client.address.bucket}/{key}")
+    except OSError:
+        # Its message is not ours to show: it may quote the request.
+        raise UnavailableError(
+            f"Cannot delete the markers of empty directories below {uri}: retry, or remove them"
+            f" with: aws s3 rm --recursive {uri}/"
+        ) from None

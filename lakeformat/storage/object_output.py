@@ -1,0 +1,107 @@
+"""Writing a file of any size to an object store, holding a few parts of it in memory."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable, Iterator
+from queue import Queue
+
+__all__ = ["PART_BYTES", "UploadStream"]
+
+PART_BYTES = 8 << 20
+"""One request of a large upload; stores take at most 10,000 of them, so files up to 80 GB."""
+_WAITING_PARTS = 1
+
+
+class _Aborted(Exception):
+    """Thrown into the upload, which then takes back the parts it has sent."""
+
+
+class UploadStream(io.RawIOBase):
+    """Bytes up to one part are kept for ``put``; more go to ``upload``, in a thread of its own.
+
+    ``upload`` takes an iterator of parts; when that raises, it has to abort and raise too.
+    Nothing is visible before ``finish``.
+    """
+
+    def __init__(
+        self, put: Callable[[bytes], None], upload: Callable[[Iterator[bytes]], None]
+    ) -> None:
+        self._put = put
+        self._upload = upload
+        self._buffer = bytearray()
+        self._position = 0
+        self._parts: Queue[bytes | _Aborted | None] = Queue(_WAITING_PARTS)
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def write(self, content: object) -> int:
+        view = memoryview(content).cast("B")  # type: ignore[arg-type]
+        for start in range(0, view.nbytes, PART_BYTES):
+            self._buffer += view[start : start + PART_BYTES]
+            while len(self._buffer) > PART_BYTES:
+                self._send()
+        self._position += view.nbytes
+        return view.nbytes
+
+    def finish(self) -> None:
+        """Make the content visible, or raise what prevented it."""
+        if self._thread is None:
+            self._put(bytes(self._buffer))
+            return
+        self._send()
+        self._end(None)
+        self._raise_error()
+
+    def abort(self) -> None:
+        """Forget the content and the parts already sent; whatever goes wrong here is not told."""
+        self._buffer.clear()
+        if self._thread is not None:
+            self._end(_Aborted())
+
+    def _send(self) -> None:
+        if self._thread is None:
+            # A daemon: a writer that dies without leaving its context must not keep the process.
+            self._thread = threading.Thread(target=self._run, name="lake-upload", daemon=True)
+            self._thread.start()
+        self._raise_error()
+        with memoryview(self._buffer) as view:
+            part = bytes(view[:PART_BYTES])
+        del self._buffer[:PART_BYTES]
+        self._parts.put(part)
+
+    def _end(self, last: _Aborted | None) -> None:
+        assert self._thread is not None
+        if self._thread.is_alive():
+            self._parts.put(last)
+        self._thread.join()
+
+    def _raise_error(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
+        ended = False
+
+        def parts() -> Iterator[bytes]:
+            nonlocal ended
+            while isinstance(part := self._parts.get(), bytes):
+                yield part
+            ended = True
+            if part is not None:
+                raise part
+
+        try:
+            self._upload(parts())
+        except BaseException as error:  # noqa: BLE001 - raised where the stream is written
+            self._error = error
+            # The writer may be waiting for room: take its parts until it hears of the error.
+            while not ended:
+                ended = not isinstance(self._parts.get(), bytes)

@@ -1,0 +1,182 @@
+"""Files in a bucket of S3, Google Cloud Storage or Azure, published by conditional write.
+
+A bucket has no directories: one exists while a file is below it, or a marker. Markers of other
+programs, empty objects whose names end in a slash, are seen too.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import pyarrow as pa
+
+from lakeformat.environment import SYSTEM, Environment
+from lakeformat.errors import AlreadyExistsError, UnavailableError
+from lakeformat.storage.base import FileInfo
+from lakeformat.storage.conditional_writes import ConditionalWrites
+from lakeformat.storage.creation_proof import require_proof
+from lakeformat.storage.object_client import ObjectClient
+from lakeformat.storage.object_input import RangeStream
+from lakeformat.storage.object_markers import DIRECTORY_MARKER, delete_foreign_markers
+from lakeformat.storage.object_output import PART_BYTES, UploadStream
+
+__all__ = ["ObjectStorage"]
+
+_PARALLEL_PARTS = 4
+
+
+class ObjectStorage:
+    """A storage whose paths are the keys of one bucket; any number of processes may share it."""
+
+    def __init__(self, client: ObjectClient, *, environment: Environment = SYSTEM) -> None:
+        self.client = client
+        self._raw = ConditionalWrites(client, environment)
+
+    def __repr__(self) -> str:
+        return f"ObjectStorage({self.uri('')})"
+
+    @property
+    def scheme(self) -> str:
+        """As the address was written: ``s3``, ``s3a``, ``gs``, ``az``, ``abfs`` or ``abfss``."""
+        return self.client.address.scheme
+
+    def uri(self, path: str) -> str:
+        """``<scheme>://<bucket>/<path>``, the path as it is."""
+        return self.client.uri(path)
+
+    def read(self, path: str) -> bytes:
+        """The whole content of a small file."""
+        return self._raw.read(_key(path))
+
+    def open_input(self, path: str) -> IO[bytes]:
+        """An Arrow stream that fetches ranges; see ``RangeStream``."""
+        key, client = _key(path), self.client
+        with client.asking("read", key):
+            size = client.api.head(client.patient, key)["size"]
+
+        def fetch(start: int, end: int) -> memoryview:
+            with client.asking("read", key):
+                content = client.api.get_range(client.patient, key, start=start, end=end)
+            if len(content) != end - start:
+                raise UnavailableError(
+                    f"Cannot read {self.uri(key)}: {len(content)} bytes came instead of"
+                    f" {end - start}. Somebody replaces a file that has to stay: read again."
+                )
+            return memoryview(content)
+
+        stream: IO[bytes] = pa.PythonFile(RangeStream(size, fetch), mode="r")
+        return stream
+
+    @contextmanager
+    def open_output(self, path: str) -> Iterator[IO[bytes]]:
+        """A stream whose content becomes visible, whole, when the context is left."""
+        key = _key(path)
+        upload = UploadStream(
+            lambda content: self._raw.put_new(key, content),
+            lambda parts: self._upload(key, parts),
+        )
+        try:
+            with pa.PythonFile(upload, mode="w") as stream:
+                yield stream
+                upload.finish()
+        except BaseException:
+            upload.abort()
+            raise
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Publish by a write that the store refuses if the name is taken.
+
+        The first one of a process tries out whether it does: ``UnsupportedError`` if not.
+        """
+        key = _key(path)
+        require_proof(self._raw, self.client.identity, key)
+        return self._raw.create(key, content)
+
+    def overwrite(self, path: str, content: bytes) -> None:
+        """Replace a file at once."""
+        key, client = _key(path), self.client
+        with client.asking("write", key):
+            client.api.put(client.patient, key, content, use_multipart=False)
+
+    def exists(self, path: str) -> bool:
+        """Whether a file (not a directory) is at ``path``."""
+        return self._raw.exists(_key(path))
+
+    def list(self, path: str) -> builtins.list[FileInfo]:
+        """The direct children of a directory, sorted by name; empty when it does not exist."""
+        key, client = _key(path), self.client
+        with client.asking("list", key):
+            found = client.api.list_with_delimiter(client.patient, key or None)
+        infos = {}
+        for item in found["objects"]:
+            # An object with the name of the directory itself is another program's marker.
+            if item["path"] != key:
+                info = _file_info(path, item)
+                infos[info.name] = info
+        for prefix in found["common_prefixes"]:
+            name = prefix.strip("/").rpartition("/")[2]
+            infos[name] = FileInfo(f"{path}/{name}", name, True, 0, 0)
+        infos.pop(DIRECTORY_MARKER, None)
+        return [infos[name] for name in sorted(infos)]
+
+    def make_directory(self, path: str) -> None:
+        """Make an empty directory exist, by a marker in it and in each parent that is missing."""
+        key, missing = _key(path), []
+        while key and not self.directory_exists(key):
+            missing.append(key)
+            key = key.rpartition("/")[0]
+        for directory in reversed(missing):
+            self.overwrite(f"{directory}/{DIRECTORY_MARKER}", b"")
+
+    def directory_exists(self, path: str) -> bool:
+        """Whether anything is below ``path``."""
+        key, client = _key(path), self.client
+        with client.asking("list", key):
+            return any(client.api.list(client.patient, key or None, chunk_size=1))
+
+    def delete(self, path: str) -> None:
+        """Remove one file; one that is already gone is fine."""
+        self._raw.delete(_key(path))
+
+    def delete_directory(self, path: str) -> None:
+        """Remove a directory with everything in it; one that is already gone is fine."""
+        key, client = _key(path), self.client
+        left: set[str] | None = None
+        with client.asking("delete", key):
+            while (found := self._below(key)) and found != left:
+                client.api.delete(client.patient, sorted(found))
+                left = found
+        if self.directory_exists(key):
+            delete_foreign_markers(client, key)
+
+    def _below(self, key: str) -> set[str]:
+        found = self.client.api.list(self.client.patient, key or None).collect()
+        return {item["path"] for item in found} - {key}
+
+    def _upload(self, key: str, parts: Iterator[bytes]) -> None:
+        if self.exists(key):
+            raise AlreadyExistsError(f"Cannot create {self.uri(key)}: the name is taken.")
+        client = self.client
+        with client.asking("write", key):
+            client.api.put(
+                client.patient,
+                key,
+                parts,
+                use_multipart=True,
+                chunk_size=PART_BYTES,
+                max_concurrency=_PARALLEL_PARTS,
+            )
+
+
+def _file_info(directory: str, item: Any) -> FileInfo:
+    name = item["path"].rpartition("/")[2]
+    modified = int(item["last_modified"].timestamp() * 1000)
+    return FileInfo(f"{directory}/{name}", name, False, item["size"], modified)
+
+
+def _key(path: str) -> str:
+    # The root of a bucket is "", so callers that join with a slash say "/orders" for "orders".
+    return path.strip("/")

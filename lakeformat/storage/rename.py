@@ -1,0 +1,266 @@
+"""Files on HDFS and its like, published by a rename that refuses a taken name.
+
+Arrow's ``move`` cannot be trusted with that: when HDFS refuses because the target is there,
+Arrow deletes the target and renames again. It does so only from file to file. So a file is
+prepared under its final name in a directory of its own and moved *onto the directory* it
+belongs in: HDFS then appends the name and still refuses a taken one, and Arrow lets it be.
+"""
+
+from __future__ import annotations
+
+import builtins
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, Any
+
+from pyarrow.fs import FileSelector, FileSystem, FileType
+
+from lakeformat.errors import (
+    AlreadyExistsError,
+    InvalidRequestError,
+    LakeError,
+    NotFoundError,
+    UnavailableError,
+)
+from lakeformat.storage.base import FileInfo, temporary_sibling
+from lakeformat.storage.creation_proof import require_proof
+
+__all__ = ["RenameStorage"]
+
+
+def _random_id() -> str:
+    return str(uuid.uuid4())
+
+
+class RenameStorage:
+    """A storage over an Arrow file system whose rename refuses a taken name, tried out first.
+
+    ``authority`` is what stands before a path in an address, such as ``hdfs://nn:8020``; the
+    connection is made at the first use.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], FileSystem],
+        authority: str,
+        *,
+        ids: Callable[[], str] = _random_id,
+    ) -> None:
+        self._connect = connect
+        self._authority = authority
+        self._ids = ids
+        self._connecting = threading.Lock()
+        self._connected: FileSystem | None = None
+
+    def __repr__(self) -> str:
+        return f"RenameStorage({self._authority})"
+
+    @property
+    def scheme(self) -> str:
+        """Such as ``hdfs``."""
+        return self._authority.partition(":")[0]
+
+    def uri(self, path: str) -> str:
+        """``<authority>/<path>``, the path as it is."""
+        return f"{self._authority}/{path.strip('/')}"
+
+    def read(self, path: str) -> bytes:
+        """The whole content of a small file."""
+        with self.open_input(path) as stream, self._translated("read", path):
+            return bytes(stream.read())
+
+    def open_input(self, path: str) -> IO[bytes]:
+        """An Arrow stream over a file."""
+        self._require_file("read", path)
+        with self._translated("read", path):
+            stream: IO[bytes] = self._system.open_input_file(_absolute(path))
+        return stream
+
+    @contextmanager
+    def open_output(self, path: str) -> Iterator[IO[bytes]]:
+        """A stream into a new file; readers may see it grow."""
+        if self._type(path) is not FileType.NotFound:
+            raise AlreadyExistsError(f"Cannot create {self.uri(path)}: the name is taken.")
+        with self._translated("write", path):
+            self._system.create_dir(_parent(path), recursive=True)
+            stream = self._system.open_output_stream(_absolute(path))
+        try:
+            yield stream
+            with self._translated("finish", path):
+                stream.close()
+        except BaseException:
+            with suppress(OSError):
+                stream.close()
+            with suppress(LakeError):
+                self.delete(path)
+            raise
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Publish by moving a finished file onto its directory, if nothing has its name there.
+
+        The first one of a process tries out whether the file system refuses a taken name.
+        """
+        require_proof(_Raw(self), self._authority, path)
+        if self._type(path) is not FileType.NotFound:
+            return False
+        return self.move_into_place(path, content)
+
+    def move_into_place(self, path: str, content: bytes) -> bool:
+        """``create`` by the rename alone, without a proof and without a look before."""
+        workshop = temporary_sibling(_absolute(path), self._ids())
+        prepared = f"{workshop}/{path.rpartition('/')[2]}"
+        try:
+            with self._translated("publish", path):
+                self._system.create_dir(workshop, recursive=True)
+                self._write(prepared, content)
+            return self._moved(prepared, path, content)
+        finally:
+            # A leftover is ignored by every reader, so it must not fail the publication.
+            with suppress(OSError):
+                self._system.delete_dir(workshop)
+
+    def overwrite(self, path: str, content: bytes) -> None:
+        """Replace a file; a reader may meet an empty one meanwhile."""
+        with self._translated("write", path):
+            self._system.create_dir(_parent(path), recursive=True)
+            self._write(_absolute(path), content)
+
+    def exists(self, path: str) -> bool:
+        """Whether a file (not a directory) is at ``path``."""
+        return self._type(path) is FileType.File
+
+    def list(self, path: str) -> builtins.list[FileInfo]:
+        """The direct children of a directory, sorted by name; empty when it does not exist."""
+        if not self.directory_exists(path):
+            return []
+        with self._translated("list", path):
+            found = self._system.get_file_info(FileSelector(_absolute(path), allow_not_found=True))
+        infos = [_file_info(path, info) for info in found if info.type is not FileType.NotFound]
+        return sorted(infos, key=lambda info: info.name)
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and its parents exist."""
+        with self._translated("make directory", path):
+            self._system.create_dir(_absolute(path), recursive=True)
+
+    def directory_exists(self, path: str) -> bool:
+        """Whether ``path`` is a directory, an empty one included."""
+        return self._type(path) is FileType.Directory
+
+    def delete(self, path: str) -> None:
+        """Remove one file; one that is already gone is fine."""
+        if self.exists(path):
+            try:
+                with self._translated("delete", path):
+                    self._system.delete_file(_absolute(path))
+            except UnavailableError:
+                if self.exists(path):  # else another process was faster
+                    raise
+
+    def delete_directory(self, path: str) -> None:
+        """Remove a directory with everything in it; one that is already gone is fine."""
+        if self.directory_exists(path):
+            try:
+                with self._translated("delete directory", path):
+                    self._system.delete_dir(_absolute(path))
+            except UnavailableError:
+                if self.directory_exists(path):  # else another process was faster
+                    raise
+
+    def rename_directory(self, old: str, new: str) -> None:
+        """Give a directory another path at once; see ``MovesDirectories``."""
+        if not self.directory_exists(old):
+            raise NotFoundError(f"Cannot rename {self.uri(old)}: no such directory.")
+        inside = f"{new}/{old.rpartition('/')[2]}"
+        is_nested = self.directory_exists(f"{old}/{inside.rpartition('/')[2]}")
+        if self._type(new) is not FileType.NotFound:
+            raise self._taken(new)
+        with self._translated(f"rename {self.uri(old)} to", new):
+            self._system.create_dir(_parent(new), recursive=True)
+            self._system.move(_absolute(old), _absolute(new))
+            # HDFS moves into a directory that somebody made since the look.
+            if not is_nested and self.directory_exists(inside):
+                self._system.move(_absolute(inside), _absolute(old))
+                raise self._taken(new)
+
+    @property
+    def _system(self) -> Any:
+        with self._connecting:
+            if self._connected is None:
+                self._connected = self._connect()
+            return self._connected
+
+    def _moved(self, prepared: str, path: str, content: bytes) -> bool:
+        try:
+            with self._translated("publish", path):
+                self._system.move(prepared, _parent(path))
+        except UnavailableError:
+            # Refused, or done and the answer lost: what lies there decides, unless it is like ours.
+            if self.exists(path) and self.read(path) != content:
+                return False
+            raise
+        return True
+
+    def _write(self, path: str, content: bytes) -> None:
+        with self._system.open_output_stream(path) as stream:
+            stream.write(content)
+
+    def _taken(self, path: str) -> AlreadyExistsError:
+        return AlreadyExistsError(f"Cannot rename to {self.uri(path)}: the name is taken.")
+
+    def _require_file(self, operation: str, path: str) -> None:
+        if self._type(path) is not FileType.File:
+            raise NotFoundError(f"Cannot {operation} {self.uri(path)}: no such file.")
+
+    def _type(self, path: str) -> FileType:
+        with self._translated("look for", path):
+            found = self._system.get_file_info(_absolute(path)).type
+            # Arrow says "not found" also when HDFS does not answer: the root is always there.
+            if found is FileType.NotFound and not self._answers():
+                raise OSError("the file system does not answer")
+            return found
+
+    def _answers(self) -> bool:
+        return bool(self._system.get_file_info("/").type is FileType.Directory)
+
+    @contextmanager
+    def _translated(self, operation: str, path: str) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            reason = str(error).split("\n")[0].rstrip(". ")
+            raise UnavailableError(
+                f"Cannot {operation} {self.uri(path)}: {reason}."
+                " Retry once the file system answers again."
+            ) from error
+
+
+class _Raw:
+    """Of a ``RenameStorage`` what the proof tries out."""
+
+    def __init__(self, storage: RenameStorage) -> None:
+        self.uri = storage.uri
+        self.create = storage.move_into_place
+        self.read = storage.read
+        self.delete = storage.delete
+
+
+def _absolute(path: str) -> str:
+    return f"/{path.strip('/')}"
+
+
+def _parent(path: str) -> str:
+    parent = _absolute(path).rpartition("/")[0]
+    if not parent:
+        raise InvalidRequestError("Nothing is written into the root: choose a directory below it.")
+    return parent
+
+
+def _file_info(directory: str, info: Any) -> FileInfo:
+    is_directory = info.type is FileType.Directory
+    name = info.base_name
+    modified = (info.mtime_ns or 0) // 1_000_000
+    size = 0 if is_directory else info.size
+    return FileInfo(f"{directory}/{name}", name, is_directory, size, modified)

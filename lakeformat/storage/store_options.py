@@ -1,0 +1,198 @@
+"""The options of object stores, by the names Paimon catalogs use, and what they configure.
+
+``s3a.`` and ``fs.s3a.`` are read as ``s3.``, as Paimon does. An option nobody declares here is
+refused by name: a misspelt endpoint must not send data to somebody else's store.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from lakeformat.errors import InvalidRequestError
+
+__all__ = [
+    "SINGLE_WRITER",
+    "STORE_OPTIONS",
+    "StoreConfig",
+    "StoreOption",
+    "is_storage_option",
+    "store_config",
+]
+
+SINGLE_WRITER = "unsafe.single-writer"
+
+_PREFIXES = {
+    "fs.s3a.": "s3.",
+    "s3a.": "s3.",
+    "fs.gs.": "gs.",
+    "fs.azure.": "azure.",
+    "s3.": "s3.",
+    "gs.": "gs.",
+    "azure.": "azure.",
+    "unsafe.": "unsafe.",
+}
+_AZURE_ACCOUNT_KEY = re.compile(r"azure\.account\.key\.([a-z0-9]+)(\.(blob|dfs)\.[a-z0-9.]+)?")
+
+
+def _text(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it is empty")
+    return text.strip()
+
+
+def _switch(text: str) -> bool:
+    if text.strip().lower() not in ("true", "false"):
+        raise ValueError("it is neither true nor false")
+    return text.strip().lower() == "true"
+
+
+def _address(text: str) -> str:
+    """An endpoint; Hadoop lets people leave out the scheme, and then means https."""
+    address = text.strip().rstrip("/")
+    if "://" not in address:
+        address = f"https://{address}"
+    if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", address):
+        raise ValueError("it is no address such as https://s3.example.org:9000")
+    return address
+
+
+def _seconds(text: str) -> float:
+    """A duration as Hadoop writes it: bare numbers are milliseconds."""
+    found = re.fullmatch(r"\s*(\d+)\s*(ms|s|m)?\s*", text)
+    if found is None or int(found[1]) == 0:
+        raise ValueError("it is no duration such as 30s or 200000 (milliseconds)")
+    return int(found[1]) * {"ms": 0.001, "s": 1.0, "m": 60.0}[found[2] or "ms"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOption:
+    """One option: its names, what its text may be, and the client's word for it."""
+
+    name: str
+    key: str
+    sentence: str
+    parse: Callable[[str], object] = _text
+    is_secret: bool = False
+    synonyms: tuple[str, ...] = ()
+
+
+STORE_OPTIONS = (
+    StoreOption("s3.endpoint", "endpoint", "Where the store answers; AWS by default.", _address),
+    StoreOption("s3.access-key", "access_key_id", "Access key.", synonyms=("s3.access.key",)),
+    StoreOption(
+        "s3.secret-key", "secret_access_key", "Secret key.", _text, True, ("s3.secret.key",)
+    ),
+    StoreOption("s3.session.token", "session_token", "Token of a temporary key.", _text, True),
+    StoreOption("s3.region", "region", "Region; us-east-1.", synonyms=("s3.endpoint.region",)),
+    StoreOption(
+        "s3.path.style.access",
+        "path_style",
+        "Bucket in the path (true, the default) or in the host name (false).",
+        _switch,
+        synonyms=("s3.path-style-access",),
+    ),
+    StoreOption(
+        "s3.connection.timeout", "timeout", "How long one request may take; 30s.", _seconds
+    ),
+    StoreOption("gs.endpoint", "base_url", "Where the store answers; Google by default.", _address),
+    StoreOption(
+        "gs.auth.service.account.json.keyfile",
+        "application_credentials",
+        "Path of a service account's key file.",
+    ),
+    StoreOption("gs.auth.access-token", "bearer_token", "An access token.", _text, True),
+    StoreOption("azure.endpoint", "endpoint", "Where the store answers; by account.", _address),
+    StoreOption("azure.account", "account_name", "Storage account, unless the address names it."),
+    StoreOption("azure.account-key", "account_key", "Key of the account.", _text, True),
+    StoreOption("azure.sas-token", "sas_key", "Shared access signature.", _text, True),
+    StoreOption("azure.tenant-id", "tenant_id", "Directory of a service principal."),
+    StoreOption("azure.client-id", "client_id", "Service principal."),
+    StoreOption("azure.client-secret", "client_secret", "Its secret.", _text, True),
+    StoreOption(
+        SINGLE_WRITER,
+        "single_writer",
+        "No other process writes this warehouse: publish without any guarantee of the store.",
+        _switch,
+    ),
+)
+_BY_NAME = {name: option for option in STORE_OPTIONS for name in (option.name, *option.synonyms)}
+
+
+@dataclass(frozen=True)
+class StoreConfig:
+    """Checked options of one kind of store; its text shows no value, as some are secret."""
+
+    values: Mapping[str, object]
+    """By the client's word."""
+    secrets: tuple[str, ...]
+
+    @property
+    def is_single_writer(self) -> bool:
+        """Whether the caller vouches that nobody else writes."""
+        return self.values.get("single_writer") is True
+
+    def __repr__(self) -> str:
+        return f"StoreConfig({', '.join(sorted(self.values))})"
+
+
+def is_storage_option(name: str) -> bool:
+    """Whether an option is for the storage (and not for the catalog or its tables)."""
+    return name.startswith(tuple(_PREFIXES))
+
+
+def store_config(options: Mapping[str, str], kind: str) -> StoreConfig:
+    """The options for a store of the kind ``s3``, ``gs`` or ``azure``; any other is refused."""
+    values: dict[str, object] = {}
+    givers: dict[str, str] = {}
+    secrets = []
+    for given, text in options.items():
+        option, text = _declared(given, text, values)
+        if not option.name.startswith((f"{kind}.", "unsafe.")):
+            raise InvalidRequestError(
+                f"{given} does not apply to {kind}:// addresses: remove it, or correct the address."
+            )
+        value = _parsed(option, given, text)
+        if option.key in givers:
+            raise InvalidRequestError(f"{givers[option.key]} and {given} say the same: keep one.")
+        givers[option.key] = given
+        values[option.key] = value
+        if option.is_secret:
+            secrets.append(str(value))
+    return StoreConfig(values, tuple(secrets))
+
+
+def _declared(given: str, text: str, values: dict[str, object]) -> tuple[StoreOption, str]:
+    name = _normal(given)
+    account = _AZURE_ACCOUNT_KEY.fullmatch(name)
+    if account is not None:
+        # Hadoop names the account inside the option.
+        values.setdefault("account_name", account[1])
+        return _BY_NAME["azure.account-key"], text
+    option = _BY_NAME.get(name)
+    if option is None:
+        near = get_close_matches(name, _BY_NAME, n=1)
+        advice = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(sorted(_BY_NAME))}."
+        raise InvalidRequestError(f"{given} is no option of a storage. {advice}")
+    return option, text
+
+
+def _normal(name: str) -> str:
+    for prefix, normal in _PREFIXES.items():
+        if name.startswith(prefix):
+            return normal + name.removeprefix(prefix)
+    return name
+
+
+def _parsed(option: StoreOption, given: str, text: object) -> object:
+    if isinstance(text, bool):
+        text = str(text)
+    if not isinstance(text, str):
+        raise InvalidRequestError(f"{given} has to be text, got a {type(text).__name__}.")
+    try:
+        return option.parse(text)
+    except ValueError as error:
+        shown = "its value" if option.is_secret else repr(text)
+        raise InvalidRequestError(f"{given} cannot be {shown}: {error}.") from None

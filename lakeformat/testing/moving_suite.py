@@ -1,0 +1,53 @@
+"""The promises of storages that move directories at once, besides those of every storage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lakeformat.errors import AlreadyExistsError, NotFoundError
+from lakeformat.storage import LockedCreation, ProcessLock
+from lakeformat.storage.move_directory import mover
+from lakeformat.testing.storage_suite import StorageSuite
+
+__all__ = ["MovingStorageSuite"]
+
+
+class MovingStorageSuite(StorageSuite):
+    """Subclass it instead of ``StorageSuite`` where ``storage`` has ``rename_directory``."""
+
+    def test_a_lock_around_it_makes_no_difference(self, storage: Any) -> None:
+        locked = LockedCreation(LockedCreation(storage, ProcessLock(), "a"), ProcessLock(), "b")
+        assert mover(locked) is mover(storage) is storage
+
+    def test_a_directory_moves_whole(self, storage: Any, root: str) -> None:
+        storage.create(f"{root}/old/a/f", b"f")
+        storage.create(f"{root}/old/g", b"g")
+        storage.make_directory(f"{root}/old/empty")
+        storage.create(f"{root}/older", b"stays")
+        storage.rename_directory(f"{root}/old", f"{root}/made/new")
+        assert not storage.directory_exists(f"{root}/old")
+        assert storage.read(f"{root}/made/new/a/f") == b"f"
+        assert storage.read(f"{root}/made/new/g") == b"g"
+        assert storage.directory_exists(f"{root}/made/new/empty")
+        assert [info.name for info in storage.list(root)] == ["made", "older"]
+
+    def test_a_directory_that_is_missing_is_not_found(self, storage: Any, root: str) -> None:
+        storage.create(f"{root}/f", b"x")
+        for missing in (f"{root}/no", f"{root}/f"):
+            with pytest.raises(NotFoundError, match=missing):
+                storage.rename_directory(missing, f"{root}/new")
+        assert [info.name for info in storage.list(root)] == ["f"]
+
+    def test_a_directory_is_not_moved_onto_a_taken_name(self, storage: Any, root: str) -> None:
+        storage.create(f"{root}/old/f", b"ours")
+        storage.create(f"{root}/directory/f", b"theirs")
+        storage.create(f"{root}/file", b"theirs")
+        for taken in ("directory", "file"):
+            with pytest.raises(AlreadyExistsError, match="taken"):
+                storage.rename_directory(f"{root}/old", f"{root}/{taken}")
+        names = [info.name for info in storage.list(root)]
+        assert names == ["directory", "file", "old"]
+        assert [info.name for info in storage.list(f"{root}/directory")] == ["f"]
+        assert storage.read(f"{root}/directory/f") == b"theirs"

@@ -1,0 +1,43 @@
+"""An S3 server on loopback, for the time of one test session."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+ACCESS_KEY, SECRET_KEY = "lake-test-key", "lake-test-secret"
+
+# It ends with its standard input, so that no killed test run leaves a server behind.
+_SERVER = """
+import logging, sys
+from moto.server import ThreadedMotoServer
+logging.getLogger("werkzeug").setLevel(logging.ERROR)
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+host, port = server.get_host_and_port()
+print(f"http://{host}:{port}", flush=True)
+sys.stdin.read()
+server.stop()
+"""
+
+
+@contextmanager
+def running_s3_server() -> Iterator[str]:
+    """The address of a server that has just started."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        endpoint = process.stdout.readline().strip()
+        assert endpoint.startswith("http://127.0.0.1:"), "the S3 server did not start"
+        try:
+            yield endpoint
+        finally:
+            process.kill()
+
+
+def options_for(endpoint: str) -> dict[str, str]:
+    """What a catalog on the server is opened with."""
+    return {"s3.endpoint": endpoint, "s3.access-key": ACCESS_KEY, "s3.secret-key": SECRET_KEY}

@@ -1,0 +1,136 @@
+"""Catalogs whose files lie in a bucket: options find their way, and nothing publishes unguarded."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import lakeformat as lake
+from lakeformat.cli.app import app
+from lakeformat.sql import SqlLock
+from lakeformat.storage import creation_proof
+from tests.conformance.faulty_bucket import faulty_bucket
+
+WAREHOUSE = "s3://lake/wh"
+COLUMNS = [("id", "BIGINT")]
+
+
+@pytest.fixture
+def bucket(monkeypatch):
+    # The next bucket may get the port, and with it the reputation, of an earlier one.
+    monkeypatch.setattr(creation_proof, "_verdicts", {})
+    with faulty_bucket() as bucket:
+        yield bucket
+
+
+@pytest.fixture
+def options(bucket) -> dict[str, str]:
+    """Of the storage."""
+    return {
+        "s3.endpoint": bucket.endpoint,
+        "s3.access-key": "key-id",
+        "s3.secret-key": "secret",
+        "s3.connection.timeout": "3s",
+    }
+
+
+@pytest.fixture
+def jdbc(options, tmp_path) -> dict[str, str]:
+    """Of the storage and of a metastore."""
+    return options | {"metastore": "jdbc", "uri": f"jdbc:sqlite:{tmp_path}/catalog.db"}
+
+
+@pytest.fixture
+def weak_bucket(bucket):
+    """One that takes a conditional write and ignores the condition."""
+    bucket.honours_conditions = False
+    return bucket
+
+
+def ids(table: lake.Table) -> list[int]:
+    return table.scan().to_arrow()["id"].to_pylist()
+
+
+def test_one_set_of_options_serves_the_storage_and_the_catalog(options):
+    said = options | {"table-default.file.format": "avro"}
+    catalog = lake.open_catalog(WAREHOUSE, options=said)
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", COLUMNS)
+    table.write(pa.table({"id": [1]}))
+    assert table.options.file_format == "avro"
+    assert table.location == "s3://lake/wh/shop.db/orders"
+    assert ids(lake.open_table(table.location, options=options)) == [1]
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("s3.endpont", r"s3\.endpont is no option of a storage. Did you mean s3\.endpoint"),
+        ("gs.auth.access-token", "gs.auth.access-token does not apply to s3:// addresses"),
+        ("fs.oss.endpoint", "'fs.oss.endpoint' is not supported"),
+    ],
+)
+def test_an_option_nobody_takes_is_refused_by_name(options, key, words):
+    with pytest.raises(lake.InvalidRequestError, match=words):
+        lake.open_catalog(WAREHOUSE, options=options | {key: "x"})
+
+
+def test_options_of_a_bucket_are_refused_on_a_disk(tmp_path, options):
+    for wrong in (lake.open_catalog, lake.open_table):
+        with pytest.raises(lake.InvalidRequestError, match="does not apply to file://"):
+            wrong(str(tmp_path), options=options)
+
+
+def test_at_a_terminal_the_options_serve_names_and_addresses(options):
+    catalog = lake.open_catalog(WAREHOUSE, options=options)
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS).write(pa.table({"id": [1]}))
+    said = [word for option in options.items() for word in ("--catalog-option", "=".join(option))]
+    for table in ("shop.orders", f"{WAREHOUSE}/shop.db/orders"):
+        done = CliRunner().invoke(app, ["-w", WAREHOUSE, *said, "snapshots", table])
+        assert done.exit_code == 0, done.output
+        assert "APPEND" in done.output
+
+
+def test_without_any_guarantee_nothing_is_published_and_the_remedies_are_named(
+    weak_bucket, options
+):
+    catalog = lake.open_catalog(WAREHOUSE, options=options)
+    catalog.create_database("shop")
+    remedies = r"lock\.enabled=true.*unsafe\.single-writer=true"
+    with pytest.raises(lake.UnsupportedError, match=remedies):
+        catalog.create_table("shop.orders", COLUMNS)
+    assert catalog.list_tables("shop") == []
+
+
+def test_whoever_vouches_for_being_alone_may_publish(weak_bucket, options):
+    catalog = lake.open_catalog(WAREHOUSE, options=options | {"unsafe.single-writer": "true"})
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", COLUMNS)
+    for number in (1, 2):
+        table.write(pa.table({"id": [number]}))
+    assert ids(table) == [1, 2]
+
+
+def test_with_a_metastore_every_publication_is_under_its_lock(weak_bucket, jdbc, monkeypatch):
+    taken = []
+    hold = SqlLock.hold
+    monkeypatch.setattr(SqlLock, "hold", lambda *asked: taken.append(asked[1]) or hold(*asked))
+    catalog = lake.open_catalog(WAREHOUSE, options=jdbc)
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", COLUMNS)
+    table.write(pa.table({"id": [1]}))
+    catalog.alter_table("shop.orders", lake.add_column("note", "STRING"))
+    assert taken == ["shop.orders"] * 3
+    renamed = catalog.rename_table("shop.orders", "shop.new", force=True)
+    renamed.write(pa.table({"id": [2]}))
+    assert taken[3:] == ["shop.new", "shop.orders", "shop.new"]
+    assert ids(renamed) == [1, 2]
+
+
+def test_a_metastore_without_its_lock_leaves_such_a_bucket_refused(weak_bucket, jdbc):
+    catalog = lake.open_catalog(WAREHOUSE, options=jdbc | {"lock.enabled": "false"})
+    catalog.create_database("shop")
+    with pytest.raises(lake.UnsupportedError, match=r"lock\.enabled=true"):
+        catalog.create_table("shop.orders", COLUMNS)

@@ -1,0 +1,275 @@
+"""Publishing in a bucket whose answers are late, lost or wrong: never twice, never another's."""
+
+from __future__ import annotations
+
+import logging
+
+import pyarrow as pa
+import pytest
+
+from lakeformat.catalog import FileSystemCatalog
+from lakeformat.environment import Environment
+from lakeformat.errors import (
+    AlreadyExistsError,
+    CommitOutcomeUnknownError,
+    UnavailableError,
+    UnsupportedError,
+)
+from lakeformat.storage import LockedCreation, ProcessLock, creation_proof, open_storage
+from lakeformat.storage.object_output import PART_BYTES
+from lakeformat.storage.object_store import ObjectStorage
+from tests.conformance.faulty_bucket import PutFault, faulty_bucket
+
+SECRET = "no-one-may-read-this"
+
+
+@pytest.fixture
+def bucket(monkeypatch):
+    # The next bucket may get the port, and with it the reputation, of an earlier one.
+    monkeypatch.setattr(creation_proof, "_verdicts", {})
+    with faulty_bucket() as bucket:
+        yield bucket
+
+
+@pytest.fixture
+def options(bucket):
+    return {
+        "s3.endpoint": bucket.endpoint,
+        "s3.access-key": "key-id",
+        "s3.secret-key": SECRET,
+        "s3.connection.timeout": "3s",
+    }
+
+
+@pytest.fixture
+def storage(bucket, options):
+    storage, _ = open_storage("s3://lake", options)
+    storage.create("probed", b"x")
+    bucket.requests.clear()
+    return storage
+
+
+# The answer of one create
+
+
+def test_a_taken_name_costs_one_request(storage, bucket):
+    assert storage.create("s/1", b"first") is True
+    assert storage.create("s/1", b"second") is False
+    assert [verb for verb, _, _ in bucket.requests] == ["PUT", "PUT"]
+    assert bucket.objects["s/1"] == b"first"
+
+
+def test_an_empty_file_is_published_under_the_condition_too(storage, bucket):
+    storage.create("s/1", b"first")
+    assert storage.create("s/1", b"") is False
+    assert bucket.objects["s/1"] == b"first"
+
+
+def test_a_large_content_is_published_by_one_conditional_request(storage, bucket):
+    storage.create("s/1", bytes(2 * PART_BYTES))
+    assert [verb for verb, _, _ in bucket.requests] == ["PUT"]
+    assert bucket.requests[0][2]["if-none-match"] == "*"
+
+
+@pytest.mark.parametrize(
+    ("fault", "is_there"),
+    [
+        (PutFault.LOST_ANSWER, True),
+        (PutFault.BUSY, False),
+        (PutFault.BUSY_AFTER_SUCCESS, True),
+        (PutFault.SILENCE, False),
+    ],
+)
+def test_no_clear_answer_leaves_the_outcome_open(storage, bucket, fault, is_there):
+    bucket.put_faults = [fault]
+    with pytest.raises(UnavailableError, match=r"Cannot publish s3://lake/s/1"):
+        storage.create("s/1", b"x")
+    # Asked once: a repeat would be refused because of its own first try.
+    assert bucket.puts("s/1") == 1
+    assert ("s/1" in bucket.objects) is is_there
+
+
+def test_a_conflict_is_repeated_after_a_pause(bucket, storage):
+    pauses = []
+    environment = Environment(sleep_seconds=pauses.append, random_fraction=lambda: 0.0)
+    bucket.put_faults = [PutFault.CONFLICT] * 3
+    assert ObjectStorage(storage.client, environment=environment).create("s/1", b"x") is True
+    assert pauses == [0.01, 0.02, 0.04]
+    assert bucket.objects["s/1"] == b"x"
+
+
+def test_a_conflict_with_a_winner_is_lost(bucket, storage):
+    bucket.objects["s/1"] = b"another's"
+    bucket.honours_conditions = False  # the fault answers first
+    bucket.put_faults = [PutFault.CONFLICT]
+    assert storage.create("s/1", b"ours") is False
+
+
+def test_endless_conflicts_leave_the_outcome_open(bucket, storage):
+    environment = Environment(sleep_seconds=lambda seconds: None)
+    bucket.put_faults = [PutFault.CONFLICT] * 100
+    with pytest.raises(UnavailableError, match=r"20 times.*Retry"):
+        ObjectStorage(storage.client, environment=environment).create("s/1", b"x")
+
+
+# A whole commit
+
+
+@pytest.fixture
+def table(options, request):
+    storage, _ = open_storage("s3://lake", options)
+    catalog = FileSystemCatalog(storage, "wh")
+    catalog.create_database("shop")
+    return catalog.create_table(
+        "shop.orders", [("id", "BIGINT")], options=getattr(request, "param", {})
+    )
+
+
+@pytest.mark.parametrize("fault", [*PutFault][:-1])  # the last is an answer for good
+def test_a_commit_is_there_once_whatever_the_store_answers(bucket, table, fault):
+    bucket.faulty_names, bucket.put_faults = "snapshot-", [fault]
+    table.write(pa.table({"id": [1]}))
+    table.write(pa.table({"id": [2]}))
+    assert bucket.put_faults == []
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2]
+    assert [snapshot.id for snapshot in table.snapshots()] == [1, 2]
+
+
+@pytest.mark.parametrize("table", [{"commit.max-retries": "1"}], indirect=True)
+def test_a_commit_that_is_never_answered_says_so(bucket, table):
+    table.write(pa.table({"id": [1]}))
+    bucket.faulty_names, bucket.put_faults = "snapshot-", [PutFault.BUSY] * 100
+    with pytest.raises(CommitOutcomeUnknownError):
+        table.write(pa.table({"id": [2]}))
+    assert table.scan().to_arrow()["id"].to_pylist() == [1]
+
+
+# The proof that a store refuses what it is told to refuse
+
+
+def test_the_first_create_tries_the_store_out_and_leaves_nothing(bucket, options):
+    storage, _ = open_storage("s3://lake", options)
+    assert storage.create("t/schema/schema-0", b"{}") is True
+    assert list(bucket.objects) == ["t/schema/schema-0"]
+    probes = {key for verb, key, _ in bucket.requests if verb == "PUT"} - {"t/schema/schema-0"}
+    assert [key.startswith("t/schema/.schema-0.") for key in probes] == [True]
+    assert bucket.puts() == 3
+
+
+def test_a_process_tries_a_bucket_out_once(bucket, options):
+    for name in ("a", "b"):
+        open_storage("s3://lake", options)[0].create(name, b"x")
+    assert bucket.puts() == 2 + 2
+
+
+def test_opening_and_reading_try_nothing_out(bucket, options):
+    storage, _ = open_storage("s3://lake", options)
+    assert storage.exists("x") is False
+    assert bucket.puts() == 0
+
+
+@pytest.mark.parametrize("broken", ["ignores", "lies", "has none"])
+def test_a_store_without_a_guarantee_is_refused_with_the_remedies(bucket, options, broken):
+    break_conditions(bucket, broken)
+    storage, _ = open_storage("s3://lake", options)
+    for _ in range(2):
+        with pytest.raises(
+            UnsupportedError, match=r"lock\.enabled=true.*unsafe\.single-writer=true"
+        ):
+            storage.create("s/1", b"x")
+    assert bucket.objects == {}
+
+
+def test_a_store_that_does_not_answer_the_probe_is_asked_again(bucket, options):
+    storage, _ = open_storage("s3://lake", options)
+    bucket.put_faults = [PutFault.BUSY]
+    with pytest.raises(UnavailableError):
+        storage.create("s/1", b"x")
+    assert storage.create("s/1", b"x") is True
+
+
+@pytest.mark.parametrize("broken", ["ignores", "lies", "has none"])
+def test_under_a_lock_such_a_store_publishes(bucket, options, broken):
+    break_conditions(bucket, broken)
+    storage = LockedCreation(open_storage("s3://lake", options)[0], ProcessLock(), "shop.orders")
+    assert storage.create("s/1", b"first") is True
+    assert storage.create("s/1", b"second") is False
+    assert bucket.objects == {"s/1": b"first"}
+
+
+def test_a_single_writer_may_use_such_a_store(bucket, options):
+    break_conditions(bucket, "ignores")
+    storage, _ = open_storage("s3://lake", options | {"unsafe.single-writer": "true"})
+    assert storage.create("s/1", b"first") is True
+    assert storage.create("s/1", b"second") is False
+
+
+# Files nobody else names
+
+
+def test_a_repeat_that_meets_its_own_first_try_is_no_taken_name(storage, bucket):
+    bucket.put_faults = [PutFault.BUSY_AFTER_SUCCESS]
+    with storage.open_output("data/1") as stream:
+        stream.write(b"rows")
+    assert bucket.objects["data/1"] == b"rows"
+
+
+def test_a_file_is_written_without_conditions_where_there_are_none(storage, bucket):
+    bucket.put_faults = [PutFault.NO_SUCH_CALL]
+    with storage.open_output("data/1") as stream:
+        stream.write(b"rows")
+    assert bucket.objects["data/1"] == b"rows"
+    bucket.put_faults = [PutFault.NO_SUCH_CALL]
+    with pytest.raises(AlreadyExistsError), storage.open_output("data/1") as stream:
+        stream.write(b"other")
+
+
+# Secrets
+
+
+def test_no_message_log_or_text_shows_a_credential(storage, bucket, caplog):
+    caplog.set_level(logging.DEBUG)
+    bucket.put_faults = [PutFault.FORBIDDEN]
+    with pytest.raises(UnavailableError, match=r"403 Forbidden.*Check the credentials") as caught:
+        storage.create("s/1", b"x")
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+    shown = f"{caught.value}{storage!r}{storage.client!r}{storage.client.config!r}{caplog.text}"
+    assert SECRET not in shown
+
+
+def test_the_key_of_the_options_is_used_alone(bucket, options, monkeypatch):
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "token-of-another-key")
+    storage, _ = open_storage("s3://lake", options)
+    storage.overwrite("x", b"x")
+    assert "Credential=key-id/" in bucket.requests[-1][2]["authorization"]
+    assert "x-amz-security-token" not in bucket.requests[-1][2]
+
+
+# The same condition in the words of the other stores
+
+
+def test_google_and_azure_get_their_own_condition(bucket):
+    google, _ = open_storage(
+        "gs://lake", {"gs.endpoint": bucket.endpoint, "gs.auth.access-token": SECRET}
+    )
+    azure, _ = open_storage(
+        "abfss://lake@account.dfs.core.windows.net",
+        {"azure.endpoint": bucket.endpoint, "azure.account-key": "c2VjcmV0"},
+    )
+    for storage, header, value in (
+        (google, "x-goog-if-generation-match", "0"),
+        (azure, "if-none-match", "*"),
+    ):
+        bucket.requests.clear()
+        assert storage.create(f"{storage.scheme}/1", b"first") is True
+        assert storage.create(f"{storage.scheme}/1", b"second") is False
+        puts = [headers for verb, _, headers in bucket.requests if verb == "PUT"]
+        assert [headers.get(header) for headers in puts] == [value] * 4
+
+
+def break_conditions(bucket, how: str) -> None:
+    bucket.honours_conditions = how == "lies"
+    bucket.lies_about_conditions = how == "lies"
+    if how == "has none":
+        bucket.put_faults = [PutFault.NO_SUCH_CALL]

@@ -1,0 +1,105 @@
+"""HDFS keeps the promises of every storage, on a stand-in with Arrow's clobbering ``move``."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from pyarrow.fs import PyFileSystem
+
+from lakeformat.errors import AlreadyExistsError, UnavailableError, UnsupportedError
+from lakeformat.storage import LockedCreation, ProcessLock, resolve
+from lakeformat.storage.rename import RenameStorage
+from lakeformat.testing.moving_suite import MovingStorageSuite
+from tests.conformance.hadoop_like import HadoopLike
+
+
+@pytest.fixture
+def hdfs() -> HadoopLike:
+    return HadoopLike()
+
+
+@pytest.fixture
+def storage(hdfs) -> RenameStorage:
+    return RenameStorage(lambda: PyFileSystem(hdfs), f"hdfs://{uuid.uuid4()}:8020")
+
+
+class TestRenameStorage(MovingStorageSuite):
+    addressable = False
+
+    @pytest.fixture
+    def storage(self, storage):
+        return storage
+
+    @pytest.fixture
+    def root(self):
+        return "/warehouse"
+
+
+def test_the_stand_in_replaces_a_file_like_arrow_does(hdfs):
+    """What makes the detour over the directory necessary."""
+    hdfs.files.update({"/mine": b"mine", "/theirs": b"theirs"})
+    with pytest.raises(OSError, match="returned false"):
+        hdfs.rename("/mine", "/theirs")
+    hdfs.move("/mine", "/theirs")
+    assert hdfs.files == {"/theirs": b"mine"}
+
+
+def test_a_name_taken_between_the_look_and_the_move_is_kept(storage, hdfs):
+    assert storage.create("/t/snapshot/snapshot-1", b"first")
+
+    def another_writer_first(source: str, target: str) -> None:
+        hdfs.files["/t/snapshot/snapshot-2"] = b"another's"
+        HadoopLike.move(hdfs, source, target)
+
+    hdfs.move = another_writer_first
+    assert storage.create("/t/snapshot/snapshot-2", b"ours") is False
+    assert hdfs.files["/t/snapshot/snapshot-2"] == b"another's"
+    assert [info.name for info in storage.list("/t/snapshot")] == ["snapshot-1", "snapshot-2"]
+
+
+def test_a_directory_is_not_moved_into_one_made_since_the_look(storage, hdfs):
+    storage.create("/shop.db/orders/schema/schema-0", b"ours")
+
+    def another_writer_first(source: str, target: str) -> None:
+        hdfs.move = hdfs_move
+        storage.overwrite("/shop.db/new/schema/schema-0", b"another's")
+        hdfs_move(source, target)
+
+    hdfs_move, hdfs.move = hdfs.move, another_writer_first
+    with pytest.raises(AlreadyExistsError, match="the name is taken"):
+        storage.rename_directory("/shop.db/orders", "/shop.db/new")
+    assert hdfs.files == {
+        "/shop.db/orders/schema/schema-0": b"ours",
+        "/shop.db/new/schema/schema-0": b"another's",
+    }
+
+
+def test_a_lost_answer_leaves_the_outcome_open(storage, hdfs):
+    storage.create("/t/1", b"x")
+    hdfs.lost_answers = 1
+    with pytest.raises(UnavailableError, match="the connection broke"):
+        storage.create("/t/2", b"ours")
+    assert storage.read("/t/2") == b"ours"
+
+
+def test_a_rename_that_replaces_is_refused_unless_a_lock_decides(storage, hdfs):
+    hdfs.replaces = True
+    for _ in range(2):
+        with pytest.raises(UnsupportedError, match=r"replaces an existing.*unsafe\.single-writer"):
+            storage.create("/t/1", b"x")
+    assert hdfs.files == {}
+    locked = LockedCreation(storage, ProcessLock(), "shop.orders")
+    assert [locked.create("/t/1", b"x"), locked.create("/t/1", b"y")] == [True, False]
+
+
+def test_a_cluster_that_does_not_answer_is_not_an_empty_one(storage, hdfs):
+    storage.create("/t/1", b"x")
+    hdfs.is_down = True
+    for ask in (storage.exists, storage.list, storage.directory_exists, storage.read):
+        with pytest.raises(UnavailableError, match="does not answer"):
+            ask("/t/1")
+
+
+def test_a_file_elsewhere_on_the_cluster_shares_the_connection(storage):
+    assert resolve(storage.uri("/elsewhere/f"), storage) == (storage, "/elsewhere/f")

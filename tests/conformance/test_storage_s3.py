@@ -1,0 +1,242 @@
+"""S3: the promises of every storage against a real server, and what is special about a bucket."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+
+import pytest
+
+from lakeformat.catalog import FileSystemCatalog
+from lakeformat.errors import AlreadyExistsError, NotFoundError, UnavailableError
+from lakeformat.storage import LockedCreation, ProcessLock, open_storage, resolve
+from lakeformat.storage.object_output import PART_BYTES
+from lakeformat.testing.storage_suite import StorageSuite
+from tests.conformance.processes import processes
+from tests.conformance.s3_server import ACCESS_KEY, SECRET_KEY
+
+
+class TestS3Storage(StorageSuite):
+    @pytest.fixture
+    def storage(self, s3_endpoint, s3_bucket, monkeypatch):
+        # The environment's own credentials, so that an address alone leads back.
+        monkeypatch.setenv("AWS_ENDPOINT_URL", s3_endpoint)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+        return open_storage(f"s3://{s3_bucket}")[0]
+
+    @pytest.fixture
+    def root(self):
+        return "warehouse"
+
+
+class TestS3StorageUnderALock(StorageSuite):
+    addressable = False
+
+    @pytest.fixture
+    def storage(self, s3_bucket, s3_options):
+        storage, _ = open_storage(f"s3://{s3_bucket}", s3_options)
+        return LockedCreation(storage, ProcessLock(), "shop.orders")
+
+    @pytest.fixture
+    def root(self):
+        return "warehouse"
+
+
+# Publication between processes
+
+RACE = """
+import json, sys
+from lakeformat.storage import open_storage
+root, racer, options = sys.argv[1:]
+storage, path = open_storage(root, json.loads(options))
+print("ready", flush=True)
+sys.stdin.readline()
+content = racer.encode() * 5000
+print(json.dumps([n for n in range(20) if storage.create(f"{path}/snapshot-{n}", content)]))
+"""
+
+
+def test_of_racing_processes_one_publishes_each_name(s3_bucket, s3_client, s3_options):
+    racers = [str(racer) for racer in range(8)]
+    commands = [[RACE, f"s3://{s3_bucket}/s", racer, json.dumps(s3_options)] for racer in racers]
+    with processes(commands) as running:
+        won = race(running)
+    assert sorted(n for names in won for n in names) == list(range(20))
+    for racer, names in zip(racers, won, strict=True):
+        for n in names:
+            body = s3_client.get_object(Bucket=s3_bucket, Key=f"s/snapshot-{n}")["Body"].read()
+            assert body == racer.encode() * 5000
+    # No probe stays behind either.
+    assert len(keys(s3_client, s3_bucket)) == 20
+
+
+APPEND = """
+import json, sys
+import pyarrow as pa
+from lakeformat.environment import SYSTEM
+from lakeformat.layout import TableLayout
+from lakeformat.storage import open_storage
+from lakeformat.table import load_table
+root, writer, options = sys.argv[1:]
+storage, path = open_storage(root, json.loads(options))
+table = load_table(storage, TableLayout(path), SYSTEM)
+print("ready", flush=True)
+sys.stdin.readline()
+for n in range(10):
+    table.write(pa.table({"id": pa.array([int(writer) * 10 + n], pa.int64())}))
+print(json.dumps([]))
+"""
+
+
+def test_eight_processes_append_to_one_table(s3_bucket, s3_options):
+    storage, root = open_storage(f"s3://{s3_bucket}/wh", s3_options)
+    catalog = FileSystemCatalog(storage, root)
+    catalog.create_database("shop")
+    table = catalog.create_table(
+        "shop.orders", [("id", "BIGINT")], options={"commit.max-retries": "100"}
+    )
+    location = f"s3://{s3_bucket}/wh/shop.db/orders"
+    commands = [[APPEND, location, str(n), json.dumps(s3_options)] for n in range(8)]
+    with processes(commands) as running:
+        race(running)
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == list(range(80))
+    assert [snapshot.id for snapshot in table.snapshots()] == list(range(1, 81))
+
+
+# Files of any size
+
+
+def test_a_large_file_is_sent_in_parts(s3_bucket, s3_client, s3_options):
+    storage, _ = open_storage(f"s3://{s3_bucket}", s3_options)
+    part = random.Random(0).randbytes(PART_BYTES // 3)
+    with storage.open_output("large") as stream:
+        for _ in range(8):
+            stream.write(part)
+        assert keys(s3_client, s3_bucket) == []
+    assert storage.read("large") == part * 8
+    assert s3_client.head_object(Bucket=s3_bucket, Key="large")["ETag"].endswith('-3"')
+
+
+def test_a_large_file_that_is_not_finished_leaves_no_parts(s3_bucket, s3_client, s3_options):
+    storage, _ = open_storage(f"s3://{s3_bucket}", s3_options)
+
+    def fail() -> None:
+        with storage.open_output("large") as stream:
+            for _ in range(3):
+                stream.write(bytes(PART_BYTES))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert keys(s3_client, s3_bucket) == []
+    assert "Uploads" not in s3_client.list_multipart_uploads(Bucket=s3_bucket)
+
+
+def test_a_large_file_does_not_replace_another(s3_bucket, s3_options):
+    storage, _ = open_storage(f"s3://{s3_bucket}", s3_options)
+    storage.create("large", b"old")
+
+    def write() -> None:
+        with storage.open_output("large") as stream:
+            for _ in range(5):
+                stream.write(bytes(PART_BYTES))
+
+    with pytest.raises(AlreadyExistsError, match="large"):
+        write()
+    assert storage.read("large") == b"old"
+
+
+# Directories that no bucket has
+
+
+def test_the_marker_of_a_directory_is_an_ordinary_object(s3_bucket, s3_client, s3_options):
+    storage, _ = open_storage(f"s3://{s3_bucket}", s3_options)
+    storage.make_directory("wh/shop.db")
+    assert keys(s3_client, s3_bucket) == ["wh/.directory", "wh/shop.db/.directory"]
+
+
+def test_the_markers_of_hadoop_are_directories_and_can_be_removed(s3_bucket, s3_client, s3_options):
+    for key in ("wh/", "wh/shop.db/", "wh/shop.db/t/", "wh/shop.db/t/schema/", "wh/other.db/"):
+        s3_client.put_object(Bucket=s3_bucket, Key=key, Body=b"")
+    storage, _ = open_storage(f"s3://{s3_bucket}", s3_options)
+    storage.create("wh/shop.db/t/schema/schema-0", b"{}")
+    assert [(info.name, info.is_directory) for info in storage.list("wh")] == [
+        ("other.db", True),
+        ("shop.db", True),
+    ]
+    assert [info.name for info in storage.list("wh/shop.db/t/schema")] == ["schema-0"]
+    assert storage.list("wh/other.db") == []
+    storage.delete_directory("wh/shop.db")
+    assert not storage.directory_exists("wh/shop.db")
+    assert keys(s3_client, s3_bucket) == ["wh/", "wh/other.db/"]
+
+
+def test_a_directory_of_many_files_is_listed_and_removed_whole(s3_bucket, s3_client, s3_options):
+    for n in range(1001):
+        s3_client.put_object(Bucket=s3_bucket, Key=f"t/{n:04}", Body=b"")
+    storage, _ = open_storage(f"s3://{s3_bucket}", s3_options)
+    assert len(storage.list("t")) == 1001
+    storage.delete_directory("t")
+    assert keys(s3_client, s3_bucket) == []
+
+
+# Who asks, and where
+
+
+def test_a_bucket_that_is_missing_is_named(s3_options):
+    storage, _ = open_storage("s3://lake-no-such-bucket", s3_options)
+    for operation in (storage.read, storage.list, storage.directory_exists):
+        with pytest.raises(NotFoundError, match=r"lake-no-such-bucket.*Create the bucket"):
+            operation("wh")
+    with pytest.raises(NotFoundError, match="Create the bucket"):
+        storage.create("wh/x", b"")
+
+
+def test_the_endpoint_of_the_options_comes_before_the_environment(
+    s3_bucket, s3_options, monkeypatch
+):
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")
+    storage, _ = open_storage(f"s3://{s3_bucket}", s3_options)
+    assert storage.create("x", b"x")
+
+
+def test_a_file_elsewhere_is_opened_with_the_options_of_its_table(s3_bucket, s3_client, s3_options):
+    s3_client.create_bucket(Bucket=f"{s3_bucket}-2")
+    s3_client.put_object(Bucket=f"{s3_bucket}-2", Key="dt=a%3Ab/f", Body=b"x")
+    near, _ = open_storage(f"s3://{s3_bucket}/wh", s3_options)
+    for scheme in ("s3", "s3a"):
+        assert resolve(f"{scheme}://{s3_bucket}/other", near) == (near, "other")
+    storage, path = resolve(f"s3://{s3_bucket}-2/dt=a%3Ab/f", near)
+    assert storage.read(path) == b"x"
+
+
+def test_a_forked_process_is_told_so(s3_bucket, s3_options):
+    storage, _ = open_storage(f"s3://{s3_bucket}", s3_options)
+    storage.create("x", b"x")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            storage.read("x")
+        except UnavailableError as error:
+            os.write(writing, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as answer:
+        assert "forked" in answer.read()
+
+
+def keys(client, bucket: str) -> list[str]:
+    return [item["Key"] for item in client.list_objects_v2(Bucket=bucket).get("Contents", [])]
+
+
+def race(running) -> list[list[int]]:
+    """Start all at once; what each has won."""
+    for process in running:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    return [json.loads(process.stdout.readline()) for process in running]

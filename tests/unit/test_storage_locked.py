@@ -1,0 +1,118 @@
+"""Publication under a lock, on a storage that could not decide a race by itself."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+
+from lakeformat.errors import LockUnavailableError, UnavailableError, UnsupportedError
+from lakeformat.storage import LocalStorage, LockedCreation, MemoryStorage
+
+
+class Overwriting(MemoryStorage):
+    """Any write replaces what is there."""
+
+    def create(self, path: str, content: bytes) -> bool:
+        raise UnsupportedError("no conditional write")
+
+
+class RecordingLock:
+    """A lock that notes what happens to it, and may be gone after some looks at it."""
+
+    def __init__(self, looks: int = 100) -> None:
+        self.looks = looks
+        self.log: list[str] = []
+
+    @contextmanager
+    def hold(self, key: str):
+        self.log.append(f"hold {key}")
+        try:
+            yield self
+        finally:
+            self.log.append("release")
+
+    def require_time(self) -> None:
+        self.looks -= 1
+        self.log.append("look")
+        if self.looks < 0:
+            raise LockUnavailableError("the lock has run out")
+
+
+def test_the_lock_is_looked_at_right_before_the_write():
+    lock = RecordingLock()
+    storage = Overwriting()
+    storage.overwrite = noted(storage.overwrite, lock, "write")
+    storage.exists = noted(storage.exists, lock, "exists")
+    assert LockedCreation(storage, lock, "shop.orders").create("s/1", b"x") is True
+    assert lock.log == ["hold shop.orders", "look", "exists", "look", "write", "release"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "looks"), [(MemoryStorage, 0), (Overwriting, 0), (Overwriting, 1)]
+)
+def test_nothing_is_written_once_the_lock_may_be_anothers(kind, looks):
+    lock, storage = RecordingLock(looks), kind()
+    with pytest.raises(LockUnavailableError, match="run out"):
+        LockedCreation(storage, lock, "shop.orders").create("s/1", b"x")
+    assert storage.files() == {}
+    assert lock.log[-1] == "release"
+
+
+def test_a_storage_that_decides_by_itself_does_so_under_the_lock_too():
+    lock, storage = RecordingLock(), MemoryStorage()
+    locked = LockedCreation(storage, lock, "shop.orders")
+    assert [locked.create("s/1", b"a"), locked.create("s/1", b"b")] == [True, False]
+    assert lock.log == ["hold shop.orders", "look", "release"] * 2
+    assert storage.files() == {"s/1": b"a"}
+
+
+def test_what_another_wrote_over_ours_is_not_ours():
+    """Somebody without the lock writes right after us."""
+    storage = Overwriting()
+    write = storage.overwrite
+
+    def write_and_lose(path: str, content: bytes) -> None:
+        write(path, content)
+        write(path, b"another's")
+
+    storage.overwrite = write_and_lose
+    assert LockedCreation(storage, RecordingLock(), "shop.orders").create("s/1", b"x") is False
+
+
+def test_what_is_gone_after_the_write_leaves_the_outcome_open():
+    storage = Overwriting()
+    storage.overwrite = lambda path, content: None
+    with pytest.raises(UnavailableError, match="is gone"):
+        LockedCreation(storage, RecordingLock(), "shop.orders").create("s/1", b"x")
+
+
+def test_a_lost_answer_of_the_write_leaves_the_outcome_open():
+    storage = Overwriting()
+
+    def lose(path: str, content: bytes) -> None:
+        MemoryStorage.overwrite(storage, path, content)
+        raise UnavailableError("the answer is lost")
+
+    storage.overwrite = lose
+    with pytest.raises(UnavailableError, match="lost"):
+        LockedCreation(storage, RecordingLock(), "shop.orders").create("s/1", b"x")
+    assert storage.files() == {"s/1": b"x"}
+
+
+def test_commits_queue_up_as_they_would_without_the_lock(tmp_path):
+    """The lock is taken per publication; who has the turn prepares it undisturbed."""
+    locked = LockedCreation(LocalStorage(), RecordingLock(), "shop.orders")
+    waits = []
+    with locked.turn(str(tmp_path), waits.append), locked.turn(str(tmp_path), waits.append):
+        assert sum(waits) > 0
+    with LockedCreation(MemoryStorage(), RecordingLock(), "x").turn("snapshot", waits.append):
+        pass
+
+
+def noted(act, lock: RecordingLock, word: str):
+    def note(*arguments):
+        lock.log.append(word)
+        return act(*arguments)
+
+    return note

@@ -1,0 +1,112 @@
+"""The options of storages: Paimon's names, checked by name, shown to nobody."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.storage import LockedCreation, ObjectStorage, is_storage_option, open_storage
+from lakeformat.storage.store_options import STORE_OPTIONS, store_config
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "storage.md"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "key", "value"),
+    [
+        ("s3.endpoint", "http://127.0.0.1:9000/", "endpoint", "http://127.0.0.1:9000"),
+        ("s3.endpoint", "s3.example.org", "endpoint", "https://s3.example.org"),
+        ("s3a.endpoint", "s3.example.org", "endpoint", "https://s3.example.org"),
+        ("fs.s3a.access.key", "k", "access_key_id", "k"),
+        ("s3.access-key", "k", "access_key_id", "k"),
+        ("s3.secret.key", "k", "secret_access_key", "k"),
+        ("s3.session.token", "t", "session_token", "t"),
+        ("s3.path.style.access", "True", "path_style", True),
+        ("s3.path-style-access", "false", "path_style", False),
+        ("s3.endpoint.region", "eu-west-1", "region", "eu-west-1"),
+        ("s3.connection.timeout", "200000", "timeout", 200.0),
+        ("s3.connection.timeout", "2 m", "timeout", 120.0),
+        ("unsafe.single-writer", "true", "single_writer", True),
+    ],
+)
+def test_an_option_of_s3_has_the_names_paimon_gives_it(name, text, key, value):
+    assert store_config({name: text}, "s3").values == {key: value}
+    assert is_storage_option(name)
+
+
+def test_hadoop_names_the_azure_account_inside_the_option():
+    config = store_config({"fs.azure.account.key.acct.dfs.core.windows.net": "k"}, "azure")
+    assert config.values == {"account_name": "acct", "account_key": "k"}
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({"s3.endpiont": "x"}, r"s3\.endpiont is no option.*Did you mean s3\.endpoint"),
+        ({"s3.multiobjectdelete.enable": "x"}, r"is no option of a storage"),
+        ({"s3.path.style.access": "yes"}, r"s3\.path\.style\.access cannot be 'yes'"),
+        ({"s3.endpoint": "not an address"}, r"s3\.endpoint cannot be 'not an address'"),
+        ({"s3.endpoint": "http://user:pw@host"}, r"s3\.endpoint cannot be"),
+        ({"s3.connection.timeout": "soon"}, "no duration"),
+        ({"s3.access-key": "k"}, "given together"),
+        ({"s3.session.token": "t"}, "given together"),
+        ({"s3.access-key": "k", "s3.access.key": "k"}, "say the same"),
+        ({"gs.endpoint": "https://host"}, "does not apply to s3://"),
+        ({"warehouse": "x"}, "is no option of a storage"),
+        ({"s3.access-key": 3}, "has to be text"),
+    ],
+)
+def test_what_is_no_option_of_s3_is_refused_by_name(options, advice):
+    with pytest.raises(InvalidRequestError, match=advice):
+        open_storage("s3://lake/wh", options)
+
+
+@pytest.mark.parametrize("address", ["memory://options", "/data/wh", "hdfs://nn/wh"])
+def test_an_option_of_s3_does_not_apply_elsewhere(address):
+    with pytest.raises(InvalidRequestError, match=r"s3\.region does not apply"):
+        open_storage(address, {"s3.region": "eu-west-1"})
+
+
+def test_a_secret_that_cannot_be_is_not_repeated():
+    with pytest.raises(
+        InvalidRequestError, match=r"s3\.secret-key cannot be its value: it is empty"
+    ):
+        store_config({"s3.secret-key": "  "}, "s3")
+    assert "hidden" not in repr(store_config({"s3.secret-key": "hidden"}, "s3"))
+
+
+def test_the_bucket_moves_into_the_host_name():
+    options = {"s3.endpoint": "http://127.0.0.1:9000", "s3.path.style.access": "false"}
+    storage, _ = open_storage("s3://lake", options)
+    assert isinstance(storage, ObjectStorage)
+    assert storage.client.patient.config["endpoint"] == "http://lake.127.0.0.1:9000"
+
+
+def test_an_address_and_an_option_name_one_azure_account():
+    with pytest.raises(InvalidRequestError, match="another account"):
+        open_storage("abfss://c@acct.dfs.core.windows.net", {"azure.account": "other"})
+
+
+@pytest.mark.parametrize("address", ["memory://single", "s3://lake"])
+def test_a_single_writer_publishes_under_a_lock_of_its_process(address):
+    storage, _ = open_storage(address, {"unsafe.single-writer": "true"})
+    assert isinstance(storage, LockedCreation)
+    assert isinstance(
+        open_storage(address, {"unsafe.single-writer": "false"})[0], type(storage.inner)
+    )
+
+
+def test_without_obstore_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(UnsupportedError, match=r"pip install 'airflow-provider-lake\[s3\]'"):
+        open_storage("s3://lake")
+
+
+@pytest.mark.parametrize(
+    "name", [name for option in STORE_OPTIONS for name in (option.name, *option.synonyms)]
+)
+def test_every_option_is_on_the_page(name):
+    assert f"`{name}`" in PAGE.read_text()
