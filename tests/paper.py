@@ -19,6 +19,7 @@ from lakeformat.metadata.index_manifest import (
     DELETION_VECTORS,
     DeletionVectorRange,
     IndexManifestEntry,
+    read_index_manifest,
 )
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.schema_file import create_schema, read_schema
@@ -61,6 +62,12 @@ def paper_table(
     layout = TableLayout("wh/shop.db/orders")
     assert create_schema(storage, layout, schema)
     return TableHandle(storage, layout, read_schema(storage, layout, 0), _NO_WAIT)
+
+
+def with_options(handle: TableHandle, options: Mapping[str, str]) -> TableHandle:
+    """The same table for somebody who has other options; the number of buckets stays."""
+    bucket = {k: v for k, v in handle.schema.options.items() if k in ("bucket", "bucket-key")}
+    return replace(handle, schema=replace(handle.schema, options={**bucket, **options}))
 
 
 def file(
@@ -153,6 +160,14 @@ def vectors(
         row_count=len(data_files),
         ranges=tuple(DeletionVectorRange(each, 1, 22, 1) for each in data_files),
     )
+
+
+def index_files(handle: TableHandle) -> list[str]:
+    """The index files of the newest snapshot."""
+    found = head(handle)
+    name = found.index_manifest if found else None
+    entries = read_index_manifest(handle.storage, handle.layout, name) if name else []
+    return sorted(entry.file_name for entry in entries)
 
 
 def moved(meta: DataFileMeta, level: int) -> DataFileMeta:

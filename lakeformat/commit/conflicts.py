@@ -46,7 +46,7 @@ class ConflictCheck:
     kind: CommitKind
     user: str
     may_change_buckets: bool = False
-    """Only what replaces whole partitions may."""
+    """Only what replaces whole partitions may, and to one number in each."""
     _base: BaseFiles | None = None
     _partitions: pa.Array | None = None
 
@@ -54,8 +54,7 @@ class ConflictCheck:
         """Raise unless the changes fit ``head``."""
         live = self._live_files(head, changes)
         everything = ManifestColumns.concat([live, changes.table])
-        if not self.may_change_buckets:
-            check_buckets(self.handle, everything)
+        check_buckets(self.handle, changes.added if self.may_change_buckets else everything)
         outcome = meet(everything)
         if len(outcome.added_again):
             again = everything.take(outcome.added_again)

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
+from lakeformat.commit.deltas import delta_of
 from lakeformat.environment import Environment
 from lakeformat.errors import CommitOutcomeUnknownError, UnavailableError
+from lakeformat.handle import TableHandle
 from lakeformat.layout import TableLayout
+from lakeformat.metadata.snapshot import CommitKind
+from lakeformat.metadata.snapshot_directory import read_snapshot
+from lakeformat.read.plan import plan_files
 from lakeformat.storage import MemoryStorage
 from lakeformat.table import load_table
+from tests import paper
 from tests.crash.interrupted import Interrupted
-from tests.crash.references import left_behind
+from tests.crash.references import left_behind, metadata_files, referenced_metadata
 
 ROOT = "wh/shop.db/orders"
 IDENTITY = lake.CommitId("run", 7)
@@ -87,6 +94,126 @@ def test_a_twin_behind_a_rival_is_still_found(moment):
 
     write(Interrupted(storage, moment, rival_and_twin), 1, IDENTITY)
     assert ids_in(storage).count(1) == 1
+
+
+def days() -> TableHandle:
+    """Two files of two commits, in a table that merges manifests with every commit."""
+    orders = paper.paper_table(options={"manifest.merge-min-count": "2"})
+    for name in "ab":
+        paper.commit(orders, paper.message(orders, paper.file(name)))
+    return orders
+
+
+def append(orders: TableHandle, name: str = "x") -> None:
+    paper.commit(orders, paper.message(orders, paper.file(name)))
+
+
+def overwrite(orders: TableHandle, name: str = "x") -> None:
+    paper.commit(orders, paper.message(orders, paper.file(name)), overwrite={}, user=name)
+
+
+def compact(orders: TableHandle, name: str = "x") -> None:
+    old, new = [paper.file("a"), paper.file("b")], [paper.file(name, rows=20)]
+    paper.commit(orders, paper.message(orders, compact_before=old, compact_after=new))
+
+
+def append_without_merging(orders: TableHandle, name: str) -> None:
+    append(paper.with_options(orders, {}), name)
+
+
+def serially(orders: TableHandle) -> list[str]:
+    """What is live if each snapshot does in turn what its kind says."""
+    live: list[str] = []
+    for number in range(1, paper.head(orders).id + 1):
+        snapshot = read_snapshot(orders.storage, orders.layout, number)
+        delta = delta_of(orders, snapshot)
+        if snapshot.commit_kind is CommitKind.OVERWRITE:
+            live = []
+        elif snapshot.commit_kind is CommitKind.COMPACT:
+            live = [name for name in live if name not in "ab"]
+        live += delta.filter(~delta.is_delete).file_name.texts()
+    return sorted(live)
+
+
+def rows_of(orders: TableHandle) -> int:
+    return sum(entry.file.row_count for entry in plan_files(orders, paper.head(orders)))
+
+
+class Unanswered:
+    """One attempt to publish is neither done nor answered."""
+
+    def __init__(self, storage: MemoryStorage) -> None:
+        self._storage, self._calls = storage, 3
+
+    def __getattr__(self, name):
+        return getattr(self._storage, name)
+
+    def create(self, path, content):
+        if "snapshot-" in path and self._calls:
+            self._calls -= 1
+            raise UnavailableError("no answer")
+        return self._storage.create(path, content)
+
+
+def longest(acts, seen_by=lambda storage: storage) -> int:
+    """The most storage calls one of them takes."""
+    counts = []
+    for act in acts:
+        orders = days()
+        watched = Interrupted(seen_by(orders.storage), 0, lambda: None)
+        act(replace(orders, storage=watched))
+        counts.append(len(watched.calls))
+    return max(counts)
+
+
+ACTS = [append, overwrite, compact]
+RIVALS = [append, append_without_merging, overwrite, compact]
+
+
+def is_published(act, orders: TableHandle, name: str) -> bool:
+    """Whether it got through; else it was refused because of what the other did."""
+    try:
+        act(orders, name)
+    except lake.CommitConflictError:
+        return False
+    return True
+
+
+def race(orders: TableHandle, storage, moment: int, act, rival) -> None:
+    """One change through a storage, and at some moment another one beside it.
+
+    Only a compaction whose files are gone is refused, and then the other got through.
+    """
+    of_rival = []
+    interrupted = Interrupted(
+        storage, moment, lambda: of_rival.append(is_published(rival, orders, "r"))
+    )
+    ours = is_published(act, replace(orders, storage=interrupted), "x")
+
+    assert paper.head(orders).id == 2 + ours + sum(of_rival)
+    assert ours or (act is compact and rival in (overwrite, compact))
+    assert all(of_rival) or (rival is compact and act in (overwrite, compact) and ours)
+    assert paper.live(orders) == serially(orders)
+    assert paper.head(orders).total_record_count == rows_of(orders)
+
+
+@pytest.mark.parametrize("rival", RIVALS)
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("moment", range(1, longest(ACTS) + 1))
+def test_the_table_is_as_if_one_change_had_come_after_the_other(moment, act, rival):
+    orders = days()
+    race(orders, orders.storage, moment, act, rival)
+    assert metadata_files(orders) == referenced_metadata(orders), "nothing is left of lost attempts"
+
+
+@pytest.mark.parametrize("rival", [append_without_merging, overwrite])
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("moment", range(1, longest(ACTS, Unanswered) + 1))
+def test_so_it_is_after_an_attempt_without_answer(moment, act, rival):
+    """What that attempt left may stay behind; nothing a snapshot refers to is missing."""
+    orders = days()
+    race(orders, Unanswered(orders.storage), moment, act, rival)
+    assert referenced_metadata(orders) <= metadata_files(orders)
 
 
 class Silent(MemoryStorage):

@@ -61,6 +61,13 @@ def test_what_other_writers_keep_in_snapshots_is_carried_on(orders):
     assert (newest.next_row_id, newest.watermark, newest.statistics) == (17, 5, statistics)
 
 
+def test_the_number_java_writes_where_there_is_no_watermark_is_none(orders):
+    orders.write(ROWS)
+    change_snapshot(orders, watermark=-(2**63))
+    orders.write(ROWS)
+    assert orders.latest_snapshot().watermark is None
+
+
 def test_the_snapshot_names_the_schema_in_force_and_drops_statistics_of_an_older_one(
     catalog, orders
 ):

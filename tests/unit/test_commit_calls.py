@@ -11,6 +11,7 @@ import pytest
 from lakeformat.commit.commit import CommitOptions, commit_messages
 from lakeformat.commit.identity import CommitId
 from lakeformat.handle import TableHandle
+from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.snapshot_directory import publish_snapshot, write_hints
 from tests.counting import CountingStorage
 from tests.paper import commit, file, head, message, paper_table
@@ -84,3 +85,21 @@ def test_the_number_of_snapshots_costs_nothing(identified):
     young, old = found
     assert young == old
     assert len([call for call in old if call == "read snapshot"]) == (12 if identified else 1)
+
+
+def manifests_read(handle: TableHandle, change: CommitMessage) -> int:
+    counting = CountingStorage(handle.storage)
+    watched = TableHandle(counting, handle.layout, handle.schema, handle.environment)
+    commit_messages(watched, [change], CommitOptions())
+    return sum(
+        operation == "read" and kind_of(path) == "manifest" for operation, path in counting.calls
+    )
+
+
+def test_manifests_of_other_partitions_are_not_read():
+    handle = paper_table(keyed=True, partitioned=True)
+    for day in "1234":
+        commit(handle, message(handle, file(f"a{day}"), dt=day))
+    moved_up = {"compact_before": [file("a2")], "compact_after": [file("m2", level=5)]}
+    assert manifests_read(handle, message(handle, file("b2"), dt="2")) == 1
+    assert manifests_read(handle, message(handle, dt="2", **moved_up)) == 2

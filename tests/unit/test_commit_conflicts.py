@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lakeformat as lake
+from lakeformat.commit.deltas import delta_of
 from tests.paper import commit, file, head, live, message, moved, paper_table, vectors
 
 A, B, C, D = (file(name) for name in "abcd")
@@ -64,8 +65,28 @@ def test_keys_of_other_buckets_and_levels_do_not_meet():
 def test_a_file_that_moves_up_a_level_keeps_its_name():
     orders = paper_table(keyed=True)
     commit(orders, message(orders, A))
-    commit(orders, compaction(orders, [A], [moved(A, 5)]))
+    up = compaction(orders, [A], [moved(A, 5)])
+    assert list(up.written_files()) == []
+    commit(orders, up)
     assert live(orders) == ["a@5"]
+
+
+def test_a_compaction_takes_out_before_it_brings_in():
+    """Readers that go by names would else take out the file that has just moved up."""
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, A, B))
+    commit(orders, compaction(orders, [A, B], [moved(A, 5), file("m", level=4)]))
+    entries = delta_of(orders, head(orders)).entries(slice(None))
+    shown = [(entry.kind.name, entry.file.file_name, entry.file.level) for entry in entries]
+    assert shown == [("DELETE", "a", 0), ("DELETE", "b", 0), ("ADD", "a", 5), ("ADD", "m", 4)]
+
+
+def test_rows_given_in_exchange_come_in_before_the_others_go_as_in_java():
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, A))
+    commit(orders, message(orders, B, deleted_files=[A]))
+    kinds = [entry.kind.name for entry in delta_of(orders, head(orders)).entries(slice(None))]
+    assert kinds == ["ADD", "DELETE"]
 
 
 def test_an_append_and_a_compaction_do_not_disturb_each_other():
@@ -100,6 +121,34 @@ class TestBucketCounts:
             commit(orders, message(orders, B, total_buckets=2))
         commit(orders, message(orders, B, total_buckets=4))
         assert live(orders) == ["a@5", "b"]
+
+    def test_the_newest_number_counts_however_many_commits_ago(self):
+        orders = paper_table(keyed=True, partitioned=True)
+        commit(orders, message(orders, A, dt="1", total_buckets=2))
+        commit(orders, message(orders, B, dt="1", total_buckets=4), overwrite={})
+        commit(orders, message(orders, C, dt="2"))
+        with pytest.raises(lake.CommitConflictError, match="dt=1 has 2 and 4 buckets"):
+            commit(orders, message(orders, D, dt="1", total_buckets=2))
+
+    def test_of_hundreds_of_partitions_each_counts(self):
+        orders = paper_table(keyed=True, partitioned=True)
+        days = [f"{n:03d}" for n in range(101)]
+        first = [message(orders, file(f"a{day}"), dt=day) for day in days]
+        commit(orders, *first)
+        other = [message(orders, file(f"b{day}"), dt=day, total_buckets=4) for day in days]
+        with pytest.raises(lake.CommitConflictError, match="2 and 4 buckets"):
+            commit(orders, *other)
+        merged = [
+            message(
+                orders,
+                dt=day,
+                compact_before=[file(f"a{day}")],
+                compact_after=[file(f"m{day}", level=5)],
+            )
+            for day in days
+        ]
+        commit(orders, *merged)
+        assert live(orders) == [f"{day}/m{day}@5" for day in days]
 
     def test_every_partition_counts_for_itself(self):
         orders = paper_table(keyed=True, partitioned=True)
@@ -206,4 +255,4 @@ def test_files_given_in_exchange_count_buckets_as_their_partition_does():
     orders = paper_table(keyed=True)
     commit(orders, message(orders, A, total_buckets=2))
     with pytest.raises(lake.CommitConflictError, match="has 2 and 4 buckets"):
-        commit(orders, message(orders, B, deleted_files=[], total_buckets=4))
+        commit(orders, message(orders, B, deleted_files=[A], total_buckets=4))

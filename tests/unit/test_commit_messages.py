@@ -8,12 +8,26 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.commit.abort import abort_messages
 from lakeformat.commit.commit import CommitOptions, commit_statistics
+from lakeformat.commit.deltas import delta_of
 from lakeformat.metadata.index_manifest import DeletionVectorRange, IndexManifestEntry
 from lakeformat.metadata.manifest import read_manifest
 from lakeformat.metadata.manifest_list import read_manifest_list
 from lakeformat.metadata.statistics import TableStatistics
-from tests.paper import commit, file, head, live, message, paper_table
+from lakeformat.metadata.tag import Tag, create_tag
+from lakeformat.storage import MemoryStorage
+from tests.paper import (
+    commit,
+    file,
+    head,
+    live,
+    message,
+    moved,
+    paper_table,
+    vectors,
+    with_options,
+)
 
 ROWS = pa.table({"id": [1, 2]})
 
@@ -225,6 +239,26 @@ class TestRowTracking:
         [entry] = read_manifest(orders.storage, orders.layout, delta[0].file_name)
         assert (entry.file.min_sequence_number, entry.file.max_sequence_number) == (2, 2)
 
+    def test_the_later_number_alone_may_be_left_open(self):
+        orders = paper_table(options=OPTIONS)
+        half = replace(file("a"), min_sequence_number=7, max_sequence_number=0)
+        commit(orders, message(orders, half))
+        [entry] = delta_of(orders, head(orders)).entries(slice(None))
+        assert (entry.file.min_sequence_number, entry.file.max_sequence_number) == (7, 1)
+
+    def test_rows_that_were_moved_from_other_files_get_no_new_number(self):
+        orders = paper_table(options=OPTIONS)
+        commit(orders, message(orders, file("a", level=1), file("b")))
+        assert self.first_ids(orders) == {"a": None, "b": 0}
+        assert head(orders).next_row_id == 10
+
+    def test_nor_do_rows_that_go(self):
+        numbered = paper_table(options=OPTIONS)
+        commit(with_options(numbered, {}), message(numbered, file("a")))
+        commit(numbered, message(numbered, file("b")), overwrite={})
+        assert self.first_ids(numbered) == {"a": None, "b": 0}
+        assert head(numbered).next_row_id == 10
+
 
 class TestTheSameMessageTwice:
     """However the second time comes about, the table has the rows once."""
@@ -253,6 +287,25 @@ class TestTheSameMessageTwice:
         with pytest.raises(lake.InvalidRequestError, match="in the table already"):
             orders.commit(unknown)
 
+    def test_when_only_a_tag_remembers_the_first(self, orders):
+        [message] = prepared(orders)
+        unknown = [replace(message, base_snapshot=None)]
+        orders.commit(unknown)
+        handle = orders._handle
+        assert create_tag(handle.storage, handle.layout, Tag("monthly", orders.latest_snapshot()))
+        orders.truncate()
+        orders.write(ROWS)
+        expire_below(orders, 3)
+        with pytest.raises(lake.InvalidRequestError, match="already, by tag 'monthly'"):
+            orders.commit(unknown)
+
+    def test_beside_a_message_that_is_new(self, orders):
+        old = prepared(orders)
+        orders.commit(old)
+        new = prepared(orders)
+        with pytest.raises(lake.InvalidRequestError, match="in the table already, by snapshot 1"):
+            orders.commit([*new, *old])
+
     def test_when_the_snapshot_it_began_with_is_of_another_branch(self, orders):
         [message] = prepared(orders)
         elsewhere = [replace(message, base_snapshot=9, branch="dev")]
@@ -267,6 +320,41 @@ def test_files_the_table_has_cannot_be_given_up(orders, tmp_path):
     with pytest.raises(lake.InvalidRequestError, match=r"cannot be given up: .* by snapshot 1"):
         orders.abort(messages)
     assert len(list(tmp_path.rglob("*.parquet"))) == 1
+
+
+def test_giving_up_takes_all_that_was_written_wherever_it_lies(orders, tmp_path):
+    """Index files beside data files, and data files outside of the table."""
+    [message] = prepared(orders)
+    [inside] = tmp_path.rglob("*.parquet")
+    beside = inside.with_name("rows.index")
+    beside.touch()
+    outside = tmp_path / "fast" / "bucket-0" / "away.parquet"
+    outside_beside = outside.with_name("away.index")
+    marks = tmp_path / "fast" / "marks"
+    outside.parent.mkdir(parents=True)
+    for path in (outside, outside_beside, marks):
+        path.touch()
+    meta = replace(message.new_files[0], extra_files=("rows.index",))
+    away = replace(
+        meta,
+        file_name="away.parquet",
+        external_path=outside.as_uri(),
+        extra_files=("away.index",),
+    )
+    index = replace(vectors(paper_table(), "marks", "away.parquet"), external_path=marks.as_uri())
+    everything = replace(message, new_files=(meta, away), new_index_files=(index,))
+    assert orders.abort([everything]) == []
+    assert [p for p in (inside, beside, outside, outside_beside, marks) if p.exists()] == []
+
+
+def test_giving_up_a_compaction_leaves_files_that_it_only_moves():
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, file("a")))
+    path = orders.layout.data_file(0, "a")
+    orders.storage.create(path, b"rows")
+    up = message(orders, compact_before=[file("a")], compact_after=[moved(file("a"), 5)])
+    assert abort_messages(orders, [up]) == []
+    assert orders.storage.exists(path)
 
 
 def test_giving_up_never_leads_out_of_the_bucket(orders):
@@ -324,6 +412,43 @@ class TestStatistics:
         assert self.analyze(orders, commit=identity).replayed
         files = [path for path in orders.storage.files() if "/statistics/" in path]
         assert len(files) == 1
+
+
+class Refuses(MemoryStorage):
+    """Publishes nothing any more; ``error`` says whether that is certain."""
+
+    error: lake.LakeError | None = None
+
+    def create(self, path, content):
+        if self.error is not None and "snapshot-" in path:
+            raise self.error
+        return super().create(path, content)
+
+
+class TestAFailedAnalysis:
+    """Its statistics file stays as long as the table may refer to it, and no longer."""
+
+    def failed(self, error: lake.LakeError) -> list[str]:
+        """The statistics files that are there after a failure."""
+        storage = Refuses(f"refuses-{id(self)}")
+        orders = paper_table(storage=storage)
+        commit(orders, message(orders, file("a")))
+        storage.error = error
+        with pytest.raises(lake.LakeError):
+            commit_statistics(orders, TableStatistics(1, 0), CommitOptions())
+        return [path for path in storage.files() if "/statistics/" in path]
+
+    def test_in_doubt_it_stays(self):
+        assert len(self.failed(lake.UnavailableError("no answer"))) == 1
+
+    def test_if_it_is_certain_it_goes(self):
+        assert self.failed(lake.LockUnavailableError("held by somebody else")) == []
+
+
+def test_properties_are_found_in_the_snapshot():
+    orders = paper_table()
+    commit(orders, message(orders, file("a")), properties={"job": "nightly"})
+    assert head(orders).properties == {"job": "nightly"}
 
 
 def test_a_table_that_numbers_its_rows_does_not_let_files_be_rewritten():

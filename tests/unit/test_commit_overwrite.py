@@ -7,8 +7,14 @@ from datetime import UTC, datetime
 import pytest
 
 import lakeformat as lake
-from lakeformat.commit.commit import DYNAMIC, CommitOptions, commit_messages
-from tests.paper import commit, file, head, live, message, paper_table, vectors
+from lakeformat.commit.commit import (
+    DYNAMIC,
+    CommitOptions,
+    commit_messages,
+    commit_statistics,
+)
+from lakeformat.metadata.statistics import TableStatistics
+from tests.paper import commit, file, head, index_files, live, message, paper_table, vectors
 
 A, B, C, D = (file(name) for name in "abcd")
 
@@ -75,6 +81,37 @@ def test_index_files_go_with_the_files_they_are_about():
     assert head(orders).index_manifest is None
 
 
+def test_index_files_of_other_partitions_stay(days):
+    commit(
+        days,
+        *(
+            message(days, dt=dt, new_index_files=[vectors(days, f"v{dt}", name, dt=dt)])
+            for dt, name in (("1", "a"), ("2", "b"))
+        ),
+    )
+    commit(days, message(days, C, dt="1"), overwrite={"dt": "1"})
+    assert index_files(days) == ["v2"]
+
+
+def test_a_table_all_of_whose_rows_wait_for_a_bucket_is_replaced_with_them():
+    orders = paper_table(keyed=True, options={"bucket": "-2"})
+    commit(orders, message(orders, A, bucket=-2))
+    commit(orders, message(orders, B, bucket=-2), overwrite={})
+    assert live(orders) == ["b"]
+
+
+def test_one_overwrite_cannot_count_buckets_in_two_ways():
+    orders = paper_table(keyed=True)
+    with pytest.raises(lake.CommitConflictError, match="2 and 4 buckets"):
+        commit(
+            orders,
+            message(orders, A, total_buckets=2),
+            message(orders, B, total_buckets=4),
+            overwrite={},
+        )
+    assert head(orders) is None
+
+
 class TestUpgrade:
     """New files of a primary-key table go to the highest level if nothing has to be merged."""
 
@@ -92,6 +129,22 @@ class TestUpgrade:
         orders = paper_table(keyed=True)
         commit(orders, message(orders, A, file("b", keys=(9, 19))), overwrite={})
         assert live(orders) == ["a", "b"]
+
+    def test_keys_of_other_buckets_do_not_overlap(self):
+        orders = paper_table(keyed=True)
+        commit(orders, message(orders, A), message(orders, B, bucket=1), overwrite={})
+        assert live(orders) == ["a@5", "b@5"]
+
+    def test_files_that_have_a_level_keep_it(self):
+        orders = paper_table(keyed=True)
+        commit(orders, message(orders, file("a", level=3)), overwrite={})
+        assert live(orders) == ["a@3"]
+
+    def test_not_beside_a_compaction_which_may_have_files_there(self):
+        orders = paper_table(keyed=True)
+        merged = file("m", level=5)
+        commit(orders, message(orders, A, compact_before=[A], compact_after=[merged]), overwrite={})
+        assert (live(orders, 1), live(orders)) == (["a"], ["m@5"])
 
     def test_nor_if_the_option_says_no(self):
         orders = paper_table(keyed=True, options={"overwrite-upgrade": "false"})
@@ -129,6 +182,35 @@ class TestPinned:
         commit_messages(days, [message(days, D, dt="1")], options, overwrite=DYNAMIC)
         assert live(days) == ["1/d", "2/b"]
 
+    def test_marks_on_rows_are_a_change_although_no_file_comes_or_goes(self, days):
+        commit(days, message(days, dt="1", new_index_files=[vectors(days, "v", "a", dt="1")]))
+        commit(days, message(days, C, dt="2"), overwrite={"dt": "2"}, read_snapshot=1)
+        with pytest.raises(lake.CommitConflictError, match="changed the same partitions"):
+            commit(days, message(days, D, dt="1"), overwrite={"dt": "1"}, read_snapshot=1)
+
+    def test_a_compaction_that_looked_first_notices_other_compactions_but_no_new_rows(self, days):
+        commit(days, message(days, C, dt="1"))
+        merged = message(days, dt="1", compact_before=[A], compact_after=[file("m")])
+        commit(days, merged, user="rival", read_snapshot=1)
+        late = message(days, dt="1", compact_before=[C], compact_after=[file("n")])
+        with pytest.raises(lake.CommitConflictError, match=r"this COMPACT .* of user 'rival'"):
+            commit(days, late, read_snapshot=2)
+        assert live(days) == ["1/c", "1/m", "2/b"]
+
+    def test_rows_that_wait_for_a_bucket_are_no_change_to_an_overwrite_which_leaves_them(self):
+        orders = paper_table(keyed=True)
+        commit(orders, message(orders, A))
+        commit(orders, message(orders, B, bucket=-2, total_buckets=-2))
+        commit(orders, message(orders, C), overwrite={}, read_snapshot=1)
+        assert live(orders) == ["b", "c@5"]
+
+    def test_statistics_change_nothing_even_if_what_came_before_them_has_expired(self, days):
+        commit(days, message(days, dt="1", new_index_files=[vectors(days, "v", "a", dt="1")]))
+        commit_statistics(days, TableStatistics(snapshot_id=2, schema_id=0), CommitOptions())
+        days.storage.delete(days.layout.snapshot(2))
+        commit(days, message(days, C, dt="1"), overwrite={"dt": "1"}, read_snapshot=2)
+        assert live(days) == ["1/c", "2/b"]
+
     def test_a_snapshot_that_has_expired_in_between_is_no_permission(self, days):
         for name in "cde":
             commit(days, message(days, file(name), dt="2"))
@@ -149,6 +231,13 @@ class TestPinned:
         commit(days, message(days, B, dt="1"), user="two")
         with pytest.raises(lake.CommitConflictError, match="is held to snapshot 1"):
             commit(days, overwrite={})
+
+    def test_the_option_of_the_table_lets_rows_be_added_beside_others(self):
+        option = {"commit.strict-mode.last-safe-snapshot": "1"}
+        orders = paper_table(options=option)
+        for name in "abc":
+            commit(orders, message(orders, file(name)))
+        assert live(orders) == ["a", "b", "c"]
 
     def test_rows_that_somebody_deleted_meanwhile_do_not_come_back(self, days):
         commit(days, overwrite={"dt": "2"}, user="late")
