@@ -20,8 +20,9 @@ _MESSAGES = "tests/unit/test_commit_messages.py::"
 _OVERWRITE = "tests/unit/test_commit_overwrite.py::"
 _LOCAL = "tests/unit/test_storage_local.py::"
 _SNAPSHOTS = "tests/unit/test_snapshots.py::"
-_S3 = "conditional requests come with the S3 storage (step 3)"
-_LOCK = "the lock comes with the SQL catalog (step 3)"
+_BUCKET = "tests/conformance/test_storage_s3.py::"
+_ANSWERS = "tests/conformance/test_storage_publication.py::"
+_SQL_LOCK = "tests/conformance/test_sql_lock.py::"
 _NO_CALLBACKS = "a commit calls nobody back; whatever will be called comes with its step"
 _ORPHANS = "removal of orphans comes with step 6"
 
@@ -157,8 +158,9 @@ _OUTCOMES = (
         (
             f"{_PUBLICATION}test_of_many_writers_for_one_number_each_gets_one_of_its_own",
             f"{_PROCESSES}test_eight_processes_append_side_by_side",
+            f"{_BUCKET}test_of_racing_processes_one_publishes_each_name",
+            f"{_BUCKET}test_eight_processes_append_to_one_table",
         ),
-        f"on object stores: {_S3}",
     ),
     Row(
         "17",
@@ -167,6 +169,7 @@ _OUTCOMES = (
         (
             f"{_PUBLICATION}test_whatever_the_store_says_a_publication_is_made_once_with_the_same_body",
             f"{_APPEND}test_a_lost_answer_of_the_publication_is_resolved_by_reading_back",
+            f"{_ANSWERS}test_a_commit_is_there_once_whatever_the_store_answers",
         ),
     ),
     Row(
@@ -186,12 +189,23 @@ _OUTCOMES = (
             f"{_RACING}test_a_failure_after_a_doubtful_attempt_removes_no_file_that_may_be_published",
         ),
     ),
-    Row("20", "two PUTs overlap and get 409", "both try again; one wins", later=_S3),
+    Row(
+        "20",
+        "two PUTs overlap and get 409",
+        "both try again; one wins",
+        (
+            f"{_ANSWERS}test_a_conflict_is_repeated_after_a_pause",
+            f"{_ANSWERS}test_a_conflict_with_a_winner_is_lost",
+        ),
+    ),
     Row(
         "21",
         "the store ignores the condition",
         "noticed before the first write, which is refused without a lock",
-        later=_S3,
+        (
+            f"{_ANSWERS}test_a_store_without_a_guarantee_is_refused_with_the_remedies",
+            f"{_ANSWERS}test_under_a_lock_such_a_store_publishes",
+        ),
     ),
     Row(
         "22",
@@ -218,22 +232,41 @@ _OUTCOMES = (
         "25",
         "a lock holder sleeps past its lease and publishes",
         "refused by the store or by its own deadline",
-        later=_LOCK,
+        (f"{_SQL_LOCK}test_a_process_that_slept_too_long_does_not_publish_and_frees_nothing",),
     ),
-    Row("26", "a lock holder dies", "others go on after the lease", later=_LOCK),
+    Row(
+        "26",
+        "a lock holder dies",
+        "others go on after the lease",
+        (f"{_SQL_LOCK}test_the_lock_of_a_dead_process_is_free_after_its_lease",),
+    ),
     Row(
         "27",
         "the lock's database does not answer",
         "an error at once; nothing lost",
-        later=_LOCK,
+        (
+            f"{_SQL_LOCK}test_a_connection_lost_while_waiting_is_an_error_at_once",
+            f"{_SQL_LOCK}test_a_connection_lost_while_holding_stops_the_publication_and_the_row_goes_later",
+        ),
     ),
     Row(
         "28",
         "hosts and databases in other time zones",
         "a lock's age is by the database's clock, in UTC",
-        later=_LOCK,
+        (
+            f"{_SQL_LOCK}test_hosts_in_other_time_zones_agree_on_how_old_a_lock_is",
+            f"{_SQL_LOCK}test_a_row_of_ours_expires_by_the_clock_of_the_database",
+        ),
     ),
-    Row("29", "an expired holder releases", "its successor keeps the lock", later=_LOCK),
+    Row(
+        "29",
+        "an expired holder releases",
+        "its successor keeps the lock",
+        (
+            f"{_SQL_LOCK}test_a_holder_who_was_taken_over_hears_of_it_and_leaves_the_successor_alone",
+            f"{_SQL_LOCK}test_releasing_without_having_noticed_leaves_the_successor_alone_too",
+        ),
+    ),
     Row(
         "30",
         "no answer, then no retries left",

@@ -16,7 +16,7 @@ _TAGS = "making and deleting tags comes with step 6"
 _BRANCHES = "making branches comes with step 6"
 _ROLLBACK = "rollback comes with step 6"
 _ORPHANS = "removal of orphans comes with step 6"
-_SQL = "the SQL catalog comes in step 3"
+_SQL = "tests/crash/test_sql_catalog.py::"
 
 ROWS = (
     Row(
@@ -137,13 +137,21 @@ ROWS = (
         "79",
         "renaming a table on an object store is killed",
         "refused unless insisted on; then the source stays until all is there",
-        later="renaming tables comes with the catalogs of step 3",
+        (
+            "tests/conformance/test_catalogs.py::test_where_directories_cannot_be_renamed_somebody_has_to_insist",
+            f"{_SQL}test_without_a_database_a_power_cut_leaves_the_old_table_or_the_whole_new_one",
+        ),
     ),
     Row(
         "80",
         "killed between the files of a table and its rows in the database",
         "repair makes both agree",
-        later=_SQL,
+        (
+            f"{_SQL}test_after_a_power_cut_at_any_storage_call_repair_leaves_all_or_nothing",
+            f"{_SQL}test_killed_between_schema_file_and_row_the_table_is_listed_by_repair",
+            f"{_SQL}test_killed_between_row_and_directory_the_rename_is_finished_by_repair",
+            f"{_SQL}test_killed_between_row_and_files_the_drop_is_finished_by_repair",
+        ),
     ),
     Row(
         "81",
