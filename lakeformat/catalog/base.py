@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 
-from lakeformat.catalog.drop import DropPlan, external_roots, plan_drop
+from lakeformat.catalog.drop import DropPlan, external_roots, plan_drop, same_place
 from lakeformat.catalog.names import (
     TableName,
     check_name,
@@ -267,7 +267,8 @@ class Catalog(ABC):
 
     def _refuse_shared_paths(self, name: TableName, plan: DropPlan) -> None:
         """Another table's files in the same external path would go with this one's."""
-        mine = [f"{path.rstrip('/')}/" for path in plan.external_paths]
+        own_storage = self._storage_of(name.database)
+        mine = [same_place(own_storage, path) for path in plan.external_paths]
         for database in self.list_databases():
             storage = self._storage_of(database)
             for table in self._table_names(database):
@@ -275,7 +276,7 @@ class Catalog(ABC):
                 if other == name:
                     continue
                 for path in external_roots(storage, self._layout(other)):
-                    theirs = f"{path.rstrip('/')}/"
+                    theirs = same_place(storage, path)
                     if any(theirs.startswith(own) or own.startswith(theirs) for own in mine):
                         raise InvalidRequestError(
                             f"'{name}' and '{other}' both keep files in the external path {path}: "

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lakeformat.errors import InvalidRequestError, LakeError, UnavailableError
-from lakeformat.layout import TableLayout
+from lakeformat.layout import TableLayout, partition_directory
 from lakeformat.metadata.branch_directory import branches
 from lakeformat.metadata.schema_file import read_schema, schema_ids
 from lakeformat.storage import Storage, resolve
 
-__all__ = ["DropPlan", "external_roots", "plan_drop", "run_drop"]
+__all__ = ["DropPlan", "external_roots", "plan_drop", "run_drop", "same_place"]
 
+_BUCKET = re.compile(r"bucket-(\d+|postpone)")
+_ALIASES = re.compile(r"^s3[an]://")
 _EXTERNAL_PATHS = "data-file.external-paths"
 SCHEMA_DIRECTORY = "schema"
 
@@ -24,7 +27,10 @@ class DropPlan:
     table: str
     directory: str
     external_paths: tuple[str, ...]
-    """Outside the table; named by one of its schemas, on any branch."""
+    """Outside the table; named by one of its schemas, on any branch. Of those only the buckets
+    go, where the table puts them: the path may hold anything else."""
+    partition_keys: tuple[str, ...] = ()
+    data_path: str = ""
 
     def to_dict(self) -> dict[str, object]:
         """The plan as plain values."""
@@ -46,7 +52,13 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str) -> DropPlan:
                 f"{table} names the external path {address}, which its own directory lies in: "
                 "dropping the table would remove more than the table; remove its files by hand"
             )
-    return DropPlan(table, storage.uri(layout.root), tuple(paths))
+    known = schema_ids(storage, layout)
+    if not known or not paths:
+        return DropPlan(table, storage.uri(layout.root), tuple(paths))
+    schema = read_schema(storage, layout, known[-1])
+    data_path = schema.table_options.data_file_path_directory
+    keys = tuple(schema.partition_keys)
+    return DropPlan(table, storage.uri(layout.root), tuple(paths), keys, data_path)
 
 
 def run_drop(storage: Storage, layout: TableLayout, plan: DropPlan) -> None:
@@ -56,12 +68,37 @@ def run_drop(storage: Storage, layout: TableLayout, plan: DropPlan) -> None:
     """
     for address in plan.external_paths:
         place, path = resolve(address, storage)
-        place.delete_directory(path)
+        for bucket in _buckets_below(place, _joined(path, plan.data_path), plan.partition_keys):
+            place.delete_directory(bucket)
     for info in storage.list(layout.root):
         if info.name != SCHEMA_DIRECTORY:
             remove = storage.delete_directory if info.is_directory else storage.delete
             remove(info.path)
     storage.delete_directory(layout.root)
+
+
+def _buckets_below(
+    storage: Storage, directory: str, partition_keys: Sequence[str]
+) -> Iterator[str]:
+    """The bucket directories a table has below a directory, partition by partition."""
+    for info in storage.list(directory):
+        if not info.is_directory:
+            continue
+        if not partition_keys:
+            if _BUCKET.fullmatch(info.name):
+                yield info.path
+        elif info.name.startswith(f"{partition_directory([(partition_keys[0], '')])}"):
+            yield from _buckets_below(storage, info.path, partition_keys[1:])
+
+
+def _joined(*parts: str) -> str:
+    return "/".join(part for part in parts if part)
+
+
+def same_place(storage: Storage, address: str) -> str:
+    """An address as every spelling of it ends up, for comparisons."""
+    place, path = resolve(address, storage)
+    return _ALIASES.sub("s3://", place.uri(path)).rstrip("/") + "/"
 
 
 def external_roots(storage: Storage, layout: TableLayout) -> list[str]:

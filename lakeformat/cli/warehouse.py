@@ -116,7 +116,7 @@ def _catalog_options(context: typer.Context) -> dict[str, str]:
     for word in context.find_root().params.get("catalog_option") or []:
         key, equals, value = word.partition("=")
         if not equals:
-            raise InvalidRequestError(f"write --catalog-option {key}=VALUE")
+            raise InvalidRequestError("write --catalog-option KEY=VALUE: one has no equals sign")
         found[key] = value
     return found
 

@@ -145,7 +145,8 @@ def _postgresql(url: URL, properties: Mapping[str, str]) -> DatabaseAddress:
             raise InvalidRequestError(f"the uri of the metastore names {key} twice")
     user, password = query.pop("user", url.username), query.pop("password", url.password)
     full = url.set(username=_one(user), password=_one(password), query=query)
-    host = full.host or _one(query.get("host")) or "localhost"
+    # An unescaped @ in a password makes its end part of the host: that is not shown.
+    host = (full.host or _one(query.get("host")) or "localhost").rpartition("@")[2]
     port = f":{full.port}" if full.port else ""
     secrets = (full.password, _one(query.get("sslpassword")))
     return DatabaseAddress(

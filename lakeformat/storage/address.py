@@ -16,6 +16,7 @@ from lakeformat.storage.object_address import OBJECT_SCHEMES, parse_object_addre
 from lakeformat.storage.object_client import open_client
 from lakeformat.storage.object_store import ObjectStorage
 from lakeformat.storage.process_lock import ProcessLock
+from lakeformat.storage.shown import without_credentials
 from lakeformat.storage.store_options import store_config
 
 __all__ = ["open_storage", "resolve"]
@@ -61,8 +62,8 @@ def _open(
         return ObjectStorage(open_client(bucket, config)), path, config.is_single_writer
     if scheme not in ("file", "memory", *HADOOP_SCHEMES):
         raise UnsupportedError(
-            f"Cannot open {address}: no storage for the scheme {scheme!r}. Supported: a local"
-            " path, file://, memory://, s3://, gs://, abfss:// and hdfs://."
+            f"Cannot open {without_credentials(address)}: no storage for the scheme {scheme!r}."
+            " Supported: a local path, file://, memory://, s3://, gs://, abfss:// and hdfs://."
         )
     single_writer = store_config(options, scheme).is_single_writer
     if scheme == "memory":
@@ -104,8 +105,8 @@ def _file_uri_path(address: str) -> str:
         host, slash, below = rest[2:].partition("/")
         if host not in ("", "localhost"):
             raise InvalidRequestError(
-                f"{address} names the host {host!r}, not a directory: write file:///{host}"
-                f"{slash}{below} for a local path."
+                f"{without_credentials(address)} names a host, not a directory: write "
+                f"file:///{host.rpartition('@')[2]}{slash}{below} for a local path."
             )
         rest = slash + below
     return _local_path(_decoded(rest, address) or "/")

@@ -9,6 +9,7 @@ from pyarrow.fs import FileSystem
 
 from lakeformat.errors import InvalidRequestError, UnavailableError
 from lakeformat.storage.rename import RenameStorage
+from lakeformat.storage.shown import without_credentials
 
 __all__ = ["open_hadoop"]
 
@@ -19,7 +20,9 @@ def open_hadoop(address: str) -> tuple[RenameStorage, str]:
     """The storage of an ``hdfs://`` or ``viewfs://`` address, not yet connected, and the path."""
     match = _ADDRESS.fullmatch(address)
     if match is None:
-        raise InvalidRequestError(f"{address} is no HDFS address: write hdfs://host:port/path.")
+        raise InvalidRequestError(
+            f"{without_credentials(address)} is no HDFS address: write hdfs://host:port/path."
+        )
     scheme, host, port, below = match[1].lower(), match[2], int(match[3] or 0), match[4] or ""
     segments = [segment for segment in below.split("/") if segment]
     if not segments or any(segment in (".", "..") for segment in segments):

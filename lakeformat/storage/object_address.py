@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.storage.shown import without_credentials
 
 __all__ = ["OBJECT_SCHEMES", "ObjectAddress", "parse_object_address"]
 
@@ -53,7 +54,9 @@ def parse_object_address(address: str) -> tuple[ObjectAddress, str]:
     scheme, _, rest = address.partition(":")
     scheme = scheme.lower()
     if not rest.startswith("//"):
-        raise InvalidRequestError(f"{address} has no bucket: write {scheme}://bucket/path.")
+        raise InvalidRequestError(
+            f"{without_credentials(address)} has no bucket: write {scheme}://bucket/path."
+        )
     authority, _, below = rest[2:].partition("/")
     bucket, _, host = authority.partition("@")
     if host and _KINDS[scheme] != "azure":
@@ -62,10 +65,14 @@ def parse_object_address(address: str) -> tuple[ObjectAddress, str]:
             f"An address {scheme}://…@… would carry credentials: remove them and use the options."
         )
     if not re.fullmatch(r"[A-Za-z0-9$][A-Za-z0-9._-]*", bucket):
-        raise InvalidRequestError(f"{address} has no bucket: write {scheme}://bucket/path.")
+        raise InvalidRequestError(
+            f"{without_credentials(address)} has no bucket: write {scheme}://bucket/path."
+        )
     if host and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.:-]*", host):
-        raise InvalidRequestError(f"{address} has no account after the @.")
+        raise InvalidRequestError(f"{without_credentials(address)} has no account after the @.")
     segments = [segment for segment in below.split("/") if segment]
     if any(segment in (".", "..") for segment in segments):
-        raise InvalidRequestError(f"{address} has a segment . or ..: write the path out.")
+        raise InvalidRequestError(
+            f"{without_credentials(address)} has a segment . or ..: write the path out."
+        )
     return ObjectAddress(scheme, bucket, host), "/".join(segments)

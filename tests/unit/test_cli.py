@@ -311,4 +311,4 @@ def test_a_sql_database_is_named_before_the_command_or_outside(tmp_path):
     assert show(*named, "repair")[1:] == [["shop", "registered"], ["shop.orders", "registered"]]
     assert " ".join(show(*named, "repair")[0]) == "nothing to repair"
     wrong = runner.invoke(app, [*named, "--catalog-option", "x", "tables"])
-    assert "--catalog-option x=VALUE" in str(wrong.exception)
+    assert "--catalog-option KEY=VALUE" in str(wrong.exception)
