@@ -13,7 +13,8 @@ import typer
 
 from lakeformat.catalog.options import declared_catalog_options
 from lakeformat.cli.app import app
-from lakeformat.options import Group, Option, declared_options
+from lakeformat.option import Group, Option
+from lakeformat.options import declared_options
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent))  # for the tests, which no package installs

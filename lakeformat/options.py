@@ -6,14 +6,13 @@ declarations in ``TableOptions``. Code takes a ``TableOptions``, never a raw dic
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
-from enum import StrEnum
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, TypeVar
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.file_options import FileOptions
+from lakeformat.option import ColumnOption, Group, Option, closest
 from lakeformat.option_kinds import (
-    ADDRESSES,
     BOOLEAN,
     BUCKETS,
     COLUMN_NAMES,
@@ -21,23 +20,14 @@ from lakeformat.option_kinds import (
     FILE_NAME_PART,
     OPTIONAL_DURATION,
     OPTIONAL_NUMBER,
-    RELATIVE_PATH,
-    SCHEME,
     SIZE,
-    STATISTICS_MODE,
     TEXT,
     UNAWARE,
-    Kind,
     one_of,
-    or_unset,
-    per_level,
     whole_number,
 )
 
 __all__ = [
-    "ColumnOption",
-    "Group",
-    "Option",
     "TableOptions",
     "declared_options",
     "require_unaware_buckets",
@@ -45,74 +35,9 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-_FORMAT = one_of("parquet", "orc", "avro")
-_COMPRESSION = one_of("zstd", "snappy", "lz4", "gzip", "deflate", "none", "null")
 
 
-class Group(StrEnum):
-    """Why somebody sets an option."""
-
-    BEHAVIOUR = "behaviour"
-    PERFORMANCE = "performance"
-
-
-class Option(Generic[T]):
-    """One declared option; read on a ``TableOptions`` it is the typed value."""
-
-    def __init__(
-        self,
-        key: str,
-        kind: Kind[T],
-        default: str,
-        description: str,
-        *,
-        group: Group = Group.BEHAVIOUR,
-        mutable: bool = True,
-    ) -> None:
-        self.key = key
-        self.kind = kind
-        self.default = default
-        self.description = description
-        self.group = group
-        self.mutable = mutable
-
-    @overload
-    def __get__(self, instance: None, owner: type[TableOptions]) -> Option[T]: ...
-    @overload
-    def __get__(self, instance: TableOptions, owner: type[TableOptions]) -> T: ...
-    def __get__(self, instance: TableOptions | None, owner: type[TableOptions]) -> Option[T] | T:
-        return self if instance is None else self.parse(instance.text(self))
-
-    def parse(self, text: str) -> T:
-        """The typed value of a text, or an error that names the option."""
-        try:
-            return self.kind.parse(text)
-        except ValueError as reason:
-            raise InvalidRequestError(
-                f"option {self.key!r} is {text!r}, but must be {self.kind.name}: {reason}"
-            ) from None
-
-
-class ColumnOption(Option[T]):
-    """An option with one value per column, such as ``fields.price.stats-mode``.
-
-    Its key has ``<column>`` where the name goes; it is read with ``TableOptions.of_column``.
-    """
-
-    def key_of(self, column: str) -> str:
-        """The key that sets it for one column."""
-        return self.key.replace(_COLUMN, column)
-
-    def sets(self, key: str) -> bool:
-        """Whether a key of a table is this option for some column."""
-        start, end = self.key.split(_COLUMN)
-        return key.startswith(start) and key.endswith(end) and len(key) > len(start + end)
-
-
-_COLUMN = "<column>"
-
-
-class TableOptions:
+class TableOptions(FileOptions):
     """The options of one table, typed; keys that are not declared are kept as they are."""
 
     bucket = Option(
@@ -136,128 +61,6 @@ class TableOptions:
         "default",
         "How the bucket key becomes a bucket: by hash, by remainder, or as Hive does.",
         mutable=False,
-    )
-    file_format = Option(
-        "file.format",
-        _FORMAT,
-        "parquet",
-        "Format of new data files; files that exist are read by their own name's ending.",
-    )
-    file_compression = Option(
-        "file.compression",
-        _COMPRESSION,
-        "zstd",
-        "Compression of new data files; lz4 when processor time is scarcer than storage.",
-        group=Group.PERFORMANCE,
-    )
-    file_format_per_level = Option(
-        "file.format.per.level",
-        per_level(_FORMAT),
-        "",
-        "Format of a primary-key table's new files by level, where it is not file.format.",
-    )
-    file_compression_per_level = Option(
-        "file.compression.per.level",
-        per_level(_COMPRESSION),
-        "",
-        "Compression of a primary-key table's new files by level, where it is not "
-        "file.compression: little for level 0, which is soon rewritten.",
-        group=Group.PERFORMANCE,
-    )
-    file_compression_zstd_level = Option(
-        "file.compression.zstd-level",
-        whole_number(1, 22),
-        "1",
-        "Level of zstd for data files and manifests; higher is smaller and slower, and not for "
-        "ORC files.",
-        group=Group.PERFORMANCE,
-    )
-    target_file_size_bytes = Option(
-        "target-file-size",
-        SIZE,
-        "256 mb",
-        "A writer starts a new data file once the current one has reached this size.",
-        group=Group.PERFORMANCE,
-    )
-    data_file_prefix = Option(
-        "data-file.prefix",
-        FILE_NAME_PART,
-        "data-",
-        "How names of new data files begin; set it to tell the files of several writers apart.",
-    )
-    changelog_file_prefix = Option(
-        "changelog-file.prefix",
-        FILE_NAME_PART,
-        "changelog-",
-        "How names of new changelog files begin.",
-    )
-    changelog_file_format = Option(
-        "changelog-file.format",
-        or_unset(_FORMAT),
-        "",
-        "Format of new changelog files, where it is not that of data files of their level.",
-    )
-    changelog_file_compression = Option(
-        "changelog-file.compression",
-        or_unset(_COMPRESSION),
-        "",
-        "Compression of new changelog files, where it is not that of data files of their level.",
-        group=Group.PERFORMANCE,
-    )
-    changelog_statistics_mode = Option(
-        "changelog-file.stats-mode",
-        or_unset(STATISTICS_MODE),
-        "",
-        "Like metadata.stats-mode, for changelog files, which few readers filter.",
-        group=Group.PERFORMANCE,
-    )
-    file_suffix_include_compression = Option(
-        "file.suffix.include.compression",
-        BOOLEAN,
-        "false",
-        "Put the compression into names of new files, as in data-….zst.parquet, for other tools.",
-    )
-    data_file_thin_mode = Option(
-        "data-file.thin-mode",
-        BOOLEAN,
-        "false",
-        "Leave the copies of key columns out of new files of a primary-key table: less to write.",
-        group=Group.PERFORMANCE,
-    )
-    statistics_mode = Option(
-        "metadata.stats-mode",
-        STATISTICS_MODE,
-        "truncate(16)",
-        "Which statistics manifests keep of each column, for scans to skip files by.",
-        group=Group.PERFORMANCE,
-    )
-    statistics_mode_per_level = Option(
-        "metadata.stats-mode.per.level",
-        per_level(STATISTICS_MODE),
-        "",
-        "Like metadata.stats-mode, for new files of some levels of a primary-key table.",
-        group=Group.PERFORMANCE,
-    )
-    statistics_keep_first_n_columns = Option(
-        "metadata.stats-keep-first-n-columns",
-        whole_number(-1, 2**31 - 1),
-        "-1",
-        "Keep statistics of so many leading columns only, for wide tables; -1 is all of them.",
-        group=Group.PERFORMANCE,
-    )
-    statistics_dense_store = Option(
-        "metadata.stats-dense-store",
-        BOOLEAN,
-        "true",
-        "Leave columns without statistics out of manifests; false is for readers before 0.9.",
-        group=Group.PERFORMANCE,
-    )
-    column_statistics_mode = ColumnOption(
-        "fields.<column>.stats-mode",
-        STATISTICS_MODE,
-        "none",
-        "Like metadata.stats-mode, for one column; if it is not set, that option decides.",
-        group=Group.PERFORMANCE,
     )
     manifest_compression = Option(
         "manifest.compression",
@@ -289,33 +92,6 @@ class TableOptions:
         "How many small manifests are left before a commit merges them; lower it for tables that "
         "are read far more often than written.",
         group=Group.PERFORMANCE,
-    )
-    data_file_path_directory = Option(
-        "data-file.path-directory",
-        RELATIVE_PATH,
-        "",
-        "Directory below the table that holds its data files, to keep them apart from metadata.",
-        mutable=False,
-    )
-    data_file_external_paths = Option(
-        "data-file.external-paths",
-        ADDRESSES,
-        "",
-        "Directories outside the table that new data and changelog files go to, once "
-        "data-file.external-paths.strategy says how.",
-    )
-    data_file_external_paths_strategy = Option(
-        "data-file.external-paths.strategy",
-        one_of("none", "round-robin", "specific-fs"),
-        "none",
-        "Whether new files go to no external path, to each in turn, or in turn to those with the "
-        "scheme of data-file.external-paths.specific-fs.",
-    )
-    data_file_external_paths_specific_fs = Option(
-        "data-file.external-paths.specific-fs",
-        SCHEME,
-        "",
-        "Which of the external paths the strategy specific-fs uses.",
     )
     index_file_in_data_file_dir = Option(
         "index-file-in-data-file-dir",
@@ -565,12 +341,12 @@ def require_unaware_buckets(options: TableOptions, table: str) -> None:
 
 def declared_options() -> list[Option[Any]]:
     """Every declaration, by key."""
-    found = [value for value in vars(TableOptions).values() if isinstance(value, Option)]
+    members = (vars(owner).values() for owner in (FileOptions, TableOptions))
+    found = [value for values in members for value in values if isinstance(value, Option)]
     return sorted(found, key=lambda option: option.key)
 
 
 def unknown_option_message(key: str) -> str:
     """Say that an option cannot be honoured, and which one may have been meant."""
-    close = difflib.get_close_matches(key, [option.key for option in declared_options()], n=1)
-    meant = f"; did you mean {close[0]!r}?" if close else ""
-    return f"option {key!r} is not supported by this version{meant}"
+    known = [option.key for option in declared_options()]
+    return f"option {key!r} is not supported by this version{closest(key, known)}"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.option import Declaration, closest
 from lakeformat.option_kinds import BOOLEAN, DURATION, Kind, one_of, whole_number
 
 __all__ = ["FILESYSTEM", "JDBC", "CatalogOptions", "declared_catalog_options"]
@@ -19,23 +18,10 @@ _TEXT: Kind[str] = Kind("text", str)
 _ONLY_WITH_DATABASE = "is of the jdbc metastore: leave it out, or open the catalog with that one"
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogOption(Generic[T]):
-    """One declared option."""
+class CatalogOption(Declaration[T]):
+    """An option of a catalog."""
 
-    key: str
-    kind: Kind[T]
-    default: str
-    description: str
-
-    def parse(self, text: str) -> T:
-        """The typed value of a text, or an error that names the option."""
-        try:
-            return self.kind.parse(text)
-        except ValueError as reason:
-            raise InvalidRequestError(
-                f"catalog option {self.key!r} is {text!r}, but must be {self.kind.name}: {reason}"
-            ) from None
+    noun = "catalog option"
 
 
 class CatalogOptions:
@@ -132,10 +118,8 @@ class CatalogOptions:
             if key in known:
                 known[key].parse(self._raw[key])
             elif not (key.startswith((_DRIVER_PREFIX, _DEFAULT_PREFIX)) and "." in key[:-1]):
-                close = difflib.get_close_matches(key, known, n=1)
-                meant = f"; did you mean {close[0]!r}?" if close else ""
                 raise InvalidRequestError(
-                    f"catalog option {key!r} is not supported by this version{meant}"
+                    f"catalog option {key!r} is not supported by this version{closest(key, known)}"
                 )
         if self.get(self.metastore) == FILESYSTEM:
             self._refuse_database_options()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.option import Option
 from lakeformat.option_kinds import BOOLEAN
-from lakeformat.options import Option, TableOptions, declared_options
+from lakeformat.options import TableOptions, declared_options
 
 __all__ = ["IMMUTABLE", "check_removal", "check_setting"]
 

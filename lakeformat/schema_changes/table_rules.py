@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.option import Option
 from lakeformat.option_kinds import POSTPONE, UNAWARE
-from lakeformat.options import Option, TableOptions
+from lakeformat.options import TableOptions
 from lakeformat.schema import TableSchema
 from lakeformat.schema_changes.format_rules import DATA_FILES, files_of_table, require_format_holds
 from lakeformat.type_rules import check_fields

@@ -112,8 +112,10 @@ def test_who_waits_in_vain_sleeps_longer_and_longer_and_is_told_how_old_the_row_
 def test_who_waits_gets_the_lock_when_it_is_released(database):
     holder = World().lock(database).row(KEY)
     holder.acquire()
-    with World(on_sleep=holder.release).lock(database).hold(KEY) as held:
+    waiting = World(on_sleep=holder.release)
+    with waiting.lock(database).hold(KEY) as held:
         held.require_time()
+    assert len(waiting.sleeps) == 1
 
 
 def test_other_keys_and_other_catalogs_do_not_wait(database):

@@ -77,12 +77,14 @@ def test_every_snapshot_of_a_keyed_table_holds_what_the_dict_holds(block):
         f"{sum(world.refused for world in done)} refused, "
         f"{sum(world.expired for world in done)} expired"
     )
+    assert all(world.published for world in done), "each published snapshots, all were compared"
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_every_snapshot_of_an_append_table_holds_what_the_dict_holds(block):
     print(f"SEED={SEED} INTERLEAVINGS={INTERLEAVINGS}")
-    run_block(block, keyed=False)
+    done = run_block(block, keyed=False)
+    assert all(world.published for world in done), "each published snapshots, all were compared"
 
 
 def test_a_seed_decides_every_call():

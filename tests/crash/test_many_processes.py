@@ -90,6 +90,7 @@ def test_writers_killed_again_and_again_lose_and_double_nothing(tmp_path):
         tables += 1
     commits = tables * PROCESSES * KILLED_COMMITS
     print(f"{tables} tables, {commits} commits, {kills} kills in {KILL_SECONDS:.0f} s")
+    assert kills, "nobody was killed: give it more seconds"
 
 
 def kill_until_done(table: str, promises: Path, chance: random.Random, end: float) -> int:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import lakeformat as lake
-from tests.interop.peer import Peer, Worker, running_worker
+from tests.interop.peer import Peer, running_worker
+from tests.json_process import JsonProcess
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -32,7 +33,7 @@ UNFIT_MACHINE = 2
 
 
 @pytest.fixture(scope="session")
-def worker() -> Iterator[Worker]:
+def worker() -> Iterator[JsonProcess]:
     """One pypaimon process for all tests."""
     with running_worker(_pypaimon_python()) as worker:
         yield worker
@@ -47,7 +48,7 @@ def catalog(tmp_path: Path) -> lake.Catalog:
 
 
 @pytest.fixture
-def peer(worker: Worker, tmp_path: Path) -> Peer:
+def peer(worker: JsonProcess, tmp_path: Path) -> Peer:
     """pypaimon's view of the same warehouse."""
     exchange = tmp_path / "exchange"
     exchange.mkdir()

@@ -6,9 +6,7 @@ answers many requests: starting it takes a second, a request a few milliseconds.
 
 from __future__ import annotations
 
-import json
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,56 +16,28 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["Peer", "PeerError", "Worker", "running_worker"]
+from tests.json_process import JsonProcess
+
+__all__ = ["Peer", "running_worker"]
 
 WORKER = Path(__file__).with_name("pypaimon_worker.py")
 LONGEST_REQUEST_SECONDS = 60
 
 
-class PeerError(Exception):
-    """What pypaimon raised, with its own traceback."""
-
-
-class Worker:
-    """The process: one request at a time, one line of JSON in each direction."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-
-    def call(self, verb: str, **arguments: Any) -> Any:
-        """Wait for the answer; raise what pypaimon raised."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        watchdog = threading.Timer(LONGEST_REQUEST_SECONDS, self._process.kill)
-        watchdog.start()
-        try:
-            print(json.dumps({"verb": verb, **arguments}), file=self._process.stdin, flush=True)
-            line = self._process.stdout.readline()
-        finally:
-            watchdog.cancel()
-            watchdog.join()
-        if not line:
-            raise PeerError(f"pypaimon ended or took too long over {verb} {arguments}")
-        answer = json.loads(line)
-        if "error" in answer:
-            raise PeerError(f"{verb}: {answer['error']}\n{answer['trace']}")
-        return answer["result"]
-
-
 @contextmanager
-def running_worker(python: Path) -> Iterator[Worker]:
+def running_worker(python: Path) -> Iterator[JsonProcess]:
     """Start pypaimon with its own interpreter; it ends with the block."""
     command = [str(python), "-I", str(WORKER)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8") as process:
-        yield Worker(process)
+        yield JsonProcess(process, "pypaimon", LONGEST_REQUEST_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
     """pypaimon with one warehouse opened; rows go through files in ``exchange``."""
 
-    worker: Worker
+    worker: JsonProcess
     warehouse: Path
     exchange: Path
     options: dict[str, str] = field(default_factory=dict)

@@ -12,7 +12,8 @@ import pytest
 import lakeformat as lake
 from tests.golden.values import assert_same_rows, rows_of
 from tests.interop.every_type import all_values, column_list
-from tests.interop.peer import Peer, PeerError
+from tests.interop.peer import Peer
+from tests.json_process import PeerError
 
 COLUMNS = [("id", "BIGINT NOT NULL"), ("note", "STRING")]
 ROWS = pa.table({"id": [1, 2, 3], "note": ["one", "", None]})

@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 
 import lakeformat as lake
-from tests.java.peer_process import JavaPeer, JavaProcess, running_java
+from tests.java.peer_process import JavaPeer, running_java
+from tests.json_process import JsonProcess
 
 MAKE_PEER = Path(__file__).resolve().parents[2] / "bin" / "javapeer.py"
 UNFIT_MACHINE = 2
 
 
 @pytest.fixture(scope="session")
-def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaProcess]:
+def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JsonProcess]:
     """One JVM for all tests."""
     # A process of its own, because the scripts in bin/ import one another by bare names.
     command = [sys.executable, "-B", str(MAKE_PEER)]
@@ -41,6 +42,6 @@ def catalog(tmp_path: Path) -> lake.Catalog:
 
 
 @pytest.fixture
-def peer(java: JavaProcess, tmp_path: Path) -> JavaPeer:
+def peer(java: JsonProcess, tmp_path: Path) -> JavaPeer:
     """Java's view of the same warehouse."""
     return JavaPeer(java, tmp_path / "warehouse")

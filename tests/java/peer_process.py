@@ -6,9 +6,7 @@ in the form that ``wire.py`` describes.
 
 from __future__ import annotations
 
-import json
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,8 +18,9 @@ import pyarrow as pa
 from lakeformat.type_text import field_to_json, parse_type, type_to_json
 from lakeformat.types import DataField
 from tests.java.wire import json_rows
+from tests.json_process import JsonProcess
 
-__all__ = ["JavaError", "JavaPeer", "JavaProcess", "ReadRows", "running_java"]
+__all__ = ["JavaPeer", "ReadRows", "running_java"]
 
 LONGEST_REQUEST_SECONDS = 120
 
@@ -31,44 +30,14 @@ SMALL_BUFFERS = {"write-buffer-size": "2 mb", "page-size": "16 kb"}
 ColumnTexts = Sequence[tuple[str, str]]
 
 
-class JavaError(Exception):
-    """What Java raised, with its own trace."""
-
-
-class JavaProcess:
-    """The process: one request at a time, one line of JSON in each direction."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-
-    def call(self, verb: str, **arguments: Any) -> Any:
-        """Wait for the answer; raise what Java raised."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        watchdog = threading.Timer(LONGEST_REQUEST_SECONDS, self._process.kill)
-        watchdog.start()
-        try:
-            print(json.dumps({"verb": verb, **arguments}), file=self._process.stdin, flush=True)
-            line = self._process.stdout.readline()
-        finally:
-            watchdog.cancel()
-            watchdog.join()
-        if not line:
-            raise JavaError(f"Java ended or took too long over {verb} {arguments}")
-        answer = json.loads(line)
-        if "error" in answer:
-            raise JavaError(f"{verb}: {answer['error']}\n{answer['trace']}")
-        return answer["result"]
-
-
 @contextmanager
-def running_java(java: str, classpath: str, scratch: Path) -> Iterator[JavaProcess]:
+def running_java(java: str, classpath: str, scratch: Path) -> Iterator[JsonProcess]:
     """Start the peer, in UTC as a server is; it ends with the block and spills into ``scratch``."""
     settings = ["-Xmx1g", "-Duser.timezone=UTC", f"-Djava.io.tmpdir={scratch}"]
     command = [java, *settings, "-cp", classpath, "Peer"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8") as process:
-        yield JavaProcess(process)
+        yield JsonProcess(process, "Java", LONGEST_REQUEST_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +58,7 @@ class ReadRows:
 class JavaPeer:
     """Java's view of one warehouse."""
 
-    process: JavaProcess
+    process: JsonProcess
     warehouse: Path
 
     def create_table(

@@ -121,7 +121,9 @@ def test_a_merge_engine_is_known_in_any_letter_case(engine):
     schema = new_schema(
         [("k", "INT")], primary_key=["k"], options={"merge-engine": engine}, time_millis=0
     )
-    require_readable(TableHandle(MemoryStorage(), TableLayout("orders"), schema, SYSTEM))
+    handle = TableHandle(MemoryStorage(), TableLayout("orders"), schema, SYSTEM)
+    require_readable(handle)
+    assert handle.options.merge_engine == "deduplicate"
 
 
 def test_what_identifies_a_row_is_in_the_order_of_the_primary_key():

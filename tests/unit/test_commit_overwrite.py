@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.binary_row import encode_row, frame_row
 from lakeformat.commit.commit import (
     DYNAMIC,
     CommitOptions,
@@ -14,7 +17,12 @@ from lakeformat.commit.commit import (
     commit_statistics,
 )
 from lakeformat.metadata.statistics import TableStatistics
+from lakeformat.partition import partition_fields
+from lakeformat.partition_filter import some_partitions
 from tests.paper import commit, file, head, index_files, live, message, paper_table, vectors
+
+NEW_YEAR = 1_704_067_200 * 10**9
+"""2024 begins, in nanoseconds since 1970."""
 
 A, B, C, D = (file(name) for name in "abcd")
 
@@ -292,19 +300,23 @@ class TestPartitionValues:
             self.table(tmp_path, kind).drop_partitions([{"p": value}])
 
     @pytest.mark.parametrize(
-        ("kind", "value"),
+        ("kind", "said", "meant", "other"),
         [
-            ("INT", 1),
-            ("INT", "1"),
-            ("DECIMAL(10, 2)", "1.50"),
-            ("DOUBLE", float("nan")),
-            ("BOOLEAN", True),
-            ("STRING", None),
-            ("TIMESTAMP(3) WITH LOCAL TIME ZONE", datetime(2024, 1, 1, tzinfo=UTC)),
+            ("INT", 1, 1, 2),
+            ("INT", "1", 1, 2),
+            ("DECIMAL(10, 2)", "1.50", Decimal("1.50"), Decimal("1.51")),
+            ("DOUBLE", float("nan"), float("nan"), 1.0),
+            ("BOOLEAN", True, True, False),
+            ("STRING", None, None, "null"),
+            ("TIMESTAMP(3) WITH LOCAL TIME ZONE", datetime(2024, 1, 1, tzinfo=UTC), NEW_YEAR, 0),
         ],
     )
-    def test_values_come_as_text_or_as_python_has_them(self, tmp_path, kind, value):
-        self.table(tmp_path, kind).drop_partitions([{"p": value}])
+    def test_a_value_comes_as_text_or_as_python_has_it(self, tmp_path, kind, said, meant, other):
+        schema = self.table(tmp_path, kind).schema
+        types = [field.type for field in partition_fields(schema)]
+        rows = [frame_row(encode_row((value,), types), 1) for value in (meant, other)]
+        found = some_partitions(schema, [{"p": said}]).mask(pa.array(rows, pa.large_binary()))
+        assert found.tolist() == [True, False]
 
     def test_partitions_may_come_from_a_generator(self, tmp_path):
         table = self.table(tmp_path, "INT")
