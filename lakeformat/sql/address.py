@@ -16,6 +16,8 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 __all__ = ["DatabaseAddress", "parse_database_uri"]
 
 POSTGRESQL, SQLITE = "postgresql", "sqlite"
+_OUR_DRIVER = "postgresql+psycopg2"
+"""What the extra ``jdbc`` installs; SQLAlchemy's own choice changes with its version."""
 CONNECT_TIMEOUT_SECONDS = "10"
 
 # Parameters of Java's PostgreSQL driver, in the words of libpq.
@@ -145,6 +147,8 @@ def _postgresql(url: URL, properties: Mapping[str, str]) -> DatabaseAddress:
             raise InvalidRequestError(f"the uri of the metastore names {key} twice")
     user, password = query.pop("user", url.username), query.pop("password", url.password)
     full = url.set(username=_one(user), password=_one(password), query=query)
+    if full.drivername == POSTGRESQL:
+        full = full.set(drivername=_OUR_DRIVER)
     # An unescaped @ in a password makes its end part of the host: that is not shown.
     host = (full.host or _one(query.get("host")) or "localhost").rpartition("@")[2]
     port = f":{full.port}" if full.port else ""

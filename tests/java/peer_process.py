@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,8 @@ class JavaPeer:
 
     process: JsonProcess
     warehouse: Path
+    catalog: Mapping[str, str] = field(default_factory=dict)
+    """The options of a catalog that is not the directories of the warehouse."""
 
     def create_table(
         self,
@@ -75,7 +77,7 @@ class JavaPeer:
         self.call(
             "create_table",
             table=table,
-            columns=[field_to_json(field) for field in fields],
+            columns=[field_to_json(each) for each in fields],
             options=dict(options or {}),
             partition_keys=list(partition_keys),
             primary_keys=list(primary_keys),
@@ -130,4 +132,5 @@ class JavaPeer:
 
     def call(self, verb: str, **arguments: Any) -> Any:
         """Any verb of peer/Peer.java."""
-        return self.process.call(verb, warehouse=str(self.warehouse), **arguments)
+        place = {"warehouse": str(self.warehouse), "catalog": dict(self.catalog)}
+        return self.process.call(verb, **place, **arguments)

@@ -241,14 +241,15 @@ def test_with_lock_enabled_rows_are_written_and_the_lock_is_free_afterwards(open
         (
             "jdbc:postgresql://h:5433/d?user=u&password=p%40",
             {},
-            "postgresql://u:p%40@h:5433/d?connect_timeout=10",
+            "postgresql+psycopg2://u:p%40@h:5433/d?connect_timeout=10",
         ),
         (
             "jdbc:postgresql://h/d?ssl=true&currentSchema=s",
             {"user": "u", "password": "p"},
-            "postgresql://u:p@h/d?connect_timeout=10&options=-csearch_path%3Ds&sslmode=verify-full",
+            "postgresql+psycopg2://u:p@h/d?connect_timeout=10&options=-csearch_path%3Ds"
+            "&sslmode=verify-full",
         ),
-        ("jdbc:postgresql:d", {}, "postgresql://localhost/d?connect_timeout=10"),
+        ("jdbc:postgresql:d", {}, "postgresql+psycopg2://localhost/d?connect_timeout=10"),
         (
             "postgresql+psycopg2://a:b@h/d",
             {"user": "u", "password": "p"},

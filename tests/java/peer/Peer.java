@@ -17,7 +17,7 @@ import org.apache.paimon.catalog.Identifier;
 import org.apache.paimon.consumer.Consumer;
 import org.apache.paimon.consumer.ConsumerManager;
 import org.apache.paimon.data.InternalRow;
-import org.apache.paimon.fs.Path;
+import org.apache.paimon.options.Options;
 import org.apache.paimon.predicate.Predicate;
 import org.apache.paimon.predicate.PredicateBuilder;
 import org.apache.paimon.reader.RecordReader;
@@ -60,8 +60,7 @@ public final class Peer {
     /** What a verb returns, or the error it ended with: the tests decide what that means. */
     private static Map<String, Object> answer(JsonNode request) {
         Map<String, Object> answer = new LinkedHashMap<>();
-        Path warehouse = new Path(request.get("warehouse").textValue());
-        try (Catalog catalog = CatalogFactory.createCatalog(CatalogContext.create(warehouse))) {
+        try (Catalog catalog = CatalogFactory.createCatalog(CatalogContext.create(settings(request)))) {
             answer.put("result", new Peer(catalog, request).run());
         } catch (Throwable error) {
             StringWriter trace = new StringWriter();
@@ -70,6 +69,16 @@ public final class Peer {
             answer.put("trace", trace.toString());
         }
         return answer;
+    }
+
+    /** The catalog of a warehouse: its directories, unless the request names another metastore. */
+    private static Options settings(JsonNode request) {
+        Options settings = new Options();
+        settings.set("warehouse", request.get("warehouse").textValue());
+        JsonNode others = request.path("catalog");
+        others.fieldNames()
+                .forEachRemaining(key -> settings.set(key, others.get(key).textValue()));
+        return settings;
     }
 
     private Object run() throws Exception {
@@ -81,8 +90,19 @@ public final class Peer {
                 return alterTable();
             case "describe":
                 return describe();
+            case "list_databases":
+                return catalog.listDatabases();
             case "list_tables":
                 return catalog.listTables(text("database"));
+            case "rename_table":
+                catalog.renameTable(identifier(), Identifier.fromString(text("to")), false);
+                return null;
+            case "drop_table":
+                catalog.dropTable(identifier(), false);
+                return null;
+            case "drop_database":
+                catalog.dropDatabase(text("database"), false, true);
+                return null;
             case "read":
                 return read();
             case "write":
