@@ -34,7 +34,7 @@ def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[s
     from spark_jobs.source_files import find_source
 
     commit = wanted.commit_id()
-    catalog = lake.open_catalog(wanted.warehouse)
+    catalog = lake.open_catalog(wanted.warehouse, options=wanted.catalog_options)
     table = _existing_table(catalog, wanted)
     if table is not None and commit is not None and (done := _earlier_report(table, commit)):
         return done.to_dict()

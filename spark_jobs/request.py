@@ -6,6 +6,7 @@ import difflib
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
+from dataclasses import field as declared
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class IngestRequest:
     """What the files hold; by default their ending says it. JSON means one object per line."""
     engine: Literal["python", "spark"] = "python"
     """Where rows are read and written: in this process, or in Spark tasks."""
+    catalog_options: Mapping[str, str] | None = declared(default=None, repr=False)
+    """Options of the catalog and its storage; no message shows their values."""
     create: bool = False
     """Whether an absent table, and its database, is made from the columns of the files."""
     commit_user: str | None = None
@@ -78,9 +81,11 @@ def _missing_keys(kind: type[Any], given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _values(kind: type[Any], given: Mapping[str, Any]) -> Iterator[str]:
+    hidden = {field.name for field in fields(kind) if not field.repr}
     for key, hint in get_type_hints(kind).items():
         if key in given and not _accepts(hint, given[key]):
-            yield f"key {key!r} wants {_wanted(hint)}, got {given[key]!r}"
+            got = "what is not shown here" if key in hidden else repr(given[key])
+            yield f"key {key!r} wants {_wanted(hint)}, got {got}"
 
 
 def _accepts(hint: Any, value: Any) -> bool:
@@ -88,6 +93,10 @@ def _accepts(hint: Any, value: Any) -> bool:
         return any(_accepts(part, value) for part in get_args(hint))
     if get_origin(hint) is Literal:
         return isinstance(value, str) and value in get_args(hint)
+    if get_origin(hint) is Mapping:
+        return isinstance(value, dict) and all(
+            isinstance(text, str) for pair in value.items() for text in pair
+        )
     if hint is str:
         return isinstance(value, str) and bool(value.strip())
     return type(value) is hint  # exact, because True is an int
@@ -98,6 +107,8 @@ def _wanted(hint: Any) -> str:
         return " or ".join(_wanted(part) for part in get_args(hint) if part is not type(None))
     if get_origin(hint) is Literal:
         return " or ".join(map(repr, get_args(hint)))
+    if get_origin(hint) is Mapping:
+        return "an object of texts"
     return {str: "a text that is not empty", bool: "true or false", int: "a whole number"}[hint]
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.sdk.log import mask_secret
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["LakeHook"]
 
 _LOCAL_WAREHOUSE = "./warehouse"
+# A uri may hold a password.
+_SECRET = re.compile(r"(?i)^uri$|access-key|account\.key|password|secret|token")
 _UNUSED_FIELDS = ("host", "port", "login", "password", "schema")
 
 
@@ -34,9 +38,19 @@ class LakeHook(BaseHook):
         super().__init__()
         self.lake_conn_id = lake_conn_id
 
-    @cached_property
+    @property
     def warehouse(self) -> str:
-        """Path or URI of the warehouse; an id other than the default one has to exist."""
+        """Path or URI of the warehouse."""
+        return self._settings[0]
+
+    @property
+    def catalog_options(self) -> dict[str, str]:
+        """The connection's ``options``: of the catalog and its storage; some are secrets."""
+        return self._settings[1]
+
+    @cached_property
+    def _settings(self) -> tuple[str, dict[str, str]]:
+        """What the connection says; an id other than the default one has to exist."""
         try:
             connection = self.get_connection(self.lake_conn_id)
         except AirflowNotFoundException:
@@ -44,8 +58,8 @@ class LakeHook(BaseHook):
                 raise
             here = Path(_LOCAL_WAREHOUSE).absolute()
             self.log.warning("no connection %s: the warehouse is %s", self.lake_conn_id, here)
-            return _LOCAL_WAREHOUSE
-        return _warehouse_of(connection)
+            return _LOCAL_WAREHOUSE, {}
+        return _settings_of(connection)
 
     def get_conn(self) -> Catalog:
         """The catalog of the warehouse."""
@@ -66,11 +80,11 @@ class LakeHook(BaseHook):
     def _catalog(self) -> Catalog:
         from lakeformat import open_catalog
 
-        return open_catalog(self.warehouse)
+        return open_catalog(self.warehouse, options=self.catalog_options)
 
 
-def _warehouse_of(connection: Connection) -> str:
-    """The one thing a connection says; anything else it asks for is refused, not ignored."""
+def _settings_of(connection: Connection) -> tuple[str, dict[str, str]]:
+    """Warehouse and options; anything else a connection asks for is refused, not ignored."""
     name = f"connection {connection.conn_id!r}"
     if connection.conn_type != LakeHook.conn_type:
         raise _refusal(f"{name} is of type {connection.conn_type!r}, not 'lake'")
@@ -81,11 +95,18 @@ def _warehouse_of(connection: Connection) -> str:
         if value not in (None, "")
     }
     warehouse = given.pop("warehouse", None)
+    options = given.pop("options", {})
     if given:
-        raise _refusal(f"{name} sets {', '.join(map(repr, given))}: only 'warehouse' is known")
+        shown = ", ".join(map(repr, given))
+        raise _refusal(f"{name} sets {shown}: only 'warehouse' and 'options' are known")
     if not isinstance(warehouse, str):
         raise _refusal(f"{name} names no warehouse: set it to a path or URI")
-    return warehouse
+    if not isinstance(options, dict) or not all(isinstance(v, str) for v in options.values()):
+        raise _refusal(f"{name} has options that are no object of texts")  # not shown: secrets
+    for key, value in options.items():
+        if _SECRET.search(key):
+            mask_secret(value)
+    return warehouse, options
 
 
 def _extra_of(connection: Connection, name: str) -> dict[str, Any]:

@@ -49,8 +49,10 @@ class LakeIngestOperator(BaseOperator):
             return run(self._request(context))
 
     def _request(self, context: Context) -> dict[str, Any]:
+        hook = LakeHook(self.lake_conn_id)
         return {
-            "warehouse": LakeHook(self.lake_conn_id).warehouse,
+            "warehouse": hook.warehouse,
+            "catalog_options": hook.catalog_options,
             "table": self.table,
             "source": self.source,
             "create": self.create,

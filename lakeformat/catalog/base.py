@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from lakeformat.catalog.drop import DropPlan, external_roots, plan_drop, same_place
+from lakeformat.catalog.drop import DropPlan, plan_drop, refuse_shared_paths
 from lakeformat.catalog.names import (
     TableName,
     check_name,
@@ -16,7 +16,12 @@ from lakeformat.catalog.names import (
 from lakeformat.catalog.options import CatalogOptions
 from lakeformat.catalog.report import RepairReport
 from lakeformat.environment import SYSTEM, Environment
-from lakeformat.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
+from lakeformat.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    InvalidRequestError,
+    NotFoundError,
+)
 from lakeformat.layout import MAIN_BRANCH, TableLayout, database_directory
 from lakeformat.metadata.branch_directory import require_branch
 from lakeformat.schema import ColumnList, TableSchema, new_schema
@@ -167,21 +172,17 @@ class Catalog(ABC):
     def plan_drop_table(self, name: str) -> DropPlan:
         """What ``drop_table`` would remove; nothing is touched."""
         parsed = parse_plain_name(name)
-        self._existing_table(parsed)
+        self._require_listed(parsed)  # one whose files are gone can be dropped too
         return self._plan_drop(parsed)
 
     def drop_table(self, name: str, *, missing_ok: bool = False) -> None:
         """Remove a table with its data, also what lies in external paths."""
         parsed = parse_plain_name(name)
         try:
-            plan = self.plan_drop_table(name)
+            self._remove_table(parsed, self.plan_drop_table(name))
         except NotFoundError:
-            if missing_ok and not self._is_listed(parsed):
-                return
-            if not self._is_listed(parsed):
+            if not missing_ok or self._is_listed(parsed):
                 raise
-            plan = self._plan_drop(parsed)  # listed, but its files are gone
-        self._remove_table(parsed, plan)
 
     def rename_table(self, old: str, new: str, *, force: bool = False) -> Table:
         """Give a table another name, in the same database or another one.
@@ -229,14 +230,21 @@ class Catalog(ABC):
     def _layout(self, name: TableName) -> TableLayout:
         return TableLayout(f"{self._database_place(name.database)[1]}/{name.table}", name.branch)
 
+    def _files_of(self, name: TableName) -> TableLayout:
+        """Where the files of a whole table are, which a crash may have left elsewhere."""
+        return self._layout(name)
+
     def _existing_table(self, name: TableName) -> TableLayout:
-        self._require_database(name.database)
-        if not self._is_listed(name):
-            raise NotFoundError(f"table '{name}' does not exist in {self.location}")
+        self._require_listed(name)
         layout = self._layout(name)
         if name.branch != MAIN_BRANCH:
             require_branch(self._storage_of(name.database), layout)
         return layout
+
+    def _require_listed(self, name: TableName) -> None:
+        self._require_database(name.database)
+        if not self._is_listed(name):
+            raise NotFoundError(f"table '{name}' does not exist in {self.location}")
 
     def _require_database(self, name: str) -> None:
         check_name("database", name)
@@ -259,29 +267,29 @@ class Catalog(ABC):
             )
 
     def _plan_drop(self, name: TableName) -> DropPlan:
-        storage, layout = self._storage_of(name.database), self._layout(name)
-        plan = plan_drop(storage, layout, str(name))
+        storage = self._storage_of(name.database)
+        plan = plan_drop(storage, self._files_of(name), str(name))
         if plan.external_paths:
-            self._refuse_shared_paths(name, plan)
+            refuse_shared_paths(storage, plan, self._places_of_others(name))
         return plan
 
-    def _refuse_shared_paths(self, name: TableName, plan: DropPlan) -> None:
-        """Another table's files in the same external path would go with this one's."""
-        own_storage = self._storage_of(name.database)
-        mine = [same_place(own_storage, path) for path in plan.external_paths]
+    def _check_planned(self, name: TableName, plan: DropPlan) -> None:
+        """Refuse a plan that the table has outlived: it may be another one by now."""
+        self._require_listed(name)
+        if self._plan_drop(name) != plan:
+            raise CommitConflictError(
+                f"table '{name}' is not what it was when its drop was planned: another program "
+                "made it anew, renamed or altered it; nothing was removed, look at it and drop it "
+                "again"
+            )
+
+    def _places_of_others(self, name: TableName) -> Iterator[tuple[str, Storage, TableLayout]]:
         for database in self.list_databases():
             storage = self._storage_of(database)
             for table in self._table_names(database):
                 other = TableName(database, table)
-                if other == name:
-                    continue
-                for path in external_roots(storage, self._layout(other)):
-                    theirs = same_place(storage, path)
-                    if any(theirs.startswith(own) or own.startswith(theirs) for own in mine):
-                        raise InvalidRequestError(
-                            f"'{name}' and '{other}' both keep files in the external path {path}: "
-                            "dropping one would remove the other's; remove the files by hand"
-                        )
+                if other != name:
+                    yield str(other), storage, self._files_of(other)
 
     # ------------------------------------------------------------------ what each catalog keeps
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from lakeformat.errors import InvalidRequestError, LakeError, UnavailableError
 from lakeformat.layout import TableLayout, partition_directory
@@ -12,7 +13,14 @@ from lakeformat.metadata.branch_directory import branches
 from lakeformat.metadata.schema_file import read_schema, schema_ids
 from lakeformat.storage import Storage, resolve
 
-__all__ = ["DropPlan", "external_roots", "plan_drop", "run_drop", "same_place"]
+__all__ = [
+    "SCHEMA_DIRECTORY",
+    "DropPlan",
+    "plan_drop",
+    "refuse_shared_paths",
+    "run_drop",
+    "without_alias",
+]
 
 _BUCKET = re.compile(r"bucket-(\d+|postpone)")
 _ALIASES = re.compile(r"^s3[an]://")
@@ -31,6 +39,8 @@ class DropPlan:
     go, where the table puts them: the path may hold anything else."""
     partition_keys: tuple[str, ...] = ()
     data_path: str = ""
+    identity: str = field(default="", repr=False)
+    """Of the table that was seen: one made anew under the same name has another first schema."""
 
     def to_dict(self) -> dict[str, object]:
         """The plan as plain values."""
@@ -43,7 +53,7 @@ class DropPlan:
 
 def plan_drop(storage: Storage, layout: TableLayout, table: str) -> DropPlan:
     """What dropping a table removes; refuses external paths that hold more than the table."""
-    paths = external_roots(storage, layout)
+    paths = _external_roots(storage, layout)
     for address in paths:
         place, path = resolve(address, storage)
         same = place.scheme == storage.scheme and place.uri("x") == storage.uri("x")
@@ -52,13 +62,35 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str) -> DropPlan:
                 f"{table} names the external path {address}, which its own directory lies in: "
                 "dropping the table would remove more than the table; remove its files by hand"
             )
+    plan = DropPlan(table, storage.uri(layout.root), tuple(paths))
     known = schema_ids(storage, layout)
-    if not known or not paths:
-        return DropPlan(table, storage.uri(layout.root), tuple(paths))
+    if not known:
+        return plan
+    first = storage.read(layout.schema(known[0]))
+    plan = replace(plan, identity=hashlib.sha256(first).hexdigest())
+    if not paths:
+        return plan
     schema = read_schema(storage, layout, known[-1])
-    data_path = schema.table_options.data_file_path_directory
-    keys = tuple(schema.partition_keys)
-    return DropPlan(table, storage.uri(layout.root), tuple(paths), keys, data_path)
+    return replace(
+        plan,
+        partition_keys=tuple(schema.partition_keys),
+        data_path=schema.table_options.data_file_path_directory,
+    )
+
+
+def refuse_shared_paths(
+    storage: Storage, plan: DropPlan, others: Iterable[tuple[str, Storage, TableLayout]]
+) -> None:
+    """Another table's files in the same external path would go with this one's."""
+    mine = [_same_place(storage, path) for path in plan.external_paths]
+    for name, place, layout in others:
+        for path in _external_roots(place, layout):
+            theirs = _same_place(place, path)
+            if any(theirs.startswith(own) or own.startswith(theirs) for own in mine):
+                raise InvalidRequestError(
+                    f"'{plan.table}' and '{name}' both keep files in the external path {path}: "
+                    "dropping one would remove the other's; remove the files by hand"
+                )
 
 
 def run_drop(storage: Storage, layout: TableLayout, plan: DropPlan) -> None:
@@ -95,13 +127,18 @@ def _joined(*parts: str) -> str:
     return "/".join(part for part in parts if part)
 
 
-def same_place(storage: Storage, address: str) -> str:
+def _same_place(storage: Storage, address: str) -> str:
     """An address as every spelling of it ends up, for comparisons."""
     place, path = resolve(address, storage)
-    return _ALIASES.sub("s3://", place.uri(path)).rstrip("/") + "/"
+    return without_alias(place.uri(path)).rstrip("/") + "/"
 
 
-def external_roots(storage: Storage, layout: TableLayout) -> list[str]:
+def without_alias(uri: str) -> str:
+    """An address whose scheme has several names, under one of them."""
+    return _ALIASES.sub("s3://", uri)
+
+
+def _external_roots(storage: Storage, layout: TableLayout) -> list[str]:
     """The external paths named in any schema of any branch."""
     found: dict[str, None] = {}
     for branch in (layout, *_other_branches(storage, layout)):

@@ -15,7 +15,7 @@ from lakeformat.layout import DATABASE_SUFFIX, TableLayout
 from lakeformat.metadata.schema_file import alter_schema, create_schema, table_exists
 from lakeformat.schema import TableSchema
 from lakeformat.schema_changes import SchemaChange
-from lakeformat.storage.move_directory import move_directory
+from lakeformat.storage.move_directory import move_directory, mover
 
 __all__ = ["FileSystemCatalog"]
 
@@ -102,12 +102,14 @@ class FileSystemCatalog(Catalog):
         alter_schema(self._storage, layout, changes, self._environment)
 
     def _remove_table(self, name: TableName, plan: DropPlan) -> None:
+        self._check_planned(name, plan)
         run_drop(self._storage, self._layout(name), plan)
 
     def _move_table(
         self, old: TableName, new: TableName, source: TableLayout, target: TableLayout
     ) -> None:
-        if self._is_listed(new):
+        # Copies of an earlier try are listed too: what is compared file by file is not refused here.
+        if mover(self._storage) is not None and self._is_listed(new):
             raise AlreadyExistsError(f"table '{new}' exists in {self.location}: '{old}' stays")
         move_directory(self._storage, source.root, target.root, last=SCHEMA_DIRECTORY)
 

@@ -12,6 +12,7 @@ from lakeformat.option_kinds import BOOLEAN, DURATION, Kind, one_of, whole_numbe
 __all__ = ["FILESYSTEM", "JDBC", "CatalogOptions", "declared_catalog_options"]
 
 T = TypeVar("T")
+D = TypeVar("D")
 FILESYSTEM, JDBC = "filesystem", "jdbc"
 _DRIVER_PREFIX, _DEFAULT_PREFIX = "jdbc.", "table-default."
 _TEXT: Kind[str] = Kind("text", str)
@@ -49,8 +50,8 @@ class CatalogOptions:
     lock_enabled = CatalogOption(
         "lock.enabled",
         BOOLEAN,
-        "true with jdbc on a storage that cannot rename directories, else false",
-        "Whether commits and changes of schemas take the table's lock in the SQL database.",
+        "true with jdbc for tables on a storage that cannot rename directories, else false",
+        "Whether commits take the table's lock in the SQL database, as changes of it always do.",
     )
     lock_key_max_length = CatalogOption(
         "lock-key-max-length",
@@ -91,8 +92,8 @@ class CatalogOptions:
         """The typed value, or the default's."""
         return option.parse(self._raw.get(option.key, option.default))
 
-    def get_or(self, option: CatalogOption[T], default: T) -> T:
-        """The typed value, or one that depends on where the catalog lies."""
+    def get_or(self, option: CatalogOption[T], default: D) -> T | D:
+        """The typed value, or what holds where nothing is said."""
         return option.parse(self._raw[option.key]) if option.key in self._raw else default
 
     @property

@@ -21,6 +21,9 @@ class RepairReport:
     """Their options in the SQL database differed from their schema and follow it now."""
     without_files: tuple[str, ...] = ()
     """Are listed, but nothing is there: restore their files, or drop them."""
+    damaged: tuple[str, ...] = ()
+    """Stay as they are: a schema is missing or unreadable, which is to be restored, or others'
+    files are where a rename brings theirs, which are to be removed."""
 
     def to_dict(self) -> dict[str, list[str]]:
         """The report as plain values."""

@@ -95,12 +95,13 @@ def existing_catalog(context: typer.Context) -> lake.Catalog:
     # Arrow, which `lake --help` does without.
     from lakeformat.storage import open_storage
 
-    warehouse = named_warehouse(context)
-    storage, root = open_storage(warehouse, _storage_options(context))
-    if not storage.directory_exists(root):
+    storage, root = open_storage(named_warehouse(context), _storage_options(context))
+    catalog = named_catalog(context)
+    # The databases of a SQL database may all lie elsewhere.
+    if not storage.directory_exists(root) and not catalog.list_databases():
         state = "is a file" if storage.exists(root) else "does not exist"
         raise NotFoundError(f"warehouse {storage.uri(root)} {state}: check --warehouse")
-    return named_catalog(context)
+    return catalog
 
 
 def named_table(context: typer.Context, name: str) -> lake.Table:
@@ -129,6 +130,7 @@ def _storage_options(context: typer.Context) -> dict[str, str]:
 
 
 def _table_at(context: typer.Context, name: str) -> lake.Table:
+    _refuse_options_of_names(context, name)
     folder, slash, last = name.rpartition("/")
     table, *suffixes = last.split("$")
     branch = MAIN_BRANCH
@@ -138,6 +140,22 @@ def _table_at(context: typer.Context, name: str) -> lake.Table:
         _refuse_system_table(name)
     location = "$".join((f"{folder}{slash}{table}", *suffixes))
     return lake.open_table(location, options=_storage_options(context), branch=branch)
+
+
+def _refuse_options_of_names(context: typer.Context, name: str) -> None:
+    """What the environment says is for every command; what is typed is meant for this one."""
+    root = context.find_root()
+    of_storage = _storage_options(context)
+    typed = [
+        f"--{option}"
+        for option in ("metastore", "uri")
+        if getattr(root.get_parameter_source(option), "name", "") == "COMMANDLINE"
+    ] + [f"--catalog-option {key}" for key in _catalog_options(context) if key not in of_storage]
+    if typed:
+        raise InvalidRequestError(
+            f"{name} is a directory, which is opened without a catalog: leave out "
+            f"{', '.join(typed)}, or name the table 'database.table'"
+        )
 
 
 def _table_in_catalog(context: typer.Context, name: str) -> lake.Table:

@@ -16,9 +16,12 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 __all__ = ["DatabaseAddress", "parse_database_uri"]
 
 POSTGRESQL, SQLITE = "postgresql", "sqlite"
-_OUR_DRIVER = "postgresql+psycopg2"
-"""What the extra ``jdbc`` installs; SQLAlchemy's own choice changes with its version."""
+DRIVER = f"{POSTGRESQL}+psycopg2"
+"""The one that the project's extra brings."""
 CONNECT_TIMEOUT_SECONDS = "10"
+BUSY_SECONDS = 30.0
+_BUSY_TIMEOUT = "busy_timeout"
+"""Of Java's SQLite driver, in milliseconds."""
 
 # Parameters of Java's PostgreSQL driver, in the words of libpq.
 _FROM_JAVA = {
@@ -49,6 +52,8 @@ class DatabaseAddress:
     """How messages call the database."""
     secrets: tuple[str, ...] = field(repr=False)
     """What must never be printed, wherever a driver's message holds it."""
+    busy_seconds: float = BUSY_SECONDS
+    """SQLite only: how long to wait for another program's transaction."""
 
     def __str__(self) -> str:
         return self.name
@@ -83,7 +88,8 @@ def _url(uri: str) -> URL:
 def _java_url(rest: str) -> URL:
     kind = rest.partition(":")[0]
     if kind == SQLITE:
-        return URL.create(SQLITE, database=rest.partition(":")[2])
+        path, _, query = rest.partition(":")[2].partition("?")
+        return URL.create(SQLITE, database=path, query=_parameters(query))
     found = _JAVA_POSTGRESQL.fullmatch(rest)
     if found is not None:
         return _java_postgresql(found)
@@ -96,8 +102,7 @@ def _java_url(rest: str) -> URL:
 
 
 def _java_postgresql(found: re.Match[str]) -> URL:
-    given = dict(part.partition("=")[::2] for part in (found["query"] or "").split("&") if part)
-    query = _translated({key: unquote(value) for key, value in given.items()}, "the uri's ")
+    query = _translated(_parameters(found["query"] or ""), "the uri's ")
     return URL.create(
         POSTGRESQL,
         host=(found["host"] or "localhost").strip("[]"),
@@ -105,6 +110,11 @@ def _java_postgresql(found: re.Match[str]) -> URL:
         database=unquote(found["name"]) or None,
         query=query,
     )
+
+
+def _parameters(query: str) -> dict[str, str]:
+    given = (part.partition("=") for part in query.split("&") if part)
+    return {key: unquote(value) for key, _, value in given}
 
 
 def _translated(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
@@ -127,16 +137,38 @@ def _translated(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
 
 
 def _sqlite(url: URL, properties: Mapping[str, str]) -> DatabaseAddress:
-    for key in (*properties, *url.query):
-        raise InvalidRequestError(f"a metastore in SQLite takes no {key!r}: it is a plain file")
+    said = {**url.query, **properties}
+    for key in said:
+        if key != _BUSY_TIMEOUT:
+            raise InvalidRequestError(
+                f"a metastore in SQLite takes no {key!r}: it is a plain file, and takes "
+                f"{_BUSY_TIMEOUT} (milliseconds) only"
+            )
     path = url.database or ""
     if not path or path == ":memory:" or path.startswith("file:"):
         raise InvalidRequestError(
             "a metastore in SQLite is a file, which every process opens: "
             "write sqlite:////absolute/path.db or jdbc:sqlite:/absolute/path.db"
         )
-    path = os.path.abspath(os.path.expanduser(path))
-    return DatabaseAddress(url.set(database=path), SQLITE, f"sqlite:{path}", ())
+    expanded = os.path.expanduser(path)
+    if path.startswith("~") and expanded == path:
+        raise InvalidRequestError(
+            f"{path} names no home directory of this machine: write the path of the metastore's "
+            f"file out, or ./{path} for a file whose name starts with a tilde"
+        )
+    path = os.path.abspath(expanded)
+    seconds = _seconds(said[_BUSY_TIMEOUT]) if _BUSY_TIMEOUT in said else BUSY_SECONDS
+    plain = url.set(database=path, query={})
+    return DatabaseAddress(plain, SQLITE, f"sqlite:{path}", (), seconds)
+
+
+def _seconds(milliseconds: object) -> float:
+    text = str(milliseconds).strip()
+    if not re.fullmatch(r"\d{1,9}", text):
+        raise InvalidRequestError(
+            f"{_BUSY_TIMEOUT} of the metastore must be a whole number of milliseconds, got {text!r}"
+        )
+    return int(text) / 1000
 
 
 def _postgresql(url: URL, properties: Mapping[str, str]) -> DatabaseAddress:
@@ -146,9 +178,9 @@ def _postgresql(url: URL, properties: Mapping[str, str]) -> DatabaseAddress:
         if not isinstance(value, str) and key in ("user", "password", "sslpassword"):
             raise InvalidRequestError(f"the uri of the metastore names {key} twice")
     user, password = query.pop("user", url.username), query.pop("password", url.password)
-    full = url.set(username=_one(user), password=_one(password), query=query)
-    if full.drivername == POSTGRESQL:
-        full = full.set(drivername=_OUR_DRIVER)
+    # Which driver a bare name means depends on the version of SQLAlchemy.
+    driver = DRIVER if url.drivername == POSTGRESQL else url.drivername
+    full = url.set(drivername=driver, username=_one(user), password=_one(password), query=query)
     # An unescaped @ in a password makes its end part of the host: that is not shown.
     host = (full.host or _one(query.get("host")) or "localhost").rpartition("@")[2]
     port = f":{full.port}" if full.port else ""

@@ -124,7 +124,11 @@ class CatalogRows:
     def rename_table(
         self, connection: Connection, old: tuple[str, str], new: tuple[str, str]
     ) -> bool:
-        """Give a table and its properties another name; False if it is not listed."""
+        """Give a table and its properties another name; False if it is not listed.
+
+        The new name is not listed: what is still said about it is of a table that is gone.
+        """
+        connection.execute(delete(TABLE_PROPERTIES).where(self._here(TABLE_PROPERTIES, *new)))
         moved = 0
         for table in (TABLE_PROPERTIES, TABLES):
             change = update(table).where(self._here(table, *old))
@@ -176,12 +180,12 @@ class CatalogRows:
         done = and_(self._here(table, database, name), table.c.property_key == mark)
         connection.execute(delete(table).where(done))
 
-    def marked(self, connection: Connection, database: str, mark: str) -> dict[str, str]:
-        """The tables of a database that bear a mark, with what it says."""
+    def marked(self, connection: Connection, mark: str) -> dict[tuple[str, str], str]:
+        """The tables that bear a mark, as database and name, with what it says."""
         table = TABLE_PROPERTIES
-        question = select(table.c.table_name, table.c.property_value)
-        rows = question.where(self._here(table, database), table.c.property_key == mark)
-        return {name: value or "" for name, value in connection.execute(rows)}
+        question = select(table.c.database_name, table.c.table_name, table.c.property_value)
+        rows = question.where(table.c.catalog_key == self._key, table.c.property_key == mark)
+        return {(row[0], row[1]): row[2] or "" for row in connection.execute(rows)}
 
     def _here(self, table: Table, database: str, name: str | None = None) -> ColumnElement[bool]:
         """The rows of a database, or of one table or view in it."""

@@ -14,7 +14,6 @@ from lakeformat.sql.failure import translated
 
 __all__ = ["SqlDatabase"]
 
-SQLITE_BUSY_SECONDS = 30
 _WRITES = "lake_writes"
 
 
@@ -77,7 +76,10 @@ def _transaction(connection: Connection) -> Iterator[None]:
 def _engine(address: DatabaseAddress, **settings: Any) -> Engine:
     sqlite = address.backend == SQLITE
     if sqlite:
-        settings["connect_args"] = {"timeout": SQLITE_BUSY_SECONDS, "check_same_thread": False}
+        settings["connect_args"] = {
+            "timeout": address.busy_seconds,
+            "check_same_thread": False,
+        }
     engine = create_engine(address.url, hide_parameters=True, **settings)
     if sqlite:
         _begin_ourselves(engine)

@@ -15,10 +15,11 @@ from sqlalchemy.exc import (
 )
 
 from lakeformat.errors import InvalidRequestError, LakeError, UnavailableError
-from lakeformat.sql.address import DatabaseAddress
+from lakeformat.sql.address import DRIVER, DatabaseAddress
 
 __all__ = ["is_unique_violation", "translated"]
 
+_EXTRA = "pip install 'airflow-provider-lake[jdbc]'"
 _UNIQUE_POSTGRESQL = "23505"
 _UNIQUE_SQLITE = frozenset({"SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_UNIQUE"})
 
@@ -46,7 +47,18 @@ def _failure(database: DatabaseAddress, doing: str, error: Exception) -> LakeErr
         said = said.replace(secret, "***")
     where = f"cannot {doing} in the metastore {database}: {' '.join(said.split()).rstrip('.')}"
     if isinstance(error, NoSuchModuleError | ImportError):
-        return InvalidRequestError(f"{where}. Install the driver that the uri names")
+        return InvalidRequestError(f"{where}. {_remedy(error)}")
     if isinstance(error, ProgrammingError | DataError | IntegrityError):
         return InvalidRequestError(f"{where}. Check the tables and permissions of the database")
     return UnavailableError(f"{where}. Retry once the database answers again")
+
+
+def _remedy(error: Exception) -> str:
+    """What to install: the project's extra brings one driver, another one is the user's choice."""
+    package = (getattr(error, "name", None) or "").partition(".")[0]
+    if package == DRIVER.partition("+")[2]:
+        return f"Install the driver: {_EXTRA}"
+    choice = f"write {DRIVER}://… and {_EXTRA}"
+    return (
+        f"Install the package {package}, or {choice}" if package else f"Check its name, or {choice}"
+    )

@@ -15,6 +15,7 @@ no owner, never renews, and takes every SQL error for contention. Here
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -158,8 +159,9 @@ class LeasedRow:
             target=self._keep_renewing, args=(self._released,), name="lake-lock", daemon=True
         ).start()
 
-    def require_time(self) -> None:
+    def require_time(self, seconds: float = 0.0) -> None:
         """Prove that the lock is still ours, or raise: call it immediately before publishing."""
+        self._require_lease(seconds)
         if self._loss is not None:
             raise self._loss
         if not self._tokens:
@@ -171,6 +173,20 @@ class LeasedRow:
                 f"the answer about {self!r} came too late to be trusted: nothing was published, "
                 "retry"
             )
+
+    def keep(self) -> None:
+        """Leave the row to expire by itself; only ``release``, which removes nothing, may follow.
+
+        It was renewed a moment ago, so nobody takes the lock for most of its lease.
+        """
+        self._released.set()
+        with self._guard:
+            self._tokens = []
+            self._loss = LockUnavailableError(
+                f"{self!r} is kept until it expires, at most {self._settings.lease_seconds} s: a"
+                " write under it got no answer and may still arrive. Retry then"
+            )
+        logger.warning("%s", self._loss)
 
     def release(self) -> None:
         """Give the lock back if it is still ours; a row that stays by mishap expires."""
@@ -185,6 +201,16 @@ class LeasedRow:
                 logger.warning("%r was not released and expires by itself: %s", self, error)
             finally:
                 self._close()
+
+    def _require_lease(self, seconds: float) -> None:
+        """Half of the lease is left at least when the proof has been given."""
+        if seconds > self._settings.lease_seconds / 2:
+            raise InvalidRequestError(
+                f"{self!r} is surely held for {self._settings.lease_seconds / 2:g} s, and a write"
+                f" to the store may take {seconds:g} s, its repeats included: nothing was written."
+                f" Set lock-acquire-timeout to {math.ceil(2 * seconds)} s or more, or a shorter"
+                " s3.connection.timeout"
+            )
 
     def _asked(self, give_up: float) -> LockRow | None:
         with _lock_errors():

@@ -10,7 +10,8 @@ directory is no file), ``AlreadyExistsError`` when the name is taken, ``Unavaila
 everything that went wrong outside the library. "Durable" means: still there after a power cut
 that happens once the method has returned.
 
-``lakeformat.testing.storage_suite`` turns each sentence below into a test.
+``lakeformat.testing.storage_suite`` turns each sentence below into a test, but for the refusal of
+the root: where it fails, all is gone.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ from __future__ import annotations
 import builtins
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from posixpath import normpath
 from typing import IO, Protocol
 
-__all__ = ["FileInfo", "Storage", "temporary_sibling"]
+from lakeformat.errors import InvalidRequestError
+
+__all__ = ["FileInfo", "Storage", "refuse_root", "temporary_sibling"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +115,18 @@ class Storage(Protocol):
         """Remove a directory with everything in it, durably; one already gone is fine.
 
         A crash half-way, or an error, leaves any part of it; calling again finishes the work.
+        The root of a storage is refused (``refuse_root``): nobody means a whole bucket or disk.
         """
         ...
+
+
+def refuse_root(path: str, uri: str) -> None:
+    """Raise if a directory about to be removed is everything a storage has."""
+    if not normpath(f"/{path}").strip("/"):
+        raise InvalidRequestError(
+            f"Cannot delete directory {uri}: it is the root of its storage, with everything of"
+            " everybody in it. Name a directory below it."
+        )
 
 
 def temporary_sibling(path: str, unique: str) -> str:

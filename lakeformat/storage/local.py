@@ -20,7 +20,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from lakeformat.errors import NotFoundError, UnsupportedError
-from lakeformat.storage.base import FileInfo, temporary_sibling
+from lakeformat.storage.base import FileInfo, refuse_root, temporary_sibling
 from lakeformat.storage.creation_proof import REMEDY
 from lakeformat.storage.durable_directory import make_durable_directory, sync_directory
 from lakeformat.storage.os_errors import DISK_ERRORS, reading, translated
@@ -156,6 +156,7 @@ class LocalStorage:
 
     def delete_directory(self, path: str) -> None:
         """Remove a directory with everything in it, durably; one already gone is fine."""
+        refuse_root(path, self.uri(path))
         with translated("delete directory", path):
             while self.directory_exists(path):
                 # Another process may delete or write here too: an entry that vanished is no error.

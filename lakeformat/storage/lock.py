@@ -17,10 +17,19 @@ __all__ = ["Held", "Lock"]
 class Held(Protocol):
     """A lock while it is held."""
 
-    def require_time(self) -> None:
+    def require_time(self, seconds: float = 0.0) -> None:
         """Return while the lock is surely ours for long enough to write one small object.
 
         Otherwise ``LockUnavailableError``: nothing was written, the caller gives the commit up.
+        ``seconds`` is how long the write may take, where that is known; ``InvalidRequestError``
+        if the lock is never sure for so long.
+        """
+        ...
+
+    def keep(self) -> None:
+        """Never give the lock back: a write under it got no answer, and may still arrive.
+
+        The next holder comes when the lock runs out by itself. This one holds nothing any more.
         """
         ...
 

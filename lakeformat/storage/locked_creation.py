@@ -5,14 +5,24 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import IO
+from typing import IO, Protocol, runtime_checkable
 
 from lakeformat.errors import NotFoundError, UnavailableError, UnsupportedError
 from lakeformat.storage.base import FileInfo, Storage
 from lakeformat.storage.lock import Held, Lock
 from lakeformat.storage.turns import turn
 
-__all__ = ["LockedCreation"]
+__all__ = ["BoundsWrites", "LockedCreation"]
+
+
+@runtime_checkable
+class BoundsWrites(Protocol):
+    """A storage that knows when a write without an answer has been given up."""
+
+    @property
+    def longest_write_seconds(self) -> float:
+        """How long ``overwrite`` may take, its repeats included."""
+        ...
 
 
 class LockedCreation:
@@ -39,13 +49,23 @@ class LockedCreation:
                 return self.inner.create(path, content)
             except UnsupportedError:
                 return self._create_alone(path, content, held)
+            except BaseException:
+                if isinstance(self.inner, LockedCreation):  # it may have written alone
+                    held.keep()
+                raise
 
     def _create_alone(self, path: str, content: bytes, held: Held) -> bool:
         if self.inner.exists(path):
             return False
         # The look before may have taken long: from here to the write nothing else happens.
-        held.require_time()
-        self.inner.overwrite(path, content)
+        held.require_time(_longest_write_seconds(self.inner))
+        try:
+            self.inner.overwrite(path, content)
+        except BaseException:
+            # Whatever it was, an interrupt included: the bytes may be on their way, and would
+            # replace what the next holder publishes.
+            held.keep()
+            raise
         # Whoever ignored the lock, or outlived theirs, may have written after us.
         try:
             return self.inner.read(path) == content
@@ -98,3 +118,9 @@ class LockedCreation:
 
     def delete_directory(self, path: str) -> None:
         self.inner.delete_directory(path)
+
+
+def _longest_write_seconds(storage: Storage) -> float:
+    while isinstance(storage, LockedCreation):
+        storage = storage.inner
+    return storage.longest_write_seconds if isinstance(storage, BoundsWrites) else 0.0

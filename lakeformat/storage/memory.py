@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from lakeformat.errors import AlreadyExistsError, NotFoundError
-from lakeformat.storage.base import FileInfo
+from lakeformat.storage.base import FileInfo, refuse_root
 
 __all__ = ["MemoryStorage", "now_millis", "shared_memory_storage"]
 
@@ -118,6 +118,7 @@ class MemoryStorage:
 
     def delete_directory(self, path: str) -> None:
         """Remove a directory with everything in it; one that is already gone is fine."""
+        refuse_root(path, self.uri(path))
         with self._lock:
             for file in self.files(path):
                 del self._files[_key(file)]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
-from lakeformat.errors import AlreadyExistsError
-from lakeformat.storage.base import FileInfo, Storage
+from lakeformat.errors import InvalidRequestError
+from lakeformat.storage.base import Storage
+from lakeformat.storage.copy_directory import copy_directory
 from lakeformat.storage.locked_creation import LockedCreation
 
 __all__ = ["MovesDirectories", "move_directory", "mover"]
-
-_CHUNK = 8 << 20
 
 
 @runtime_checkable
@@ -41,53 +37,25 @@ def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
     """Move a directory with everything in it.
 
     Where the storage cannot do it at once, files are copied and then removed, those below the
-    child ``last`` after the others: repeated after a crash, that finishes the work.
+    child ``last`` after the others: repeated after a crash, that finishes the work. Nothing is
+    removed before the new directory has all of the old one; see ``copy_directory`` for what is
+    refused.
     """
+    _require_apart(storage, old, new)
     at_once = mover(storage)
     if at_once is not None:
         at_once.rename_directory(old, new)
         return
-    _copy_directory(storage, old, new, last=last)
+    copy_directory(storage, old, new, last=last)
     storage.delete_directory(f"{old}/{last}")
     storage.delete_directory(old)
 
 
-def _copy_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
-    """Copy every file that is not there yet.
-
-    The small files below the child ``last`` come at the end, and each of them appears whole:
-    what they say about the directory is then true.
-    """
-    inside = f"{old}/{last}/"
-    late = []
-    for file in _files(storage, old):
-        if file.path.startswith(inside):
-            late.append(file)
-        else:
-            _copy(storage, file, f"{new}{file.path.removeprefix(old)}")
-    for file in late:
-        storage.create(f"{new}{file.path.removeprefix(old)}", storage.read(file.path))
-
-
-def _copy(storage: Storage, file: FileInfo, target: str) -> None:
-    with suppress(AlreadyExistsError):  # an earlier try has copied it
-        with storage.open_input(file.path) as source, storage.open_output(target) as sink:
-            shutil.copyfileobj(source, sink, _CHUNK)
-        return
-    if _size(storage, target) != file.size:
-        storage.delete(target)
-        with storage.open_input(file.path) as source, storage.open_output(target) as sink:
-            shutil.copyfileobj(source, sink, _CHUNK)
-
-
-def _size(storage: Storage, path: str) -> int:
-    with storage.open_input(path) as stream:
-        return stream.seek(0, 2)
-
-
-def _files(storage: Storage, directory: str) -> Iterator[FileInfo]:
-    for info in storage.list(directory):
-        if info.is_directory:
-            yield from _files(storage, info.path)
-        else:
-            yield info
+def _require_apart(storage: Storage, old: str, new: str) -> None:
+    """What is removed at the end must not hold what was copied."""
+    source, target = (f"{path.strip('/')}/" for path in (old, new))
+    if source.startswith(target) or target.startswith(source):
+        raise InvalidRequestError(
+            f"Cannot move {storage.uri(old)} to {storage.uri(new)}: one is the other, or inside"
+            " it. Choose a directory beside it."
+        )

@@ -18,10 +18,20 @@ from lakeformat.storage.store_options import StoreConfig
 
 __all__ = ["ObjectClient", "open_client"]
 
-_RETRIES = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
+_RETRY_SECONDS, _LONGEST_PAUSE_SECONDS, _REQUEST_SECONDS = 60, 15, 30
+_PAUSES = {
+    "init_backoff": timedelta(seconds=0.1),
+    "max_backoff": timedelta(seconds=_LONGEST_PAUSE_SECONDS),
+    "base": 2,
+}
+_RETRIES = {
+    "max_retries": 5,
+    "retry_timeout": timedelta(seconds=_RETRY_SECONDS),
+    "backoff": _PAUSES,
+}
 # A repeated conditional write is refused because of its own first try: whoever needs to know
 # who won asks once and reads back.
-_ONCE = {"max_retries": 0, "retry_timeout": timedelta(seconds=60)}
+_ONCE = {**_RETRIES, "max_retries": 0}
 
 
 class _Forks:
@@ -43,7 +53,7 @@ class ObjectClient:
 
     address: ObjectAddress
     endpoint: str
-    """The service asked; empty for the provider's own."""
+    """The service asked, on Azure with the account; empty for the provider's own."""
     patient: Any = field(repr=False)
     once: Any = field(repr=False)
     api: ModuleType = field(repr=False)
@@ -53,6 +63,14 @@ class ObjectClient:
     def identity(self) -> str:
         """The same for two clients of one bucket."""
         return f"{self.address.kind} {self.endpoint} {self.address.bucket}"
+
+    @property
+    def longest_request_seconds(self) -> float:
+        """From asking patiently for something small to the last answer, good or bad.
+
+        The last repeat begins a pause after the time for repeats has run out.
+        """
+        return _RETRY_SECONDS + _LONGEST_PAUSE_SECONDS + _request_seconds(self.config)
 
     def uri(self, path: str) -> str:
         return self.address.uri(path)
@@ -73,8 +91,9 @@ def open_client(address: ObjectAddress, config: StoreConfig) -> ObjectClient:
     """A client with the options given and, for the rest, what the environment says."""
     api = _load(address)
     values = dict(config.values)
-    http: dict[str, Any] = {"timeout": timedelta(seconds=float(str(values.pop("timeout", 30))))}
+    http: dict[str, Any] = {"timeout": timedelta(seconds=_request_seconds(config))}
     extra: dict[str, Any] = {"client_options": http}
+    values.pop("timeout", None)
     values.pop("single_writer", None)
     credentials = _static_credentials(values)
     endpoint, settings = _settings(address, values)
@@ -90,6 +109,10 @@ def open_client(address: ObjectAddress, config: StoreConfig) -> ObjectClient:
             for retries in (_RETRIES, _ONCE)
         )
     return ObjectClient(address, endpoint, patient, once, api, config)
+
+
+def _request_seconds(config: StoreConfig) -> float:
+    return float(str(config.values.get("timeout", _REQUEST_SECONDS)))
 
 
 def _load(address: ObjectAddress) -> ModuleType:
@@ -121,7 +144,7 @@ def _settings(
             raise InvalidRequestError(
                 f"{address.uri('')} is of another account than azure.account ({account})."
             )
-        return str(settings.get("endpoint", account)), settings
+        return f"{settings.get('endpoint', '')} {account}".strip(), settings
     return _s3_settings(address, settings)
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import AlreadyExistsError, UnavailableError
-from lakeformat.storage.base import FileInfo
+from lakeformat.storage.base import FileInfo, refuse_root
 from lakeformat.storage.conditional_writes import ConditionalWrites
 from lakeformat.storage.creation_proof import require_proof
 from lakeformat.storage.object_client import ObjectClient
@@ -42,6 +42,11 @@ class ObjectStorage:
     def scheme(self) -> str:
         """As the address was written: ``s3``, ``s3a``, ``gs``, ``az``, ``abfs`` or ``abfss``."""
         return self.client.address.scheme
+
+    @property
+    def longest_write_seconds(self) -> float:
+        """How long ``overwrite`` may take, its repeats included."""
+        return self.client.longest_request_seconds
 
     def uri(self, path: str) -> str:
         """``<scheme>://<bucket>/<path>``, the path as it is."""
@@ -143,6 +148,7 @@ class ObjectStorage:
 
     def delete_directory(self, path: str) -> None:
         """Remove a directory with everything in it; one that is already gone is fine."""
+        refuse_root(path, self.uri(path))
         key, client = _key(path), self.client
         left: set[str] | None = None
         with client.asking("delete", key):

@@ -1,4 +1,8 @@
-"""A lock between the threads of this process, for whoever vouches that no other process writes."""
+"""A lock between the threads of this process, for whoever vouches that no other process writes.
+
+It does not run out, so it cannot be kept back either: it is free at once after a write without an
+answer, which may still arrive and replace what a later holder writes. See ``docs/storage.md``.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,11 @@ __all__ = ["ProcessLock"]
 
 
 class _Held:
-    def require_time(self) -> None:
+    def require_time(self, seconds: float = 0.0) -> None:
         """A lock in memory lasts as long as its holder."""
+
+    def keep(self) -> None:
+        """Not possible: nobody would ever get the lock again."""
 
 
 class ProcessLock:

@@ -24,7 +24,7 @@ from lakeformat.errors import (
     NotFoundError,
     UnavailableError,
 )
-from lakeformat.storage.base import FileInfo, temporary_sibling
+from lakeformat.storage.base import FileInfo, refuse_root, temporary_sibling
 from lakeformat.storage.creation_proof import require_proof
 
 __all__ = ["RenameStorage"]
@@ -102,7 +102,7 @@ class RenameStorage:
 
         The first one of a process tries out whether the file system refuses a taken name.
         """
-        require_proof(_Raw(self), self._authority, path)
+        require_proof(_Raw(self), self._identity(path), path)
         if self._type(path) is not FileType.NotFound:
             return False
         return self.move_into_place(path, content)
@@ -122,10 +122,23 @@ class RenameStorage:
                 self._system.delete_dir(workshop)
 
     def overwrite(self, path: str, content: bytes) -> None:
-        """Replace a file; a reader may meet an empty one meanwhile."""
-        with self._translated("write", path):
-            self._system.create_dir(_parent(path), recursive=True)
-            self._write(_absolute(path), content)
+        """Replace a file by a finished one; a reader may meet none meanwhile, but never a part.
+
+        Under a lock this is how a snapshot is published where rename is not to be trusted.
+        """
+        if self.directory_exists(path):  # the finished file would be moved into it
+            raise AlreadyExistsError(f"Cannot write {self.uri(path)}: it is a directory.")
+        prepared = temporary_sibling(_absolute(path), self._ids())
+        try:
+            with self._translated("write", path):
+                self._system.create_dir(_parent(path), recursive=True)
+                self._write(prepared, content)
+                self._system.move(prepared, _absolute(path))
+        except BaseException:
+            # Also so that a rename which is still under way finds nothing to put there.
+            with suppress(OSError):
+                self._system.delete_file(prepared)
+            raise
 
     def exists(self, path: str) -> bool:
         """Whether a file (not a directory) is at ``path``."""
@@ -161,6 +174,7 @@ class RenameStorage:
 
     def delete_directory(self, path: str) -> None:
         """Remove a directory with everything in it; one that is already gone is fine."""
+        refuse_root(path, self.uri(path))
         if self.directory_exists(path):
             try:
                 with self._translated("delete directory", path):
@@ -191,6 +205,10 @@ class RenameStorage:
             if self._connected is None:
                 self._connected = self._connect()
             return self._connected
+
+    def _identity(self, path: str) -> str:
+        """What a proof holds for: below ``viewfs`` any directory may be of another system."""
+        return self.uri(_parent(path)) if self.scheme == "viewfs" else self._authority
 
     def _moved(self, prepared: str, path: str, content: bytes) -> bool:
         try:

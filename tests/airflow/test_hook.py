@@ -35,6 +35,14 @@ def test_another_connection_has_to_exist():
         ({"conn_type": "lake", "extra": "[1]"}, "an extra that is no JSON object: write"),
         ({"conn_type": "lake", "extra": "{"}, "an extra that is no JSON object: write"),
         ({"conn_type": "lake", "extra": '"/w"'}, "an extra that is no JSON object: write"),
+        (
+            {"conn_type": "lake", "extra": {"warehouse": "/w", "options": ["x"]}},
+            "no object of texts",
+        ),
+        (
+            {"conn_type": "lake", "extra": {"warehouse": "/w", "options": {"a": 1}}},
+            "no object of te",
+        ),
         ({"conn_type": "lake", "host": "h", "extra": {"warehouse": "/w"}}, "sets 'host': only"),
     ],
 )
@@ -83,3 +91,18 @@ def test_airflow_itself_can_test_the_connection(tmp_path):
     form = Connection(conn_id="not_saved_yet", conn_type="lake", extra=extra)
 
     assert form.test_connection() == (True, f"file://{tmp_path} has 0 databases")
+
+
+def test_the_options_of_a_connection_open_its_catalog_and_secrets_are_masked(
+    tmp_path, connect, monkeypatch
+):
+    masked = []
+    monkeypatch.setattr("airflow_provider_lake.hooks.lake.mask_secret", masked.append)
+    options = {"metastore": "jdbc", "uri": f"jdbc:sqlite:{tmp_path}/catalog.db"}
+    connect(
+        "lake_default", conn_type="lake", extra={"warehouse": f"{tmp_path}/w", "options": options}
+    )
+    hook = LakeHook()
+    assert "SqlCatalog" in repr(hook.get_conn())
+    assert hook.catalog_options == options
+    assert masked == [options["uri"]]

@@ -134,3 +134,21 @@ def test_a_metastore_without_its_lock_leaves_such_a_bucket_refused(weak_bucket, 
     catalog.create_database("shop")
     with pytest.raises(lake.UnsupportedError, match=r"lock\.enabled=true"):
         catalog.create_table("shop.orders", COLUMNS)
+
+
+def test_a_database_in_another_bucket_is_opened_with_the_same_options(
+    s3_client, s3_bucket, s3_options, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(creation_proof, "_verdicts", {})
+    far = f"{s3_bucket}-far"
+    s3_client.create_bucket(Bucket=far)
+    metastore = {"metastore": "jdbc", "uri": f"jdbc:sqlite:{tmp_path}/catalog.db"}
+    catalog = lake.open_catalog(f"s3://{s3_bucket}/wh", options=s3_options | metastore)
+    catalog.create_database("near")
+    catalog.create_database("far", properties={"location": f"s3://{far}/shop"})
+    catalog.create_table("far.orders", COLUMNS).write(pa.table({"id": [1]}))
+    renamed = catalog.rename_table("far.orders", "far.new", force=True)
+    assert renamed.location == f"s3://{far}/shop/new"
+    assert ids(renamed) == [1]
+    with pytest.raises(lake.InvalidRequestError, match="lie in different storages"):
+        catalog.rename_table("far.new", "near.orders", force=True)

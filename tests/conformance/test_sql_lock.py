@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -181,6 +182,41 @@ def test_an_answer_that_took_half_the_lease_is_not_trusted(database):
     with pytest.raises(lake.LockUnavailableError, match="too late to be trusted"):
         holder.require_time()
     holder.release()
+
+
+def test_a_lock_that_is_kept_back_is_nobodys_until_it_expires(database):
+    """Its holder has lost the answer to a write, which may arrive late."""
+    with World().lock(database).hold(KEY) as held:
+        held.keep()
+        with pytest.raises(lake.LockUnavailableError, match=rf"until it expires, at most {LEASE}"):
+            held.require_time()
+    assert rows(database) == [("jdbc.shop.orders", LEASE)]
+    assert java_deletes_what_expired(database) == 0
+    world = World()
+    with world.lock(database).hold(KEY) as successor:
+        successor.require_time()
+    assert sum(world.sleeps) == pytest.approx(LEASE)
+
+
+def test_a_lock_that_is_kept_back_is_not_renewed(database):
+    lock = World().lock(database, replace(SETTINGS, acquire_timeout_seconds=2)).row(KEY)
+    lock.acquire()
+    renewing = next(thread for thread in threading.enumerate() if thread.name == "lake-lock")
+    lock.keep()
+    renewing.join(timeout=30)
+    assert not renewing.is_alive()
+    lock.release()
+    assert rows(database) == [("jdbc.shop.orders", 2)]
+
+
+def test_a_write_that_may_outlive_the_lock_is_refused_with_the_options(database):
+    with World().lock(database, replace(SETTINGS, acquire_timeout_seconds=60)).hold(KEY) as held:
+        held.require_time(30)
+        with pytest.raises(
+            lake.InvalidRequestError,
+            match=r"held for 30 s, .* take 105 s.*lock-acquire-timeout to 210 s.*s3\.connection",
+        ):
+            held.require_time(105)
 
 
 def test_a_lock_that_nobody_holds_protects_nothing(database):

@@ -41,7 +41,9 @@ class TestMemoryStorage(MovingStorageSuite):
     def storage(self):
         storage, _ = open_storage(f"memory://{uuid.uuid4()}")
         yield storage
-        storage.delete_directory("")
+        for info in storage.list(""):
+            storage.delete(info.path)
+            storage.delete_directory(info.path)
 
     @pytest.fixture(params=["", "warehouse"])
     def root(self, request):

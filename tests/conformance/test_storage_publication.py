@@ -162,6 +162,31 @@ def test_a_process_tries_a_bucket_out_once(bucket, options):
     assert bucket.puts() == 2 + 2
 
 
+@pytest.mark.parametrize(
+    ("address", "more"),
+    [
+        ("s3://other", {}),
+        ("abfss://lake@first.dfs.core.windows.net", {}),
+        ("abfss://lake@second.dfs.core.windows.net", {}),
+        ("abfss://other@second.dfs.core.windows.net", {}),
+        ("s3://lake", {"s3.endpoint": "http://localhost:{port}"}),
+    ],
+)
+def test_each_bucket_account_and_endpoint_is_tried_out(bucket, options, address, more):
+    keys = {"azure.endpoint": bucket.endpoint, "azure.account-key": "c2VjcmV0"}
+    for proven, given in (
+        ("s3://lake", options),
+        ("abfss://lake@zeroth.dfs.core.windows.net", keys),
+    ):
+        open_storage(proven, given)[0].create("proven", b"x")
+    port = bucket.endpoint.rpartition(":")[2]
+    more = {name: text.format(port=port) for name, text in more.items()}
+    bucket.requests.clear()
+    storage, _ = open_storage(address, (options if address.startswith("s3") else keys) | more)
+    storage.create("a", b"x")
+    assert bucket.puts() == 3
+
+
 def test_opening_and_reading_try_nothing_out(bucket, options):
     storage, _ = open_storage("s3://lake", options)
     assert storage.exists("x") is False

@@ -8,7 +8,7 @@ import pytest
 from pyarrow.fs import PyFileSystem
 
 from lakeformat.errors import AlreadyExistsError, UnavailableError, UnsupportedError
-from lakeformat.storage import LockedCreation, ProcessLock, resolve
+from lakeformat.storage import LockedCreation, ProcessLock, creation_proof, resolve
 from lakeformat.storage.rename import RenameStorage
 from lakeformat.testing.moving_suite import MovingStorageSuite
 from tests.conformance.hadoop_like import HadoopLike
@@ -93,6 +93,61 @@ def test_a_rename_that_replaces_is_refused_unless_a_lock_decides(storage, hdfs):
     assert [locked.create("/t/1", b"x"), locked.create("/t/1", b"y")] == [True, False]
 
 
+def test_a_reader_never_meets_half_of_a_file_that_is_overwritten(storage, hdfs):
+    """Under a lock a snapshot is published like that, and a hint always is."""
+    seen = []
+
+    def watching(path: str, metadata: object):
+        stream = HadoopLike.open_output_stream(hdfs, path, metadata)
+        seen.append(hdfs.files.get("/t/1"))
+        return stream
+
+    hdfs.open_output_stream = watching
+    storage.overwrite("/t/1", b"first")
+    storage.overwrite("/t/1", b"second")
+    assert seen == [None, b"first"]
+    assert hdfs.files == {"/t/1": b"second"}
+
+
+def test_a_failed_overwrite_leaves_the_old_content_and_nothing_beside_it(storage, hdfs):
+    storage.overwrite("/t/1", b"first")
+    hdfs.move = failing
+    with pytest.raises(UnavailableError, match=r"Cannot write hdfs://.*no quorum"):
+        storage.overwrite("/t/1", b"second")
+    assert hdfs.files == {"/t/1": b"first"}
+
+
+def test_a_directory_is_not_overwritten(storage, hdfs):
+    storage.overwrite("/t/1", b"x")
+    with pytest.raises(AlreadyExistsError, match="is a directory"):
+        storage.overwrite("/t", b"y")
+    assert hdfs.files == {"/t/1": b"x"}
+
+
+@pytest.mark.parametrize(
+    ("proven", "asked", "is_asked_again"),
+    [
+        ("hdfs://a:8020/t/1", "hdfs://a:8020/other/1", False),
+        ("hdfs://a:8020/t/1", "hdfs://b:8020/t/1", True),
+        ("viewfs://a/t/1", "viewfs://b/t/1", True),
+        ("viewfs://a/t/1", "viewfs://a/t/2", False),
+        ("viewfs://a/mounted/1", "viewfs://a/mounted-elsewhere/1", True),
+    ],
+)
+def test_a_rename_is_proven_for_each_system_that_may_be_another(
+    monkeypatch, proven, asked, is_asked_again
+):
+    monkeypatch.setattr(creation_proof, "_verdicts", {})
+    good, bad = HadoopLike(), HadoopLike()
+    bad.replaces = True
+    assert create_at(proven, good) is True
+    if not is_asked_again:
+        assert create_at(asked, bad) is True  # believed
+        return
+    with pytest.raises(UnsupportedError, match="replaces an existing"):
+        create_at(asked, bad)
+
+
 def test_a_cluster_that_does_not_answer_is_not_an_empty_one(storage, hdfs):
     storage.create("/t/1", b"x")
     hdfs.is_down = True
@@ -103,3 +158,14 @@ def test_a_cluster_that_does_not_answer_is_not_an_empty_one(storage, hdfs):
 
 def test_a_file_elsewhere_on_the_cluster_shares_the_connection(storage):
     assert resolve(storage.uri("/elsewhere/f"), storage) == (storage, "/elsewhere/f")
+
+
+def create_at(address: str, system: HadoopLike) -> bool:
+    scheme, _, rest = address.partition("://")
+    authority, slash, path = rest.partition("/")
+    storage = RenameStorage(lambda: PyFileSystem(system), f"{scheme}://{authority}")
+    return storage.create(slash + path, b"x")
+
+
+def failing(source: str, target: str) -> None:
+    raise OSError("no quorum")

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -92,6 +93,35 @@ def check_repaired(storage: CrashableStorage, file: Path, change, where: str) ->
     assert not any(catalog.repair().to_dict().values()), where
 
 
+def test_a_table_whose_rename_was_cut_off_anywhere_is_dropped_with_every_file(tmp_path):
+    prepared = CrashableStorage()
+    catalog = opened(prepared, tmp_path / "base.db")
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS).write(pa.table({"id": ROWS}))
+    catalog.alter_table("shop.orders", lake.add_column("note", "STRING"))
+    base = (tmp_path / "base.db").read_bytes()
+    (tmp_path / "calm.db").write_bytes(base)
+    calm = prepared.reopened()
+    rename(opened(calm, tmp_path / "calm.db"))
+    for call in calm.log:
+        if "power_cut_before" not in kinds_for(call.operation):
+            continue
+        file = tmp_path / f"{call.number}.db"
+        file.write_bytes(base)
+        storage = prepared.reopened(Fault(call.number, "power_cut_before"))
+        with pytest.raises(PowerCut):
+            rename(opened(storage, file))
+        found = storage.reopened()
+        catalog = opened(found, file)
+        [name] = catalog.list_tables("shop")
+        with suppress(lake.NotFoundError):  # half of a copy is no table
+            table = catalog.table(f"shop.{name}")
+            assert (rows(table), len(table.schema.fields)) == (ROWS, 2), f"{call}"
+        catalog.drop_table(f"shop.{name}")
+        assert found.files("wh/shop.db") == {}, f"{call}"
+        assert not any(catalog.repair().to_dict().values()), f"{call}"
+
+
 def test_without_a_database_a_power_cut_leaves_the_old_table_or_the_whole_new_one():
     prepared = CrashableStorage()
     catalog = FileSystemCatalog(prepared, "wh")
@@ -118,7 +148,7 @@ DYING = """
 import json, os, sys
 import pyarrow as pa
 import lakeformat as lake
-import lakeformat.catalog.sql as sql
+from lakeformat.catalog.sql import drop, listing, rename
 
 warehouse, options, window = json.loads(sys.argv[1])
 catalog = lake.open_catalog(warehouse, options=options)
@@ -127,13 +157,13 @@ def die(*arguments, **more):
     os._exit(9)
 
 if window == "create":
-    sql.SqlCatalog._register = die
+    listing.Listing.add_table = die
     catalog.create_table("shop.new", [("id", "BIGINT")])
 elif window == "rename":
-    sql.move_directory = die
+    rename.move_directory = die
     catalog.rename_table("shop.orders", "shop.new")
 else:
-    sql.run_drop = die
+    drop.run_drop = die
     catalog.drop_table("shop.orders")
 """
 

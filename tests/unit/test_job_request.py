@@ -56,3 +56,13 @@ def test_everything_wrong_is_said_at_once():
 def test_what_is_no_object_is_refused(given):
     with pytest.raises(lake.InvalidRequestError, match="keys and values"):
         read_request(IngestRequest, given)
+
+
+def test_options_of_the_catalog_are_texts_and_never_shown():
+    wanted = read_request(IngestRequest, {**WHOLE, "catalog_options": {"jdbc.password": "s3cret"}})
+    assert wanted.catalog_options == {"jdbc.password": "s3cret"}
+    assert "s3cret" not in repr(wanted)
+    for wrong in ({"jdbc.password": ["s3cret"]}, "s3cret"):
+        with pytest.raises(lake.InvalidRequestError, match="wants an object of texts") as refused:
+            read_request(IngestRequest, {**WHOLE, "catalog_options": wrong})
+        assert "s3cret" not in str(refused.value)

@@ -154,6 +154,7 @@ def test_a_row_without_files_is_reported_and_can_be_dropped(catalog, database):
     assert catalog.repair("shop").without_files == ("shop.ghost",)
     with pytest.raises(lake.NotFoundError, match=r"'shop.ghost' is listed in .* has no schema"):
         catalog.table("shop.ghost")
+    assert catalog.plan_drop_table("shop.ghost").directory.endswith("/shop.db/ghost")
     catalog.drop_table("shop.ghost")
     assert catalog.list_tables("shop") == []
 
@@ -176,7 +177,7 @@ def test_files_nobody_listed_survive_the_drop_of_their_database(catalog, tmp_pat
     assert stray.exists()
 
 
-def test_a_held_lock_stops_a_change_of_names_and_with_lock_enabled_of_schemas(opened, database):
+def test_a_held_lock_stops_changes_of_names_and_schemas_but_not_commits(opened, database):
     catalog = opened(lock_acquire_timeout="1 s")
     catalog.create_database("shop")
     catalog.create_table("shop.orders", COLUMNS)
@@ -187,13 +188,12 @@ def test_a_held_lock_stops_a_change_of_names_and_with_lock_enabled_of_schemas(op
     for wrong in (
         lambda: catalog.drop_table("shop.orders"),
         lambda: catalog.rename_table("shop.orders", "shop.new"),
-        lambda: opened(lock_acquire_timeout="1 s", **{"lock.enabled": "true"}).alter_table(
-            "shop.orders", lake.add_column("a", "INT")
-        ),
+        lambda: catalog.alter_table("shop.orders", lake.add_column("a", "INT")),
     ):
         with pytest.raises(lake.LockUnavailableError, match="not free within 1 s"):
             wrong()
-    assert catalog.alter_table("shop.orders", lake.add_column("a", "INT")).schema.id == 1
+    assert catalog.table("shop.orders").schema.id == 0
+    assert catalog.table("shop.orders").write(pa.table({"id": [1]})).snapshot_id == 1
 
 
 def test_a_commit_against_a_held_lock_fails_at_once_and_leaves_nothing(
@@ -238,6 +238,8 @@ def test_with_lock_enabled_rows_are_written_and_the_lock_is_free_afterwards(open
     [
         ("jdbc:sqlite:/a/b.db", {}, "sqlite:////a/b.db"),
         ("sqlite:////a/b.db", {}, "sqlite:////a/b.db"),
+        ("jdbc:sqlite:/a/b.db?busy_timeout=500", {}, "sqlite:////a/b.db"),
+        ("jdbc:sqlite:~/b.db", {}, f"sqlite:///{Path.home()}/b.db"),
         (
             "jdbc:postgresql://h:5433/d?user=u&password=p%40",
             {},
@@ -246,10 +248,15 @@ def test_with_lock_enabled_rows_are_written_and_the_lock_is_free_afterwards(open
         (
             "jdbc:postgresql://h/d?ssl=true&currentSchema=s",
             {"user": "u", "password": "p"},
-            "postgresql+psycopg2://u:p@h/d?connect_timeout=10&options=-csearch_path%3Ds"
-            "&sslmode=verify-full",
+            "postgresql+psycopg2://u:p@h/d"
+            "?connect_timeout=10&options=-csearch_path%3Ds&sslmode=verify-full",
         ),
         ("jdbc:postgresql:d", {}, "postgresql+psycopg2://localhost/d?connect_timeout=10"),
+        (
+            "postgresql+pg8000://h/d",
+            {},
+            "postgresql+pg8000://h/d?connect_timeout=10",
+        ),
         (
             "postgresql+psycopg2://a:b@h/d",
             {"user": "u", "password": "p"},
@@ -275,11 +282,50 @@ def test_both_ways_to_write_an_address(uri, properties, url):
         ("sqlite://", {}, "is a file"),
         ("jdbc:sqlite::memory:", {}, "is a file"),
         ("jdbc:sqlite:/a.db", {"user": "u"}, "takes no 'user'"),
+        ("jdbc:sqlite:/a.db?cache=shared", {}, "takes no 'cache'.* busy_timeout"),
+        ("jdbc:sqlite:/a.db?busy_timeout=1s", {}, "busy_timeout .* must be a whole number"),
+        ("jdbc:sqlite:~nobody-of-that-name/a.db", {}, "names no home directory"),
     ],
 )
 def test_an_address_that_cannot_be_right_is_refused(uri, properties, words):
     with pytest.raises(lake.InvalidRequestError, match=words):
         parse_database_uri(uri, properties)
+
+
+def test_how_long_java_waits_for_a_busy_file_is_how_long_we_wait():
+    waits = [
+        parse_database_uri("jdbc:sqlite:/a.db").busy_seconds,
+        parse_database_uri("jdbc:sqlite:/a.db?busy_timeout=500").busy_seconds,
+        parse_database_uri("sqlite:////a.db", {"busy_timeout": "0"}).busy_seconds,
+    ]
+    assert waits == [30, 0.5, 0]
+
+
+def test_a_file_that_stays_busy_is_said_as_soon_as_that_has_passed(tmp_path, database):
+    warehouse, uri = str(tmp_path / "warehouse"), f"jdbc:sqlite:{database.path}"
+    catalog = lake.open_catalog(warehouse, metastore="jdbc", uri=f"{uri}?busy_timeout=1")
+    assert {path.name for path in tmp_path.glob("*.db*")} == {"catalog.db"}
+    other = sqlite3.connect(database.path)
+    try:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(lake.UnavailableError, match="database is locked"):
+            catalog.create_database("shop")
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize(
+    ("uri", "missing", "remedy"),
+    [
+        ("jdbc:postgresql://h/d", "psycopg2", r"pip install 'airflow-provider-lake\[jdbc\]'"),
+        ("postgresql+pg8000://h/d", "pg8000", r"the package pg8000, or write postgresql\+psycopg2"),
+        ("postgresql+nix://h/d", "nix", r"Check its name, or write postgresql\+psycopg2"),
+    ],
+)
+def test_a_driver_that_is_not_installed_is_named(tmp_path, monkeypatch, uri, missing, remedy):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(lake.InvalidRequestError, match=f"{missing}.*{remedy}"):
+        lake.open_catalog(str(tmp_path), metastore="jdbc", uri=uri)
 
 
 @pytest.mark.parametrize(
@@ -332,9 +378,9 @@ def test_an_option_of_the_jdbc_metastore_is_refused_without_it(tmp_path, key):
 
 
 def test_without_sqlalchemy_the_extra_is_named(tmp_path, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith(("lakeformat.sql", "sqlalchemy"))]:
+    loaded = ("lakeformat.sql", "lakeformat.catalog.sql", "sqlalchemy")
+    for name in [name for name in sys.modules if name.startswith(loaded)]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "lakeformat.catalog.sql", raising=False)
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     with pytest.raises(lake.InvalidRequestError, match=r"airflow-provider-lake\[jdbc\]"):
         lake.open_catalog(str(tmp_path), metastore="jdbc", uri="sqlite:////a.db")

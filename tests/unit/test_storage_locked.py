@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from lakeformat.errors import LockUnavailableError, UnavailableError, UnsupportedError
-from lakeformat.storage import LocalStorage, LockedCreation, MemoryStorage
+from lakeformat.storage import LocalStorage, LockedCreation, MemoryStorage, open_storage
 
 
 class Overwriting(MemoryStorage):
@@ -32,11 +32,14 @@ class RecordingLock:
         finally:
             self.log.append("release")
 
-    def require_time(self) -> None:
+    def require_time(self, seconds: float = 0.0) -> None:
         self.looks -= 1
-        self.log.append("look")
+        self.log.append(f"look for {seconds:g} s" if seconds else "look")
         if self.looks < 0:
             raise LockUnavailableError("the lock has run out")
+
+    def keep(self) -> None:
+        self.log.append("keep")
 
 
 def test_the_lock_is_looked_at_right_before_the_write():
@@ -87,17 +90,49 @@ def test_what_is_gone_after_the_write_leaves_the_outcome_open():
         LockedCreation(storage, RecordingLock(), "shop.orders").create("s/1", b"x")
 
 
-def test_a_lost_answer_of_the_write_leaves_the_outcome_open():
-    storage = Overwriting()
-
-    def lose(path: str, content: bytes) -> None:
-        MemoryStorage.overwrite(storage, path, content)
-        raise UnavailableError("the answer is lost")
-
-    storage.overwrite = lose
-    with pytest.raises(UnavailableError, match="lost"):
-        LockedCreation(storage, RecordingLock(), "shop.orders").create("s/1", b"x")
+@pytest.mark.parametrize("error", [UnavailableError, KeyboardInterrupt])
+def test_a_lost_answer_of_the_write_leaves_the_outcome_open_and_keeps_the_lock(error):
+    """What is still on its way would replace what the next holder writes."""
+    storage, lock = Overwriting(), RecordingLock()
+    storage.overwrite = losing(storage.overwrite, error)
+    with pytest.raises(error, match="lost"):
+        LockedCreation(storage, lock, "shop.orders").create("s/1", b"x")
     assert storage.files() == {"s/1": b"x"}
+    assert lock.log[-2:] == ["keep", "release"]
+
+
+def test_a_lock_around_another_is_kept_too():
+    storage, inner, outer = Overwriting(), RecordingLock(), RecordingLock()
+    storage.overwrite = losing(storage.overwrite, UnavailableError)
+    with pytest.raises(UnavailableError, match="lost"):
+        LockedCreation(LockedCreation(storage, inner, "all"), outer, "shop.orders").create("s", b"")
+    assert "keep" in inner.log
+    assert "keep" in outer.log
+
+
+def test_a_lost_answer_of_a_conditional_write_needs_no_lock_any_more():
+    """It is refused if it arrives after another's."""
+    storage, lock = MemoryStorage(), RecordingLock()
+    storage.create = losing(storage.create, UnavailableError)
+    with pytest.raises(UnavailableError, match="lost"):
+        LockedCreation(storage, lock, "shop.orders").create("s/1", b"x")
+    assert "keep" not in lock.log
+
+
+def test_the_lock_has_to_last_for_the_longest_write_of_the_storage():
+    class Slow(Overwriting):
+        longest_write_seconds = 105.0
+
+    lock = RecordingLock()
+    assert LockedCreation(Slow(), lock, "shop.orders").create("s/1", b"x") is True
+    assert "look for 105 s" in lock.log
+
+
+def test_a_client_of_an_object_store_knows_how_long_it_repeats_a_write():
+    options = {"s3.access-key": "key", "s3.secret-key": "secret"}
+    default, _ = open_storage("s3://lake", options)
+    slow, _ = open_storage("s3://lake", {**options, "s3.connection.timeout": "200s"})
+    assert [storage.longest_write_seconds for storage in (default, slow)] == [105, 275]
 
 
 def test_commits_queue_up_as_they_would_without_the_lock(tmp_path):
@@ -108,6 +143,14 @@ def test_commits_queue_up_as_they_would_without_the_lock(tmp_path):
         assert sum(waits) > 0
     with LockedCreation(MemoryStorage(), RecordingLock(), "x").turn("snapshot", waits.append):
         pass
+
+
+def losing(act, error: type[BaseException]):
+    def lose(*arguments):
+        act(*arguments)
+        raise error("the answer is lost")
+
+    return lose
 
 
 def noted(act, lock: RecordingLock, word: str):

@@ -28,7 +28,7 @@ def test_the_root_is_the_empty_path():
     storage.create("/a/f", b"x")
     assert storage.read("a/f") == b"x"
     assert [info.path for info in storage.list("")] == ["/a"]
-    storage.delete_directory("")
+    storage.delete_directory("/a")
     assert not storage.directory_exists("")
 
 

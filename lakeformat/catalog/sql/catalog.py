@@ -1,0 +1,279 @@
+"""Databases and tables as rows of a SQL database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lakeformat.catalog.base import Catalog
+from lakeformat.catalog.drop import DropPlan
+from lakeformat.catalog.names import (
+    TableName,
+    check_name,
+    parse_plain_name,
+    refuse_system_database,
+)
+from lakeformat.catalog.options import CatalogOptions
+from lakeformat.catalog.report import RepairReport
+from lakeformat.catalog.sql.drop import Drops
+from lakeformat.catalog.sql.listing import Listing
+from lakeformat.catalog.sql.locks import TableLocks
+from lakeformat.catalog.sql.places import LOCATION, Places
+from lakeformat.catalog.sql.rename import Renames
+from lakeformat.catalog.sql.repair import Repair
+from lakeformat.environment import SYSTEM, Environment
+from lakeformat.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
+from lakeformat.layout import MAIN_BRANCH, TableLayout
+from lakeformat.metadata.schema_file import alter_schema, create_schema
+from lakeformat.schema import TableSchema
+from lakeformat.schema_changes import SchemaChange
+from lakeformat.sql import LockSettings, SqlDatabase, SqlLock, parse_database_uri
+from lakeformat.sql.catalog_rows import fits
+from lakeformat.sql.tables import NAME_LENGTH, VALUE_LENGTH, create_missing_tables
+from lakeformat.storage import Storage
+
+__all__ = ["SqlCatalog"]
+
+_EXISTS = "exists"
+_KEPT = (_EXISTS, LOCATION)
+
+
+class SqlCatalog(Catalog):
+    """One SQL database may hold several catalogs."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        root: str,
+        environment: Environment = SYSTEM,
+        options: CatalogOptions | None = None,
+    ) -> None:
+        super().__init__(storage, root, environment, options)
+        settings = self._options
+        address = parse_database_uri(settings.get(CatalogOptions.uri), settings.driver_properties)
+        sql = SqlDatabase(address, settings.get(CatalogOptions.client_pool_size))
+        key = settings.get(CatalogOptions.catalog_key)
+        key_length = settings.get(CatalogOptions.lock_key_max_length)
+        create_missing_tables(sql, lock_key_length=key_length)
+        times = LockSettings(
+            acquire_timeout_seconds=settings.get(CatalogOptions.lock_acquire_timeout_millis) / 1000,
+            max_sleep_seconds=settings.get(CatalogOptions.lock_check_max_sleep_millis) / 1000,
+            key_length=key_length,
+        )
+        shows_options = settings.get(CatalogOptions.sync_all_properties)
+        self._listing = Listing(sql, key, shows_options=shows_options)
+        self._places = Places(storage, root, self._listing)
+        self._locks = TableLocks(
+            SqlLock(sql, key, times, environment),
+            settings.get_or(CatalogOptions.lock_enabled, None),
+        )
+        self._renames = Renames(self._listing, self._places, self._locks)
+        self._drops = Drops(
+            self._listing, self._places, self._locks, self._renames, self._plan_drop
+        )
+
+    def __repr__(self) -> str:
+        return f"<SqlCatalog {self.location} in {self._listing.address}>"
+
+    # ------------------------------------------------------------------ databases
+
+    def list_databases(self) -> list[str]:
+        """Names of all databases."""
+        return self._listing.databases()
+
+    def database_properties(self, name: str) -> dict[str, str]:
+        """What was said about a database, its location among it."""
+        self._require_database(name)
+        found = self._listing.database_properties(name)
+        found.setdefault(LOCATION, self._places.default_location(name))
+        return {key: value for key, value in found.items() if key != _EXISTS}
+
+    def alter_database(
+        self, name: str, *, set: Mapping[str, str] | None = None, remove: Iterable[str] = ()
+    ) -> None:
+        """Change what is said about a database; its location stays."""
+        self._require_database(name)
+        removed = [*remove]
+        for key in (*(set or {}), *removed):
+            if key in _KEPT:
+                raise InvalidRequestError(f"the property {key!r} of a database cannot be changed")
+        _check_properties(set or {})
+        self._listing.change_database(name, set or {}, removed)
+
+    def _has_database(self, name: str) -> bool:
+        return self._listing.has_database(name)
+
+    def _make_database(self, name: str, properties: dict[str, str]) -> bool:
+        if _EXISTS in properties:
+            raise InvalidRequestError(f"the property {_EXISTS!r} of a database is the catalog's")
+        said = {_EXISTS: "true", LOCATION: self._places.default_location(name), **properties}
+        _check_properties(said)
+        storage, directory = self._places.at(name, said[LOCATION])
+        if self._has_database(name):
+            return False
+        storage.make_directory(directory)
+        return self._listing.add_database(name, said)
+
+    def _check_remove_database(self, name: str, *, cascade: bool) -> None:
+        views = self._listing.views(name)
+        if views and not cascade:
+            raise InvalidRequestError(
+                f"database {name!r} holds views of other programs: {', '.join(views[:5])}; drop "
+                "them there, or pass cascade=True"
+            )
+
+    def _remove_database(self, name: str) -> None:
+        for table in sorted(self._listing.drops(), key=str):
+            if table.database == name:
+                self._drops.finish(table)
+        for new, old in self._listing.renames().items():
+            if old.database == name:  # its files are still here
+                self._renames.finish(new, old)
+        storage, directory = self._database_place(name)
+        tables = self._listing.remove_database(name)
+        if tables:
+            raise InvalidRequestError(
+                f"database {name!r} got the table {tables[0]!r} meanwhile: it stays"
+            )
+        if not storage.list(directory):  # what nobody listed is not ours to remove
+            storage.delete_directory(directory)
+
+    def _database_place(self, database: str) -> tuple[Storage, str]:
+        return self._places.of_database(database)
+
+    # ------------------------------------------------------------------ tables
+
+    def _is_case_sensitive(self) -> bool:
+        return self._options.get_or(CatalogOptions.case_sensitive, False)
+
+    def _check_new(self, what: str, name: str) -> None:
+        super()._check_new(what, name)
+        if len(name) > NAME_LENGTH:
+            raise InvalidRequestError(
+                f"{what} name {name!r} has {len(name)} characters; the column of the metastore "
+                f"holds {NAME_LENGTH}"
+            )
+
+    def _table_names(self, database: str) -> list[str]:
+        return self._listing.tables(database)
+
+    def _is_listed(self, name: TableName) -> bool:
+        return self._listing.has_table(name)
+
+    def _existing_table(self, name: TableName) -> TableLayout:
+        layout = super()._existing_table(name)
+        table = TableName(name.database, name.table)
+        # Half of what a rename copies looks like a table too.
+        if not self._places.has_files(table) or self._renames.place_of(table) != table:
+            raise NotFoundError(
+                f"table '{name}' is listed in {self._listing.address}, but has no schema in "
+                f"{self._storage_of(name.database).uri(layout.root)}, or not all of them: "
+                f"repair('{name}') finishes a rename that was interrupted; otherwise restore its "
+                "files, or drop it"
+            )
+        return layout
+
+    def _files_of(self, name: TableName) -> TableLayout:
+        return self._places.of_table(self._renames.place_of(name))[1]
+
+    def _publishing(self, name: TableName) -> Storage:
+        return self._locks.publishing(self._storage_of(name.database), name)
+
+    def _make_table(self, name: TableName, schema: TableSchema, *, exist_ok: bool) -> bool:
+        if self._is_listed(name):
+            return False
+        with self._locks.hold(name) as held:
+            self._refuse_view(name)
+            self._drops.finish_held(name)
+            if self._is_listed(name):
+                return False
+            self._renames.refuse_files_on_their_way(name)
+            storage, layout = self._places.of_table(name)
+            if not create_schema(self._locks.creating(storage, held), layout, schema):
+                # A crash, or another program, left files; they are the table if that is welcome.
+                if not exist_ok:
+                    raise AlreadyExistsError(
+                        f"table '{name}' is not listed in {self._listing.address}, but its files "
+                        f"are in {storage.uri(layout.root)}: repair('{name}') lists it, or pass "
+                        "exist_ok=True to get it as it is"
+                    )
+                schema = self._places.newest_schema(name)
+            self._listing.add_table(name, schema)
+        return True
+
+    def _change_schema(
+        self, name: TableName, layout: TableLayout, changes: tuple[SchemaChange, ...]
+    ) -> None:
+        table = TableName(name.database, name.table)
+        # A rename meanwhile would leave the new schema alone where the table was.
+        with self._locks.hold(table) as held:
+            self._existing_table(name)
+            if name.branch == MAIN_BRANCH:
+                storage = self._locks.creating(self._storage_of(name.database), held)
+            else:
+                storage = self._publishing(name)  # a branch has a lock of its own
+            alter_schema(storage, layout, changes, self._environment)
+            if name.branch == MAIN_BRANCH:
+                self._listing.synchronize(table, lambda: self._places.newest_schema(table))
+
+    def _remove_table(self, name: TableName, plan: DropPlan) -> None:
+        self._drops.run(name, plan, lambda: self._check_planned(name, plan))
+
+    def _move_table(
+        self, old: TableName, new: TableName, source: TableLayout, target: TableLayout
+    ) -> None:
+        with self._locks.hold_all(old, new) as held:
+            self._refuse_view(new)
+            self._drops.finish_held(new)
+            self._renames.run_held(old, new, held[new])
+
+    def _refuse_view(self, name: TableName) -> None:
+        if self._listing.has_view(name):
+            raise AlreadyExistsError(
+                f"'{name}' is a view of another program in {self._listing.address}: choose another "
+                "name"
+            )
+
+    # ------------------------------------------------------------------ repair
+
+    def repair(self, name: str | None = None) -> RepairReport:
+        """Finish what a crash left half-done, in all, one database or one table; repeatable."""
+        if name is None:
+            databases = sorted({*self.list_databases(), *self._places.databases_with_tables()})
+            return self._repair(databases, None)
+        if "." not in name:
+            return self._repair([name], None)
+        table = parse_plain_name(name)
+        report = self._repair([table.database], table.table)
+        if not any(report.to_dict().values()) and not self._is_listed(table):
+            raise NotFoundError(f"table '{table}' does not exist in {self.location}")
+        return report
+
+    def _repair(self, databases: list[str], table: str | None) -> RepairReport:
+        def covers(name: TableName) -> bool:
+            return name.database in databases and table in (None, name.table)
+
+        made = [database for database in databases if self._relist_database(database)]
+        run = Repair(
+            self._listing, self._places, self._locks, self._renames, self._drops, covers
+        ).run(databases)
+        return RepairReport(registered=tuple(made)) + run
+
+    def _relist_database(self, name: str) -> bool:
+        check_name("database", name)
+        refuse_system_database(name)
+        if self._has_database(name):
+            return False
+        if name not in self._places.databases_with_tables():
+            self._require_database(name)
+        return self._make_database(name, {})
+
+
+def _check_properties(properties: Mapping[str, str]) -> None:
+    for key, value in properties.items():
+        if not all(isinstance(text, str) for text in (key, value)):
+            raise InvalidRequestError(f"the property {key!r} of a database must be text")
+        if not fits(key, value):
+            raise InvalidRequestError(
+                f"the property {key[:50]!r} of a database is too long: the metastore holds keys of "
+                f"{NAME_LENGTH} and values of {VALUE_LENGTH} characters"
+            )

@@ -1,0 +1,171 @@
+"""What the SQL database says about one catalog; each method is one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from lakeformat.catalog.names import TableName, parse_plain_name
+from lakeformat.errors import NotFoundError
+from lakeformat.schema import TableSchema
+from lakeformat.sql import SqlDatabase
+from lakeformat.sql.catalog_rows import DROPPED, MARKS, RENAMED_FROM, CatalogRows, fits
+
+__all__ = ["Listing"]
+
+
+class Listing:
+    """Databases, tables, their options, and what was begun and is not finished."""
+
+    def __init__(self, database: SqlDatabase, catalog_key: str, *, shows_options: bool) -> None:
+        self.address = database.address
+        self._sql = database
+        self._rows = CatalogRows(catalog_key)
+        self._shows_options = shows_options
+
+    # ------------------------------------------------------------------ databases
+
+    def databases(self) -> list[str]:
+        with self._sql.reading("list databases") as connection:
+            return self._rows.databases(connection)
+
+    def has_database(self, name: str) -> bool:
+        with self._sql.reading(f"look up the database {name!r}") as connection:
+            return self._rows.has_database(connection, name)
+
+    def database_properties(self, name: str) -> dict[str, str]:
+        with self._sql.reading(f"look up the database {name!r}") as connection:
+            return self._rows.database_properties(connection, name)
+
+    def add_database(self, name: str, properties: Mapping[str, str]) -> bool:
+        """False if it is listed."""
+        with self._sql.writing(f"make the database {name!r}") as connection:
+            if self._rows.has_database(connection, name):
+                return False
+            self._rows.set_database_properties(connection, name, properties)
+        return True
+
+    def change_database(
+        self, name: str, properties: Mapping[str, str], removed: Sequence[str]
+    ) -> None:
+        with self._sql.writing(f"change the database {name!r}") as connection:
+            self._rows.remove_database_properties(connection, name, removed)
+            self._rows.set_database_properties(connection, name, properties)
+
+    def remove_database(self, name: str) -> list[str]:
+        """Forget a database that holds no table; the tables because of which it stays."""
+        with self._sql.writing(f"drop the database {name!r}") as connection:
+            tables = self._rows.tables(connection, name)
+            if not tables:
+                self._rows.remove_database(connection, name)
+        return tables
+
+    def views(self, database: str) -> list[str]:
+        with self._sql.reading(f"list the views of {database!r}") as connection:
+            return self._rows.views(connection, database)
+
+    # ------------------------------------------------------------------ tables
+
+    def tables(self, database: str) -> list[str]:
+        with self._sql.reading(f"list the tables of {database!r}") as connection:
+            return self._rows.tables(connection, database)
+
+    def has_table(self, name: TableName) -> bool:
+        with self._sql.reading(f"look up the table '{name}'") as connection:
+            return self._rows.has_table(connection, name.database, name.table)
+
+    def has_view(self, name: TableName) -> bool:
+        with self._sql.reading(f"look for a view '{name}'") as connection:
+            return self._rows.has_view(connection, name.database, name.table)
+
+    def add_table(self, name: TableName, schema: TableSchema) -> None:
+        with self._sql.writing(f"list the table '{name}'") as connection:
+            self._rows.add_table(connection, name.database, name.table)
+            self._rows.replace_properties(
+                connection, name.database, name.table, self._shown_of(schema)
+            )
+
+    def synchronize(self, name: TableName, newest_schema: Callable[[], TableSchema]) -> bool:
+        """Tell other programs the options of a table; False if they know them, or it is not listed.
+
+        The schema is read inside the transaction: of two changes, the later one is told last.
+        """
+        with self._sql.writing(f"note the options of '{name}'") as connection:
+            if not self._rows.has_table(connection, name.database, name.table):
+                return False
+            wanted = self._shown_of(newest_schema())
+            found = self._rows.properties(connection, name.database, name.table)
+            if {key: value for key, value in found.items() if key not in MARKS} == wanted:
+                return False
+            self._rows.replace_properties(connection, name.database, name.table, wanted)
+        return True
+
+    def _shown_of(self, schema: TableSchema) -> dict[str, str]:
+        """What other programs are told about a table; the schema file stays the truth.
+
+        An option too long for its column is left out: cut short it would be another option.
+        """
+        if not self._shows_options:
+            return {}
+        said = dict(schema.options)
+        if schema.primary_keys:
+            said["primary-key"] = ",".join(schema.primary_keys)
+        if schema.partition_keys:
+            said["partition"] = ",".join(schema.partition_keys)
+        return {key: value for key, value in said.items() if fits(key, value)}
+
+    # ------------------------------------------------------------------ what was begun
+
+    def begin_drop(self, name: TableName, places: Iterable[TableName]) -> None:
+        """List a table no more, and note the names in whose place files of it are to be removed."""
+        with self._sql.writing(f"drop the table '{name}'") as connection:
+            if not self._rows.remove_table(connection, name.database, name.table):
+                raise self._gone(name)
+            self._rows.remove_mark(connection, name.database, name.table, RENAMED_FROM)
+            for place in places:
+                self._rows.set_mark(connection, place.database, place.table, DROPPED, str(name))
+
+    def begin_rename(self, old: TableName, new: TableName) -> None:
+        """List a table under its new name, and note where its files come from."""
+        with self._sql.writing(f"rename the table '{old}'") as connection:
+            before, after = (old.database, old.table), (new.database, new.table)
+            if not self._rows.rename_table(connection, before, after):
+                raise self._gone(old)
+            self._rows.set_mark(connection, *after, RENAMED_FROM, str(old))
+
+    def undo_rename(self, old: TableName, new: TableName) -> None:
+        """List a table under its old name again."""
+        with self._sql.writing(f"undo the rename of '{old}'") as connection:
+            self._rows.remove_mark(connection, new.database, new.table, RENAMED_FROM)
+            self._rows.rename_table(
+                connection, (new.database, new.table), (old.database, old.table)
+            )
+
+    def finish(self, name: TableName, mark: str) -> None:
+        """It is done."""
+        with self._sql.writing(f"finish '{name}'") as connection:
+            self._rows.remove_mark(connection, name.database, name.table, mark)
+
+    def drops(self) -> set[TableName]:
+        """Names in whose place files are left that nobody lists any more."""
+        return {*self._marked(DROPPED)}
+
+    def renames(self) -> dict[TableName, TableName]:
+        """New names, and the old ones in whose place the files may still be."""
+        return {new: parse_plain_name(old) for new, old in self._marked(RENAMED_FROM).items()}
+
+    def renamed_from(self, name: TableName) -> TableName | None:
+        """The old name, if a rename was begun and is not noted as finished."""
+        with self._sql.reading(f"look for unfinished work on '{name}'") as connection:
+            said = self._rows.properties(connection, name.database, name.table)
+        return parse_plain_name(said[RENAMED_FROM]) if RENAMED_FROM in said else None
+
+    def _marked(self, mark: str) -> dict[TableName, str]:
+        with self._sql.reading("look for unfinished work") as connection:
+            found = self._rows.marked(connection, mark)
+        return {TableName(*name): value for name, value in found.items()}
+
+    def _gone(self, name: TableName) -> NotFoundError:
+        return NotFoundError(
+            f"table '{name}' is not listed in {self.address} any more: another program dropped or "
+            "renamed it meanwhile"
+        )

@@ -1,0 +1,60 @@
+"""Which lock a change of a name takes, and which one a publication."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+from lakeformat.catalog.names import BRANCH_PREFIX, TableName
+from lakeformat.layout import MAIN_BRANCH
+from lakeformat.sql import SqlLock
+from lakeformat.storage import Held, LockedCreation, Storage
+from lakeformat.storage.move_directory import mover
+
+__all__ = ["TableLocks"]
+
+
+class TableLocks:
+    """The locks of one catalog's tables; ``enabled`` is what ``lock.enabled`` says, if it does."""
+
+    def __init__(self, lock: SqlLock, enabled: bool | None) -> None:
+        self._lock = lock
+        self._enabled = enabled
+
+    def hold(self, name: TableName) -> AbstractContextManager[Held]:
+        """Names are changed by one at a time, whatever ``lock.enabled`` says."""
+        return self._lock.hold(str(name))
+
+    @contextmanager
+    def hold_all(self, *names: TableName) -> Iterator[dict[TableName, Held]]:
+        """Several at once: as all begin with the least, nobody waits in a circle."""
+        with ExitStack() as stack:
+            yield {name: stack.enter_context(self.hold(name)) for name in sorted(names, key=str)}
+
+    def publishing(self, storage: Storage, name: TableName) -> Storage:
+        """What a table or branch publishes on."""
+        if not self._is_needed(storage):
+            return storage
+        branch = "" if name.branch == MAIN_BRANCH else f"${BRANCH_PREFIX}{name.branch}"
+        return LockedCreation(storage, self._lock, f"{name}{branch}")
+
+    def creating(self, storage: Storage, held: Held) -> Storage:
+        """The same for who holds the lock already: it is not re-entrant."""
+        if not self._is_needed(storage):
+            return storage
+        return LockedCreation(storage, _HeldAlready(held), "")
+
+    def _is_needed(self, storage: Storage) -> bool:
+        """Each database may lie in a storage of its own."""
+        return mover(storage) is None if self._enabled is None else self._enabled
+
+
+class _HeldAlready:
+    """A lock whose holder is the caller."""
+
+    def __init__(self, held: Held) -> None:
+        self._held = held
+
+    @contextmanager
+    def hold(self, key: str) -> Iterator[Held]:
+        yield self._held

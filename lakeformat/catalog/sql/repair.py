@@ -1,0 +1,109 @@
+"""Repairing a listing: what was begun is finished, what was found is listed, the rest is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from lakeformat.catalog.names import TableName
+from lakeformat.catalog.report import RepairReport
+from lakeformat.catalog.sql.drop import Drops
+from lakeformat.catalog.sql.listing import Listing
+from lakeformat.catalog.sql.locks import TableLocks
+from lakeformat.catalog.sql.places import Places
+from lakeformat.catalog.sql.rename import Renames
+from lakeformat.errors import AlreadyExistsError, CommitConflictError, CorruptTableError
+
+__all__ = ["Repair"]
+
+
+class Repair:
+    """One repair, of the tables that ``covers`` accepts."""
+
+    def __init__(
+        self,
+        listing: Listing,
+        places: Places,
+        locks: TableLocks,
+        renames: Renames,
+        drops: Drops,
+        covers: Callable[[TableName], bool],
+    ) -> None:
+        self._listing = listing
+        self._places = places
+        self._locks = locks
+        self._renames = renames
+        self._drops = drops
+        self._covers = covers
+        self._damaged: dict[TableName, None] = {}
+        self._stuck: set[TableName] = set()
+        """Names whose place still holds the files of a table that is called otherwise."""
+
+    def run(self, databases: Iterable[str]) -> RepairReport:
+        """Everything in these databases, which are listed."""
+        # Across all of them first: files on their way from one database to another belong to the
+        # table that is listed there, and are not to be found as a table here.
+        dropped = [name for name in self._sorted(self._listing.drops()) if self._drops.finish(name)]
+        moved = self._finish_renames()
+        report = RepairReport(moved=_texts(moved), dropped=_texts(dropped))
+        for database in databases:
+            report += self._check_database(database)
+        return report + RepairReport(damaged=_texts(self._damaged))
+
+    def _finish_renames(self) -> list[TableName]:
+        moved = []
+        renames = self._listing.renames()
+        for new in sorted(renames, key=str):
+            old = renames[new]
+            if not self._covers(new) and not self._covers(old):
+                continue
+            try:
+                if self._renames.finish(new, old):
+                    moved.append(new)
+            except (AlreadyExistsError, CommitConflictError):
+                self._damaged[new] = None
+                self._stuck.add(old)
+        return moved
+
+    def _check_database(self, database: str) -> RepairReport:
+        found = self._sorted(self._places.tables_in(database))
+        registered = [name for name in found if self._register(name)]
+        listed = self._sorted(TableName(database, name) for name in self._listing.tables(database))
+        there = [name for name in listed if self._places.has_files(name)]
+        return RepairReport(
+            registered=_texts(registered),
+            synchronized=_texts(name for name in there if self._synchronize(name)),
+            without_files=_texts(name for name in listed if name not in there),
+        )
+
+    def _register(self, name: TableName) -> bool:
+        if self._listing.has_table(name) or name in self._stuck:
+            return False
+        with self._locks.hold(name):
+            if (
+                self._listing.has_view(name)
+                or self._listing.has_table(name)
+                or not self._places.has_files(name)
+            ):
+                return False
+            try:
+                schema = self._places.newest_schema(name)
+            except CorruptTableError:
+                self._damaged[name] = None
+                return False
+            self._listing.add_table(name, schema)
+        return True
+
+    def _synchronize(self, name: TableName) -> bool:
+        with self._locks.hold(name):
+            try:
+                return self._listing.synchronize(name, lambda: self._places.newest_schema(name))
+            except CorruptTableError:
+                self._damaged[name] = None
+                return False
+
+    def _sorted(self, names: Iterable[TableName]) -> list[TableName]:
+        return sorted((name for name in names if self._covers(name)), key=str)
+
+
+def _texts(names: Iterable[TableName]) -> tuple[str, ...]:
+    return tuple(map(str, names))
