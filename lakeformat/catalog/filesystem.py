@@ -108,7 +108,7 @@ class FileSystemCatalog(Catalog):
     def _move_table(
         self, old: TableName, new: TableName, source: TableLayout, target: TableLayout
     ) -> None:
-        # Copies of an earlier try are listed too: what is compared file by file is not refused here.
+        # Copies of an earlier try are listed too; those are compared file by file below.
         if mover(self._storage) is not None and self._is_listed(new):
             raise AlreadyExistsError(f"table '{new}' exists in {self.location}: '{old}' stays")
         move_directory(self._storage, source.root, target.root, last=SCHEMA_DIRECTORY)
