@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from datetime import datetime
 from typing import Protocol
 
-__all__ = ["ONLY_COMMIT", "TaskIdentity", "commit_user"]
+__all__ = ["ONLY_COMMIT", "RunOfDag", "TaskIdentity", "commit_user", "first_try_millis"]
 
 ONLY_COMMIT = 1
 """The identifier of a task's commit, where the task makes one."""
@@ -36,6 +37,18 @@ class TaskIdentity(Protocol):
         """Which of the mapped instances of the task; -1 or None for a task that is not mapped."""
 
 
+class RunOfDag(Protocol):
+    """What a DAG run says of when it began."""
+
+    @property
+    def start_date(self) -> datetime | None:
+        """When it began to run; anew if it is cleared after its end."""
+
+    @property
+    def clear_number(self) -> int | None:
+        """How often tasks of it were cleared."""
+
+
 def commit_user(ti: TaskIdentity, table: str) -> str:
     """The commit user of a task instance on a table, safe in file names.
 
@@ -47,3 +60,14 @@ def commit_user(ti: TaskIdentity, table: str) -> str:
     digest = hashlib.blake2b(parts.encode(), digest_size=_DIGEST_BYTES).hexdigest()
     readable = re.sub(r"[^A-Za-z0-9_.-]+", "-", f"{ti.dag_id}.{ti.task_id}")[:_READABLE]
     return f"airflow.{readable}.{digest}"
+
+
+def first_try_millis(dag_run: RunOfDag) -> int | None:
+    """A moment before the first try of any task of a run; None where Airflow does not keep it.
+
+    A run whose tasks were cleared may have been given another start. What a run is about
+    (``logical_date``, ``run_after``) says nothing: a backfill runs years later.
+    """
+    if dag_run.start_date is None or dag_run.clear_number != 0:
+        return None
+    return int(dag_run.start_date.timestamp() * 1000)

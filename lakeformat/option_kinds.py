@@ -16,6 +16,7 @@ __all__ = [
     "FILE_NAME_PART",
     "OPTIONAL_DURATION",
     "OPTIONAL_NUMBER",
+    "OPTIONAL_SNAPSHOT",
     "RELATIVE_PATH",
     "SCHEME",
     "SIZE",
@@ -147,6 +148,10 @@ OPTIONAL_DURATION: Kind[int | None] = Kind(
 OPTIONAL_NUMBER: Kind[int | None] = Kind(
     "a whole number from 1, or empty",
     lambda text: whole_number(1, 2**63 - 1).parse(text) if text else None,
+)
+OPTIONAL_SNAPSHOT: Kind[int | None] = Kind(
+    "the number of a snapshot, 0 for none, or empty",
+    lambda text: whole_number(0, 2**63 - 1).parse(text) if text else None,
 )
 TEXT: Kind[str] = Kind("a text", str)
 

@@ -20,6 +20,7 @@ from lakeformat.option_kinds import (
     FILE_NAME_PART,
     OPTIONAL_DURATION,
     OPTIONAL_NUMBER,
+    OPTIONAL_SNAPSHOT,
     SIZE,
     TEXT,
     UNAWARE,
@@ -206,10 +207,10 @@ class TableOptions(FileOptions):
     )
     commit_last_safe_snapshot = Option(
         "commit.strict-mode.last-safe-snapshot",
-        OPTIONAL_NUMBER,
+        OPTIONAL_SNAPSHOT,
         "",
-        "Refuse a commit if another user has changed its partitions after this snapshot; empty is "
-        "not to look.",
+        "Refuse a commit if another user has changed its partitions after this snapshot, 0 for the "
+        "whole history; empty is not to look.",
     )
     dynamic_partition_overwrite = Option(
         "dynamic-partition-overwrite",

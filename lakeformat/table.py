@@ -8,7 +8,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from lakeformat.commit.abort import abort_messages
 from lakeformat.commit.admission import admit
-from lakeformat.commit.checks import is_whole_number
+from lakeformat.commit.checks import check_messages, is_whole_number, known_rows
 from lakeformat.commit.commit import (
     DYNAMIC,
     CommitOptions,
@@ -143,13 +143,18 @@ class Table:
         ``"dynamic"`` those that get rows. With ``read_snapshot``, the snapshot the rows were
         computed from, the commit is refused if somebody has changed these partitions since.
 
+        With a ``commit`` that was published before nothing is written. The rows are not compared
+        then; only another number of them is refused, where ``data`` tells it without being read.
+
         When this raises a ``LakeError``, nothing was published and nothing is left behind; only
         with ``CommitOutcomeUnknownError`` look first: repeat the call with the same ``commit``.
         """
         options = _commit_options(commit, watermark, properties, read_snapshot)
         handle, replaced = self._handle, self._replaced(overwrite)
         earlier = None if commit is None else earlier_tries(handle, commit, overwrite=replaced)
-        if earlier and (done := find_replay(handle, earlier, overwrite=replaced)):
+        if earlier and (
+            done := find_replay(handle, earlier, overwrite=replaced, rows=known_rows(data))
+        ):
             return done
         with AppendWriter(handle) as writer:
             writer.write(data)
@@ -173,7 +178,7 @@ class Table:
 
     def commit(
         self,
-        messages: Sequence[CommitMessage],
+        messages: Iterable[CommitMessage],
         *,
         overwrite: Overwritten | None = None,
         commit: CommitId | None = None,
@@ -183,8 +188,11 @@ class Table:
     ) -> CommitReport:
         """Publish prepared files, as ``write`` would have; commit each message once.
 
-        What a compaction made becomes a snapshot of its own, after the one of new rows.
+        What a compaction made becomes a snapshot of its own, after the one of new rows. An
+        ``overwrite`` deletes what it finds, also rows that came in after the messages were
+        prepared: name the snapshot they were computed from as ``read_snapshot`` to have it refused.
         """
+        messages = check_messages(messages)
         options = _commit_options(commit, watermark, properties, read_snapshot)
         replaced, handle = self._replaced(overwrite), self._handle
         earlier = (
@@ -206,13 +214,13 @@ class Table:
             from_elsewhere=True,
         )
 
-    def abort(self, messages: Sequence[CommitMessage]) -> list[str]:
+    def abort(self, messages: Iterable[CommitMessage]) -> list[str]:
         """Remove the files of messages that are given up; the URIs of those that would not go.
 
-        Refused if the table has one of the files. Only once no commit of them is under way: not
-        right after ``CommitOutcomeUnknownError``.
+        Refused if the table has one of the files, or if none of them is here. Only once no commit
+        of them is under way: not right after ``CommitOutcomeUnknownError``.
         """
-        return abort_messages(self._handle, messages)
+        return abort_messages(self._handle, check_messages(messages))
 
     def find_commit(self, commit: CommitId) -> CommitReport | None:
         """The result of a commit of any kind that was made before; None if it was not."""

@@ -41,10 +41,16 @@ class IngestRequest:
     """The run that commits; a repetition with the same pair publishes nothing twice."""
     commit_identifier: int | None = None
     """Which of that run's commits this is."""
+    commit_first_try_millis: int | None = None
+    """A moment before the first try of that commit, in epoch milliseconds: with it, a retry that
+    expired snapshots would be needed for is refused, and does not publish a second time."""
 
     def __post_init__(self) -> None:
         if (self.commit_user is None) != (self.commit_identifier is None):
             raise _refusal("keys 'commit_user' and 'commit_identifier' only make sense together")
+        if self.commit_first_try_millis is not None and self.commit_user is None:
+            raise _refusal("key 'commit_first_try_millis' only makes sense with 'commit_user'")
+        self.commit_id()  # a pair that is no identity is refused here, with every other value
 
     def commit_id(self) -> CommitId | None:
         """The identity of the commit; None for one that nobody will repeat."""
@@ -52,7 +58,11 @@ class IngestRequest:
             return None
         from lakeformat import CommitId
 
-        return CommitId(self.commit_user, self.commit_identifier)
+        return CommitId(
+            self.commit_user,
+            self.commit_identifier,
+            first_try_millis=self.commit_first_try_millis,
+        )
 
 
 def read_request(kind: type[_Request], given: Mapping[str, Any]) -> _Request:

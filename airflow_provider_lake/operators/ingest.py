@@ -9,7 +9,7 @@ from airflow.sdk import BaseOperator
 
 from airflow_provider_lake.failures import failing_for_good
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.identity import ONLY_COMMIT, commit_user
+from airflow_provider_lake.identity import ONLY_COMMIT, commit_user, first_try_millis
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -22,6 +22,9 @@ class LakeIngestOperator(BaseOperator):
 
     A retry or a cleared task finds what its run has published and publishes nothing twice; to
     land the same files again, start another run. Returns the report of the commit.
+
+    A retry also notices that the snapshot it looks for may have expired, and fails. After a clear
+    Airflow does not say any more when the run began: what has expired then is not found.
     """
 
     template_fields: Sequence[str] = ("source", "table", "lake_conn_id")
@@ -50,6 +53,8 @@ class LakeIngestOperator(BaseOperator):
 
     def _request(self, context: Context) -> dict[str, Any]:
         hook = LakeHook(self.lake_conn_id)
+        began = first_try_millis(context["dag_run"])
+        since = {} if began is None else {"commit_first_try_millis": began}
         return {
             "warehouse": hook.warehouse,
             "catalog_options": hook.catalog_options,
@@ -58,4 +63,5 @@ class LakeIngestOperator(BaseOperator):
             "create": self.create,
             "commit_user": commit_user(context["ti"], self.table),
             "commit_identifier": ONLY_COMMIT,
+            **since,
         }

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lakeformat.catalog.drop import DropPlan, plan_drop, refuse_shared_paths
+from lakeformat.catalog.leftovers import has_leftovers
 from lakeformat.catalog.names import (
     TableName,
     check_name,
@@ -15,6 +16,7 @@ from lakeformat.catalog.names import (
 )
 from lakeformat.catalog.options import CatalogOptions
 from lakeformat.catalog.report import RepairReport
+from lakeformat.catalog.texts import require_mapping, require_texts
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import (
     AlreadyExistsError,
@@ -72,7 +74,7 @@ class Catalog(ABC):
     ) -> None:
         """Make a database."""
         self._check_new("database", name)
-        if not self._make_database(name, dict(properties or {})) and not exist_ok:
+        if not self._make_database(name, require_texts("properties", properties)) and not exist_ok:
             raise AlreadyExistsError(
                 f"database {name!r} exists in {self.location}; pass exist_ok=True to accept that"
             )
@@ -85,6 +87,9 @@ class Catalog(ABC):
 
     def plan_drop_database(self, name: str, *, cascade: bool = False) -> list[DropPlan]:
         """What ``drop_database`` would remove, table by table; nothing is touched."""
+        return [plan for _, plan in self._plans(name, cascade=cascade)]
+
+    def _plans(self, name: str, *, cascade: bool) -> list[tuple[TableName, DropPlan]]:
         self._require_database(name)
         tables = self._table_names(name)
         if tables and not cascade:
@@ -93,7 +98,8 @@ class Catalog(ABC):
                 f"database {name!r} in {self.location} holds {len(tables)} tables: {shown}; drop "
                 "them first, or pass cascade=True"
             )
-        return [self._plan_drop(TableName(name, table)) for table in tables]
+        names = [TableName(name, table) for table in tables]
+        return [(table, self._plan_drop(table)) for table in names]
 
     def drop_database(self, name: str, *, cascade: bool = False, missing_ok: bool = False) -> None:
         """Remove a database; one that holds tables only with ``cascade``, with all their data."""
@@ -101,11 +107,11 @@ class Catalog(ABC):
         refuse_system_database(name)
         if missing_ok and not self._has_database(name):
             return
-        plans = self.plan_drop_database(name, cascade=cascade)
+        plans = self._plans(name, cascade=cascade)
         self._check_remove_database(name, cascade=cascade)
-        for plan in plans:
-            self._remove_table(parse_plain_name(plan.table), plan)
-        self._remove_database(name)
+        for table, plan in plans:  # a name that nobody could make today is dropped as well
+            self._remove_table(table, plan)
+        self._remove_database(name, cascade=cascade)
 
     # ------------------------------------------------------------------ tables
 
@@ -137,7 +143,7 @@ class Catalog(ABC):
             schema,
             primary_key=primary_key,
             partition_by=partition_by,
-            options={**self._options.table_defaults, **(options or {})},
+            options={**self._options.table_defaults, **require_mapping("options", options)},
             comment=comment,
             time_millis=self._environment.now_millis(),
         )
@@ -172,7 +178,7 @@ class Catalog(ABC):
     def plan_drop_table(self, name: str) -> DropPlan:
         """What ``drop_table`` would remove; nothing is touched."""
         parsed = parse_plain_name(name)
-        self._require_listed(parsed)  # one whose files are gone can be dropped too
+        self._require_droppable(parsed)
         return self._plan_drop(parsed)
 
     def drop_table(self, name: str, *, missing_ok: bool = False) -> None:
@@ -246,6 +252,14 @@ class Catalog(ABC):
         if not self._is_listed(name):
             raise NotFoundError(f"table '{name}' does not exist in {self.location}")
 
+    def _require_droppable(self, name: TableName) -> None:
+        """One whose files are gone can be dropped, and files that are no table any more, too."""
+        self._require_database(name.database)
+        if self._is_listed(name) or not has_leftovers(
+            self._storage_of(name.database), self._layout(name)
+        ):
+            self._require_listed(name)
+
     def _require_database(self, name: str) -> None:
         check_name("database", name)
         refuse_system_database(name)
@@ -275,7 +289,7 @@ class Catalog(ABC):
 
     def _check_planned(self, name: TableName, plan: DropPlan) -> None:
         """Refuse a plan that the table has outlived: it may be another one by now."""
-        self._require_listed(name)
+        self._require_droppable(name)
         if self._plan_drop(name) != plan:
             raise CommitConflictError(
                 f"table '{name}' is not what it was when its drop was planned: another program "
@@ -307,7 +321,7 @@ class Catalog(ABC):
     def _check_remove_database(self, name: str, *, cascade: bool) -> None: ...
 
     @abstractmethod
-    def _remove_database(self, name: str) -> None: ...
+    def _remove_database(self, name: str, *, cascade: bool) -> None: ...
 
     @abstractmethod
     def _table_names(self, database: str) -> list[str]: ...

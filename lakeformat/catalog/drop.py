@@ -7,11 +7,19 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from lakeformat.errors import InvalidRequestError, LakeError, UnavailableError
+from lakeformat.catalog.leftovers import dropped_sibling, remove_dropped
+from lakeformat.errors import (
+    CommitConflictError,
+    InvalidRequestError,
+    LakeError,
+    NotFoundError,
+    UnavailableError,
+)
 from lakeformat.layout import TableLayout, partition_directory
 from lakeformat.metadata.branch_directory import branches
 from lakeformat.metadata.schema_file import read_schema, schema_ids
 from lakeformat.storage import Storage, resolve
+from lakeformat.storage.move_directory import MovesDirectories, mover
 
 __all__ = [
     "SCHEMA_DIRECTORY",
@@ -66,8 +74,7 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str) -> DropPlan:
     known = schema_ids(storage, layout)
     if not known:
         return plan
-    first = storage.read(layout.schema(known[0]))
-    plan = replace(plan, identity=hashlib.sha256(first).hexdigest())
+    plan = replace(plan, identity=_identity(storage, layout))
     if not paths:
         return plan
     schema = read_schema(storage, layout, known[-1])
@@ -96,17 +103,43 @@ def refuse_shared_paths(
 def run_drop(storage: Storage, layout: TableLayout, plan: DropPlan) -> None:
     """Remove what the plan says; repeated after a crash, it removes the rest.
 
-    The schemas go last: as long as something is there, they say what it belongs to.
+    Where directories move, the table's own is hidden first: nobody meets half of it. Elsewhere the
+    schemas go last: as long as something is there, they say what it belongs to.
     """
     for address in plan.external_paths:
         place, path = resolve(address, storage)
         for bucket in _buckets_below(place, _joined(path, plan.data_path), plan.partition_keys):
             place.delete_directory(bucket)
+    at_once = mover(storage)
+    if at_once is not None:
+        _hide(storage, at_once, layout, plan)
+        remove_dropped(storage, layout.root.rpartition("/")[0])
+        return
     for info in storage.list(layout.root):
         if info.name != SCHEMA_DIRECTORY:
             remove = storage.delete_directory if info.is_directory else storage.delete
             remove(info.path)
     storage.delete_directory(layout.root)
+
+
+def _hide(storage: Storage, at_once: MovesDirectories, layout: TableLayout, plan: DropPlan) -> None:
+    hidden = dropped_sibling(layout.root)
+    try:
+        at_once.rename_directory(layout.root, hidden)
+    except NotFoundError:
+        return  # an earlier try has come so far
+    if plan.identity and _identity(storage, TableLayout(hidden)) != plan.identity:
+        at_once.rename_directory(hidden, layout.root)
+        raise CommitConflictError(
+            f"table '{plan.table}' was made anew by another program while it was dropped: the new "
+            "one stays; look at it and drop it again"
+        )
+
+
+def _identity(storage: Storage, layout: TableLayout) -> str:
+    """Of a table by its first schema, which says when it was made; empty where there is none."""
+    known = schema_ids(storage, layout)
+    return hashlib.sha256(storage.read(layout.schema(known[0]))).hexdigest() if known else ""
 
 
 def _buckets_below(

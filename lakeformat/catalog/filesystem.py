@@ -7,15 +7,23 @@ from typing import NoReturn
 
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.drop import SCHEMA_DIRECTORY, DropPlan, run_drop
-from lakeformat.catalog.names import TableName, parse_plain_name
+from lakeformat.catalog.leftovers import refuse_leftovers, remove_dropped
+from lakeformat.catalog.names import TableName, is_name, parse_plain_name
 from lakeformat.catalog.options import CatalogOptions
 from lakeformat.catalog.report import RepairReport
-from lakeformat.errors import AlreadyExistsError, InvalidRequestError, UnsupportedError
+from lakeformat.catalog.texts import require_keys, require_texts
+from lakeformat.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    InvalidRequestError,
+    UnsupportedError,
+)
 from lakeformat.layout import DATABASE_SUFFIX, TableLayout
 from lakeformat.metadata.schema_file import alter_schema, create_schema, table_exists
 from lakeformat.schema import TableSchema
 from lakeformat.schema_changes import SchemaChange
-from lakeformat.storage.move_directory import move_directory, mover
+from lakeformat.storage.empty_directory import remove_empty_directory
+from lakeformat.storage.move_directory import is_moving, move_directory, mover
 
 __all__ = ["FileSystemCatalog"]
 
@@ -28,7 +36,9 @@ class FileSystemCatalog(Catalog):
         return [
             entry.name.removesuffix(DATABASE_SUFFIX)
             for entry in self._storage.list(self._root)
-            if entry.is_directory and entry.name.endswith(DATABASE_SUFFIX)
+            if entry.is_directory
+            and entry.name.endswith(DATABASE_SUFFIX)
+            and not entry.name.startswith(".")
         ]
 
     def database_properties(self, name: str) -> dict[str, str]:
@@ -42,15 +52,36 @@ class FileSystemCatalog(Catalog):
     ) -> None:
         """Refused: a directory has no properties."""
         self._require_database(name)
-        _refuse_properties([*(set or {}), *remove])
+        _refuse_properties([*require_texts("set", set), *require_keys("remove", remove)])
 
     def repair(self, name: str | None = None) -> RepairReport:
-        """Nothing to do: the directories are the catalog."""
-        if name is not None and "." in name:
+        """Remove what killed drops have left; otherwise the directories are the catalog.
+
+        Directories whose name no table or database may have are reported as damaged.
+        """
+        given: object = name
+        if name is not None and (not isinstance(given, str) or "." in name):
             self._existing_table(parse_plain_name(name))
-        elif name is not None:
+            return RepairReport()
+        if name is not None:
             self._require_database(name)
-        return RepairReport()
+        report = RepairReport()
+        for database in self.list_databases() if name is None else [name]:
+            report += self._repair_database(database)
+        return report
+
+    def _repair_database(self, database: str) -> RepairReport:
+        storage, directory = self._database_place(database)
+        dropped = remove_dropped(storage, directory)
+        tables = self._table_names(database)
+        return RepairReport(
+            dropped=tuple(f"{database}.{hidden}" for hidden in dropped),
+            damaged=tuple(
+                f"{database}.{table}"
+                for table in tables
+                if not (is_name("database", database) and is_name("table", table))
+            ),
+        )
 
     def _is_case_sensitive(self) -> bool:
         return self._options.get_or(CatalogOptions.case_sensitive, True)
@@ -69,6 +100,8 @@ class FileSystemCatalog(Catalog):
 
     def _check_remove_database(self, name: str, *, cascade: bool) -> None:
         storage, directory = self._database_place(name)
+        if not cascade:
+            remove_dropped(storage, directory)
         strangers = [] if cascade else [info.name for info in storage.list(directory)]
         if strangers:
             raise InvalidRequestError(
@@ -76,16 +109,31 @@ class FileSystemCatalog(Catalog):
                 "remove them, or pass cascade=True"
             )
 
-    def _remove_database(self, name: str) -> None:
+    def _remove_database(self, name: str, *, cascade: bool) -> None:
         storage, directory = self._database_place(name)
-        storage.delete_directory(directory)
+        remove_dropped(storage, directory)
+        for info in storage.list(directory) if cascade else []:
+            if not info.is_directory:
+                storage.delete(info.path)
+            elif not table_exists(storage, TableLayout(info.path)):
+                storage.delete_directory(info.path)
+        if remove_empty_directory(storage, directory):
+            return
+        self.plan_drop_database(name)  # names the table that was made meanwhile
+        self._check_remove_database(name, cascade=False)
+        raise CommitConflictError(
+            f"somebody made and removed files in database {name!r} while it was dropped: it stays; "
+            "drop it again"
+        )
 
     def _table_names(self, database: str) -> list[str]:
         storage, directory = self._database_place(database)
         return [
             entry.name
             for entry in storage.list(directory)
-            if entry.is_directory and table_exists(storage, TableLayout(entry.path))
+            if entry.is_directory
+            and not entry.name.startswith(".")  # half dropped
+            and table_exists(storage, TableLayout(entry.path))
         ]
 
     def _is_listed(self, name: TableName) -> bool:
@@ -94,6 +142,7 @@ class FileSystemCatalog(Catalog):
     def _make_table(self, name: TableName, schema: TableSchema, *, exist_ok: bool) -> bool:
         if self._is_listed(name):
             return False
+        refuse_leftovers(self._storage, self._layout(name), name)
         return create_schema(self._storage, self._layout(name), schema)
 
     def _change_schema(
@@ -108,8 +157,11 @@ class FileSystemCatalog(Catalog):
     def _move_table(
         self, old: TableName, new: TableName, source: TableLayout, target: TableLayout
     ) -> None:
-        # Copies of an earlier try are listed too; those are compared file by file below.
-        if mover(self._storage) is not None and self._is_listed(new):
+        # Copies of an earlier try are listed too.
+        if self._is_listed(new) and (
+            mover(self._storage) is not None
+            or not is_moving(self._storage, source.root, target.root)
+        ):
             raise AlreadyExistsError(f"table '{new}' exists in {self.location}: '{old}' stays")
         move_directory(self._storage, source.root, target.root, last=SCHEMA_DIRECTORY)
 

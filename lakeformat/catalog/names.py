@@ -15,6 +15,7 @@ __all__ = [
     "SYSTEM_DATABASE",
     "TableName",
     "check_name",
+    "is_name",
     "parse_name",
     "parse_plain_name",
     "refuse_system_database",
@@ -72,6 +73,15 @@ def parse_plain_name(name: str) -> TableName:
             f"{name!r} names a branch or a system table, where a whole table is asked for"
         )
     return parsed
+
+
+def is_name(what: str, name: object) -> bool:
+    """Whether a name that was found, and not given, could be made today."""
+    try:
+        check_name(what, name)
+    except InvalidRequestError:
+        return False
+    return True
 
 
 def check_name(what: str, name: object) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.filesystem import FileSystemCatalog
 from lakeformat.catalog.options import FILESYSTEM, CatalogOptions
+from lakeformat.catalog.texts import require_mapping
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import InvalidRequestError
 from lakeformat.storage import is_storage_option, open_storage
@@ -32,7 +33,7 @@ def open_catalog(
     """
     if not isinstance(warehouse, str | os.PathLike):
         raise InvalidRequestError(f"a warehouse is a path or URI, got {warehouse!r}")
-    said = dict(options or {})
+    said = require_mapping("options", options)
     for key, value in (("metastore", metastore), ("uri", uri)):
         if value is None:
             continue

@@ -16,14 +16,15 @@ class RepairReport:
     moved: tuple[str, ...] = ()
     """Were renamed half-way: their files are where their name says now."""
     dropped: tuple[str, ...] = ()
-    """Were dropped half-way: their files are gone now."""
+    """Were dropped half-way: their files are gone now. Some have a hidden name only."""
     synchronized: tuple[str, ...] = ()
     """Their options in the SQL database differed from their schema and follow it now."""
     without_files: tuple[str, ...] = ()
     """Are listed, but nothing is there: restore their files, or drop them."""
     damaged: tuple[str, ...] = ()
-    """Stay as they are: a schema is missing or unreadable, which is to be restored, or others'
-    files are where a rename brings theirs, which are to be removed."""
+    """Stay as they are: a schema is missing or unreadable, which is to be restored, others' files
+    are where a rename brings theirs, which are to be removed, or their name, or what is noted about
+    them, is one that no table or database may have."""
 
     def to_dict(self) -> dict[str, list[str]]:
         """The report as plain values."""

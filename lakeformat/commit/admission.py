@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+from lakeformat.commit.same_table import require_there
 from lakeformat.commit.written_paths import written_paths
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.handle import UNAWARE_BUCKET, TableHandle, is_unaware
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.schema_file import latest_schema_id
+from lakeformat.metadata.schema_file import read_schema
+from lakeformat.storage import Storage
 
-__all__ = ["admit"]
+__all__ = ["admit", "are_there", "check_origin"]
 
 _FEW_FILES = 4
 _ASKED_AT_ONCE = 16
@@ -25,12 +28,57 @@ _ASKED_AT_ONCE = 16
 
 def admit(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
     """Refuse messages that are not of this table as it is."""
-    newest_schema = latest_schema_id(handle.storage, handle.layout)
+    check_origin(handle, messages)
     for message in messages:
         _check_bucket(handle, message)
         for file in message.written_files():
-            _check_file(handle, message, file, newest_schema)
+            _check_place(handle, message, file)
     _require_files(handle, messages)
+
+
+def check_origin(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
+    """Refuse messages of another table or branch, as far as their schemas tell."""
+    newest_schema = require_there(handle)
+    compared: set[tuple[str, int]] = set()
+    for message in messages:
+        files = [*message.written_files(), *message.deleted_files, *message.compact_before]
+        ids = {file.schema_id for file in files} or {handle.schema.id}
+        for file in files:
+            if file.schema_id > newest_schema:
+                raise InvalidRequestError(
+                    f"{file.file_name} was written with schema {file.schema_id}, and the newest of "
+                    f"{handle.uri} is {newest_schema}: the message is of another table"
+                    f"{_origin(message)}"
+                )
+        for schema_id in sorted(ids):
+            if message.branch != handle.layout.branch:
+                if (message.branch, schema_id) not in compared:
+                    _check_branch(handle, message, schema_id)
+                compared.add((message.branch, schema_id))
+
+
+def _check_branch(handle: TableHandle, message: CommitMessage, schema_id: int) -> None:
+    """Branches number their schemas each for itself, and readers take a number of their own."""
+    elsewhere = replace(handle.layout, branch=message.branch)
+    try:
+        theirs = read_schema(handle.storage, elsewhere, schema_id)
+        same = theirs == read_schema(handle.storage, handle.layout, schema_id)
+        why = "is not the same there"
+    except LakeError as reason:
+        same, why = False, f"cannot be compared: {reason}"
+    if not same:
+        raise InvalidRequestError(
+            f"a message was prepared on branch {message.branch!r}{_origin(message)}, and "
+            f"this is branch {handle.layout.branch!r} of {handle.uri}: schema {schema_id} {why}. "
+            "Nothing was done; commit it on its own branch, or write the rows again on this one"
+        )
+
+
+def _origin(message: CommitMessage) -> str:
+    """What a message says of where it comes from, to stand behind what is said of it."""
+    where = [] if message.table is None else [f"for {message.table}"]
+    base = [] if message.base_snapshot is None else [f"on snapshot {message.base_snapshot}"]
+    return f" (prepared {' '.join(where + base)})" if where or base else ""
 
 
 def _check_bucket(handle: TableHandle, message: CommitMessage) -> None:
@@ -38,9 +86,9 @@ def _check_bucket(handle: TableHandle, message: CommitMessage) -> None:
     count = option if message.total_buckets is None else message.total_buckets
     if not (_is_of_table(count, option) and _is_among(bucket, count, is_unaware(handle))):
         raise InvalidRequestError(
-            f"a message speaks of bucket {bucket} of {count}, which {handle.uri} cannot have "
-            f"('bucket' is '{option}'): it is of another table, or of this one before its buckets "
-            "changed"
+            f"a message{_origin(message)} speaks of bucket {bucket} of {count}, which "
+            f"{handle.uri} cannot have ('bucket' is '{option}'): it is of another table, or of "
+            "this one before its buckets changed"
         )
 
 
@@ -55,33 +103,31 @@ def _is_among(bucket: int, count: int, unaware: bool) -> bool:
     return bucket == POSTPONE_BUCKET if count == POSTPONE_BUCKET else 0 <= bucket < count
 
 
-def _check_file(
-    handle: TableHandle, message: CommitMessage, file: DataFileMeta, newest_schema: int | None
-) -> None:
-    if newest_schema is None or file.schema_id > newest_schema:
-        raise InvalidRequestError(
-            f"{file.file_name} was written with schema {file.schema_id}, and the newest of "
-            f"{handle.uri} is {newest_schema}: the message is of another table"
-        )
+def _check_place(handle: TableHandle, message: CommitMessage, file: DataFileMeta) -> None:
     place = handle.layout.data_file(message.bucket, file.file_name).rpartition("/bucket-")[2]
     if file.external_path is not None and not file.external_path.endswith(f"/bucket-{place}"):
         raise InvalidRequestError(
             f"{file.external_path} is no place for a file {file.file_name} of bucket "
-            f"{message.bucket}: the message is of another table"
+            f"{message.bucket} of {handle.uri}: the message is of another table{_origin(message)}"
         )
 
 
 def _require_files(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
     """Every file is there: else it is of another table, or its writer has removed it."""
-    paths = list(written_paths(handle, messages))
-    if len(paths) <= _FEW_FILES:
-        there = [storage.exists(path) for storage, path in paths]
-    else:
-        with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
-            there = list(pool.map(lambda place: place[0].exists(place[1]), paths))
-    for (storage, path), exists in zip(paths, there, strict=True):
+    placed = [(one, place) for one in messages for place in written_paths(handle, [one])]
+    there = are_there([place for _, place in placed])
+    for (message, (storage, path)), exists in zip(placed, there, strict=True):
         if not exists:
             raise InvalidRequestError(
-                f"{storage.uri(path)} does not exist: the message is of another "
-                "table, or its writer has removed its files; write the rows again"
+                f"{storage.uri(path)} does not exist: the message is of another table than "
+                f"{handle.uri}{_origin(message)}, or its writer has removed its "
+                "files; write the rows again"
             )
+
+
+def are_there(paths: Sequence[tuple[Storage, str]]) -> list[bool]:
+    """Which of the files exist."""
+    if len(paths) <= _FEW_FILES:
+        return [storage.exists(path) for storage, path in paths]
+    with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+        return list(pool.map(lambda place: place[0].exists(place[1]), paths))

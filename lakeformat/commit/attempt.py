@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import pyarrow.compute as pc
 
 from lakeformat.commit.attempt_files import AttemptFiles, WrittenList
 from lakeformat.commit.base_manifests import BaseManifests
+from lakeformat.commit.bucket_counts import require_current_counts
 from lakeformat.commit.changes import Changes, Provider
+from lakeformat.commit.conflict_text import Committer
 from lakeformat.commit.conflicts import without_duplicates
 from lakeformat.commit.identity import CommitId
 from lakeformat.commit.new_files import NewFiles
 from lakeformat.commit.pin import Pin, Touches
 from lakeformat.commit.publish import Outcome, check_place, publish
+from lakeformat.commit.report import CommitReport
 from lakeformat.commit.row_tracking import number_rows
+from lakeformat.commit.same_table import SameTable
 from lakeformat.errors import CorruptTableError, LakeError
 from lakeformat.handle import TableHandle, is_unaware
 from lakeformat.index.combination import VectorFiles, combine
 from lakeformat.metadata.index_manifest import read_index_manifest
-from lakeformat.metadata.schema_file import latest_schema_id
+from lakeformat.metadata.schema_file import read_schema
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import FIRST_SNAPSHOT_ID, read_snapshot_if_present
 from lakeformat.metadata.statistics import read_statistics
@@ -45,9 +49,11 @@ class Check(Protocol):
 class Intent:
     """What somebody wants to publish as one snapshot."""
 
-    kind: CommitKind
+    who: Committer
     provider: Provider
     commit: CommitId
+    replay: Callable[[Snapshot], CommitReport]
+    """Reports what an earlier try has published."""
     watermark: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     operation: str | None = None
@@ -63,6 +69,10 @@ class Intent:
     new_files: NewFiles | None = None
     """Where messages come from elsewhere: whether they come for the first time."""
 
+    @property
+    def kind(self) -> CommitKind:
+        return self.who.kind
+
 
 @dataclass(slots=True)
 class Attempts:
@@ -77,10 +87,13 @@ class Attempts:
     intent: Intent
     changes: Changes = field(default_factory=Changes)
     """Those of the last attempt."""
+    began_on: int | None = None
+    """The head of the first attempt, 0 for none."""
     _doubtful: dict[str, int] = field(default_factory=dict)
     """Snapshots of which the storage left open whether they are published: uuid to number."""
     _files: AttemptFiles = field(init=False)
     _base: BaseManifests = field(init=False)
+    _same: SameTable = field(init=False)
     _delta: WrittenList | None = None
     _changelog: WrittenList | None = None
     _of_changes: list[str] = field(default_factory=list)
@@ -89,9 +102,12 @@ class Attempts:
     def __post_init__(self) -> None:
         self._files = AttemptFiles(self.handle)
         self._base = BaseManifests(self.handle, self._files)
+        self._same = SameTable(self.handle)
 
     def snapshot_on(self, head: Snapshot | None) -> Snapshot:
         """Check the changes against ``head``, write what a snapshot needs, and build it."""
+        if self.began_on is None:
+            self.began_on = head.id if head else 0
         try:
             return self._build_on(head)
         except BaseException:
@@ -218,7 +234,7 @@ class Attempts:
     ) -> Snapshot:
         intent, changes, delta, changelog = self.intent, self.changes, self._delta, self._changelog
         assert delta is not None
-        schema_id = self._schema_id()
+        schema_id = self._schema_id(head)
         before = head.total_record_count or 0 if head else 0
         return Snapshot(
             id=number,
@@ -258,10 +274,14 @@ class Attempts:
             return None  # nobody can read them: they end here
         return head.statistics if known.schema_id == schema_id else None
 
-    def _schema_id(self) -> int:
-        """The schema in force now, which may be newer than the writer's."""
-        latest = latest_schema_id(self.handle.storage, self.handle.layout)
-        return self.handle.schema.id if latest is None else latest
+    def _schema_id(self, head: Snapshot | None) -> int:
+        """The schema in force now; where it is newer than the writer's, buckets count by it."""
+        newest = self._same.schema_id(head)
+        if newest != self.handle.schema.id and self.intent.kind is CommitKind.APPEND:
+            schema = read_schema(self.handle.storage, self.handle.layout, newest)
+            current = replace(self.intent.who, handle=replace(self.handle, schema=schema))
+            require_current_counts(current, head, self.changes)
+        return newest
 
 
 def _later(first: int | None, second: int | None) -> int | None:

@@ -6,18 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
 from lakeformat.commit.base_files import in_partitions
 from lakeformat.commit.changes import Changes
+from lakeformat.commit.conflict_text import Committer, place
 from lakeformat.commit.conflicts import check_buckets
-from lakeformat.handle import TableHandle
+from lakeformat.errors import CommitConflictError
 from lakeformat.metadata.manifest import ManifestColumns, read_manifests
+from lakeformat.metadata.manifest_columns import columns_of
 from lakeformat.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
 from lakeformat.metadata.simple_stats import may_contain_partition
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.partition import partition_fields
 
-__all__ = ["BucketCounts"]
+__all__ = ["BucketCounts", "require_current_counts"]
 
 _LOOKED_UP = 100
 """Above so many partitions, asking each manifest for each of them costs more than reading it."""
@@ -31,14 +34,16 @@ class BucketCounts:
     lately, and none twice.
     """
 
-    handle: TableHandle
+    who: Committer
     _read: dict[str, dict[bytes, int]] = field(default_factory=dict)
     """By manifest, what its partitions count."""
 
     def check(self, head: Snapshot | None, changes: Changes) -> None:
         """Raise if a partition of ``head`` counts otherwise."""
-        check_buckets(self.handle, changes.table)
-        wanted = _totals(changes.table)
+        check_buckets(self.who, head, changes.table)
+        require_current_counts(self.who, head, changes)
+        current, totals = _current(self.who), _totals(changes.table)
+        wanted = {row: total for row, total in totals.items() if current <= 0 or total == current}
         if head is None:
             return
         for manifest in self._newest_first(head, wanted):
@@ -50,11 +55,11 @@ class BucketCounts:
 
     def _newest_first(self, head: Snapshot, wanted: dict[bytes, int]) -> Iterator[ManifestMeta]:
         """Manifests that may hold a partition still wanted when their turn comes."""
-        types = [field.type for field in partition_fields(self.handle.schema)]
+        types = [field.type for field in partition_fields(self.who.handle.schema)]
         for kind in (ListKind.DELTA, ListKind.BASE):
             if not wanted:
                 return
-            found = manifests_of(self.handle.storage, self.handle.layout, head, kind)
+            found = manifests_of(self.who.handle.storage, self.who.handle.layout, head, kind)
             for manifest in reversed(found):
                 stats = manifest.partition_stats
                 if len(wanted) > _LOOKED_UP or any(
@@ -65,14 +70,43 @@ class BucketCounts:
     def _totals_in(self, manifest: ManifestMeta) -> dict[bytes, int]:
         name = manifest.file_name
         if name not in self._read:
-            columns = read_manifests(self.handle.storage, self.handle.layout, [manifest])
+            columns = read_manifests(self.who.handle.storage, self.who.handle.layout, [manifest])
             self._read[name] = _totals(columns)
         return self._read[name]
 
     def _check_all(self, head: Snapshot, changes: Changes) -> None:
         """Raise if files that differ are live still."""
-        live = in_partitions(self.handle, changes.partitions()).at(head)
-        check_buckets(self.handle, ManifestColumns.concat([live, changes.table]))
+        live = in_partitions(self.who.handle, changes.partitions()).at(head)
+        check_buckets(self.who, head, ManifestColumns.concat([live, changes.table]))
+
+
+def require_current_counts(who: Committer, head: Snapshot | None, changes: Changes) -> None:
+    """Refuse a number of buckets that neither the table has now nor the partition's live files.
+
+    A partition keeps its number as long as it has files; an empty one takes the table's.
+    """
+    current = _current(who)
+    odd = {row: total for row, total in _totals(changes.table).items() if total != current}
+    if current <= 0 or not odd:
+        return
+    live = columns_of([])
+    if head is not None:
+        live = in_partitions(who.handle, pa.array([*odd], pa.large_binary())).at(head)
+        check_buckets(who, head, ManifestColumns.concat([live, changes.table]))
+    kept = _totals(live)
+    for partition, total in odd.items():
+        if partition not in kept:
+            raise CommitConflictError(
+                f"{who.against(head)} conflicts: its files count {total} buckets, but "
+                f"{place(who.handle, partition)} has no files any more and new ones count "
+                f"{current} ('bucket' of schema {who.handle.schema.id}): the number changed "
+                "while this commit was prepared. Nothing was published; give its files up "
+                "(Table.abort), open the table again and write the rows anew"
+            )
+
+
+def _current(who: Committer) -> int:
+    return int(who.handle.options.bucket)
 
 
 def _totals(columns: ManifestColumns) -> dict[bytes, int]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.type_rules import is_text
 
-__all__ = ["check_arguments", "is_whole_number"]
+__all__ = ["check_arguments", "check_messages", "is_whole_number", "known_rows"]
 
 _LONG = range(-(2**63), 2**63)
 
@@ -28,3 +30,32 @@ def check_arguments(watermark: int | None, properties: Mapping[str, str] | None)
 def is_whole_number(value: object) -> bool:
     """An int, and not a bool, which Python takes for one."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def check_messages(messages: Iterable[CommitMessage]) -> list[CommitMessage]:
+    """The messages as a list, read once: what is used up would be a commit of nothing."""
+    if isinstance(messages, CommitMessage | bytes | str | Mapping) or not isinstance(
+        messages, Iterable
+    ):
+        raise _no_messages(messages)
+    found = list(messages)
+    for each in found:
+        if not isinstance(each, CommitMessage):
+            raise _no_messages(each)
+    return found
+
+
+def _no_messages(given: object) -> InvalidRequestError:
+    shown = f"{len(given)} bytes" if isinstance(given, bytes) else f"a {type(given).__name__}"
+    return InvalidRequestError(
+        "pass a list of the CommitMessages that writers prepared, as in commit(writer.prepare()); "
+        f"bytes become one by CommitMessage.from_bytes. Got {shown}"
+    )
+
+
+def known_rows(data: Any) -> int | None:
+    """How many rows the data has, where that is known without reading it."""
+    rows = getattr(data, "num_rows", None)
+    if rows is None and isinstance(shape := getattr(data, "shape", None), tuple) and shape:
+        rows = shape[0]
+    return rows if is_whole_number(rows) else None

@@ -16,12 +16,14 @@ from lakeformat.commit.attempt import Intent
 from lakeformat.commit.bucket_counts import BucketCounts
 from lakeformat.commit.changes import Changes, append_changes, compact_changes
 from lakeformat.commit.checks import check_arguments, is_whole_number
+from lakeformat.commit.conflict_text import Committer
 from lakeformat.commit.conflicts import ConflictCheck, check_within
 from lakeformat.commit.identity import BATCH_IDENTIFIER, CommitId, EarlierCommits, require_same
 from lakeformat.commit.new_files import NewFiles
 from lakeformat.commit.overwrite import Overwrite, require_within, upgraded
 from lakeformat.commit.pin import Pin
-from lakeformat.commit.report import CommitReport, nothing_to_commit, replayed
+from lakeformat.commit.replay import Replay
+from lakeformat.commit.report import CommitReport, nothing_to_commit
 from lakeformat.commit.transaction import publish_once
 from lakeformat.errors import (
     CommitConflictError,
@@ -89,7 +91,7 @@ Replacement: TypeAlias = PartitionFilter | Dynamic | None
 def find_commit(handle: TableHandle, commit: CommitId) -> CommitReport | None:
     """The result of an earlier commit of any kind with this identity, if there was one."""
     found = EarlierCommits(handle, commit, tuple(CommitKind)).find(_head(handle))
-    return None if found is None else replayed(handle, found)
+    return None if found is None else Replay(handle, Changes())(found)
 
 
 def commit_messages(
@@ -111,7 +113,8 @@ def commit_messages(
     for changes in (data, compaction):
         check_within(handle, changes)
     _refuse_untracked(handle, data, compaction, is_overwrite=overwrite is not None)
-    commits = _Commits(handle, options, messages if from_elsewhere else (), earlier)
+    planned_on = _planned_on(handle, messages, options.read_snapshot)
+    commits = _Commits(handle, options, messages if from_elsewhere else (), earlier, planned_on)
     if compaction.is_empty:
         return commits.data(data, overwrite, can_upgrade=True)
     if data.is_empty and overwrite is None:
@@ -143,36 +146,24 @@ def find_replay(
     *,
     overwrite: Replacement = None,
     messages: Sequence[CommitMessage] = (),
+    rows: int | None = None,
 ) -> CommitReport | None:
-    """The result of an earlier try of the same commit, before any row is written for it."""
+    """The result of an earlier try of the same commit, before any row is written for it.
+
+    ``rows`` is how many it will have where no message is written yet, if that is known.
+    """
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
     alone = overwrite is None and _is_compaction_alone(handle, messages)
     found = earlier.find(_head(handle))
     if found is None:
         return None
-    if not alone:
-        replaces = overwrite is not None or _changes_rows(data)
-        kind = CommitKind.OVERWRITE if replaces else CommitKind.APPEND
-        require_same(handle, found, kind, None)
-        _require_same_rows(handle, found, data)
-        if not compaction.is_empty:
-            return None  # the second half may be missing
-    return replayed(handle, found)
-
-
-def _require_same_rows(handle: TableHandle, found: Snapshot, data: Changes) -> None:
-    """Refuse one identity for other rows, as far as counts tell."""
-    if found.commit_kind is not CommitKind.APPEND or data.is_empty:
-        return
-    if handle.options.commit_discard_duplicate_files:
-        return
-    if data.added_rows != found.delta_record_count:
-        raise InvalidRequestError(
-            f"CommitId({found.commit_user!r}, {found.commit_identifier}) was published before, as "
-            f"snapshot {found.id} of {handle.uri} with {found.delta_record_count} rows, and now it "
-            f"comes with {data.added_rows}: one identity names one commit. Nothing was published "
-            "now; give other rows another identity"
-        )
+    if alone:
+        return Replay(handle, compaction, from_elsewhere=True)(found)
+    replaces = overwrite is not None or _changes_rows(data)
+    kind = CommitKind.OVERWRITE if replaces else CommitKind.APPEND
+    require_same(handle, found, kind, None)
+    report = Replay(handle, data, from_elsewhere=True, rows=rows)(found)
+    return report if compaction.is_empty else None  # the second half may be missing
 
 
 def commit_statistics(
@@ -203,6 +194,7 @@ class _Commits:
         options: CommitOptions,
         foreign: Sequence[CommitMessage] = (),
         earlier: EarlierCommits | None = None,
+        planned_on: int | None = None,
     ) -> None:
         self._handle = handle
         self._options = options
@@ -210,6 +202,7 @@ class _Commits:
         self._foreign = foreign
         """Messages that come from elsewhere, and may have been committed before."""
         self._commit = options.commit or _new_identity(handle)
+        self._planned_on = planned_on
 
     def data(self, new: Changes, overwrite: Replacement, *, can_upgrade: bool) -> CommitReport:
         """Files that were written, and what they replace."""
@@ -238,7 +231,8 @@ class _Commits:
             compacted = self.compaction(changes)
         except CommitConflictError as refused:
             delete_written(self._handle, [each.compaction_alone() for each in messages])
-            return replace(done, compact_refused=str(refused))
+            reason = f"{done.reason}; the compaction that came with it was not published"
+            return replace(done, compact_refused=str(refused), reason=f"{reason}: {refused}")
         except LakeError as error:
             raise CommitOutcomeUnknownError(
                 f"the rows were published as snapshot {done.snapshot_id} of {self._handle.uri}, "
@@ -246,7 +240,13 @@ class _Commits:
                 f"{self._commit}: what was published is not published twice"
             ) from error
         replayed_both = done.replayed and compacted.replayed
-        return replace(done, compact_snapshot_id=compacted.snapshot_id, replayed=replayed_both)
+        unpublished = done.unpublished_files + compacted.unpublished_files
+        return replace(
+            done,
+            compact_snapshot_id=compacted.snapshot_id,
+            replayed=replayed_both,
+            unpublished_files=unpublished,
+        )
 
     def statistics(self, name: str) -> CommitReport:
         """A statistics file, and nothing else."""
@@ -274,9 +274,7 @@ class _Commits:
             self._intent(CommitKind.OVERWRITE, new),
             provider=Overwrite(handle, partitions, new),
             replaced=partitions,
-            check=ConflictCheck(
-                handle, CommitKind.OVERWRITE, self._commit.user, may_change_buckets=True
-            ),
+            check=ConflictCheck(self._who(CommitKind.OVERWRITE), may_change_buckets=True),
         )
         return self._publish(intent)
 
@@ -287,7 +285,7 @@ class _Commits:
         if handle.options.commit_discard_duplicate_files:
             intent = replace(intent, discards_duplicates=True, new_files=None)
         else:
-            intent = replace(intent, check=BucketCounts(handle))
+            intent = replace(intent, check=BucketCounts(intent.who))
         return self._publish(intent)
 
     def _publish(self, intent: Intent) -> CommitReport:
@@ -295,19 +293,23 @@ class _Commits:
         return publish_once(self._handle, intent, self._earlier(kinds))
 
     def _intent(self, kind: CommitKind, changes: Changes) -> Intent:
-        options, handle = self._options, self._handle
+        options, who = self._options, self._who(kind)
         is_analyze = kind is CommitKind.ANALYZE
         return Intent(
-            kind=kind,
+            who=who,
+            replay=Replay(self._handle, changes, from_elsewhere=bool(self._foreign)),
             provider=lambda head: changes,
             commit=self._commit,
             watermark=options.watermark,
             properties=options.properties,
             operation=options.operation,
-            check=None if is_analyze else ConflictCheck(handle, kind, self._commit.user),
+            check=None if is_analyze else ConflictCheck(who),
             pin=self._pin(kind),
             new_files=self._new_files(kind) if self._foreign else None,
         )
+
+    def _who(self, kind: CommitKind) -> Committer:
+        return Committer(self._handle, kind, self._commit.user, self._planned_on)
 
     def _new_files(self, kind: CommitKind) -> NewFiles:
         is_compaction = kind is CommitKind.COMPACT
@@ -325,7 +327,7 @@ class _Commits:
         if snapshot is None or kind is CommitKind.ANALYZE:
             return None
         was_read = read is not None
-        return Pin(self._handle, kind, self._commit.user, snapshot, was_read=was_read)
+        return Pin(self._who(kind), self._commit, snapshot, was_read=was_read)
 
     def _earlier(self, kinds: Collection[CommitKind]) -> EarlierCommits:
         looked, self._first_look = self._first_look, None
@@ -337,7 +339,24 @@ class _Commits:
     def _nothing(self) -> CommitReport:
         commit = self._options.commit
         found = None if commit is None else find_commit(self._handle, commit)
-        return found or nothing_to_commit(self._handle)
+        return found or nothing_to_commit(self._handle, self._ignored())
+
+    def _ignored(self) -> list[str]:
+        """What was said about a commit that does not take place."""
+        options = self._options
+        watermark = [] if options.watermark is None else [f"the watermark {options.watermark}"]
+        return watermark + (["the properties"] if options.properties else [])
+
+
+def _planned_on(
+    handle: TableHandle, messages: Sequence[CommitMessage], read: int | None
+) -> int | None:
+    """The snapshot that was read, or the newest one when the first writer began."""
+    if read is not None:
+        return read
+    branch = handle.layout.branch
+    bases = [message.base_snapshot for message in messages if message.branch == branch]
+    return min((base for base in bases if base is not None), default=None)
 
 
 def _head(handle: TableHandle) -> Snapshot | None:

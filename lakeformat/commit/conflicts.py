@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from lakeformat.commit.base_files import BaseFiles, in_partitions
 from lakeformat.commit.changes import Changes
+from lakeformat.commit.conflict_text import Committer, described, place
 from lakeformat.commit.deltas import delta_of, newest_first
 from lakeformat.commit.key_ranges import first_overlap
 from lakeformat.commit.vector_conflicts import find_vector_conflict
@@ -23,12 +24,10 @@ from lakeformat.handle import TableHandle
 from lakeformat.metadata.manifest import ManifestColumns, meet
 from lakeformat.metadata.manifest_columns import columns_of
 from lakeformat.metadata.manifest_columns.columns import Mask, Positions
-from lakeformat.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.partition import partition_path
+from lakeformat.metadata.snapshot import Snapshot
 
 __all__ = ["ConflictCheck", "check_buckets", "check_within", "without_duplicates"]
 
-_SHOWN_FILES = 50
 _SEARCHED_SNAPSHOTS = 100
 """How far back an error looks for the commit it conflicts with."""
 
@@ -42,9 +41,7 @@ _REMEDY = (
 class ConflictCheck:
     """Checks one commit's changes against one head after the other."""
 
-    handle: TableHandle
-    kind: CommitKind
-    user: str
+    who: Committer
     may_change_buckets: bool = False
     """Only what replaces whole partitions may, and to one number in each."""
     _base: BaseFiles | None = None
@@ -54,7 +51,8 @@ class ConflictCheck:
         """Raise unless the changes fit ``head``."""
         live = self._live_files(head, changes)
         everything = ManifestColumns.concat([live, changes.table])
-        check_buckets(self.handle, changes.added if self.may_change_buckets else everything)
+        counted = changes.added if self.may_change_buckets else everything
+        check_buckets(self.who, head, counted)
         outcome = meet(everything)
         if len(outcome.added_again):
             again = everything.take(outcome.added_again)
@@ -64,10 +62,10 @@ class ConflictCheck:
         if len(gone):
             self._refuse(head, gone, "not in the table any more, so it cannot be taken out")
         self._check_levels(head, left, outcome.left >= len(live))
-        conflict = find_vector_conflict(self.handle, head, changes, left)
+        conflict = find_vector_conflict(self.who.handle, head, changes, left)
         if conflict is not None:
             raise CommitConflictError(
-                f"{self._who(head)} {conflict}. Nothing of it was published. {_REMEDY}"
+                f"{self.who.against(head)} {conflict}. Nothing of it was published. {_REMEDY}"
             )
 
     def _live_files(self, head: Snapshot | None, changes: Changes) -> ManifestColumns:
@@ -76,34 +74,27 @@ class ConflictCheck:
             return columns_of([])
         partitions = changes.partitions()
         if self._base is None or not partitions.equals(self._partitions):
-            self._base, self._partitions = in_partitions(self.handle, partitions), partitions
+            self._base, self._partitions = in_partitions(self.who.handle, partitions), partitions
         return self._base.at(head)
 
     def _check_levels(self, head: Snapshot | None, left: ManifestColumns, is_new: Mask) -> None:
         """Above level 0 the files of a bucket never share a key."""
         merged = left.level.numbers >= 1
-        if not self.handle.schema.primary_keys or not (is_new & merged).any():
+        schema = self.who.handle.schema
+        if not schema.primary_keys or not (is_new & merged).any():
             return
         places = _places(left)
         rows = np.flatnonzero(merged & np.isin(places, places[is_new & merged]))
-        pair = first_overlap(left.take(rows), places[rows], self.handle.schema)
+        pair = first_overlap(left.take(rows), places[rows], schema)
         if pair is not None:
             self._refuse(head, left.take(rows[list(pair)]), "would share keys on one level")
 
     def _refuse(self, head: Snapshot | None, files: ManifestColumns, why: str) -> NoReturn:
-        rival = _last_to_change(self.handle, head, files) or head
+        rival = _last_to_change(self.who.handle, head, files) or head
         raise CommitConflictError(
-            f"{self._who(rival)} conflicts: {_describe(self.handle, files)}: {why}. "
+            f"{self.who.against(rival)} conflicts: {described(self.who.handle, files)}: {why}. "
             f"Nothing of it was published. {_REMEDY}"
         )
-
-    def _who(self, rival: Snapshot | None) -> str:
-        against = (
-            "which has no snapshot yet,"
-            if rival is None
-            else f"against snapshot {rival.id} ({rival.commit_kind} of user {rival.commit_user!r}),"
-        )
-        return f"this {self.kind} of user {self.user!r} on {self.handle.uri}, {against}"
 
 
 def without_duplicates(handle: TableHandle, head: Snapshot, changes: Changes) -> Changes:
@@ -121,14 +112,17 @@ def check_within(handle: TableHandle, changes: Changes) -> None:
     """Refuse a commit that contradicts itself, whatever the table holds."""
     outcome = meet(changes.table)
     if len(outcome.added_again):
-        again = _describe(handle, changes.table.take(outcome.added_again))
+        again = described(handle, changes.table.take(outcome.added_again))
         raise InvalidRequestError(
             f"{again} in this commit twice: commit each message once, or rows would double"
         )
 
 
-def check_buckets(handle: TableHandle, columns: ManifestColumns) -> None:
-    """Refuse two numbers of buckets in one partition, which only an overwrite may change."""
+def check_buckets(who: Committer, head: Snapshot | None, columns: ManifestColumns) -> None:
+    """Refuse two numbers of buckets in one partition, which only an overwrite may change.
+
+    ``columns`` are the files of ``head`` and then those that come in.
+    """
     known = columns.filter(columns.total_buckets.numbers > 0)
     if not len(known):
         return
@@ -139,12 +133,15 @@ def check_buckets(handle: TableHandle, columns: ManifestColumns) -> None:
     if not differs.any():
         return
     at = int(np.flatnonzero(differs)[0])
-    [one, other] = known.entries(order[at : at + 2])
+    pair = known.take(order[at : at + 2])
+    [one, other] = pair.entries(np.arange(2))
+    rival = _last_to_change(who.handle, head, pair)
     raise CommitConflictError(
-        f"commit to {handle.uri}: {_place(handle, one.partition)} has {one.total_buckets} and "
-        f"{other.total_buckets} buckets ({one.file.file_name} and {other.file.file_name}): the "
-        "number of buckets changed while this commit was prepared. Nothing was published; open "
-        "the table again and repeat the work, or overwrite the partition"
+        f"{who.against(rival) if rival else who} conflicts: {place(who.handle, one.partition)} has "
+        f"{one.total_buckets} and {other.total_buckets} buckets ({one.file.file_name} and "
+        f"{other.file.file_name}): the number of buckets changed while this commit was prepared. "
+        "Nothing was published; give its files up (Table.abort), open the table again and write "
+        "the rows anew, or overwrite the partition"
     )
 
 
@@ -169,16 +166,3 @@ def _places(columns: ManifestColumns) -> Positions:
     parts = (partition.astype(np.int64), columns.bucket.numbers, columns.level.numbers)
     _, places = np.unique(np.stack(parts), axis=1, return_inverse=True)
     return places.reshape(-1).astype(np.int64)
-
-
-def _describe(handle: TableHandle, columns: ManifestColumns) -> str:
-    shown = columns.entries(np.arange(min(len(columns), _SHOWN_FILES)))
-    place = f"{_place(handle, shown[0].partition)}, bucket {shown[0].bucket}"
-    names = ", ".join(entry.file.file_name for entry in shown)
-    more = len(columns) - len(shown)
-    return f"{names} and {more} more ({place})" if more else f"{names} ({place})"
-
-
-def _place(handle: TableHandle, partition: bytes) -> str:
-    path = partition_path(handle.schema, partition)
-    return f"partition {path}" if path else "the table"

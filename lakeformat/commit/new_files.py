@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.commit.base_files import in_partitions
+from lakeformat.commit.conflict_text import named
 from lakeformat.commit.deltas import delta_of, newest_first
 from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle
@@ -18,6 +19,11 @@ from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.tag import read_tags
 
 __all__ = ["NewFiles"]
+
+_COMMITTED_ONCE = (
+    "each message is committed once. To make a repeated commit harmless, give both tries the same "
+    "CommitId"
+)
 
 
 @dataclass(slots=True)
@@ -32,6 +38,8 @@ class NewFiles:
 
     handle: TableHandle
     messages: Sequence[CommitMessage]
+    advice: str = _COMMITTED_ONCE
+    """What to do about a file that is there."""
     _names: pa.Array = field(init=False)
     _checked: int | None = field(init=False)
 
@@ -54,13 +62,13 @@ class NewFiles:
                 if found is None:
                     self._check_all(head)
                     break
-                self._refuse_if_there(delta_of(self.handle, found), _named(found))
+                self._refuse_if_there(delta_of(self.handle, found), named(found))
         self._checked = head.id
 
     def _check_all(self, head: Snapshot) -> None:
         rows = [message.partition for message in self.messages]
         touched = pa.array(rows, pa.large_binary()).unique()
-        self._refuse_if_there(in_partitions(self.handle, touched).at(head), _named(head))
+        self._refuse_if_there(in_partitions(self.handle, touched).at(head), named(head))
         for tag in read_tags(self.handle.storage, self.handle.layout):
             live = in_partitions(self.handle, touched).at(tag.snapshot)
             self._refuse_if_there(live, f"tag {tag.name!r}")
@@ -70,11 +78,4 @@ class NewFiles:
         mask = there.to_numpy(zero_copy_only=False)
         if mask.any():
             [name] = columns.filter(mask).file_name.texts()[:1]
-            raise InvalidRequestError(
-                f"{name} is in the table already, by {where}: each message is committed once. To "
-                "make a repeated commit harmless, give both tries the same CommitId"
-            )
-
-
-def _named(snapshot: Snapshot) -> str:
-    return f"snapshot {snapshot.id} ({snapshot.commit_kind} of user {snapshot.commit_user!r})"
+            raise InvalidRequestError(f"{name} is in the table already, by {where}: {self.advice}")

@@ -8,6 +8,7 @@ from enum import Enum
 import pyarrow.compute as pc
 
 from lakeformat.commit.changes import Changes
+from lakeformat.commit.same_table import is_same_table
 from lakeformat.errors import (
     CorruptTableError,
     LakeError,
@@ -69,11 +70,18 @@ def check_place(handle: TableHandle, snapshot: Snapshot, changes: Changes) -> Ou
 
     Its number was free; but a number is free again once it has expired. Whoever slept until then
     has published below the newest snapshot, where nobody would see it: that is taken back.
-    Snapshots expire from the oldest on, so that the one before being there is proof enough.
+    Snapshots expire from the oldest on, so that the one before being there is proof enough. It
+    is not there, too, if the table was renamed or dropped at the last moment.
     """
     storage, layout = handle.storage, handle.layout
     before = snapshot.id - 1
-    if before < FIRST_SNAPSHOT_ID or storage.exists(layout.snapshot(before)):
+    is_first = before < FIRST_SNAPSHOT_ID
+    if not is_first and storage.exists(layout.snapshot(before)):
+        return Outcome.COMMITTED
+    if not is_same_table(handle):
+        storage.delete(layout.snapshot(snapshot.id))
+        return Outcome.LOST
+    if is_first:
         return Outcome.COMMITTED
     there = snapshot_ids(storage, layout)
     if max(there, default=snapshot.id) <= snapshot.id:

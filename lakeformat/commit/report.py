@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lakeformat.commit.changes import Changes
-from lakeformat.commit.deltas import delta_of
 from lakeformat.handle import TableHandle
+from lakeformat.metadata.manifest import ManifestColumns
 from lakeformat.metadata.snapshot import Snapshot
 
 __all__ = ["CommitReport", "committed", "nothing_to_commit", "replayed"]
@@ -32,6 +33,9 @@ class CommitReport:
     """Files added."""
     bytes: int
     deleted_files: int = 0
+    unpublished_files: int = 0
+    """Of a replay: files of the messages that the earlier try did not publish; ``Table.abort``
+    removes them."""
     attempts: int
     replayed: bool
     """True when an earlier try with the same identity had published already."""
@@ -62,9 +66,9 @@ def committed(
     )
 
 
-def replayed(handle: TableHandle, snapshot: Snapshot) -> CommitReport:
-    """The same commit was published before: what it did then."""
-    report = committed(handle, snapshot, Changes(table=delta_of(handle, snapshot)), 0)
+def replayed(handle: TableHandle, snapshot: Snapshot, delta: ManifestColumns) -> CommitReport:
+    """The same commit was published before: what it did then, which is its delta."""
+    report = committed(handle, snapshot, Changes(table=delta), 0)
     return replace(
         report,
         replayed=True,
@@ -72,8 +76,14 @@ def replayed(handle: TableHandle, snapshot: Snapshot) -> CommitReport:
     )
 
 
-def nothing_to_commit(handle: TableHandle) -> CommitReport:
-    """There was no change, so no snapshot was made."""
+def nothing_to_commit(handle: TableHandle, ignored: Sequence[str] = ()) -> CommitReport:
+    """There was no change, so no snapshot was made that could keep what is ``ignored``."""
+    lost = (
+        f", and {' and '.join(ignored)} kept nowhere ('snapshot.ignore-empty-commit' = 'false' "
+        "makes a snapshot of every commit)"
+        if ignored
+        else ""
+    )
     return CommitReport(
         table=handle.uri,
         snapshot_id=None,
@@ -82,5 +92,5 @@ def nothing_to_commit(handle: TableHandle) -> CommitReport:
         bytes=0,
         attempts=0,
         replayed=False,
-        reason="no rows were given, so no snapshot was made",
+        reason=f"no rows were given, so no snapshot was made{lost}",
     )

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from dataclasses import replace
 
 from lakeformat.commit.attempt import Attempts, Intent
+from lakeformat.commit.conflict_text import described, named
 from lakeformat.commit.identity import EarlierCommits, require_same
 from lakeformat.commit.publish import Outcome
-from lakeformat.commit.report import CommitReport, committed, replayed
+from lakeformat.commit.report import CommitReport, committed
 from lakeformat.errors import (
     CommitConflictError,
     CommitOutcomeUnknownError,
@@ -24,6 +26,7 @@ from lakeformat.errors import (
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import (
+    latest_snapshot,
     latest_snapshot_id,
     read_snapshot,
     write_hints,
@@ -59,10 +62,11 @@ def _try_until_published(attempts: Attempts, earlier: EarlierCommits) -> CommitR
         if done is not None:
             return done
         if _is_over(handle, started):
-            raise _given_up(handle, f"{number} attempts within commit.timeout", "commit.timeout")
+            tries = f"{number} attempts within commit.timeout"
+            raise _given_up(attempts, tries, "commit.timeout")
         _wait(handle, number)
-    tries = handle.options.commit_max_retries + 1
-    raise _given_up(handle, f"{tries} attempts", "commit.max-retries")
+    tries = f"{handle.options.commit_max_retries + 1} attempts"
+    raise _given_up(attempts, tries, "commit.max-retries")
 
 
 def _try_once(attempts: Attempts, earlier: EarlierCommits, number: int) -> CommitReport | None:
@@ -99,7 +103,7 @@ def _found(attempts: Attempts, found: Snapshot, number: int) -> CommitReport:
         return _committed(attempts, ours, number)
     attempts.discard()
     require_same(attempts.handle, found, attempts.intent.kind, attempts.intent.operation)
-    return replayed(attempts.handle, found)
+    return attempts.intent.replay(found)
 
 
 def _committed(attempts: Attempts, snapshot: Snapshot, number: int) -> CommitReport:
@@ -115,10 +119,19 @@ def _is_over(handle: TableHandle, started: int) -> bool:
     return limit is not None and handle.environment.now_millis() - started > limit
 
 
-def _given_up(handle: TableHandle, attempts: str, option: str) -> CommitConflictError:
+def _given_up(attempts: Attempts, tries: str, option: str) -> CommitConflictError:
+    handle, newest = attempts.handle, "nothing is known of the newest snapshot"
+    with suppress(LakeError):
+        rival = latest_snapshot(handle.storage, handle.layout)
+        newest = f"the newest is {named(rival)}" if rival else "the table has no snapshot"
+    who, files = attempts.intent.who, attempts.changes.added
+    if who.planned_on is None:
+        who = replace(who, planned_on=attempts.began_on)
+    what = f" with {described(handle, files)}" if len(files) else ""
     return CommitConflictError(
-        f"commit to {handle.uri} met a newer snapshot, or no answer, in each of {attempts}; "
-        f"nothing was published. Try again, or raise {option} if many writers share this table"
+        f"{who} met a newer snapshot, or no answer, in each of {tries}; "
+        f"nothing was published{what}; {newest}. Try again with {attempts.intent.commit}, or raise "
+        f"{option} if many writers share this table"
     )
 
 

@@ -23,7 +23,7 @@ from lakeformat.metadata.simple_stats import EMPTY_ROW
 
 __all__ = ["CommitMessage"]
 
-MESSAGE_VERSION = 2
+MESSAGE_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,8 @@ class CommitMessage:
     """The newest snapshot when the writer began, 0 before the first; None if nobody looked."""
     branch: str = MAIN_BRANCH
     """The branch that snapshot is of."""
+    table: str | None = None
+    """Where the table lay when the writer began, for errors; a table may be renamed meanwhile."""
     new_files: tuple[DataFileMeta, ...] = ()
     deleted_files: tuple[DataFileMeta, ...] = ()
     changelog_files: tuple[DataFileMeta, ...] = ()
@@ -96,6 +98,7 @@ class CommitMessage:
             "totalBuckets": self.total_buckets,
             "baseSnapshot": self.base_snapshot,
             "branch": self.branch,
+            "table": self.table,
         }
         for avro, name in _FILES.items():
             record[avro] = [file.to_record() for file in getattr(self, name)]
@@ -124,6 +127,7 @@ class CommitMessage:
                 total_buckets=record["totalBuckets"],
                 base_snapshot=record["baseSnapshot"],
                 branch=record["branch"],
+                table=record["table"],
                 **files,
                 **index_files,
             )
@@ -161,6 +165,7 @@ def _schema() -> dict[str, Any]:
         {"name": "totalBuckets", "type": ["null", "int"]},
         {"name": "baseSnapshot", "type": ["null", "long"]},
         {"name": "branch", "type": "string"},
+        {"name": "table", "type": ["null", "string"]},
     ]
     for names, record in ((_FILES, items), (_INDEX_FILES, index)):
         first, *others = names

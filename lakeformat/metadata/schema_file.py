@@ -123,7 +123,13 @@ def create_schema(storage: Storage, layout: TableLayout, schema: TableSchema) ->
             f"the schema of {storage.uri(layout.root)} could not be read back: {reason}; nothing "
             "was changed"
         ) from None
-    return storage.create(layout.schema(schema.id), content)
+    try:
+        return storage.create(layout.schema(schema.id), content)
+    except NotFoundError:
+        if schema.id != FIRST_ID:
+            raise  # the table was renamed or dropped
+        storage.make_directory(layout.schema_directory.rpartition("/")[0])
+        return storage.create(layout.schema(schema.id), content)
 
 
 def alter_schema(
@@ -135,9 +141,11 @@ def alter_schema(
     """Publish a schema that differs from the newest by ``changes``, all of them or none.
 
     Where another writer was first, the changes are checked again on its schema. Changes that
-    change nothing write nothing.
+    change nothing write nothing. Where the table was renamed or dropped meanwhile, and perhaps
+    made anew, what was published is taken back.
     """
     for _ in range(MAX_LOST_RACES):
+        first = _first_schema(storage, layout)
         current = _schema_in_force(storage, layout)
         altered = apply_changes(
             current,
@@ -145,7 +153,10 @@ def alter_schema(
             has_snapshots=bool(snapshot_ids(storage, layout)),
             now=environment.now_millis(),
         )
-        if altered is current or _publish(storage, layout, altered):
+        if altered is current:
+            return altered
+        if _publish(storage, layout, altered):
+            _require_same_table(storage, layout, first, altered)
             return altered
     raise CommitConflictError(
         f"the schema of {storage.uri(layout.root)} was changed by others {MAX_LOST_RACES} times "
@@ -158,6 +169,34 @@ def _schema_in_force(storage: Storage, layout: TableLayout) -> TableSchema:
     if latest is None:
         raise NotFoundError(f"{storage.uri(layout.root)} is not a table: it has no schema file")
     return read_schema(storage, layout, latest)
+
+
+def _first_schema(storage: Storage, layout: TableLayout) -> bytes | None:
+    """What tells a table from another one that was made in its place."""
+    known = schema_ids(storage, layout)
+    try:
+        return storage.read(layout.schema(known[0])) if known else None
+    except NotFoundError:
+        return None
+
+
+def _require_same_table(
+    storage: Storage, layout: TableLayout, first: bytes | None, published: TableSchema
+) -> None:
+    """No storage publishes under the condition that another file is there: look afterwards."""
+    path = layout.schema(published.id)
+    try:
+        found = _first_schema(storage, layout)
+    except CorruptTableError:
+        found = None  # ours lies alone where the table was
+    if found == first:
+        return
+    storage.delete(path)
+    raise CommitConflictError(
+        f"{storage.uri(layout.root)} is not the table it was when this change began: another "
+        "program renamed or dropped it meanwhile. Nothing was changed; open it under its present "
+        "name and try again"
+    )
 
 
 def _publish(storage: Storage, layout: TableLayout, schema: TableSchema) -> bool:

@@ -40,6 +40,11 @@ class Scan:
         """The columns the rows will have."""
         return to_arrow_schema(self._fields)
 
+    @property
+    def snapshot_id(self) -> int:
+        """The snapshot that is read, as ``read_snapshot`` of a commit takes it; 0 if empty."""
+        return 0 if self._snapshot is None else self._snapshot.id
+
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Stream the rows; memory holds a row group, or a bucket where rows must be merged."""
         for bucket in self._buckets:

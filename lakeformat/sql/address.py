@@ -64,6 +64,9 @@ def parse_database_uri(uri: str, properties: Mapping[str, str] | None = None) ->
 
     ``properties`` are the options that begin with ``jdbc.``, without that; they win over the URI.
     """
+    _require_text("the uri of the metastore", uri)
+    for key, value in (properties or {}).items():
+        _require_text(f"option jdbc.{key}", value)
     if not uri.strip():
         raise InvalidRequestError(
             "the jdbc metastore needs uri=…, such as postgresql+psycopg2://user@host/database"
@@ -75,6 +78,16 @@ def parse_database_uri(uri: str, properties: Mapping[str, str] | None = None) ->
     if backend == POSTGRESQL:
         return _postgresql(url, properties or {})
     raise UnsupportedError(f"no metastore can be kept in a {backend} database. {_ELSEWHERE}")
+
+
+def _require_text(what: str, text: str) -> None:
+    """Neither a file nor a driver takes these; the text may be a password and is not shown."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidRequestError(f"{what} holds half of a surrogate pair: write it anew") from None
+    if "\0" in text:
+        raise InvalidRequestError(f"{what} holds a null character: remove it")
 
 
 def _url(uri: str) -> URL:
@@ -184,6 +197,11 @@ def _postgresql(url: URL, properties: Mapping[str, str]) -> DatabaseAddress:
     # An unescaped @ in a password makes its end part of the host: that is not shown.
     host = (full.host or _one(query.get("host")) or "localhost").rpartition("@")[2]
     port = f":{full.port}" if full.port else ""
+    if ";" in (full.database or ""):
+        raise InvalidRequestError(
+            "the uri of the metastore has a semicolon in the name of its database: parameters "
+            "follow a question mark, and a password belongs into the option jdbc.password"
+        )
     secrets = (full.password, _one(query.get("sslpassword")))
     return DatabaseAddress(
         full,

@@ -31,7 +31,9 @@ MARKS = (DROPPED, RENAMED_FROM)
 
 
 def fits(key: str, value: str) -> bool:
-    """Whether the columns are wide enough for a property."""
+    """Whether the columns are wide enough for a property; PostgreSQL keeps no null characters."""
+    if "\0" in key + value:
+        return False
     return len(key) <= NAME_LENGTH and len(value) <= VALUE_LENGTH
 
 
@@ -56,6 +58,12 @@ class CatalogRows:
             for table in (DATABASE_PROPERTIES, TABLES, VIEWS)
         )
         return any(connection.execute(question).first() for question in questions)
+
+    def keep_database(self, connection: Connection, database: str) -> bool:
+        """The same; until the transaction ends, nobody else drops it or adds a table to it."""
+        table = DATABASE_PROPERTIES
+        rows = select(table.c.property_key).where(self._here(table, database)).with_for_update()
+        return bool(connection.execute(rows).all()) or self.has_database(connection, database)
 
     def database_properties(self, connection: Connection, database: str) -> dict[str, str]:
         """What is said about a database."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
@@ -25,6 +27,7 @@ class SqlDatabase:
         with translated(address, "load the driver"):
             self._engine = _engine(address, pool_size=pool_size, pool_pre_ping=True)
             self._apart = _engine(address, poolclass=NullPool)
+        _Forks.watch(self._engine)
 
     def __repr__(self) -> str:
         return f"<SqlDatabase {self.address}>"
@@ -56,14 +59,47 @@ class SqlDatabase:
             return self._apart.connect()
 
     @contextmanager
-    def writing_on(self, connection: Connection, doing: str) -> Iterator[Connection]:
-        """The same as ``writing`` on a connection of the caller's own."""
-        with translated(self.address, doing), _transaction(connection):
-            yield connection
+    def writing_on(
+        self, connection: Connection, doing: str, patience_seconds: float | None = None
+    ) -> Iterator[Connection]:
+        """The same as ``writing`` on a connection of the caller's own.
+
+        SQLite waits for another program's transaction before ours begins, so that the limit has
+        to be set on the connection.
+        """
+        with translated(self.address, doing):
+            if self.is_sqlite:
+                seconds = self.address.busy_seconds
+                if patience_seconds is not None:
+                    seconds = max(0.0, min(seconds, patience_seconds))
+                cursor = connection.connection.cursor()  # outside of any transaction
+                cursor.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+                cursor.close()
+            with _transaction(connection):
+                yield connection
 
     def close(self) -> None:
         """Close the connections that are open; the next question opens new ones."""
         self._engine.dispose()
+
+
+class _Forks:
+    """A forked process must not talk over its parent's connections: the answers would mix."""
+
+    _engines: ClassVar[WeakSet[Engine]] = WeakSet()
+    _is_watched = False
+
+    @classmethod
+    def watch(cls, engine: Engine) -> None:
+        cls._engines.add(engine)
+        if not cls._is_watched:
+            cls._is_watched = True
+            os.register_at_fork(after_in_child=cls._forget)
+
+    @classmethod
+    def _forget(cls) -> None:
+        for engine in [*cls._engines]:
+            engine.dispose(close=False)  # they stay open: they are the parent's
 
 
 @contextmanager

@@ -218,9 +218,8 @@ class LeasedRow:
 
     def _try_once(self, give_up: float) -> LockRow | None:
         """Take the lock and return None, or return the row of its holder."""
-        with self._writing("acquire the lock") as connection:
-            sent = self._clock()
-            self._rows.wait_at_most(connection, give_up - sent)
+        with self._writing("acquire the lock", give_up - self._clock()) as connection:
+            self._rows.wait_at_most(connection, give_up - self._clock())
             row = self._rows.read(connection)
             if row is not None:
                 if not has_expired(row, self._watch(row.acquired_at)):
@@ -230,8 +229,7 @@ class LeasedRow:
             if not self._rows.insert(connection, token, self._settings.lease_seconds):
                 return self._rows.read(connection) or row or _SOMEBODY
             self._tokens = [token]
-        self._trust_from(sent)
-        return None
+        return None  # how long it may be trusted is for the proof before a publication to say
 
     def _watch(self, acquired_at: str) -> float:
         """For how many seconds this very row has been seen."""
@@ -246,8 +244,9 @@ class LeasedRow:
             if not self._tokens:
                 return
             sent = self._clock()
-            with self._writing("renew the lock") as connection:
-                self._rows.wait_at_most(connection, self._settings.lease_seconds / 2)
+            patience = self._settings.lease_seconds / 2
+            with self._writing("renew the lock", patience) as connection:
+                self._rows.wait_at_most(connection, patience)
                 fresh = new_token(self._rows.now(connection))
                 # If the answer is lost, the row has the one time or the other.
                 before, self._tokens = self._tokens, [*self._tokens, fresh]
@@ -275,9 +274,12 @@ class LeasedRow:
                 # The holder hears of it from require_time(); until then it may go on preparing.
                 logger.warning("%r was not renewed: %s", self, error)
 
-    def _writing(self, doing: str) -> AbstractContextManager[Connection]:
+    def _writing(
+        self, doing: str, patience_seconds: float | None = None
+    ) -> AbstractContextManager[Connection]:
         assert self._connection is not None
-        return self._database.writing_on(self._connection, f"{doing} {self.lock_id}")
+        doing = f"{doing} {self.lock_id}"
+        return self._database.writing_on(self._connection, doing, patience_seconds)
 
     def _close(self) -> None:
         connection, self._connection = self._connection, None

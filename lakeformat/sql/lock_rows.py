@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from random import SystemRandom
 
 from sqlalchemy import Connection, bindparam, text
 
+from lakeformat.errors import InvalidRequestError
 from lakeformat.sql.tables import LOCKS_NAME
 
 __all__ = ["LockRow", "LockRows", "has_expired", "new_token"]
@@ -83,6 +85,11 @@ class LockRows:
         acquired_at, lease, age = found
         ours = str(acquired_at).endswith(OUR_MARK)
         known = self._is_sqlite or ours  # SQLite's own clock has no other zone
+        if not isinstance(lease, int | float) or not isfinite(lease):
+            raise InvalidRequestError(
+                f"the row of the lock {self._id} in {LOCKS_NAME} says expire_time_seconds="
+                f"{lease!r}, which is no number: remove that row once nobody holds the lock"
+            )
         return LockRow(str(acquired_at), int(lease), None if age is None else float(age), known)
 
     def insert(self, connection: Connection, token: str, lease_seconds: int) -> bool:

@@ -16,7 +16,7 @@ from lakeformat.storage.object_address import OBJECT_SCHEMES, parse_object_addre
 from lakeformat.storage.object_client import open_client
 from lakeformat.storage.object_store import ObjectStorage
 from lakeformat.storage.process_lock import ProcessLock
-from lakeformat.storage.shown import without_credentials
+from lakeformat.storage.shown import carries_secret, without_credentials
 from lakeformat.storage.store_options import store_config
 
 __all__ = ["open_storage", "resolve"]
@@ -45,6 +45,12 @@ def open_storage(
         raise InvalidRequestError(
             f"{address!r} is not an address: give a path such as /data/warehouse, or a URI."
         )
+    try:
+        os.fsencode(address)
+    except UnicodeEncodeError:
+        raise InvalidRequestError(
+            f"{address!r} is not an address: it holds half of a surrogate pair. Write it anew."
+        ) from None
     match = _SCHEME.match(address)
     scheme = "file" if match is None else match[1].lower()
     storage, path, single_writer = _open(scheme, address, match is None, dict(options or {}))
@@ -115,6 +121,10 @@ def _file_uri_path(address: str) -> str:
 def _memory(address: str) -> tuple[Storage, str]:
     _, _, rest = address.partition(":/")
     name, _, path = rest.removeprefix("/").partition("/")
+    if carries_secret(address):
+        raise InvalidRequestError(
+            f"{without_credentials(address)} would carry credentials: write memory://name/path."
+        )
     if not name or not rest.startswith("/"):
         raise InvalidRequestError(f"{address} has no name: write memory://name/path.")
     return shared_memory_storage(_decoded(name, address)), _decoded(path, address).strip("/")

@@ -2,8 +2,8 @@
 
 A path is a plain string with ``/`` between its segments, without a scheme and without a
 trailing slash; ``open_storage`` gives out the first one. A path names a file or a directory,
-never both. Directories need not be made before a file is written into them, and whether one
-outlives its last file is up to the storage.
+never both. Directories need not be made before a file is written into them (``create`` makes
+the last one only), and whether one outlives its last file is up to the storage.
 
 Every method translates the errors of its backend: ``NotFoundError`` when no file is there (a
 directory is no file), ``AlreadyExistsError`` when the name is taken, ``UnavailableError`` for
@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from posixpath import normpath
 from typing import IO, Protocol
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, NotFoundError
 
-__all__ = ["FileInfo", "Storage", "refuse_root", "temporary_sibling"]
+__all__ = ["FileInfo", "Storage", "refuse_root", "temporary_sibling", "vanished"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,11 @@ class Storage(Protocol):
         Returns False, and changes nothing, if the path is taken. Any number of processes
         may race: exactly one gets True. ``UnavailableError`` leaves the outcome open: the
         caller reads back before it decides. A crash may leave a ``temporary_sibling`` behind.
+
+        A storage that keeps directories makes the last one on the way, as ``snapshot`` in a new
+        table, and no other: ``NotFoundError`` (``vanished``), and nothing is written, if those
+        before it are not there. Else a table that was renamed or dropped a moment ago would
+        come back as the one snapshot of a writer who does not know it yet.
         """
         ...
 
@@ -127,6 +132,14 @@ def refuse_root(path: str, uri: str) -> None:
             f"Cannot delete directory {uri}: it is the root of its storage, with everything of"
             " everybody in it. Name a directory below it."
         )
+
+
+def vanished(uri: str) -> NotFoundError:
+    """What ``create`` raises where more than the last directory on the way is missing."""
+    return NotFoundError(
+        f"Cannot publish {uri}: the directory it belongs to is not there any more. Its table was"
+        " renamed or dropped meanwhile, and nothing was published: open it under its present name."
+    )
 
 
 def temporary_sibling(path: str, unique: str) -> str:

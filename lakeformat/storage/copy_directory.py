@@ -14,10 +14,13 @@ from collections.abc import Mapping
 from lakeformat.errors import AlreadyExistsError, CommitConflictError, LakeError
 from lakeformat.storage.base import FileInfo, Storage
 
-__all__ = ["copy_directory"]
+__all__ = ["MOVE_MARK", "copy_directory"]
 
 _log = logging.getLogger(__name__)
 _CHUNK = 8 << 20
+
+MOVE_MARK = ".moving.tmp"
+"""In a new directory, says which one is being moved there; gone when that is done."""
 
 
 def copy_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
@@ -30,7 +33,7 @@ def copy_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
     call has copied is then removed again, and ``old`` is as it was.
     """
     copying = _Copying(storage, old, new, last)
-    files, there = _files(storage, old), _files(storage, new)
+    files, there = _content(storage, old), _content(storage, new)
     strange = sorted(name for name in there if name not in files and not _is_temporary(name))
     if strange:
         copying.require_whole(files, there, strange[0])
@@ -120,7 +123,7 @@ class _Copying:
             raise self._taken(name, "another has made it meanwhile")
 
     def _require_unchanged(self, files: Mapping[str, FileInfo]) -> None:
-        if _files(self._storage, self._old) != files:
+        if _content(self._storage, self._old) != files:
             raise CommitConflictError(
                 f"Cannot move {self._storage.uri(self._old)}: somebody writes there meanwhile."
                 " Nothing was moved: stop its writers, then repeat."
@@ -140,6 +143,12 @@ class _Copying:
             " was. Choose another name; or, if an earlier try of this move left it behind, remove"
             " the new directory and repeat."
         )
+
+
+def _content(storage: Storage, directory: str) -> dict[str, FileInfo]:
+    files = _files(storage, directory)
+    files.pop(MOVE_MARK, None)
+    return files
 
 
 def _files(storage: Storage, directory: str) -> dict[str, FileInfo]:

@@ -12,12 +12,17 @@ __all__ = ["make_durable_directory", "sync_directory"]
 _NO_DIRECTORY_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP})
 
 
-def make_durable_directory(path: str) -> None:
-    """Make a directory and its parents; each new name is synced before the next is made."""
+def make_durable_directory(path: str, *, levels: int | None = None) -> None:
+    """Make a directory and its parents; each new name is synced before the next is made.
+
+    ``FileNotFoundError``, and nothing is made, if more than ``levels`` of them are missing.
+    """
     if not path.startswith("/"):
         raise InvalidRequestError("Local paths are absolute: open_storage makes them so.")
-    missing = []
+    missing: list[str] = []
     while not os.path.isdir(path):
+        if len(missing) == levels and not os.path.lexists(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         missing.append(path)
         path = os.path.dirname(path)
     for directory in reversed(missing):

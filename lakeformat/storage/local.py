@@ -20,7 +20,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from lakeformat.errors import NotFoundError, UnsupportedError
-from lakeformat.storage.base import FileInfo, refuse_root, temporary_sibling
+from lakeformat.storage.base import FileInfo, refuse_root, temporary_sibling, vanished
 from lakeformat.storage.creation_proof import REMEDY
 from lakeformat.storage.durable_directory import make_durable_directory, sync_directory
 from lakeformat.storage.os_errors import DISK_ERRORS, reading, translated
@@ -101,7 +101,11 @@ class LocalStorage:
         with translated("publish", path):
             if os.path.lexists(path):
                 return False
-            temporary = self._write_temporary(path, content)
+            try:
+                make_durable_directory(os.path.dirname(path), levels=1)
+                temporary = self._write_temporary(path, content)
+            except FileNotFoundError:  # moved away or removed under our hands
+                raise vanished(path) from None
             try:
                 won = _link(temporary, path)
             finally:
@@ -115,6 +119,7 @@ class LocalStorage:
     def overwrite(self, path: str, content: bytes) -> None:
         """Replace a file atomically: readers and crashes meet the old or the new content."""
         with translated("overwrite", path):
+            make_durable_directory(os.path.dirname(path))
             temporary = self._write_temporary(path, content)
             try:
                 os.replace(temporary, path)
@@ -155,14 +160,39 @@ class LocalStorage:
             os.unlink(path)
 
     def delete_directory(self, path: str) -> None:
-        """Remove a directory with everything in it, durably; one already gone is fine."""
+        """Remove a directory with everything in it, durably; one already gone is fine.
+
+        A symbolic link is removed, and what it leads to stays.
+        """
         refuse_root(path, self.uri(path))
         with translated("delete directory", path):
+            if os.path.islink(path):
+                os.unlink(path)
+                sync_directory(os.path.dirname(path))
+                return
             while self.directory_exists(path):
                 # Another process may delete or write here too: an entry that vanished is no error.
                 with suppress(FileNotFoundError):
                     shutil.rmtree(path)
                     sync_directory(os.path.dirname(path))
+
+    def remove_empty_directory(self, path: str) -> bool:
+        """Remove a directory if nothing is in it; see ``RemovesEmptyDirectories``."""
+        refuse_root(path, self.uri(path))
+        with translated("delete directory", path):
+            try:
+                if os.path.islink(path) and not os.listdir(path):
+                    os.unlink(path)
+                else:
+                    os.rmdir(os.path.realpath(path))
+            except FileNotFoundError:
+                return True
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                return False
+            sync_directory(os.path.dirname(path))
+        return True
 
     def rename_directory(self, old: str, new: str) -> None:
         """Give a directory another path at once; see ``MovesDirectories``."""
@@ -181,7 +211,6 @@ class LocalStorage:
 
     def _write_temporary(self, path: str, content: bytes) -> str:
         temporary = temporary_sibling(path, self._ids())
-        make_durable_directory(os.path.dirname(path))
         # Not tempfile: its files are private to one user, a published file follows the umask.
         descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
         try:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from lakeformat.errors import AlreadyExistsError, NotFoundError
-from lakeformat.storage.base import FileInfo, refuse_root
+from lakeformat.storage.base import FileInfo, refuse_root, vanished
 
 __all__ = ["MemoryStorage", "now_millis", "shared_memory_storage"]
 
@@ -39,6 +39,8 @@ class MemoryStorage:
         self._lock = threading.RLock()
         self._files: dict[str, _File] = {}
         self._made: set[str] = set()
+        self._gone: set[str] = set()
+        """Directories that were renamed or removed; all others count as there."""
 
     @property
     def scheme(self) -> str:
@@ -78,6 +80,9 @@ class MemoryStorage:
         with self._lock:
             if _key(path) in self._files:
                 return False
+            above = _key(path).rpartition("/")[0].rpartition("/")[0]
+            if above in self._gone and not self.directory_exists(above):
+                raise vanished(self.uri(path))
             self.overwrite(path, content)
             return True
 
@@ -123,7 +128,16 @@ class MemoryStorage:
             for file in self.files(path):
                 del self._files[_key(file)]
             inside = _inside(path)
+            self._gone.add(_key(path))
             self._made = {key for key in self._made if not f"{key}/".startswith(inside)}
+
+    def remove_empty_directory(self, path: str) -> bool:
+        """Remove a directory if nothing is in it; see ``RemovesEmptyDirectories``."""
+        with self._lock:
+            if self.list(path):
+                return False
+            self.delete_directory(path)
+            return True
 
     def rename_directory(self, old: str, new: str) -> None:
         """Give a directory another path at once; see ``MovesDirectories``."""
@@ -134,6 +148,7 @@ class MemoryStorage:
                 raise AlreadyExistsError(f"Cannot rename to {self.uri(new)}: the name is taken.")
             self.make_directory(new)
             inside, target = _inside(old), _inside(new)
+            self._gone.add(_key(old))
             for key in [key for key in self._files if key.startswith(inside)]:
                 self._files[target + key.removeprefix(inside)] = self._files.pop(key)
             moved = {key for key in self._made if key.startswith(inside)}
@@ -153,6 +168,7 @@ class MemoryStorage:
             twin = MemoryStorage(self.name, clock=self._clock)
             twin._files = dict(self._files)
             twin._made = set(self._made)
+            twin._gone = set(self._gone)
             return twin
 
     def _keys(self) -> Iterator[str]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    InvalidRequestError,
+    NotFoundError,
+)
 from lakeformat.storage.base import Storage
-from lakeformat.storage.copy_directory import copy_directory
+from lakeformat.storage.copy_directory import MOVE_MARK, copy_directory
 from lakeformat.storage.locked_creation import LockedCreation
 
-__all__ = ["MovesDirectories", "move_directory", "mover"]
+__all__ = ["MovesDirectories", "is_moving", "move_directory", "mover"]
 
 
 @runtime_checkable
@@ -46,9 +51,33 @@ def move_directory(storage: Storage, old: str, new: str, *, last: str) -> None:
     if at_once is not None:
         at_once.rename_directory(old, new)
         return
-    copy_directory(storage, old, new, last=last)
+    mark = f"{new}/{MOVE_MARK}"
+    is_first_try = storage.create(mark, old.encode())
+    if not is_first_try and not is_moving(storage, old, new):
+        raise AlreadyExistsError(
+            f"Cannot move {storage.uri(old)} to {storage.uri(new)}: another directory is being"
+            f" copied there, as {storage.uri(mark)} says. Choose another name."
+        )
+    try:
+        copy_directory(storage, old, new, last=last)
+    except (AlreadyExistsError, CommitConflictError):
+        if is_first_try:
+            storage.delete(mark)
+        raise
     storage.delete_directory(f"{old}/{last}")
     storage.delete_directory(old)
+    storage.delete(mark)
+
+
+def is_moving(storage: Storage, old: str, new: str) -> bool:
+    """Whether what is in the new place was copied there by a move that is not finished.
+
+    Equal content is no proof of that: two new tables may have the same schema.
+    """
+    try:
+        return storage.read(f"{new}/{MOVE_MARK}") == old.encode()
+    except NotFoundError:
+        return False
 
 
 def _require_apart(storage: Storage, old: str, new: str) -> None:

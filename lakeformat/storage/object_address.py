@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.storage.shown import without_credentials
+from lakeformat.storage.shown import carries_secret, without_credentials
 
 __all__ = ["OBJECT_SCHEMES", "ObjectAddress", "parse_object_address"]
 
@@ -56,6 +56,11 @@ def parse_object_address(address: str) -> tuple[ObjectAddress, str]:
     if not rest.startswith("//"):
         raise InvalidRequestError(
             f"{without_credentials(address)} has no bucket: write {scheme}://bucket/path."
+        )
+    if carries_secret(rest):
+        raise InvalidRequestError(
+            f"{without_credentials(address)} is a signed link: remove what follows the question"
+            " mark and give the key in the options of docs/storage.md."
         )
     authority, _, below = rest[2:].partition("/")
     bucket, _, host = authority.partition("@")

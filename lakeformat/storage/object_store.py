@@ -158,6 +158,21 @@ class ObjectStorage:
         if self.directory_exists(key):
             delete_foreign_markers(client, key)
 
+    def remove_empty_directory(self, path: str) -> bool:
+        """Remove the markers of a directory that has no files; see ``RemovesEmptyDirectories``."""
+        refuse_root(path, self.uri(path))
+        key, client = _key(path), self.client
+        marker = f"{key}/{DIRECTORY_MARKER}"
+        with client.asking("delete", key):
+            if self._below(key) - {marker}:
+                return False
+            client.api.delete(client.patient, [marker])
+            if self._below(key):
+                return False
+        if self.directory_exists(key):
+            delete_foreign_markers(client, key)
+        return True
+
     def _below(self, key: str) -> set[str]:
         found = self.client.api.list(self.client.patient, key or None).collect()
         return {item["path"] for item in found} - {key}

@@ -24,7 +24,7 @@ from lakeformat.errors import (
     NotFoundError,
     UnavailableError,
 )
-from lakeformat.storage.base import FileInfo, refuse_root, temporary_sibling
+from lakeformat.storage.base import FileInfo, refuse_root, temporary_sibling, vanished
 from lakeformat.storage.creation_proof import require_proof
 
 __all__ = ["RenameStorage"]
@@ -113,6 +113,8 @@ class RenameStorage:
         prepared = f"{workshop}/{path.rpartition('/')[2]}"
         try:
             with self._translated("publish", path):
+                if not self._has_place(path):
+                    raise vanished(self.uri(path))
                 self._system.create_dir(workshop, recursive=True)
                 self._write(prepared, content)
             return self._moved(prepared, path, content)
@@ -205,6 +207,15 @@ class RenameStorage:
             if self._connected is None:
                 self._connected = self._connect()
             return self._connected
+
+    def _has_place(self, path: str) -> bool:
+        """Whether all directories but the last one are there.
+
+        A rename between this look and the next step is not noticed here: who publishes looks for
+        the table once more afterwards.
+        """
+        above = _parent(path).rpartition("/")[0]
+        return not above or self.directory_exists(_parent(path)) or self.directory_exists(above)
 
     def _identity(self, path: str) -> str:
         """What a proof holds for: below ``viewfs`` any directory may be of another system."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.storage.shown import without_credentials
 
 __all__ = [
     "SINGLE_WRITER",
@@ -194,5 +195,5 @@ def _parsed(option: StoreOption, given: str, text: object) -> object:
     try:
         return option.parse(text)
     except ValueError as error:
-        shown = "its value" if option.is_secret else repr(text)
+        shown = "its value" if option.is_secret else repr(without_credentials(text))
         raise InvalidRequestError(f"{given} cannot be {shown}: {error}.") from None

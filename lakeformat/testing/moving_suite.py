@@ -22,8 +22,8 @@ class MovingStorageSuite(StorageSuite):
         assert mover(locked) is mover(storage) is storage
 
     def test_a_directory_moves_whole(self, storage: Any, root: str) -> None:
-        storage.create(f"{root}/old/a/f", b"f")
-        storage.create(f"{root}/old/g", b"g")
+        storage.overwrite(f"{root}/old/a/f", b"f")
+        storage.overwrite(f"{root}/old/g", b"g")
         storage.make_directory(f"{root}/old/empty")
         storage.create(f"{root}/older", b"stays")
         storage.rename_directory(f"{root}/old", f"{root}/made/new")
@@ -41,8 +41,8 @@ class MovingStorageSuite(StorageSuite):
         assert [info.name for info in storage.list(root)] == ["f"]
 
     def test_a_directory_is_not_moved_onto_a_taken_name(self, storage: Any, root: str) -> None:
-        storage.create(f"{root}/old/f", b"ours")
-        storage.create(f"{root}/directory/f", b"theirs")
+        storage.overwrite(f"{root}/old/f", b"ours")
+        storage.overwrite(f"{root}/directory/f", b"theirs")
         storage.create(f"{root}/file", b"theirs")
         for taken in ("directory", "file"):
             with pytest.raises(AlreadyExistsError, match="taken"):
@@ -51,3 +51,13 @@ class MovingStorageSuite(StorageSuite):
         assert names == ["directory", "file", "old"]
         assert [info.name for info in storage.list(f"{root}/directory")] == ["f"]
         assert storage.read(f"{root}/directory/f") == b"theirs"
+
+    def test_a_publication_does_not_bring_back_what_was_moved_away(
+        self, storage: Any, root: str
+    ) -> None:
+        storage.make_directory(f"{root}/t")
+        assert storage.create(f"{root}/t/snapshot/snapshot-1", b"1")
+        storage.rename_directory(f"{root}/t", f"{root}/u")
+        with pytest.raises(NotFoundError, match="renamed or dropped meanwhile"):
+            storage.create(f"{root}/t/snapshot/snapshot-2", b"2")
+        assert [info.name for info in storage.list(root)] == ["u"]

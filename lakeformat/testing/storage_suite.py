@@ -22,6 +22,7 @@ import pytest
 
 from lakeformat.errors import AlreadyExistsError, NotFoundError
 from lakeformat.storage import Storage, open_storage
+from lakeformat.storage.empty_directory import remove_empty_directory
 
 __all__ = ["StorageSuite"]
 
@@ -45,7 +46,7 @@ class StorageSuite:
 
     def test_an_address_leads_back(self, storage: Storage, root: str) -> None:
         path = f"{root}/dt=2024-01-01/100% of a #b"
-        storage.create(path, b"x")
+        storage.overwrite(path, b"x")
         assert storage.uri(path).startswith(f"{storage.scheme}:")
         if self.addressable:
             found, inside = open_storage(storage.uri(path))
@@ -53,7 +54,7 @@ class StorageSuite:
 
     @pytest.mark.parametrize("name", ["a b", "k=v", "50%", "%20", "#?&", "ü", ".hidden", "a:b"])
     def test_a_name_is_kept_as_it_is(self, storage: Storage, root: str, name: str) -> None:
-        storage.create(f"{root}/{name}/{name}", b"x")
+        storage.overwrite(f"{root}/{name}/{name}", b"x")
         assert [info.name for info in storage.list(root)] == [name]
         assert storage.read(storage.list(f"{root}/{name}")[0].path) == b"x"
 
@@ -71,7 +72,7 @@ class StorageSuite:
             assert (stream.tell(), stream.read(2), stream.read()) == (7, b"78", b"9")
 
     def test_reading_what_is_missing_is_not_found(self, storage: Storage, root: str) -> None:
-        storage.create(f"{root}/directory/f", b"x")
+        storage.overwrite(f"{root}/directory/f", b"x")
         for path in (f"{root}/no", f"{root}/no/no", f"{root}/directory", f"{root}/directory/f/no"):
             with pytest.raises(NotFoundError, match=re.escape(path)):
                 storage.read(path)
@@ -125,11 +126,13 @@ class StorageSuite:
     # Publishing
 
     def test_the_first_create_wins(self, storage: Storage, root: str) -> None:
+        storage.make_directory(root)
         assert storage.create(f"{root}/s/1", b"first") is True
         assert storage.create(f"{root}/s/1", b"second") is False
         assert storage.read(f"{root}/s/1") == b"first"
 
     def test_create_leaves_nothing_else_behind(self, storage: Storage, root: str) -> None:
+        storage.make_directory(root)
         storage.create(f"{root}/s/1", b"first")
         storage.create(f"{root}/s/1", b"second")
         assert [info.name for info in storage.list(f"{root}/s")] == ["1"]
@@ -170,14 +173,14 @@ class StorageSuite:
     # Looking
 
     def test_only_a_file_exists(self, storage: Storage, root: str) -> None:
-        storage.create(f"{root}/a/f", b"")
+        storage.overwrite(f"{root}/a/f", b"")
         paths = [f"{root}/a/f", f"{root}/a", f"{root}/no", f"{root}/a/f/no"]
         assert [storage.exists(path) for path in paths] == [True, False, False, False]
         assert [storage.directory_exists(path) for path in paths] == [False, True, False, False]
 
     def test_a_listing_has_the_direct_children(self, storage: Storage, root: str) -> None:
         for path, content in {"b": b"12", "a/x/y": b"", "c": b"", "a-b": b"1"}.items():
-            storage.create(f"{root}/{path}", content)
+            storage.overwrite(f"{root}/{path}", content)
         found = [
             (info.path, info.name, info.is_directory, info.size) for info in storage.list(root)
         ]
@@ -227,10 +230,22 @@ class StorageSuite:
         storage.delete_directory(f"{root}/no")
 
     def test_a_deleted_directory_takes_everything(self, storage: Storage, root: str) -> None:
-        storage.create(f"{root}/t/a/f", b"x")
+        storage.overwrite(f"{root}/t/a/f", b"x")
         storage.make_directory(f"{root}/t/empty")
-        storage.create(f"{root}/t2/f", b"x")
+        storage.overwrite(f"{root}/t2/f", b"x")
         storage.delete_directory(f"{root}/t")
         assert not storage.directory_exists(f"{root}/t")
         assert not storage.exists(f"{root}/t/a/f")
         assert storage.exists(f"{root}/t2/f")
+
+    def test_a_directory_is_removed_as_empty_only_if_it_is(
+        self, storage: Storage, root: str
+    ) -> None:
+        storage.make_directory(f"{root}/db")
+        storage.overwrite(f"{root}/db/f", b"x")
+        assert remove_empty_directory(storage, f"{root}/db") is False
+        assert storage.exists(f"{root}/db/f")
+        storage.delete(f"{root}/db/f")
+        assert remove_empty_directory(storage, f"{root}/db") is True
+        assert not storage.directory_exists(f"{root}/db")
+        assert remove_empty_directory(storage, f"{root}/db") is True

@@ -68,6 +68,7 @@ class AppendWriter:
                 total_buckets=UNAWARE_BUCKET,
                 base_snapshot=self._base_snapshot,
                 branch=self._handle.layout.branch,
+                table=self._handle.uri,
                 new_files=metas,
             )
         ]

@@ -1,10 +1,11 @@
 """The commit user of a task says which work this is, not which try."""
 
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
 
-from airflow_provider_lake.identity import commit_user
+from airflow_provider_lake.identity import commit_user, first_try_millis
 
 TASK = {
     "dag_id": "shop",
@@ -51,3 +52,26 @@ def test_it_can_be_part_of_a_file_name():
 
     assert set(name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
     assert len(name) < 128
+
+
+BEGAN = datetime(2024, 2, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("start_date", "clear_number", "expected"),
+    [
+        (BEGAN, 0, 1_706_745_600_000),
+        (BEGAN, 1, None),
+        (BEGAN, None, None),
+        (None, 0, None),
+    ],
+)
+def test_a_run_began_when_it_started_unless_it_was_cleared(start_date, clear_number, expected):
+    run = SimpleNamespace(start_date=start_date, clear_number=clear_number)
+    assert first_try_millis(run) == expected
+
+
+def test_a_run_of_this_airflow_says_when_it_began_and_how_often_it_was_cleared():
+    from airflow.sdk.api.datamodels._generated import DagRun
+
+    assert {"start_date", "clear_number"} <= set(DagRun.model_fields)

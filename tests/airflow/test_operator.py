@@ -1,5 +1,7 @@
 """The ingest operator: parameters in, one run of the job, and retries only where they can help."""
 
+from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,7 +14,7 @@ from airflow_provider_lake.operators.ingest import LakeIngestOperator
 @pytest.fixture
 def context():
     ti = SimpleNamespace(dag_id="shop", run_id="manual__1", task_id="land", map_index=-1)
-    return {"ti": ti}
+    return {"ti": ti, "dag_run": SimpleNamespace(start_date=datetime.now(UTC), clear_number=0)}
 
 
 def land(**more):
@@ -29,6 +31,32 @@ def test_it_lands_files_once_for_each_run(tmp_path, warehouse, context):
 
     assert [r["snapshot_id"] for r in (first, again, other)] == [1, 1, 2]
     assert [r["replayed"] for r in (first, again, other)] == [False, True, False]
+
+
+@pytest.fixture
+def expired(tmp_path, warehouse, context):
+    """A task whose files are landed, and whose snapshot has expired since."""
+    (tmp_path / "a.csv").write_text("id\n1\n")
+    task = land(source=str(tmp_path / "*.csv"), create=True)
+    task.execute(context)
+    orders = lake.open_catalog(warehouse).table("shop.orders")
+    orders.write(orders.scan().to_arrow())
+    (Path(warehouse) / "shop.db" / "orders" / "snapshot" / "snapshot-1").unlink()
+    return task, orders
+
+
+def test_a_retry_after_its_snapshot_has_expired_publishes_nothing(expired, context):
+    task, orders = expired
+    with pytest.raises(lake.CommitUndecidableError, match="have expired since its first try"):
+        task.execute(context)
+    assert orders.latest_snapshot().id == 2
+
+
+def test_a_clear_after_its_snapshot_has_expired_is_not_recognised(expired, context):
+    """As the documentation says: Airflow does not keep when the run first began."""
+    task, _ = expired
+    context["dag_run"].clear_number = 1
+    assert not task.execute(context)["replayed"]
 
 
 def test_a_request_that_stays_wrong_is_not_retried(tmp_path, warehouse, context):

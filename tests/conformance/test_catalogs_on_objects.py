@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
@@ -10,6 +12,7 @@ import lakeformat as lake
 from lakeformat.cli.app import app
 from lakeformat.sql import SqlLock
 from lakeformat.storage import creation_proof
+from lakeformat.storage.object_store import ObjectStorage
 from tests.conformance.faulty_bucket import faulty_bucket
 
 WAREHOUSE = "s3://lake/wh"
@@ -152,3 +155,32 @@ def test_a_database_in_another_bucket_is_opened_with_the_same_options(
     assert ids(renamed) == [1]
     with pytest.raises(lake.InvalidRequestError, match="lie in different storages"):
         catalog.rename_table("far.new", "near.orders", force=True)
+
+
+def test_equal_schemas_do_not_make_another_table_a_copy_of_ours(options):
+    at_one_time = replace(lake.Environment(), now_millis=lambda: 1_700_000_000_000)
+    catalog = lake.open_catalog(WAREHOUSE, options=options, environment=at_one_time)
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS).write(pa.table({"id": [1]}))
+    catalog.create_table("shop.other", COLUMNS)
+    with pytest.raises(lake.AlreadyExistsError, match=r"'shop.other' exists"):
+        catalog.rename_table("shop.orders", "shop.other", force=True)
+    assert catalog.list_tables("shop") == ["orders", "other"]
+    assert ids(catalog.table("shop.orders")) == [1]
+
+
+def test_a_copy_that_was_stopped_is_finished(options, monkeypatch):
+    catalog = lake.open_catalog(WAREHOUSE, options=options)
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS).write(pa.table({"id": [1]}))
+
+    def killed(storage, path):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ObjectStorage, "delete_directory", killed)
+        with pytest.raises(KeyboardInterrupt):
+            catalog.rename_table("shop.orders", "shop.new", force=True)
+    assert catalog.list_tables("shop") == ["new", "orders"]
+    assert ids(catalog.rename_table("shop.orders", "shop.new", force=True)) == [1]
+    assert catalog.list_tables("shop") == ["new"]

@@ -43,6 +43,14 @@ def database(uri) -> SqlDatabase:
     database.close()
 
 
+@pytest.fixture
+def sqlite(tmp_path) -> SqlDatabase:
+    database = SqlDatabase(parse_database_uri(f"sqlite:///{tmp_path}/locks.db"))
+    create_missing_tables(database, lock_key_length=255)
+    yield database
+    database.close()
+
+
 class World:
     """A clock that only sleeping moves."""
 
@@ -184,6 +192,63 @@ def test_an_answer_that_took_half_the_lease_is_not_trusted(database):
     holder.release()
 
 
+def test_a_renewal_without_an_answer_may_have_been_made_or_not(database):
+    holder = World().lock(database).row(KEY)
+    holder.acquire()
+    renew = holder._rows.renew
+
+    def undone(*arguments):
+        renew(*arguments)
+        raise lake.UnavailableError("the connection broke")
+
+    holder._rows.renew = undone
+    with pytest.raises(lake.LockUnavailableError, match="the connection broke"):
+        holder.require_time()
+    holder._rows.renew = renew
+    holder.require_time()
+    holder.release()
+    assert rows(database) == []
+
+
+def test_a_lease_that_is_no_number_is_named_where_a_column_takes_any_value(sqlite):
+    database = sqlite
+    execute(database, f"INSERT INTO {LOCKS_NAME} VALUES ('jdbc.{KEY}', datetime('now'), 'soon')")
+    with pytest.raises(lake.InvalidRequestError, match="expire_time_seconds='soon'"):
+        World().lock(database).row(KEY).acquire()
+
+
+def test_sqlite_waits_for_another_program_no_longer_than_the_lock_is_waited_for(sqlite):
+    database = sqlite
+    with (
+        database.connect_apart() as connection,
+        database.writing_on(connection, "try", patience_seconds=0.25),
+    ):
+        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar_one() == 250
+    lock = World().lock(database, replace(SETTINGS, acquire_timeout_seconds=2)).row(KEY)
+    asked = []
+    writing_on = database.writing_on
+
+    def noted(connection, doing, patience_seconds=None):
+        asked.append(patience_seconds)
+        return writing_on(connection, doing, patience_seconds)
+
+    database.writing_on = noted
+    lock.acquire()
+    lock.release()
+    assert asked[0] == 2
+
+
+def test_a_forked_process_leaves_the_connections_of_its_parent_alone(database):
+    with database.reading("look"):
+        pass
+    assert database._engine.pool.checkedin() == 1
+    child = os.fork()
+    if child == 0:
+        os._exit(database._engine.pool.checkedin())
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert database._engine.pool.checkedin() == 1
+
+
 def test_a_lock_that_is_kept_back_is_nobodys_until_it_expires(database):
     """Its holder has lost the answer to a write, which may arrive late."""
     with World().lock(database).hold(KEY) as held:
@@ -212,6 +277,8 @@ def test_a_lock_that_is_kept_back_is_not_renewed(database):
 def test_a_write_that_may_outlive_the_lock_is_refused_with_the_options(database):
     with World().lock(database, replace(SETTINGS, acquire_timeout_seconds=60)).hold(KEY) as held:
         held.require_time(30)
+        with pytest.raises(lake.InvalidRequestError, match="may take 31 s"):
+            held.require_time(31)
         with pytest.raises(
             lake.InvalidRequestError,
             match=r"held for 30 s, .* take 105 s.*lock-acquire-timeout to 210 s.*s3\.connection",

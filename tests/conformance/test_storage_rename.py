@@ -46,6 +46,7 @@ def test_the_stand_in_replaces_a_file_like_arrow_does(hdfs):
 
 
 def test_a_name_taken_between_the_look_and_the_move_is_kept(storage, hdfs):
+    storage.make_directory("/t")
     assert storage.create("/t/snapshot/snapshot-1", b"first")
 
     def another_writer_first(source: str, target: str) -> None:
@@ -59,6 +60,7 @@ def test_a_name_taken_between_the_look_and_the_move_is_kept(storage, hdfs):
 
 
 def test_a_directory_is_not_moved_into_one_made_since_the_look(storage, hdfs):
+    storage.make_directory("/shop.db/orders")
     storage.create("/shop.db/orders/schema/schema-0", b"ours")
 
     def another_writer_first(source: str, target: str) -> None:

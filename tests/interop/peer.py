@@ -54,10 +54,17 @@ class Peer:
         """Append rows in one commit."""
         self._call("write_rows", table=table, rows=self._file(rows))
 
-    def read(self, table: str, *, where_equal: tuple[str, Any] | None = None) -> pa.Table:
-        """All rows, or those where one column has one value."""
+    def read(
+        self,
+        table: str,
+        *,
+        where_equal: tuple[str, Any] | None = None,
+        snapshot: int | None = None,
+    ) -> pa.Table:
+        """All rows, or those where one column has one value; now, or at a snapshot."""
         path = self._new_path()
-        self._call("read_rows", table=table, into=str(path), where_equal=where_equal)
+        how = {"where_equal": where_equal, "snapshot": snapshot}
+        self._call("read_rows", table=table, into=str(path), **how)
         with pa.OSFile(str(path), "rb") as source:
             return pa.ipc.open_file(source).read_all()
 

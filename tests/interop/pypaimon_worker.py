@@ -51,9 +51,12 @@ def write_rows(catalog, table, rows):
         commit.close()
 
 
-def read_rows(catalog, table, into, where_equal):
-    """Write the rows of a table into an Arrow IPC file."""
-    builder = catalog.get_table(table).new_read_builder()
+def read_rows(catalog, table, into, where_equal, snapshot):
+    """Write the rows of a table, now or at a snapshot, into an Arrow IPC file."""
+    found = catalog.get_table(table)
+    if snapshot is not None:
+        found = found.copy({"scan.snapshot-id": str(snapshot)})
+    builder = found.new_read_builder()
     if where_equal:
         builder = builder.with_filter(builder.new_predicate_builder().equal(*where_equal))
     splits = builder.new_scan().plan().splits()

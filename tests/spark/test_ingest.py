@@ -129,3 +129,38 @@ def test_spark_cannot_write_into_the_memory_of_this_process(tmp_path, request_fo
 
     with pytest.raises(lake.InvalidRequestError, match="memory of this process"):
         run(request, spark)
+
+
+@pytest.mark.parametrize(
+    "options", [{"snapshot.ignore-empty-commit": "false"}, {"commit.force-create-snapshot": "true"}]
+)
+def test_looking_for_an_earlier_run_makes_no_snapshot_of_its_own(
+    tmp_path, warehouse, request_for, options
+):
+    """Where every commit makes a snapshot, an empty one would pass for the run's."""
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    orders = catalog.create_table("shop.orders", [("id", "BIGINT")], options=options)
+    (tmp_path / "orders-1.csv").write_text("id\n1\n2\n")
+    request = request_for("orders-*", commit_user="run", commit_identifier=1)
+
+    reports = [run(request) for _ in "ab"]
+
+    assert [(report["rows"], report["replayed"]) for report in reports] == [(2, False), (2, True)]
+    assert (orders.scan().count(), len(orders.snapshots())) == (2, 1)
+
+
+def test_the_files_of_a_run_whose_twin_was_faster_are_removed(
+    tmp_path, warehouse, request_for, spark, monkeypatch
+):
+    make_orders(warehouse)
+    write_orders(tmp_path, "csv")
+    request = request_for("orders-*", engine="spark", commit_user="run", commit_identifier=1)
+    run(request, spark)
+    monkeypatch.setattr(lake.Table, "find_commit", lambda table, commit: None)  # not there yet
+
+    report = run(request, spark)
+
+    live = lake.open_catalog(warehouse).table("shop.orders$files").scan().to_arrow()
+    assert report["replayed"]
+    assert len(data_files(warehouse)) == live.num_rows

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import lakeformat as lake
 from lakeformat.commit.deltas import delta_of
+from lakeformat.metadata.schema_file import create_schema
 from tests.paper import commit, file, head, live, message, moved, paper_table, vectors
 
 A, B, C, D = (file(name) for name in "abcd")
@@ -152,17 +155,36 @@ class TestBucketCounts:
 
     def test_every_partition_counts_for_itself(self):
         orders = paper_table(keyed=True, partitioned=True)
-        commit(orders, message(orders, A, dt="1", total_buckets=4))
+        commit(orders, message(orders, A, dt="1", total_buckets=4), overwrite={})
         commit(orders, message(orders, B, dt="2", total_buckets=2))
         with pytest.raises(lake.CommitConflictError, match="partition dt=1 has 2 and 4 buckets"):
             commit(orders, message(orders, C, dt="1", total_buckets=2))
 
-    def test_a_partition_that_is_empty_again_takes_any_number(self):
+    def test_a_partition_that_is_empty_again_takes_the_number_of_the_table_and_no_other(self):
         orders = paper_table(keyed=True)
-        commit(orders, message(orders, A, total_buckets=4))
+        commit(orders, message(orders, A, total_buckets=4), overwrite={})
+        commit(orders, message(orders, C, bucket=3, total_buckets=4))
         commit(orders, overwrite={})
+        with pytest.raises(
+            lake.CommitConflictError,
+            match=r"count 4 buckets, but the table has no files any more and new ones count 2",
+        ):
+            commit(orders, message(orders, D, bucket=3, total_buckets=4))
         commit(orders, message(orders, B, total_buckets=2))
         assert live(orders) == ["b"]
+
+    def test_the_number_of_the_table_is_that_of_its_newest_schema(self):
+        """Whoever opened the table before the change has files that count as it did then."""
+        orders = paper_table(keyed=True)
+        rescaled = replace(orders.schema, id=1, options={"bucket": "4"})
+        assert create_schema(orders.storage, orders.layout, rescaled)
+        with pytest.raises(
+            lake.CommitConflictError, match=r"new ones count 4 \('bucket' of schema 1\)"
+        ):
+            commit(orders, message(orders, A))
+        assert head(orders) is None
+        commit(replace(orders, schema=rescaled), message(orders, A, total_buckets=4))
+        assert live(orders) == ["a"]
 
     def test_one_commit_cannot_count_in_two_ways(self):
         orders = paper_table(keyed=True)
@@ -256,3 +278,33 @@ def test_files_given_in_exchange_count_buckets_as_their_partition_does():
     commit(orders, message(orders, A, total_buckets=2))
     with pytest.raises(lake.CommitConflictError, match="has 2 and 4 buckets"):
         commit(orders, message(orders, B, deleted_files=[A], total_buckets=4))
+
+
+def test_both_snapshots_are_named_the_one_planned_on_and_the_rivals():
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, A, B))
+    commit(orders, compaction(orders, [A, B], [file("first", level=5)]), user="one")
+    late = compaction(orders, [A, B], [file("second", level=5)])
+    with pytest.raises(lake.CommitConflictError) as refused:
+        commit(orders, replace(late, base_snapshot=1), user="two")
+    assert "planned on snapshot 1, against snapshot 2 (COMPACT of user 'one')" in str(refused.value)
+
+
+def test_a_bucket_count_that_changed_names_both_writers_and_snapshots():
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, A))
+    commit(orders, message(orders, B, total_buckets=4), overwrite={}, user="rescaler")
+    with pytest.raises(lake.CommitConflictError) as refused:
+        commit(orders, replace(message(orders, C), base_snapshot=1), user="writer")
+    text = str(refused.value)
+    assert "user 'writer'" in text
+    assert "planned on snapshot 1, against snapshot 2 (OVERWRITE of user 'rescaler')" in text
+    assert "Table.abort" in text
+
+
+def test_the_report_says_that_the_compaction_was_refused():
+    orders = paper_table(keyed=True)
+    both = message(orders, B, compact_before=[A], compact_after=[file("m", level=5)])
+    report = commit(orders, both)
+    assert "published as snapshot 1; the compaction that came with it was not" in report.reason
+    assert "not in the table any more" in report.reason

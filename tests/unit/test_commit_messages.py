@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 
 import pyarrow as pa
@@ -59,6 +60,7 @@ def test_a_message_travels_as_bytes_with_everything_it_says():
         bucket=3,
         total_buckets=4,
         base_snapshot=9,
+        table="file:///warehouse/shop.db/orders",
         new_files=(file("a"),),
         deleted_files=(file("b"),),
         changelog_files=(file("c"),),
@@ -306,8 +308,10 @@ class TestTheSameMessageTwice:
         with pytest.raises(lake.InvalidRequestError, match="in the table already, by snapshot 1"):
             orders.commit([*new, *old])
 
-    def test_when_the_snapshot_it_began_with_is_of_another_branch(self, orders):
+    def test_when_the_snapshot_it_began_with_is_of_another_branch(self, orders, tmp_path):
         [message] = prepared(orders)
+        schemas = tmp_path / "shop.db" / "orders" / "schema"
+        shutil.copytree(schemas, schemas.parent / "branch" / "branch-dev" / "schema")
         elsewhere = [replace(message, base_snapshot=9, branch="dev")]
         orders.commit(elsewhere)
         with pytest.raises(lake.InvalidRequestError, match="in the table already"):

@@ -184,11 +184,12 @@ class TestPinned:
         with pytest.raises(lake.CommitConflictError, match=r"snapshot 2 \(COMPACT"):
             commit(days, message(days, D, dt="1"), overwrite={"dt": "1"}, read_snapshot=1)
 
-    def test_what_the_same_user_did_does_not_count(self, days):
+    def test_another_commit_of_the_same_user_counts_as_anybodys(self, days):
         commit(days, message(days, C, dt="1"), user="me")
         options = CommitOptions(commit=lake.CommitId("me", 2), read_snapshot=1)
-        commit_messages(days, [message(days, D, dt="1")], options, overwrite=DYNAMIC)
-        assert live(days) == ["1/d", "2/b"]
+        with pytest.raises(lake.CommitConflictError, match=r"c \(partition dt=1, bucket 0\)"):
+            commit_messages(days, [message(days, D, dt="1")], options, overwrite=DYNAMIC)
+        assert live(days) == ["1/a", "1/c", "2/b"]
 
     def test_marks_on_rows_are_a_change_although_no_file_comes_or_goes(self, days):
         commit(days, message(days, dt="1", new_index_files=[vectors(days, "v", "a", dt="1")]))
@@ -231,6 +232,13 @@ class TestPinned:
             lake.InvalidRequestError, match="read at snapshot 9, but its newest is 1"
         ):
             commit(days, overwrite={"dt": "1"}, read_snapshot=9)
+
+    def test_the_option_may_mean_the_whole_history(self):
+        option = {"commit.strict-mode.last-safe-snapshot": "0"}
+        days = paper_table(partitioned=True, options=option)
+        commit(days, message(days, A, dt="1"), user="one")
+        with pytest.raises(lake.CommitConflictError, match="held to snapshot 0"):
+            commit(days, overwrite={"dt": "1"}, user="two")
 
     def test_the_option_of_the_table_pins_every_commit(self):
         option = {"commit.strict-mode.last-safe-snapshot": "1"}

@@ -19,6 +19,15 @@ def test_a_commit_pair_is_an_identity():
     wanted = read_request(IngestRequest, {**WHOLE, "commit_user": "run", "commit_identifier": 0})
 
     assert wanted.commit_id() == lake.CommitId("run", 0)
+    assert wanted.commit_id().first_try_millis is None
+
+
+def test_an_identity_may_say_when_its_first_try_began():
+    pair = {"commit_user": "run", "commit_identifier": 0}
+    began = {"commit_first_try_millis": 1_700_000_000_000}
+    wanted = read_request(IngestRequest, {**WHOLE, **pair, **began})
+
+    assert wanted.commit_id().first_try_millis == 1_700_000_000_000
 
 
 @pytest.mark.parametrize(
@@ -36,6 +45,16 @@ def test_a_commit_pair_is_an_identity():
             "key 'commit_identifier' wants a whole number, got True",
         ),
         ({"commit_user": "u"}, "only make sense together"),
+        ({"commit_first_try_millis": 1_700_000_000_000}, "only makes sense with 'commit_user'"),
+        (
+            {"commit_user": "u", "commit_identifier": 1, "commit_first_try_millis": "today"},
+            "key 'commit_first_try_millis' wants a whole number, got 'today'",
+        ),
+        (
+            {"commit_user": "u", "commit_identifier": 1, "commit_first_try_millis": 1_700_000_000},
+            "in epoch milliseconds, got 1700000000",
+        ),
+        ({"commit_user": "u", "commit_identifier": -1}, "is a whole number from 0"),
     ],
 )
 def test_a_wrong_key_or_value_is_named(change, words):

@@ -128,3 +128,43 @@ def test_what_says_how_names_are_looked_up_is_refused_with_a_directory(tmp_path,
         call(*words, "schemas", directory)
     shown = CliRunner().invoke(app, ["schemas", directory], env={"LAKE_METASTORE": "jdbc"})
     assert shown.exit_code == 0, shown.output  # that is for the commands which look up names
+
+
+@pytest.mark.parametrize(
+    "location", ["{far}", "{far}/inner", "{far}/..", "{warehouse}/shop.db/t", "{warehouse}"]
+)
+def test_a_location_that_is_another_ones_is_refused(opened, tmp_path, location):
+    catalog = opened()
+    catalog.create_database("shop")
+    catalog.create_database("first", properties={"location": f"{tmp_path}/far"})
+    where = location.format(far=f"{tmp_path}/far", warehouse=f"{tmp_path}/warehouse")
+    with pytest.raises(lake.InvalidRequestError, match=r"choose a directory of its own"):
+        catalog.create_database("second", properties={"location": where})
+    assert catalog.list_databases() == ["first", "shop"]
+
+
+def test_the_place_a_database_would_have_by_default_is_kept_for_it(opened, tmp_path):
+    catalog = opened()
+    where = f"{tmp_path}/warehouse/other.db"
+    with pytest.raises(lake.InvalidRequestError, match=r"that of 'other'"):
+        catalog.create_database("shop", properties={"location": where})
+    catalog.create_database("other", properties={"location": where})
+
+
+def test_a_relative_location_is_the_same_from_every_directory(opened, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    opened().create_database("shop", properties={"location": "data/shop"})
+    monkeypatch.chdir(tmp_path)
+    assert opened().database_properties("shop")["location"] == f"{tmp_path}/here/data/shop"
+
+
+def test_a_tilde_in_a_location_is_the_home_directory(opened, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    opened().create_database("shop", properties={"location": "~/far"})
+    assert opened().database_properties("shop")["location"] == f"{tmp_path}/far"
+
+
+def test_a_database_does_not_lie_where_the_whole_warehouse_does(opened, tmp_path):
+    with pytest.raises(lake.InvalidRequestError, match="holds the warehouse"):
+        opened().create_database("shop", properties={"location": f"{tmp_path}/warehouse"})

@@ -11,8 +11,9 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog, RepairReport
+from lakeformat.catalog.names import TableName
 from lakeformat.catalog.sql import catalog as sql_catalog
-from lakeformat.catalog.sql import rename
+from lakeformat.catalog.sql import drop, rename
 from lakeformat.sql import SqlLock
 from lakeformat.storage import LocalStorage
 
@@ -348,3 +349,79 @@ def test_nothing_is_told_about_a_table_that_is_not_listed_any_more(catalog, exec
     with pytest.raises(lake.NotFoundError):
         catalog.alter_table("shop.orders", lake.set_option("target-file-size", "2 mb"))
     assert execute("SELECT * FROM paimon_table_properties") == []
+
+
+def test_the_newest_schema_is_read_while_nobody_else_can_note_another(catalog, tmp_path):
+    """Read before, it could be noted after a newer one."""
+
+    def newest_schema():
+        with (
+            closing(sqlite3.connect(tmp_path / "catalog.db", timeout=0)) as other,
+            pytest.raises(sqlite3.OperationalError, match="locked"),
+        ):
+            other.execute("BEGIN IMMEDIATE")
+        return catalog.table("shop.orders").schema
+
+    name = TableName("shop", "orders")
+    assert catalog._listing.synchronize(name, newest_schema) is False
+
+
+# ---------------------------------------------------------------------- names and databases
+
+
+def test_a_name_whose_drop_was_interrupted_is_free_for_a_rename(catalog, monkeypatch):
+    catalog.create_table("bank.new", COLUMNS).write(pa.table({"id": [9]}))
+
+    def stop(*arguments):
+        raise lake.UnavailableError("the disk is away.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(drop, "run_drop", stop)
+        with pytest.raises(lake.UnavailableError):
+            catalog.drop_table("bank.new")
+    assert ids(catalog.rename_table("shop.orders", "bank.new")) == [1]
+    assert catalog.repair() == RepairReport()
+
+
+def test_a_table_is_not_made_in_a_database_that_is_dropped_meanwhile(
+    catalog, opened, execute, monkeypatch, warehouse
+):
+    create = sql_catalog.create_schema
+    catalog.create_database("new", properties={"owner": "me"})
+
+    def then_drop(*arguments):
+        opened().drop_database("new")
+        return create(*arguments)
+
+    monkeypatch.setattr(sql_catalog, "create_schema", then_drop)
+    with pytest.raises(lake.NotFoundError, match=r"'new' does not exist .* any more.*not made"):
+        catalog.create_table("new.orders", COLUMNS)
+    assert catalog.list_databases() == ["bank", "shop"]
+    assert not (warehouse / "new.db").exists()
+
+
+def test_a_table_is_not_renamed_into_a_database_that_is_dropped_meanwhile(
+    catalog, opened, before_the_lock
+):
+    before_the_lock(lambda: opened().drop_database("bank"))
+    with pytest.raises(lake.NotFoundError, match=r"'bank' does not exist .* any more"):
+        catalog.rename_table("shop.orders", "bank.orders")
+    assert catalog.list_databases() == ["shop"]
+    assert ids(catalog.table("shop.orders")) == [1]
+
+
+def test_an_odd_row_is_reported_and_hinders_neither_repair_nor_creation_nor_cascade(
+    catalog, execute
+):
+    execute("INSERT INTO paimon_database_properties VALUES ('jdbc', 'a/b', 'exists', 'true')")
+    execute("INSERT INTO paimon_tables VALUES ('jdbc', 'shop', 'a.b')")
+    execute(
+        "INSERT INTO paimon_table_properties VALUES"
+        " ('jdbc', 'shop', 'orders', 'lake.renamed-from', 'nonsense')"
+    )
+    report = catalog.repair()
+    assert report.damaged == ("a/b", "shop.orders")
+    assert report.without_files == ("shop.a.b",)
+    catalog.create_table("shop.new", COLUMNS)
+    catalog.drop_database("shop", cascade=True)
+    assert catalog.list_databases() == ["a/b", "bank"]

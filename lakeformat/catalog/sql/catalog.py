@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.drop import DropPlan
+from lakeformat.catalog.leftovers import refuse_leftovers, remove_dropped
 from lakeformat.catalog.names import (
     TableName,
     check_name,
+    is_name,
     parse_plain_name,
     refuse_system_database,
 )
@@ -20,6 +23,7 @@ from lakeformat.catalog.sql.locks import TableLocks
 from lakeformat.catalog.sql.places import LOCATION, Places
 from lakeformat.catalog.sql.rename import Renames
 from lakeformat.catalog.sql.repair import Repair
+from lakeformat.catalog.texts import require_keys, require_texts
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
 from lakeformat.layout import MAIN_BRANCH, TableLayout
@@ -30,6 +34,7 @@ from lakeformat.sql import LockSettings, SqlDatabase, SqlLock, parse_database_ur
 from lakeformat.sql.catalog_rows import fits
 from lakeformat.sql.tables import NAME_LENGTH, VALUE_LENGTH, create_missing_tables
 from lakeformat.storage import Storage
+from lakeformat.storage.empty_directory import remove_empty_directory
 
 __all__ = ["SqlCatalog"]
 
@@ -92,12 +97,12 @@ class SqlCatalog(Catalog):
     ) -> None:
         """Change what is said about a database; its location stays."""
         self._require_database(name)
-        removed = [*remove]
-        for key in (*(set or {}), *removed):
+        said, removed = require_texts("set", set), require_keys("remove", remove)
+        for key in (*said, *removed):
             if key in _KEPT:
                 raise InvalidRequestError(f"the property {key!r} of a database cannot be changed")
-        _check_properties(set or {})
-        self._listing.change_database(name, set or {}, removed)
+        _check_lengths(said)
+        self._listing.change_database(name, said, removed)
 
     def _has_database(self, name: str) -> bool:
         return self._listing.has_database(name)
@@ -106,10 +111,13 @@ class SqlCatalog(Catalog):
         if _EXISTS in properties:
             raise InvalidRequestError(f"the property {_EXISTS!r} of a database is the catalog's")
         said = {_EXISTS: "true", LOCATION: self._places.default_location(name), **properties}
-        _check_properties(said)
+        _check_lengths(said)
         storage, directory = self._places.at(name, said[LOCATION])
         if self._has_database(name):
             return False
+        if storage.scheme == "file" and "://" not in said[LOCATION]:
+            said[LOCATION] = directory  # the same from every working directory
+        self._places.refuse_shared(name, said[LOCATION])
         storage.make_directory(directory)
         return self._listing.add_database(name, said)
 
@@ -121,7 +129,7 @@ class SqlCatalog(Catalog):
                 "them there, or pass cascade=True"
             )
 
-    def _remove_database(self, name: str) -> None:
+    def _remove_database(self, name: str, *, cascade: bool) -> None:
         for table in sorted(self._listing.drops(), key=str):
             if table.database == name:
                 self._drops.finish(table)
@@ -134,8 +142,8 @@ class SqlCatalog(Catalog):
             raise InvalidRequestError(
                 f"database {name!r} got the table {tables[0]!r} meanwhile: it stays"
             )
-        if not storage.list(directory):  # what nobody listed is not ours to remove
-            storage.delete_directory(directory)
+        remove_dropped(storage, directory)
+        remove_empty_directory(storage, directory)  # what nobody listed is not ours to remove
 
     def _database_place(self, database: str) -> tuple[Storage, str]:
         return self._places.of_database(database)
@@ -188,7 +196,9 @@ class SqlCatalog(Catalog):
                 return False
             self._renames.refuse_files_on_their_way(name)
             storage, layout = self._places.of_table(name)
-            if not create_schema(self._locks.creating(storage, held), layout, schema):
+            refuse_leftovers(storage, layout, name)
+            made = create_schema(self._locks.creating(storage, held), layout, schema)
+            if not made:
                 # A crash, or another program, left files; they are the table if that is welcome.
                 if not exist_ok:
                     raise AlreadyExistsError(
@@ -197,7 +207,13 @@ class SqlCatalog(Catalog):
                         "exist_ok=True to get it as it is"
                     )
                 schema = self._places.newest_schema(name)
-            self._listing.add_table(name, schema)
+            try:
+                self._listing.add_table(name, schema)
+            except NotFoundError:
+                if made:  # files that nobody lists would keep the name of the database
+                    storage.delete_directory(layout.root)
+                    remove_empty_directory(storage, layout.root.rpartition("/")[0])
+                raise
         return True
 
     def _change_schema(
@@ -216,7 +232,11 @@ class SqlCatalog(Catalog):
                 self._listing.synchronize(table, lambda: self._places.newest_schema(table))
 
     def _remove_table(self, name: TableName, plan: DropPlan) -> None:
-        self._drops.run(name, plan, lambda: self._check_planned(name, plan))
+        check = partial(self._check_planned, name, plan)
+        if self._is_listed(name):
+            self._drops.run(name, plan, check)
+        else:
+            self._drops.run_leftovers(name, plan, check)
 
     def _move_table(
         self, old: TableName, new: TableName, source: TableLayout, target: TableLayout
@@ -237,10 +257,13 @@ class SqlCatalog(Catalog):
 
     def repair(self, name: str | None = None) -> RepairReport:
         """Finish what a crash left half-done, in all, one database or one table; repeatable."""
+        if name is not None and not isinstance(name, str):
+            parse_plain_name(name)  # says what a name is
         if name is None:
             databases = sorted({*self.list_databases(), *self._places.databases_with_tables()})
             return self._repair(databases, None)
         if "." not in name:
+            self._check_database_name(name)
             return self._repair([name], None)
         table = parse_plain_name(name)
         report = self._repair([table.database], table.table)
@@ -248,19 +271,23 @@ class SqlCatalog(Catalog):
             raise NotFoundError(f"table '{table}' does not exist in {self.location}")
         return report
 
+    def _check_database_name(self, name: str) -> None:
+        check_name("database", name)
+        refuse_system_database(name)
+
     def _repair(self, databases: list[str], table: str | None) -> RepairReport:
         def covers(name: TableName) -> bool:
             return name.database in databases and table in (None, name.table)
 
+        odd = [database for database in databases if not is_name("database", database)]
+        databases = [database for database in databases if database not in odd]
         made = [database for database in databases if self._relist_database(database)]
         run = Repair(
             self._listing, self._places, self._locks, self._renames, self._drops, covers
         ).run(databases)
-        return RepairReport(registered=tuple(made)) + run
+        return RepairReport(registered=tuple(made), damaged=tuple(odd)) + run
 
     def _relist_database(self, name: str) -> bool:
-        check_name("database", name)
-        refuse_system_database(name)
         if self._has_database(name):
             return False
         if name not in self._places.databases_with_tables():
@@ -268,10 +295,8 @@ class SqlCatalog(Catalog):
         return self._make_database(name, {})
 
 
-def _check_properties(properties: Mapping[str, str]) -> None:
+def _check_lengths(properties: Mapping[str, str]) -> None:
     for key, value in properties.items():
-        if not all(isinstance(text, str) for text in (key, value)):
-            raise InvalidRequestError(f"the property {key!r} of a database must be text")
         if not fits(key, value):
             raise InvalidRequestError(
                 f"the property {key[:50]!r} of a database is too long: the metastore holds keys of "

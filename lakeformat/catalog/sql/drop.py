@@ -47,6 +47,13 @@ class Drops:
                 run_drop(*self._places.of_table(place), plan)
                 self._listing.finish(place, DROPPED)
 
+    def run_leftovers(self, name: TableName, plan: DropPlan, check: Callable[[], None]) -> None:
+        """Remove files that nobody lists and that are no table any more."""
+        with self._locks.hold(name):
+            check()
+            self._renames.refuse_files_on_their_way(name)
+            run_drop(*self._places.of_table(name), plan)
+
     def finish(self, name: TableName) -> bool:
         """Remove what an interrupted drop left in a name's place; False if there is none of it."""
         with self._locks.hold(name):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from sqlalchemy import Connection
+
 from lakeformat.catalog.names import TableName, parse_plain_name
-from lakeformat.errors import NotFoundError
+from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.schema import TableSchema
 from lakeformat.sql import SqlDatabase
 from lakeformat.sql.catalog_rows import DROPPED, MARKS, RENAMED_FROM, CatalogRows, fits
@@ -54,6 +56,7 @@ class Listing:
     def remove_database(self, name: str) -> list[str]:
         """Forget a database that holds no table; the tables because of which it stays."""
         with self._sql.writing(f"drop the database {name!r}") as connection:
+            self._rows.keep_database(connection, name)
             tables = self._rows.tables(connection, name)
             if not tables:
                 self._rows.remove_database(connection, name)
@@ -79,6 +82,7 @@ class Listing:
 
     def add_table(self, name: TableName, schema: TableSchema) -> None:
         with self._sql.writing(f"list the table '{name}'") as connection:
+            self._keep_database(connection, name)
             self._rows.add_table(connection, name.database, name.table)
             self._rows.replace_properties(
                 connection, name.database, name.table, self._shown_of(schema)
@@ -127,6 +131,7 @@ class Listing:
     def begin_rename(self, old: TableName, new: TableName) -> None:
         """List a table under its new name, and note where its files come from."""
         with self._sql.writing(f"rename the table '{old}'") as connection:
+            self._keep_database(connection, new)
             before, after = (old.database, old.table), (new.database, new.table)
             if not self._rows.rename_table(connection, before, after):
                 raise self._gone(old)
@@ -151,21 +156,41 @@ class Listing:
 
     def renames(self) -> dict[TableName, TableName]:
         """New names, and the old ones in whose place the files may still be."""
-        return {new: parse_plain_name(old) for new, old in self._marked(RENAMED_FROM).items()}
+        marked = {new: _named(old) for new, old in self._marked(RENAMED_FROM).items()}
+        return {new: old for new, old in marked.items() if old is not None}
+
+    def unreadable_renames(self) -> set[TableName]:
+        """New names whose mark says no name."""
+        return {new for new, old in self._marked(RENAMED_FROM).items() if _named(old) is None}
 
     def renamed_from(self, name: TableName) -> TableName | None:
         """The old name, if a rename was begun and is not noted as finished."""
         with self._sql.reading(f"look for unfinished work on '{name}'") as connection:
             said = self._rows.properties(connection, name.database, name.table)
-        return parse_plain_name(said[RENAMED_FROM]) if RENAMED_FROM in said else None
+        return _named(said[RENAMED_FROM]) if RENAMED_FROM in said else None
 
     def _marked(self, mark: str) -> dict[TableName, str]:
         with self._sql.reading("look for unfinished work") as connection:
             found = self._rows.marked(connection, mark)
         return {TableName(*name): value for name, value in found.items()}
 
+    def _keep_database(self, connection: Connection, name: TableName) -> None:
+        """Refuse a table for a database that was dropped meanwhile; else that waits for us."""
+        if not self._rows.keep_database(connection, name.database):
+            raise NotFoundError(
+                f"database {name.database!r} does not exist in {self.address} any more: another "
+                f"program dropped it meanwhile, and '{name}' was not made"
+            )
+
     def _gone(self, name: TableName) -> NotFoundError:
         return NotFoundError(
             f"table '{name}' is not listed in {self.address} any more: another program dropped or "
             "renamed it meanwhile"
         )
+
+
+def _named(text: str) -> TableName | None:
+    try:
+        return parse_plain_name(text)
+    except InvalidRequestError:
+        return None  # another program wrote it, or somebody's hand

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from os.path import realpath
+
 from lakeformat.catalog.drop import without_alias
 from lakeformat.catalog.names import TableName
 from lakeformat.catalog.sql.listing import Listing
+from lakeformat.errors import InvalidRequestError
 from lakeformat.layout import DATABASE_SUFFIX, TableLayout, database_directory
 from lakeformat.metadata.schema_file import read_schema, schema_ids, table_exists
 from lakeformat.schema import TableSchema
@@ -46,6 +49,34 @@ class Places:
             storage = self._elsewhere.setdefault(key, self._guarded(storage))
         return storage, path
 
+    def refuse_shared(self, database: str, location: str) -> None:
+        """Refuse a directory that is, holds or lies in one of another database.
+
+        Each would list, and drop with all their files, the tables of the other.
+        """
+        mine = _whole(*self.at(database, location))
+        above = _whole(self._storage, self._root)
+        below = mine.removeprefix(above) if mine.startswith(above) else ""
+        taken = {other: self.of_database(other) for other in self._listing.databases()}
+        default = below.partition("/")[0]
+        if default.endswith(DATABASE_SUFFIX) and default != f"{database}{DATABASE_SUFFIX}":
+            other = default.removesuffix(DATABASE_SUFFIX)
+            taken.setdefault(other, (self._storage, database_directory(self._root, other)))
+        taken.pop(database, None)
+        for other, place in taken.items():
+            theirs = _whole(*place)
+            if mine.startswith(theirs) or theirs.startswith(mine):
+                raise InvalidRequestError(
+                    f"the location {location} of database {database!r} and that of {other!r}, "
+                    f"{place[0].uri(place[1])}, are one directory, or one lies in the other: choose"
+                    " a directory of its own"
+                )
+        if above.startswith(mine):
+            raise InvalidRequestError(
+                f"the location {location} of database {database!r} holds the warehouse "
+                f"{self._storage.uri(self._root)}: choose a directory of its own"
+            )
+
     def _guarded(self, storage: Storage) -> Storage:
         """Whoever vouches for being alone, with ``unsafe.single-writer``, does so everywhere."""
         near = self._storage
@@ -79,6 +110,7 @@ class Places:
             for entry in self._storage.list(self._root)
             if entry.is_directory
             and entry.name.endswith(DATABASE_SUFFIX)
+            and not entry.name.startswith(".")
             and _tables_below(self._storage, entry.path)
         ]
 
@@ -87,5 +119,13 @@ def _tables_below(storage: Storage, directory: str) -> list[str]:
     return [
         entry.name
         for entry in storage.list(directory)
-        if entry.is_directory and table_exists(storage, TableLayout(entry.path))
+        if entry.is_directory
+        and not entry.name.startswith(".")  # half dropped
+        and table_exists(storage, TableLayout(entry.path))
     ]
+
+
+def _whole(storage: Storage, directory: str) -> str:
+    """A directory as every spelling of it ends up, for comparisons."""
+    path = realpath(directory) if storage.scheme == "file" else directory
+    return without_alias(storage.uri(path)).rstrip("/") + "/"

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from lakeformat.catalog.names import TableName
+from lakeformat.catalog.leftovers import remove_dropped
+from lakeformat.catalog.names import TableName, is_name
 from lakeformat.catalog.report import RepairReport
 from lakeformat.catalog.sql.drop import Drops
 from lakeformat.catalog.sql.listing import Listing
 from lakeformat.catalog.sql.locks import TableLocks
 from lakeformat.catalog.sql.places import Places
 from lakeformat.catalog.sql.rename import Renames
-from lakeformat.errors import AlreadyExistsError, CommitConflictError, CorruptTableError
+from lakeformat.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    CorruptTableError,
+    InvalidRequestError,
+)
 
 __all__ = ["Repair"]
+
+_REFUSALS = (AlreadyExistsError, CommitConflictError, CorruptTableError, InvalidRequestError)
+"""What concerns one table, and must not keep the others from being repaired."""
 
 
 class Repair:
@@ -42,12 +51,25 @@ class Repair:
         """Everything in these databases, which are listed."""
         # Across all of them first: files on their way from one database to another belong to the
         # table that is listed there, and are not to be found as a table here.
-        dropped = [name for name in self._sorted(self._listing.drops()) if self._drops.finish(name)]
+        dropped = self._finish_drops()
         moved = self._finish_renames()
+        for name in self._sorted(self._listing.unreadable_renames()):
+            self._damaged[name] = None
         report = RepairReport(moved=_texts(moved), dropped=_texts(dropped))
         for database in databases:
             report += self._check_database(database)
         return report + RepairReport(damaged=_texts(self._damaged))
+
+    def _finish_drops(self) -> list[TableName]:
+        dropped = []
+        for name in self._sorted(self._listing.drops()):
+            try:
+                if self._drops.finish(name):
+                    dropped.append(name)
+            except _REFUSALS:
+                self._damaged[name] = None
+                self._stuck.add(name)
+        return dropped
 
     def _finish_renames(self) -> list[TableName]:
         moved = []
@@ -59,18 +81,25 @@ class Repair:
             try:
                 if self._renames.finish(new, old):
                     moved.append(new)
-            except (AlreadyExistsError, CommitConflictError):
+            except _REFUSALS:
                 self._damaged[new] = None
                 self._stuck.add(old)
         return moved
 
     def _check_database(self, database: str) -> RepairReport:
-        found = self._sorted(self._places.tables_in(database))
+        hidden = remove_dropped(*self._places.of_database(database))
+        found = []
+        for name in self._sorted(self._places.tables_in(database)):
+            if is_name("table", name.table):
+                found.append(name)
+            else:
+                self._damaged[name] = None
         registered = [name for name in found if self._register(name)]
         listed = self._sorted(TableName(database, name) for name in self._listing.tables(database))
         there = [name for name in listed if self._places.has_files(name)]
         return RepairReport(
             registered=_texts(registered),
+            dropped=tuple(f"{database}.{name}" for name in hidden),
             synchronized=_texts(name for name in there if self._synchronize(name)),
             without_files=_texts(name for name in listed if name not in there),
         )
@@ -87,7 +116,7 @@ class Repair:
                 return False
             try:
                 schema = self._places.newest_schema(name)
-            except CorruptTableError:
+            except _REFUSALS:
                 self._damaged[name] = None
                 return False
             self._listing.add_table(name, schema)
@@ -97,7 +126,7 @@ class Repair:
         with self._locks.hold(name):
             try:
                 return self._listing.synchronize(name, lambda: self._places.newest_schema(name))
-            except CorruptTableError:
+            except _REFUSALS:
                 self._damaged[name] = None
                 return False
 

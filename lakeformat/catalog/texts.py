@@ -1,0 +1,50 @@
+"""What callers without a type checker pass instead of names, keys and values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lakeformat.errors import InvalidRequestError
+
+__all__ = ["require_keys", "require_mapping", "require_texts"]
+
+
+def require_mapping(what: str, given: object) -> dict[str, str]:
+    """A copy of the mapping, or nothing where nothing was said."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InvalidRequestError(f"{what} must be a mapping of text to text, got {given!r}")
+    return dict(given)
+
+
+def require_texts(what: str, given: object) -> dict[str, str]:
+    """The same, with text that can be kept as keys and values."""
+    said = require_mapping(what, given)
+    for key, value in said.items():
+        _require_text(f"a key of {what}", key)
+        _require_text(f"{what}[{key!r}]", value)
+    return said
+
+
+def require_keys(what: str, given: object) -> list[str]:
+    """Several keys; a text is one key and no row of letters."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidRequestError(
+            f"{what} must be a list of keys, such as ['owner'], got {given!r}"
+        )
+    keys = [*given]
+    for key in keys:
+        _require_text(f"a key of {what}", key)
+    return keys
+
+
+def _require_text(what: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise InvalidRequestError(f"{what} must be text, got {text!r}")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidRequestError(f"{what} holds half of a surrogate pair: {text!r}") from None
+    if "\0" in text:
+        raise InvalidRequestError(f"{what} holds a null character: {text!r}")

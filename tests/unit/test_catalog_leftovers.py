@@ -1,0 +1,266 @@
+"""A table that is renamed, dropped or linked elsewhere leaves nothing that another one inherits."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.catalog import FileSystemCatalog, RepairReport
+from lakeformat.storage import LocalStorage, open_storage
+
+COLUMNS = [("id", "BIGINT")]
+
+
+@pytest.fixture(params=["filesystem", "jdbc"])
+def opened(request, tmp_path):
+    """Opens the catalog as another program would."""
+    more = {"metastore": "jdbc", "uri": f"jdbc:sqlite:{tmp_path}/catalog.db"}
+    settings = more if request.param == "jdbc" else {}
+    return lambda: lake.open_catalog(str(tmp_path / "wh"), **settings)
+
+
+@pytest.fixture
+def catalog(opened) -> lake.Catalog:
+    catalog = opened()
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS).write(pa.table({"id": [1]}))
+    return catalog
+
+
+@pytest.fixture
+def shop(tmp_path) -> Path:
+    return tmp_path / "wh" / "shop.db"
+
+
+@pytest.fixture
+def meanwhile(monkeypatch):
+    """Lets a rival act right before a step of the storage on a path that ends so."""
+
+    def before(step: str, end: str, act) -> None:
+        original, rivals = getattr(LocalStorage, step), [act]
+
+        def stepped(storage, path, *more):
+            if path.endswith(end) and rivals:
+                rivals.pop()()
+            return original(storage, path, *more)
+
+        monkeypatch.setattr(LocalStorage, step, stepped)
+
+    return before
+
+
+def ids(table: lake.Table) -> list[int]:
+    return sorted(table.scan().to_arrow()["id"].to_pylist())
+
+
+# ---------------------------------------------------------------------- writers who do not know
+
+
+def test_a_commit_does_not_bring_back_a_table_that_was_renamed_under_it(
+    catalog, opened, meanwhile, shop
+):
+    table = catalog.table("shop.orders")
+    meanwhile("create", "/snapshot-2", lambda: opened().rename_table("shop.orders", "shop.renamed"))
+    with pytest.raises(lake.NotFoundError, match="renamed or dropped"):
+        table.write(pa.table({"id": [2]}))
+    assert not (shop / "orders" / "snapshot").exists()
+    assert catalog.list_tables("shop") == ["renamed"]
+    assert ids(catalog.table("shop.renamed")) == [1]
+
+
+def drop(catalog: lake.Catalog) -> None:
+    catalog.drop_table("shop.orders")
+
+
+def rename(catalog: lake.Catalog) -> None:
+    catalog.rename_table("shop.orders", "shop.renamed")
+
+
+def make_anew(catalog: lake.Catalog) -> None:
+    drop(catalog)
+    catalog.create_table("shop.orders", [("other", "STRING")])
+
+
+@pytest.mark.parametrize("rival", [drop, rename, make_anew])
+def test_a_new_schema_does_not_stay_where_another_table_is_or_none(
+    tmp_path, meanwhile, shop, rival
+):
+    catalog = lake.open_catalog(str(tmp_path / "wh"))
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS)
+    meanwhile("create", "/schema-1", lambda: rival(lake.open_catalog(str(tmp_path / "wh"))))
+    with pytest.raises((lake.NotFoundError, lake.CommitConflictError), match="renamed or dropped"):
+        catalog.alter_table("shop.orders", lake.add_column("note", "STRING"))
+    assert not list(shop.rglob("schema-1"))
+
+
+def test_a_new_schema_does_not_stay_alone_where_a_writer_has_left_files(tmp_path, meanwhile, shop):
+    catalog = lake.open_catalog(str(tmp_path / "wh"))
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS)
+
+    def rename_and_leave_files() -> None:
+        rename(lake.open_catalog(str(tmp_path / "wh")))
+        (shop / "orders" / "manifest").mkdir(parents=True)
+
+    meanwhile("create", "/schema-1", rename_and_leave_files)
+    with pytest.raises(lake.CommitConflictError, match="Nothing was changed"):
+        catalog.alter_table("shop.orders", lake.add_column("note", "STRING"))
+    assert not list(shop.rglob("schema-1"))
+
+
+# ---------------------------------------------------------------------- files without a table
+
+
+@pytest.mark.parametrize("left", ["snapshot/snapshot-1", "manifest/m", "bucket-0/data", "k=1/x"])
+def test_a_table_is_not_made_on_top_of_files_of_another(catalog, shop, left):
+    path = shop / "new" / left
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"x")
+    remedy = rf"{left}\. Remove them with drop_table\('shop.new'\)"
+    with pytest.raises(lake.AlreadyExistsError, match=remedy):
+        catalog.create_table("shop.new", COLUMNS)
+    assert catalog.plan_drop_table("shop.new").directory.endswith("/shop.db/new")
+    catalog.drop_table("shop.new")
+    assert not (shop / "new").exists()
+    catalog.create_table("shop.new", COLUMNS)
+
+
+def test_what_a_crash_leaves_while_a_table_is_made_is_no_table(catalog, shop):
+    (shop / "new" / "schema").mkdir(parents=True)
+    (shop / "new" / "schema" / ".schema-0.1f.tmp").write_bytes(b"{")
+    (shop / "new" / "snapshot").mkdir()
+    catalog.create_table("shop.new", COLUMNS, exist_ok=True)
+    with pytest.raises(lake.NotFoundError, match=r"'shop.nothing' does not exist"):
+        catalog.drop_table("shop.nothing")
+
+
+def test_a_drop_that_was_killed_leaves_a_hidden_directory_that_is_no_table(
+    catalog, opened, shop, monkeypatch
+):
+    def killed(storage, path):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalStorage, "delete_directory", killed)
+        with pytest.raises(KeyboardInterrupt):
+            catalog.drop_table("shop.orders")
+    (hidden,) = shop.iterdir()
+    assert hidden.name.startswith(".dropped-")
+    assert (hidden / "schema" / "schema-0").exists()
+    catalog = opened()
+    assert catalog.list_tables("shop") == []
+    assert catalog.repair().dropped
+    assert list(shop.iterdir()) == []
+    assert catalog.repair() == RepairReport()
+
+
+def test_a_table_made_anew_at_the_last_moment_of_a_drop_stays(tmp_path, meanwhile):
+    catalog = lake.open_catalog(str(tmp_path / "wh"))
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS)
+    other = lake.open_catalog(str(tmp_path / "wh"))
+    meanwhile("rename_directory", "/shop.db/orders", lambda: make_anew(other))
+    with pytest.raises(lake.CommitConflictError, match="the new one stays"):
+        catalog.drop_table("shop.orders")
+    assert catalog.table("shop.orders").schema.column_names == ["other"]
+
+
+# ---------------------------------------------------------------------- links
+
+
+def test_a_table_that_is_a_link_is_dropped_and_what_it_leads_to_stays(catalog, shop, tmp_path):
+    (shop / "orders").rename(tmp_path / "far")
+    (shop / "orders").symlink_to(tmp_path / "far")
+    assert ids(catalog.table("shop.orders")) == [1]
+    catalog.drop_table("shop.orders")
+    assert catalog.list_tables("shop") == []
+    assert list(shop.iterdir()) == []
+    assert (tmp_path / "far" / "schema" / "schema-0").exists()
+
+
+def test_a_table_with_a_linked_bucket_is_dropped(catalog, shop, tmp_path):
+    (shop / "orders" / "bucket-0").rename(tmp_path / "far")
+    (shop / "orders" / "bucket-0").symlink_to(tmp_path / "far")
+    catalog.drop_table("shop.orders")
+    assert list(shop.iterdir()) == []
+    catalog.create_table("shop.orders", COLUMNS)
+
+
+# ---------------------------------------------------------------------- databases
+
+
+def test_a_database_that_gets_a_table_at_the_last_moment_keeps_it(catalog, opened, meanwhile, shop):
+    catalog.drop_table("shop.orders")
+
+    def make() -> None:
+        other = opened()
+        other.create_database("shop", exist_ok=True)
+        other.create_table("shop.late", COLUMNS).write(pa.table({"id": [7]}))
+
+    meanwhile("remove_empty_directory", "/shop.db", make)
+    # A directory is the database itself; of rows, the old ones are dropped and new ones were made.
+    refused = pytest.raises(lake.InvalidRequestError, match="holds 1 tables: late")
+    with refused if isinstance(catalog, FileSystemCatalog) else nullcontext():
+        catalog.drop_database("shop")
+    assert ids(opened().table("shop.late")) == [7]
+
+
+def test_only_an_empty_directory_is_removed_from_memory_too():
+    storage, _ = open_storage("memory://leftovers")
+    storage.make_directory("wh/shop.db")
+    storage.overwrite("wh/shop.db/t/f", b"x")
+    assert storage.remove_empty_directory("wh/shop.db") is False
+    storage.delete("wh/shop.db/t/f")
+    assert storage.remove_empty_directory("wh/shop.db") is True
+
+
+def test_names_that_nobody_could_give_today_hinder_nothing(catalog, shop, tmp_path):
+    (shop / "orders").rename(shop / "orders.v1")
+    (tmp_path / "wh" / ".db").mkdir()
+    (tmp_path / "wh" / "o:x.db" / "t" / "schema").mkdir(parents=True)
+    (tmp_path / "wh" / "o:x.db" / "t" / "schema" / "schema-0").write_bytes(
+        (shop / "orders.v1" / "schema" / "schema-0").read_bytes()
+    )
+    catalog.create_table("shop.other", COLUMNS)
+    assert "shop.orders.v1" in catalog.repair().damaged
+    assert "" not in catalog.list_databases()
+    catalog.drop_database("shop", cascade=True)
+    assert "shop" not in catalog.list_databases()
+
+
+# ---------------------------------------------------------------------- what is no text
+
+
+@pytest.mark.parametrize(
+    ("call", "field"),
+    [
+        (lambda catalog: catalog.repair(5), "got 5"),
+        (lambda catalog: catalog.create_database("new", properties=[1]), "properties"),
+        (lambda catalog: catalog.create_table("shop.new", COLUMNS, options=[1]), "options"),
+        (lambda catalog: catalog.alter_database("shop", set=["a"]), "set must be a mapping"),
+        (lambda catalog: catalog.alter_database("shop", remove="owner"), "remove must be a list"),
+        (lambda catalog: catalog.alter_database("shop", remove=None), "remove must be a list"),
+        (lambda catalog: catalog.alter_database("shop", set={"a": "\ud800"}), r"set\['a'\]"),
+        (lambda catalog: catalog.create_database("n", properties={"a": "\0"}), "null character"),
+    ],
+)
+def test_what_is_no_text_is_named(catalog, call, field):
+    with pytest.raises(lake.InvalidRequestError, match=field):
+        call(catalog)
+
+
+@pytest.mark.parametrize("options", [[1], "ab"])
+def test_options_of_a_catalog_are_a_mapping(tmp_path, options):
+    with pytest.raises(lake.InvalidRequestError, match="options must be a mapping"):
+        lake.open_catalog(str(tmp_path), options=options)
+
+
+def test_what_a_drop_has_hidden_is_removed_also_where_nobody_has_noted_it(catalog, shop):
+    (shop / ".dropped-1" / "schema").mkdir(parents=True)
+    assert catalog.repair("shop").dropped == ("shop..dropped-1",)
+    assert [path.name for path in shop.iterdir()] == ["orders"]

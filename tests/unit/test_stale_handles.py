@@ -1,0 +1,119 @@
+"""A table that was renamed, dropped or made anew is not written through a handle of before."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.catalog import FileSystemCatalog
+from lakeformat.storage import MemoryStorage
+
+ROWS = pa.table({"id": [1]})
+COLUMNS = [("id", "BIGINT")]
+IS_GONE = "is not there any more: it was renamed or dropped"
+IS_ANOTHER = "is not the table that was opened here"
+
+
+@pytest.fixture
+def catalog(tmp_path) -> lake.Catalog:
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    return catalog
+
+
+@pytest.fixture
+def orders(catalog) -> lake.Table:
+    orders = catalog.create_table("shop.orders", COLUMNS)
+    orders.write(ROWS)
+    return orders
+
+
+def prepared(table: lake.Table) -> list[lake.CommitMessage]:
+    writer = table.new_writer()
+    writer.write(ROWS)
+    return writer.prepare()
+
+
+CHANGES = {
+    "write": lambda table: table.write(ROWS),
+    "overwrite": lambda table: table.write(ROWS, overwrite={}),
+    "truncate": lambda table: table.truncate(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("fate", ["renamed", "dropped"])
+def test_nothing_is_published_where_the_table_was(catalog, orders, tmp_path, fate, change):
+    if fate == "renamed":
+        moved = catalog.rename_table("shop.orders", "shop.moved")
+    else:
+        catalog.drop_table("shop.orders")
+    with pytest.raises(lake.NotFoundError, match=IS_GONE):
+        CHANGES[change](orders)
+    assert [path for path in (tmp_path / "shop.db" / "orders").rglob("*") if path.is_file()] == []
+    if fate == "renamed":
+        assert moved.scan().count() == 1
+
+
+def test_messages_of_a_renamed_table_are_committed_under_its_new_name_only(catalog, orders):
+    messages = prepared(orders)
+    moved = catalog.rename_table("shop.orders", "shop.moved")
+    with pytest.raises(lake.NotFoundError, match=IS_GONE):
+        orders.commit(messages)
+    with pytest.raises(lake.NotFoundError, match=IS_GONE):
+        orders.abort(messages)
+    moved.commit(messages)
+    assert moved.scan().count() == 2
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("columns", [COLUMNS, [("name", "STRING")]])
+def test_a_table_made_in_its_place_is_another_one(catalog, orders, columns, change):
+    catalog.drop_table("shop.orders")
+    anew = catalog.create_table("shop.orders", columns)
+    with pytest.raises(lake.NotFoundError, match=IS_ANOTHER):
+        CHANGES[change](orders)
+    assert anew.latest_snapshot() is None
+
+
+def test_so_it_is_if_it_has_fewer_schemas_than_the_one_before(catalog, orders):
+    orders = catalog.alter_table("shop.orders", lake.add_column("note", "STRING"))
+    catalog.drop_table("shop.orders")
+    catalog.create_table("shop.orders", COLUMNS)
+    with pytest.raises(lake.NotFoundError, match=IS_ANOTHER):
+        orders.write(ROWS)
+
+
+def test_a_handle_whose_table_was_altered_goes_on(catalog, orders):
+    catalog.alter_table("shop.orders", lake.add_column("note", "STRING"))
+    orders.write(ROWS)
+    assert catalog.table("shop.orders").scan().to_arrow()["note"].to_pylist() == [None, None]
+
+
+@pytest.mark.parametrize("commits_before", [0, 1])
+def test_a_rename_at_the_last_moment_takes_the_publication_back(commits_before):
+    """Where the storage cannot notice by itself: a late file of another writer is there still."""
+    storage = MemoryStorage(f"stale-{commits_before}")
+    catalog = FileSystemCatalog(storage, "wh")
+    catalog.create_database("shop")
+    orders = catalog.create_table("shop.late", COLUMNS)
+    for _ in range(commits_before):
+        orders.write(ROWS)
+    original = storage.create
+
+    def too_late(path, content):
+        if "/snapshot-" in path:
+            storage.create = original
+            catalog.rename_table("shop.late", "shop.moved")
+            storage.overwrite("wh/shop.db/late/bucket-0/rows", b"")
+        return original(path, content)
+
+    storage.create = too_late
+    try:
+        with pytest.raises(lake.NotFoundError, match=IS_GONE):
+            orders.write(ROWS)
+    finally:
+        storage.create = original
+    assert not [path for path in storage.files() if "/late/snapshot/snapshot-" in path]
+    assert catalog.table("shop.moved").scan().count() == commits_before
