@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from lakeformat.metadata.commit_message import CommitMessage
     from lakeformat.metadata.snapshot import CommitKind, Snapshot
     from lakeformat.options import TableOptions
+    from lakeformat.read.predicate import col
     from lakeformat.read.scan import Scan
     from lakeformat.schema import TableSchema
     from lakeformat.schema_changes import (
@@ -52,11 +53,10 @@ if TYPE_CHECKING:
     )
     from lakeformat.system_tables import SystemScan
     from lakeformat.table import SystemTable, Table, open_table
-    from lakeformat.write.append_writer import AppendWriter
+    from lakeformat.write.table_writer import TableWriter
 
 __all__ = [
     "AlreadyExistsError",
-    "AppendWriter",
     "Catalog",
     "CommitConflictError",
     "CommitId",
@@ -79,9 +79,11 @@ __all__ = [
     "Table",
     "TableOptions",
     "TableSchema",
+    "TableWriter",
     "UnavailableError",
     "UnsupportedError",
     "add_column",
+    "col",
     "drop_column",
     "open_catalog",
     "open_table",
@@ -98,7 +100,6 @@ __all__ = [
 
 # The same as the imports for type checkers; a test compares them.
 _MODULE_OF = {
-    "AppendWriter": "write.append_writer",
     "Catalog": "catalog",
     "CommitId": "commit.identity",
     "CommitKind": "metadata.snapshot",
@@ -112,7 +113,9 @@ _MODULE_OF = {
     "Table": "table",
     "TableOptions": "options",
     "TableSchema": "schema",
+    "TableWriter": "write.table_writer",
     "add_column": "schema_changes",
+    "col": "read.predicate",
     "drop_column": "schema_changes",
     "open_catalog": "catalog",
     "open_table": "table",

@@ -68,7 +68,8 @@ class FileOptions:
         "target-file-size",
         SIZE,
         "256 mb",
-        "A writer starts a new data file once the current one has reached this size.",
+        "A writer starts a new data file once the current one has reached this size; unset, it is "
+        "128 mb for primary-key tables.",
         group=Group.PERFORMANCE,
     )
     data_file_prefix = Option(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from lakeformat.environment import Environment
 from lakeformat.errors import UnsupportedError
-from lakeformat.layout import TableLayout
-from lakeformat.options import TableOptions, require_unaware_buckets
+from lakeformat.layout import POSTPONE_BUCKET, TableLayout
+from lakeformat.options import TableOptions
 from lakeformat.schema import TableSchema
 from lakeformat.storage import Storage
 
@@ -15,15 +15,8 @@ __all__ = ["TableHandle", "require_committable", "require_readable", "require_wr
 
 UNAWARE_BUCKET = -1
 _CHANGE_MERGED_ROWS = {
-    "deduplicate.ignore-delete",
-    "first-row.ignore-delete",
-    "ignore-delete",
-    "ignore-update-before",
-    "partial-update.ignore-delete",
     "pk-clustering-override",
     "record-level.expire-time",
-    "sequence.field",
-    "sequence.field.sort-order",
     "sequence.snapshot-ordering",
 }
 _CHANGE_ANY_ROWS = {"scan.fallback-branch", "scan.primary-branch"}
@@ -63,12 +56,6 @@ def require_readable(handle: TableHandle) -> None:
                 f"{handle.uri} sets {key!r}, which decides what its rows are; "
                 "this version does not know it and would give wrong rows"
             )
-    engine = options.text(TableOptions.merge_engine)
-    if handle.schema.primary_keys and engine.lower() != "deduplicate":
-        raise UnsupportedError(
-            f"{handle.uri} has the merge engine {engine!r}; "
-            "this version merges rows by 'deduplicate' only"
-        )
 
 
 def _changes_rows(handle: TableHandle, key: str) -> bool:
@@ -78,7 +65,7 @@ def _changes_rows(handle: TableHandle, key: str) -> bool:
         return handle.options.to_dict()[key].strip().lower() != _PLAIN_TABLE
     if not handle.schema.primary_keys:
         return False
-    return key in _CHANGE_MERGED_ROWS or key.endswith(".sequence-group")
+    return key in _CHANGE_MERGED_ROWS
 
 
 def require_committable(handle: TableHandle) -> None:
@@ -94,13 +81,35 @@ def require_committable(handle: TableHandle) -> None:
 
 def require_writable(handle: TableHandle) -> None:
     """Refuse to write rows where an option asks for something this version would not do."""
-    schema = handle.schema
-    if schema.primary_keys:
-        raise UnsupportedError(f"{handle.uri} has a primary key: this version does not write it")
-    if schema.partition_keys:
-        keys = ", ".join(schema.partition_keys)
+    schema, bucket = handle.schema, handle.options.bucket
+    if not schema.primary_keys:
+        _require_bucket_key(handle)
+    elif missing := [key for key in schema.partition_keys if key not in schema.primary_keys]:
         raise UnsupportedError(
-            f"{handle.uri} is partitioned by {keys}: this version does not write partitions"
+            f"the primary key of {handle.uri} lacks its partition column {missing[0]!r}, so a row "
+            "may have to move between partitions: this version does not write such tables; make "
+            "the column part of the key, or write with another engine"
         )
-    require_unaware_buckets(handle.options, handle.uri)
+    elif bucket == UNAWARE_BUCKET:
+        raise UnsupportedError(
+            f"option 'bucket' of {handle.uri} is '-1', as many buckets as its keys need: this "
+            "version writes primary-key tables with a number of buckets only; create the table "
+            "with one, such as '4', or write with another engine"
+        )
+    elif bucket == POSTPONE_BUCKET:
+        raise UnsupportedError(
+            f"option 'bucket' of {handle.uri} is '-2', which puts rows off until a compaction: "
+            "this version writes primary-key tables with a number of buckets only; create the "
+            "table with one, such as '4', or write with another engine"
+        )
     require_committable(handle)
+
+
+def _require_bucket_key(handle: TableHandle) -> None:
+    options = handle.options
+    if options.bucket != UNAWARE_BUCKET and not options.bucket_key:
+        raise UnsupportedError(
+            f"{handle.uri} has {options.bucket} buckets and says in no 'bucket-key' which columns "
+            "decide about them: this version does not write such tables; copy the rows into a "
+            "table with a bucket key"
+        )

@@ -28,6 +28,7 @@ __all__ = [
     "TableLayout",
     "data_file_name",
     "database_directory",
+    "index_file_name",
     "index_manifest_name",
     "manifest_list_name",
     "manifest_name",
@@ -73,6 +74,11 @@ def manifest_list_name(unique: str, counter: int) -> str:
 def index_manifest_name(unique: str, counter: int) -> str:
     """The index files of one snapshot."""
     return f"index-manifest-{unique}-{counter}"
+
+
+def index_file_name(unique: str, counter: int) -> str:
+    """A file of deletion vectors."""
+    return f"index-{unique}-{counter}"
 
 
 def statistics_name(unique: str, counter: int) -> str:

@@ -64,10 +64,17 @@ class Option(Declaration[T]):
         *,
         group: Group = Group.BEHAVIOUR,
         mutable: bool = True,
+        older_keys: tuple[str, ...] = (),
     ) -> None:
+        """``older_keys`` mean the same where a table does not set ``key``."""
         super().__init__(key, kind, default, description)
         self.group = group
         self.mutable = mutable
+        self.older_keys = older_keys
+
+    def sets(self, key: str) -> bool:
+        """Whether a key of a table is this option."""
+        return key in (self.key, *self.older_keys)
 
     @overload
     def __get__(self, instance: None, owner: type[OptionTexts]) -> Option[T]: ...

@@ -16,7 +16,9 @@ __all__ = [
     "FILE_NAME_PART",
     "OPTIONAL_DURATION",
     "OPTIONAL_NUMBER",
+    "OPTIONAL_SIZE",
     "OPTIONAL_SNAPSHOT",
+    "RATIO",
     "RELATIVE_PATH",
     "SCHEME",
     "SIZE",
@@ -145,6 +147,9 @@ DURATION: Kind[int] = Kind("a duration such as '10 s'", _with_unit(_DURATION_UNI
 OPTIONAL_DURATION: Kind[int | None] = Kind(
     "a duration such as '10 s', or empty", lambda text: DURATION.parse(text) if text else None
 )
+OPTIONAL_SIZE: Kind[int | None] = Kind(
+    "a size such as '128 mb', or empty", lambda text: SIZE.parse(text) if text else None
+)
 OPTIONAL_NUMBER: Kind[int | None] = Kind(
     "a whole number from 1, or empty",
     lambda text: whole_number(1, 2**63 - 1).parse(text) if text else None,
@@ -163,6 +168,14 @@ def _boolean(text: str) -> bool:
     return value == "true"
 
 
+def _ratio(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise ValueError("out of range")
+    return value
+
+
+RATIO: Kind[float] = Kind("a number from 0 to 1", _ratio)
 BOOLEAN: Kind[bool] = Kind("true or false", _boolean)
 STATISTICS_MODE: Kind[str] = Kind("none, counts, truncate(n) or full", _statistics_mode)
 

@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.changelog_options import ChangelogOptions
+from lakeformat.compaction_options import CompactionOptions
+from lakeformat.errors import InvalidRequestError
+from lakeformat.file_index_options import FileIndexOptions
 from lakeformat.file_options import FileOptions
+from lakeformat.merge_options import MergeOptions
 from lakeformat.option import ColumnOption, Group, Option, closest
 from lakeformat.option_kinds import (
     BOOLEAN,
@@ -19,26 +23,36 @@ from lakeformat.option_kinds import (
     DURATION,
     FILE_NAME_PART,
     OPTIONAL_DURATION,
-    OPTIONAL_NUMBER,
     OPTIONAL_SNAPSHOT,
     SIZE,
     TEXT,
-    UNAWARE,
     one_of,
     whole_number,
 )
+from lakeformat.read_options import ReadOptions
+from lakeformat.write_options import WriteOptions
 
 __all__ = [
     "TableOptions",
     "declared_options",
-    "require_unaware_buckets",
     "unknown_option_message",
 ]
 
 T = TypeVar("T")
 
+_TARGET_OF_LEVELS = "128 mb"
+"""Of a primary-key table's files, where it says nothing of target-file-size."""
 
-class TableOptions(FileOptions):
+
+class TableOptions(
+    ChangelogOptions,
+    CompactionOptions,
+    FileIndexOptions,
+    FileOptions,
+    MergeOptions,
+    ReadOptions,
+    WriteOptions,
+):
     """The options of one table, typed; keys that are not declared are kept as they are."""
 
     bucket = Option(
@@ -46,8 +60,8 @@ class TableOptions(FileOptions):
         BUCKETS,
         "-1",
         "Number of buckets; -1 is one for an append table and as many as it needs for a "
-        "primary-key table, whose rows -2 puts off until a compaction. This version writes append "
-        "tables with -1.",
+        "primary-key table, whose rows -2 puts off until a compaction. This version writes "
+        "primary-key tables with a number of buckets only.",
     )
     bucket_key = Option(
         "bucket-key",
@@ -113,13 +127,6 @@ class TableOptions(FileOptions):
         BOOLEAN,
         "true",
         "Whether directories spell dates and times as numbers, as the first releases did.",
-        mutable=False,
-    )
-    merge_engine = Option(
-        "merge-engine",
-        one_of("deduplicate"),
-        "deduplicate",
-        "What becomes of several rows with one primary key: the last one wins.",
         mutable=False,
     )
     deletion_vectors_enabled = Option(
@@ -226,20 +233,6 @@ class TableOptions(FileOptions):
         "Whether files that overwrite a primary-key table go to the highest level at once.",
         group=Group.PERFORMANCE,
     )
-    compaction_trigger = Option(
-        "num-sorted-run.compaction-trigger",
-        whole_number(1, 1_000_000),
-        "5",
-        "How many sorted runs of a bucket start a compaction; fewer is faster to read.",
-        group=Group.PERFORMANCE,
-    )
-    num_levels = Option(
-        "num-levels",
-        OPTIONAL_NUMBER,
-        "",
-        "Number of levels of a primary-key table; empty is one more than the compaction trigger.",
-        group=Group.PERFORMANCE,
-    )
     row_tracking_enabled = Option(
         "row-tracking.enabled",
         BOOLEAN,
@@ -274,6 +267,9 @@ class TableOptions(FileOptions):
         """As they hold for the data files of one level of a primary-key table."""
         return self._with(
             {
+                TableOptions.target_file_size_bytes: self._raw.get(
+                    TableOptions.target_file_size_bytes.key, _TARGET_OF_LEVELS
+                ),
                 TableOptions.file_format: self.file_format_per_level.get(level),
                 TableOptions.file_compression: self.file_compression_per_level.get(level),
                 TableOptions.statistics_mode: self.statistics_mode_per_level.get(level),
@@ -290,14 +286,15 @@ class TableOptions(FileOptions):
             }
         )
 
-    def _with(self, values: Mapping[Option[str], str | None]) -> TableOptions:
+    def _with(self, values: Mapping[Option[Any], str | None]) -> TableOptions:
         """With other values, as far as they are known."""
         known = {option.key: value for option, value in values.items() if value}
         return TableOptions({**self._raw, **known})
 
     def text(self, option: Option[Any]) -> str:
         """The text of an option as the table sets it, or its default."""
-        return self._raw.get(option.key, option.default)
+        keys = (key for key in (option.key, *option.older_keys) if key in self._raw)
+        return next((self._raw[key] for key in keys), option.default)
 
     def of_column(self, option: Option[T], column: str) -> T | None:
         """What a table sets for one column; None if it does not say."""
@@ -311,7 +308,7 @@ class TableOptions(FileOptions):
 
     def unknown(self) -> list[str]:
         """Keys this version does not know; it must not write where they are set."""
-        known = {option.key for option in declared_options()}
+        known = {key for option in declared_options() for key in (option.key, *option.older_keys)}
         by_column = [option for option in declared_options() if isinstance(option, ColumnOption)]
         return sorted(
             key
@@ -331,18 +328,9 @@ class TableOptions(FileOptions):
                 option.parse(self.text(option))
 
 
-def require_unaware_buckets(options: TableOptions, table: str) -> None:
-    """Refuse to write a table whose rows would have to be spread over buckets."""
-    if options.bucket != UNAWARE:
-        raise UnsupportedError(
-            f"option 'bucket' of {table} is '{options.bucket}': this version reads such tables, "
-            "but writes only those with -1"
-        )
-
-
 def declared_options() -> list[Option[Any]]:
     """Every declaration, by key."""
-    members = (vars(owner).values() for owner in (FileOptions, TableOptions))
+    members = (vars(owner).values() for owner in TableOptions.__mro__)
     found = [value for values in members for value in values if isinstance(value, Option)]
     return sorted(found, key=lambda option: option.key)
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from lakeformat.commit.abort import abort_messages
 from lakeformat.commit.admission import admit
-from lakeformat.commit.checks import check_messages, is_whole_number, known_rows
+from lakeformat.commit.checks import check_messages, known_rows
 from lakeformat.commit.commit import (
     DYNAMIC,
     CommitOptions,
@@ -33,27 +33,26 @@ from lakeformat.layout import MAIN_BRANCH, TableLayout
 from lakeformat.metadata.branch_directory import check_branch_name, require_branch
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.schema_file import latest_schema_id, read_schema
-from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.metadata.snapshot_directory import (
-    latest_snapshot,
-    latest_snapshot_id,
-    read_snapshot,
-    read_snapshot_if_present,
-    snapshot_ids,
-)
-from lakeformat.metadata.tag import read_tag
-from lakeformat.options import TableOptions
 from lakeformat.partition_filter import PartitionFilter, PartitionSpec, some_partitions
+from lakeformat.read.change_window import WindowEnd, find_window
+from lakeformat.read.predicate_filter import Where
+from lakeformat.read.rows import Rows
 from lakeformat.read.scan import Scan
+from lakeformat.read.time_travel import Moment, find_snapshot
+from lakeformat.read.where import Partitions, check_limit
 from lakeformat.schema import TableSchema
 from lakeformat.storage import Storage, open_storage
 from lakeformat.system_tables import (
+    Asked,
+    RowTable,
     Source,
     SystemScan,
     SystemTableDeclaration,
+    find_row_table,
     find_system_table,
 )
-from lakeformat.write.append_writer import AppendWriter
+from lakeformat.table_upkeep import TableUpkeep
+from lakeformat.write.table_writer import TableWriter
 
 __all__ = ["Overwritten", "SystemTable", "Table", "load_table", "open_table"]
 
@@ -89,46 +88,16 @@ def load_table(storage: Storage, layout: TableLayout, environment: Environment) 
     return Table(TableHandle(storage, located, schema, environment))
 
 
-class Table:
+class Table(TableUpkeep):
     """One table; it sees its schema as of the moment it was opened, and always new snapshots."""
-
-    def __init__(self, handle: TableHandle) -> None:
-        self._handle = handle
 
     def __repr__(self) -> str:
         return f"<Table {self.location}>"
 
-    @property
-    def location(self) -> str:
-        """Where the table lies, for people and other programs."""
-        return self._handle.uri
-
-    @property
-    def schema(self) -> TableSchema:
-        """Columns, keys and options."""
-        return self._handle.schema
-
-    @property
-    def options(self) -> TableOptions:
-        """The typed options."""
-        return self._handle.options
-
-    def latest_snapshot(self) -> Snapshot | None:
-        """The newest snapshot; None before the first commit."""
-        return latest_snapshot(self._handle.storage, self._handle.layout)
-
-    def snapshots(self) -> list[Snapshot]:
-        """Every snapshot that has not expired, oldest first."""
-        storage, layout = self._handle.storage, self._handle.layout
-        found = (
-            read_snapshot_if_present(storage, layout, number)
-            for number in snapshot_ids(storage, layout)
-        )
-        return [snapshot for snapshot in found if snapshot is not None]
-
     def write(
         self,
         data: Any,
+        kinds: Any = None,
         *,
         overwrite: Overwritten | None = None,
         commit: CommitId | None = None,
@@ -139,12 +108,22 @@ class Table:
         """Add rows in one commit, or put them in place of others; the same ``commit`` twice
         publishes once.
 
+        ``data`` is a pyarrow, pandas or polars object, or an iterable of those; a column that is
+        left out holds its default or nulls. In a table with a primary key a row replaces, or
+        otherwise meets, the row of its key: ``kinds`` says for each row whether it is inserted
+        ('+I'), taken back ('-U') and put in again ('+U'), or deleted ('-D'), as one value per row
+        or as the name of a column of ``data``. Other tables take inserts only.
+
         ``overwrite={}`` replaces the whole table, ``{"dt": "2024-01-01"}`` some partitions and
         ``"dynamic"`` those that get rows. With ``read_snapshot``, the snapshot the rows were
         computed from, the commit is refused if somebody has changed these partitions since.
 
         With a ``commit`` that was published before nothing is written. The rows are not compared
-        then; only another number of them is refused, where ``data`` tells it without being read.
+        then; of an append table another number of them is refused, where ``data`` tells it without
+        being read.
+
+        Rows of a primary-key table become files of level 0, as with ``write-only``: where reads
+        leave those out (``first-row``, deletion vectors) they are seen after a compaction.
 
         When this raises a ``LakeError``, nothing was published and nothing is left behind; only
         with ``CommitOutcomeUnknownError`` look first: repeat the call with the same ``commit``.
@@ -152,12 +131,12 @@ class Table:
         options = _commit_options(commit, watermark, properties, read_snapshot)
         handle, replaced = self._handle, self._replaced(overwrite)
         earlier = None if commit is None else earlier_tries(handle, commit, overwrite=replaced)
-        if earlier and (
-            done := find_replay(handle, earlier, overwrite=replaced, rows=known_rows(data))
-        ):
+        # Rows of one key are merged before they are counted.
+        rows = None if handle.schema.primary_keys else known_rows(data)
+        if earlier and (done := find_replay(handle, earlier, overwrite=replaced, rows=rows)):
             return done
-        with AppendWriter(handle) as writer:
-            writer.write(data)
+        with _writer(handle, replaced, is_committed_here=True) as writer:
+            writer.write(data, kinds)
             messages = writer.prepare()
         try:
             report = commit_messages(handle, messages, options, overwrite=replaced, earlier=earlier)
@@ -170,11 +149,14 @@ class Table:
             writer.abort()
         return report
 
-    def new_writer(self) -> AppendWriter:
-        """A writer whose messages are committed later, here or in another process."""
-        storage, layout = self._handle.storage, self._handle.layout
-        base = latest_snapshot_id(storage, layout) or 0
-        return AppendWriter(self._handle, base_snapshot=base)
+    def new_writer(self, *, overwrite: Overwritten | None = None) -> TableWriter:
+        """A writer whose messages are committed later, here or in another process.
+
+        Messages for a commit with ``overwrite`` come from a writer made with the same. In a table
+        with buckets the rows of a bucket go to one writer at a time: two that do not know of each
+        other number rows alike, and which of two rows with one key is newer is anybody's guess.
+        """
+        return _writer(self._handle, self._replaced(overwrite), is_committed_here=False)
 
     def commit(
         self,
@@ -249,26 +231,11 @@ class Table:
             )
         return self._delete(partitions, commit, read_snapshot)
 
-    def scan(
-        self,
-        columns: Sequence[str] | None = None,
-        *,
-        snapshot: int | None = None,
-        tag: str | None = None,
-    ) -> Scan:
-        """Rows of the newest snapshot, or of the one named by its number or by a tag.
-
-        A snapshot that is named is read with the columns the table had then.
-        """
-        chosen = self._travel(snapshot, tag)
-        if chosen is None:
-            return Scan(self._handle, self.latest_snapshot(), columns)
-        handle = self._handle
-        schema = read_schema(handle.storage, handle.layout, chosen.schema_id)
-        return Scan(replace(handle, schema=schema), chosen, columns)
-
-    def system_table(self, name: str) -> SystemTable:
-        """Metadata as rows: ``system_table("files")`` is ``$files``."""
+    def system_table(self, name: str) -> ReadOnlyTable:
+        """Metadata as rows, ``system_table("files")``, or rows seen otherwise: ``("ro")``."""
+        rows = find_row_table(name)
+        if rows is not None:
+            return RowSystemTable(self._handle, rows)
         return SystemTable(self._handle, find_system_table(name))
 
     def _delete(
@@ -293,16 +260,14 @@ class Table:
             )
         return some_partitions(self.schema, [overwrite])
 
-    def _travel(self, snapshot: int | None, tag: str | None) -> Snapshot | None:
-        """The snapshot asked for; None when nobody asks for one."""
-        if snapshot is not None and tag is not None:
-            raise InvalidRequestError(f"say snapshot={snapshot} or tag={tag!r}, not both")
-        if snapshot is not None and not is_whole_number(snapshot):
-            raise InvalidRequestError(f"a snapshot is named by its number, got {snapshot!r}")
-        storage, layout = self._handle.storage, self._handle.layout
-        if tag is not None:
-            return read_tag(storage, layout, tag).snapshot
-        return None if snapshot is None else read_snapshot(storage, layout, snapshot)
+
+def _writer(
+    handle: TableHandle, replaced: PartitionFilter | Dynamic | None, *, is_committed_here: bool
+) -> TableWriter:
+    within = replaced if isinstance(replaced, PartitionFilter) else None
+    return TableWriter(
+        handle, replaces=replaced is not None, within=within, is_committed_here=is_committed_here
+    )
 
 
 def _commit_options(
@@ -319,26 +284,21 @@ def _commit_options(
     )
 
 
-class SystemTable(Table):
-    """A table's own metadata as rows, such as ``shop.orders$files``; it can only be read."""
+class ReadOnlyTable(Table):
+    """A table that shows another one: it changes only with that."""
 
-    def __init__(self, handle: TableHandle, declaration: SystemTableDeclaration[Any]) -> None:
+    def __init__(self, handle: TableHandle, name: str) -> None:
         super().__init__(handle)
-        self._declaration = declaration
+        self._name = name
 
     def __repr__(self) -> str:
-        return f"<SystemTable {self.location}${self._declaration.name}>"
-
-    @property
-    def schema(self) -> TableSchema:
-        """The columns of the metadata."""
-        return self._declaration.schema
+        return f"<{type(self).__name__} {self.location}${self._name}>"
 
     def write(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refused: metadata changes with the table."""
         self._refuse()
 
-    def new_writer(self) -> NoReturn:
+    def new_writer(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refused: metadata changes with the table."""
         self._refuse()
 
@@ -358,6 +318,43 @@ class SystemTable(Table):
         """Refused: metadata changes with the table."""
         self._refuse()
 
+    def health(self, *args: Any, **kwargs: Any) -> NoReturn:
+        self._refuse()
+
+    def plan_compaction(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    def compact(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    def changes(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata has no changes of its own."""
+        self._refuse()
+
+    def stream(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata has no changes of its own."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UnsupportedError(
+            f"${self._name} of {self.location} is a system table: it can only be read"
+        )
+
+
+class SystemTable(ReadOnlyTable):
+    """A table's own metadata as rows, such as ``shop.orders$files``; it can only be read."""
+
+    def __init__(self, handle: TableHandle, declaration: SystemTableDeclaration[Any]) -> None:
+        super().__init__(handle, declaration.name)
+        self._declaration = declaration
+
+    @property
+    def schema(self) -> TableSchema:
+        """The columns of the metadata."""
+        return self._declaration.schema
+
     # A scan with the same face: what it cannot do, such as splits for many readers, it has not.
     def scan(  # type: ignore[override]
         self,
@@ -365,16 +362,63 @@ class SystemTable(Table):
         *,
         snapshot: int | None = None,
         tag: str | None = None,
+        as_of: Moment | None = None,
+        watermark: int | None = None,
     ) -> SystemScan:
-        """The rows now or, where one snapshot is shown, at the one named by number or tag."""
-        chosen = self._travel(snapshot, tag)
+        """The rows now or, where one snapshot is shown, at the one named as in a table's scan."""
+        chosen = find_snapshot(
+            self._handle, snapshot=snapshot, tag=tag, as_of=as_of, watermark=watermark
+        )
         if chosen is not None and not self._declaration.of_snapshot:
             raise InvalidRequestError(
                 f"${self._declaration.name} shows what is there now: it takes no snapshot or tag"
             )
         return SystemScan(self._declaration, Source(self._handle, chosen), columns)
 
-    def _refuse(self) -> NoReturn:
-        raise UnsupportedError(
-            f"${self._declaration.name} of {self.location} is a system table: it can only be read"
-        )
+
+class RowSystemTable(ReadOnlyTable):
+    """A table's rows seen otherwise, such as ``shop.orders$audit_log``; it can only be read."""
+
+    def __init__(self, handle: TableHandle, declaration: RowTable) -> None:
+        super().__init__(handle, declaration.name)
+        self._rows = declaration
+
+    @property
+    def schema(self) -> TableSchema:
+        """The columns of the rows."""
+        return self._rows.schema(self._handle.schema)
+
+    def scan(  # type: ignore[override]
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        snapshot: int | None = None,
+        tag: str | None = None,
+        as_of: Moment | None = None,
+        watermark: int | None = None,
+        limit: int | None = None,
+    ) -> Scan | Rows:
+        """The rows of a snapshot, named as in the scan of the table."""
+        handle, chosen = self._at(snapshot, tag, as_of, watermark)
+        asked = Asked(columns, where, partitions, check_limit(limit))
+        return self._rows.scan(handle, chosen, asked)
+
+    def changes(  # type: ignore[override]
+        self,
+        after: WindowEnd,
+        upto: WindowEnd | None = None,
+        mode: str = "auto",
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+    ) -> Rows:
+        """What changed after one snapshot and up to another, as in the changes of the table."""
+        if self._rows.changes is None:
+            raise UnsupportedError(
+                f"${self._rows.name} of {self.location} has no changes: ask the table itself"
+            )
+        window = find_window(self._handle, after, upto, mode)
+        return self._rows.changes(self._handle, window, Asked(columns, where, partitions))

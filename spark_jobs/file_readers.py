@@ -28,13 +28,16 @@ import pyarrow.json
 import pyarrow.parquet
 
 import lakeformat as lake
+from lakeformat.text_files import (
+    BLOCK_BYTES,
+    read_growing,
+    require_closed_quotes,
+    require_objects,
+)
 from spark_jobs.request import SourceFormat
 from spark_jobs.source_files import SourceFiles
 
 __all__ = ["infer_columns", "read_files"]
-
-# A reader needs a whole record in one block; types are inferred from the first one.
-BLOCK_BYTES = 8 << 20
 
 # A DOUBLE keeps 15 digits of any number; from 10^15 on, whole ones may have had more.
 _WHOLE = r"^(?:0|-?[1-9][0-9]*)$"
@@ -51,6 +54,7 @@ def infer_columns(source: SourceFiles) -> pa.Schema:
     found = []
     for path in source.paths:
         with _naming(path):
+            _require_records(path, source.format)
             columns = _columns_of(path, source.format)
             columns.names  # noqa: B018 - decodes them: here it is known which file they are of
             found.append(columns)
@@ -76,6 +80,7 @@ def read_files(
     """Rows of the files, file after file; text is parsed as ``columns`` of the table want it."""
     for path in paths:
         with _naming(path):
+            _require_records(path, source_format)
             yield from _rows_of(path, source_format, columns)
 
 
@@ -97,6 +102,14 @@ def _not_utf8(path: str, reason: str) -> lake.InvalidRequestError:
         f"cannot read {path}: it is not UTF-8 ({reason}); convert it, as in "
         "'iconv -f LATIN1 -t UTF-8'"
     )
+
+
+def _require_records(path: str, source_format: SourceFormat) -> None:
+    """Refuse what Arrow would make other rows of than are meant, or crash on."""
+    if source_format == "csv":
+        require_closed_quotes(path)
+    elif source_format == "json":
+        require_objects(path)
 
 
 def _columns_of(path: str, source_format: SourceFormat) -> pa.Schema:
@@ -215,24 +228,32 @@ def _rows_of(
         with pyarrow.parquet.ParquetFile(path) as file:
             yield from file.iter_batches()
     elif source_format == "csv":
-        with _open_csv(path, {field.name: field.type for field in columns}) as reader:
-            reader.schema.names  # noqa: B018 - decodes them
-            yield from reader
+        types = {field.name: field.type for field in columns}
+        yield from read_growing(lambda size: _named_csv(path, types, size), BLOCK_BYTES)
     elif not _is_empty(path):
         options = pyarrow.json.ParseOptions(
             explicit_schema=_times_as_text(columns), unexpected_field_behavior="error"
         )
-        with _open_json(path, options) as reader:
-            for batch in reader:
-                batch.validate(full=True)  # the JSON reader lets text pass that is not UTF-8
-                yield batch.cast(columns)
+        for batch in read_growing(lambda size: _open_json(path, options, size), BLOCK_BYTES):
+            batch.validate(full=True)  # the JSON reader lets text pass that is not UTF-8
+            yield batch.cast(columns)
 
 
-def _open_csv(path: str, types: dict[str, pa.DataType]) -> pyarrow.csv.CSVStreamingReader:
+def _named_csv(
+    path: str, types: dict[str, pa.DataType], block_bytes: int
+) -> pyarrow.csv.CSVStreamingReader:
+    reader = _open_csv(path, types, block_bytes)
+    reader.schema.names  # noqa: B018 - decodes them: here it is known which file they are of
+    return reader
+
+
+def _open_csv(
+    path: str, types: dict[str, pa.DataType], block_bytes: int | None = None
+) -> pyarrow.csv.CSVStreamingReader:
     """An empty field is NULL and ``""`` an empty text; a quoted text may hold line breaks."""
     return pyarrow.csv.open_csv(
         path,
-        read_options=pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES),
+        read_options=pyarrow.csv.ReadOptions(block_size=block_bytes or BLOCK_BYTES),
         parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
         convert_options=pyarrow.csv.ConvertOptions(
             column_types=types,
@@ -243,9 +264,11 @@ def _open_csv(path: str, types: dict[str, pa.DataType]) -> pyarrow.csv.CSVStream
     )
 
 
-def _open_json(path: str, options: pyarrow.json.ParseOptions) -> pyarrow.json.JSONStreamingReader:
+def _open_json(
+    path: str, options: pyarrow.json.ParseOptions, block_bytes: int | None = None
+) -> pyarrow.json.JSONStreamingReader:
     """One object per line."""
-    read_options = pyarrow.json.ReadOptions(block_size=BLOCK_BYTES)
+    read_options = pyarrow.json.ReadOptions(block_size=block_bytes or BLOCK_BYTES)
     return pyarrow.json.open_json(path, read_options=read_options, parse_options=options)
 
 

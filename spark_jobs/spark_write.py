@@ -35,12 +35,22 @@ def write_in_tasks(
             f"{table.location} lives in the memory of this process, where Spark's tasks cannot "
             "write; use engine 'python' or another warehouse"
         )
+    _require_independent_tasks(table)
     work = partial(_write_partition, table.location, read_rows)
     answers = frame.mapInArrow(work, _ANSWER_DDL).collect()
     for answer in answers:
         if answer.refused is not None:
             raise lake.InvalidRequestError(answer.refused)
     return [lake.CommitMessage.from_bytes(bytes(answer.message)) for answer in answers]
+
+
+def _require_independent_tasks(table: lake.Table) -> None:
+    """Tasks would number the rows of one bucket alike, so nobody could tell which is newer."""
+    if table.schema.primary_keys or table.options.bucket > 0:
+        raise lake.UnsupportedError(
+            f"{table.location} has buckets, whose rows one writer has to number: Spark's tasks "
+            "do not write it in this version; use engine 'python'"
+        )
 
 
 def _write_partition(

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from lakeformat.cli import doctor, inspect, names
+from lakeformat.cli import changelog, compact, doctor, health, inspect, names, rows
 from lakeformat.cli.warehouse import (
     CatalogOptionOption,
     MetastoreOption,
@@ -61,6 +61,10 @@ def lake(
 
 
 inspect.register(app)
+health.register(app)
+rows.register(app)
+compact.register(app)
+changelog.register(app)
 names.register(app)
 doctor.register(app)
 

@@ -1,17 +1,26 @@
-"""Picks the columns of a data file whose values repeat enough to be worth a dictionary."""
+"""Which columns of a data file have values that repeat enough to be worth a dictionary."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-__all__ = ["pick_dictionary_columns"]
+__all__ = ["pick_dictionary_columns", "repeating_texts", "repeats_itself"]
 
 SAMPLE_ROWS = 8 * 1024
 MAX_DISTINCT_FRACTION = 0.85
 """In the sample: about 25 thousand values in a row group of 128 thousand rows."""
+MOST_BYTES_PER_VALUE = 2
+
+
+def repeats_itself(values: pa.Array, most: float = MAX_DISTINCT_FRACTION) -> bool:
+    """Whether a sample has few values that differ: at most this part of it."""
+    if pa.types.is_dictionary(values.type):
+        return True
+    return bool(pc.count_distinct(values).as_py() <= most * len(values))
 
 
 def pick_dictionary_columns(rows: pa.Table) -> list[str]:
@@ -25,8 +34,34 @@ def pick_dictionary_columns(rows: pa.Table) -> list[str]:
         path
         for name in sample.column_names
         for path, values in _leaves(name, sample.column(name).combine_chunks())
-        if pc.count_distinct(values).as_py() <= MAX_DISTINCT_FRACTION * len(values)
+        if repeats_itself(values)
     ]
+
+
+def repeating_texts(
+    metadata: pq.FileMetaData, schema: pa.Schema, columns: Collection[str]
+) -> list[str]:
+    """Those of some columns that a Parquet file has as numbers of texts in small dictionaries."""
+    paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
+    return [
+        name
+        for number, name in enumerate(paths)
+        if name in columns
+        and paths.count(name) == 1  # a column may be called as a ROW's field is
+        and schema.field(name).type == pa.string()
+        and all(_has_small_dictionary(metadata, group, number) for group in _groups(metadata))
+    ]
+
+
+def _groups(metadata: pq.FileMetaData) -> range:
+    return range(int(metadata.num_row_groups))
+
+
+def _has_small_dictionary(metadata: pq.FileMetaData, group: int, number: int) -> bool:
+    """Whether most values of a column chunk are numbers: a text takes four bytes or more."""
+    chunk = metadata.row_group(group).column(number)
+    is_small = chunk.total_uncompressed_size <= MOST_BYTES_PER_VALUE * chunk.num_values
+    return bool(chunk.has_dictionary_page and is_small)
 
 
 def _leaves(path: str, values: pa.Array) -> Iterator[tuple[str, pa.Array]]:

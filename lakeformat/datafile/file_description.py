@@ -50,6 +50,8 @@ def describe_append_file(
         delete_row_count=0,
         file_source=origin.source,
         external_path=file.external_path,
+        embedded_file_index=file.embedded_index,
+        extra_files=file.extra_files,
     )
 
 
@@ -89,6 +91,8 @@ def describe_key_value_file(
         delete_row_count=rows.delete_count,
         file_source=origin.source,
         external_path=file.external_path,
+        embedded_file_index=file.embedded_index,
+        extra_files=file.extra_files,
     )
 
 

@@ -67,6 +67,7 @@ class KeyValueWriter:
             modes=column_modes(names, options, key_columns=in_place_of_keys),
             key_order=KeyOrder(key_columns, keys),
             external=external,
+            indexed=keys is Keys.ONCE,
         )
 
     def write(self, batch: pa.RecordBatch) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import IO
+from collections.abc import Collection, Iterator, Sequence
+from typing import IO, Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakeformat.casts.floor_division import floor_divide
+from lakeformat.datafile.dictionary_columns import repeating_texts
 from lakeformat.datafile.missing_columns import require_columns
 from lakeformat.datafile.nested_arrays import map_entries
+from lakeformat.datafile.row_groups import Footer, PickGroups
 from lakeformat.errors import UnsupportedError
 
 __all__ = ["read_parquet"]
@@ -22,39 +26,70 @@ SECONDS_OF_A_ROUND = 2**64 // NANOS_PER_SECOND
 
 
 def read_parquet(
-    stream: IO[bytes], columns: list[str], batch_rows: int, rows: range
+    stream: IO[bytes],
+    columns: list[str],
+    batch_rows: int,
+    rows: range,
+    pick: PickGroups | None = None,
+    encoded: Collection[str] = (),
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Batches with the position of their first row; row groups outside ``rows`` are skipped."""
+    """Batches with the position of their first row; row groups outside ``rows`` are skipped.
+
+    So are those that ``pick`` does not pick. Texts of the columns ``encoded`` may come as
+    dictionaries.
+    """
+    file = _open(stream)
+    require_columns(columns, file.schema_arrow.names)
+    if few := repeating_texts(file.metadata, file.schema_arrow, encoded):
+        file = _open(stream, metadata=file.metadata, read_dictionary=few)
+    picked = None if pick is None else pick(Footer(file.metadata, file.schema_arrow), columns)
+    far = _int96_columns(file.schema, columns)
+    for position, groups in _stretches(file.metadata, rows, picked):
+        batches = file.iter_batches(batch_rows, row_groups=groups, columns=columns)
+        if far:
+            batches = _without_far(stream, batches, batch_rows, groups, far)
+        for batch in batches:
+            yield position, batch
+            position += batch.num_rows
+    if picked is not None and not picked.all():  # say where the file ends all the same
+        nothing = file.schema_arrow.empty_table().select(columns).combine_chunks()
+        yield (
+            file.metadata.num_rows,
+            pa.RecordBatch.from_arrays(
+                [column.combine_chunks() for column in nothing.columns], schema=nothing.schema
+            ),
+        )
+
+
+def _open(stream: IO[bytes], **options: Any) -> pq.ParquetFile:
     # Without pre_buffer memory holds one row group of the columns asked for, not the file;
     # extension types would replace what the table's schema says about a column.
-    file = pq.ParquetFile(
+    return pq.ParquetFile(
         stream,
         pre_buffer=False,
         arrow_extensions_enabled=False,
         page_checksum_verification=True,  # of the pages that have one
+        **options,
     )
-    require_columns(columns, file.schema_arrow.names)
-    groups, position = _row_groups(file.metadata, rows)
-    batches = file.iter_batches(batch_rows, row_groups=groups, columns=columns)
-    far = _int96_columns(file.schema, columns)
-    if far:
-        batches = _without_far(stream, batches, batch_rows, groups, far)
-    for batch in batches:
-        yield position, batch
-        position += batch.num_rows
 
 
-def _row_groups(metadata: pq.FileMetaData, rows: range) -> tuple[list[int], int]:
-    """The row groups that hold some of ``rows``, and where the first of them starts."""
+def _stretches(
+    metadata: pq.FileMetaData, rows: range, picked: npt.NDArray[np.bool_] | None
+) -> Iterator[tuple[int, list[int]]]:
+    """Row groups that follow one another and hold some of ``rows``, after where they start."""
     groups: list[int] = []
     first = start = 0
     for number in range(metadata.num_row_groups):
         end = start + metadata.row_group(number).num_rows
-        if start < rows.stop and end > rows.start:
+        if start < rows.stop and end > rows.start and (picked is None or picked[number]):
             first = first if groups else start
             groups.append(number)
+        elif groups:
+            yield first, groups
+            groups = []
         start = end
-    return groups, first
+    if groups or picked is None:
+        yield first, groups
 
 
 def _int96_columns(schema: pq.ParquetSchema, columns: Sequence[str]) -> list[str]:

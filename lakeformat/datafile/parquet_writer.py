@@ -14,12 +14,16 @@ from lakeformat.datafile.file_writer import FileContent
 from lakeformat.datafile.footer_statistics import FooterStatistics
 from lakeformat.datafile.int96_arrays import INT96_BYTES, int96_schema, leaf_columns, to_int96
 from lakeformat.datafile.int96_footer import FooterStream
+from lakeformat.datafile.null_rows import with_values_below_nulls
 
 __all__ = ["ParquetFileWriter"]
 
 
 class ParquetFileWriter:
-    """Every ``write`` makes a row group; the first one decides which columns get a dictionary."""
+    """Every ``write`` makes a row group; the first one decides which columns get a dictionary.
+
+    A column of text may come as a dictionary: its values are looked at once then.
+    """
 
     def __init__(self, stream: IO[bytes], content: FileContent) -> None:
         self._schema = parquet_schema(content.fields)
@@ -41,7 +45,10 @@ class ParquetFileWriter:
 
     def write(self, rows: pa.Table) -> None:
         self._statistics.add(rows)
-        rows = rows.cast(self._schema)
+        if self._writer is None:
+            self._schema = _keeping_dictionaries(self._schema, rows.schema)
+            self._stored = _keeping_dictionaries(self._stored, rows.schema)
+        rows = with_values_below_nulls(rows).cast(self._schema)
         if self._writer is None:
             self._writer = self._open(pick_dictionary_columns(rows))
         if self._footer_stream is not None:
@@ -77,3 +84,15 @@ class ParquetFileWriter:
             store_schema=False,  # readers go by the table's schema; Java ignores Arrow's
             metadata_collector=self._footers,
         )
+
+
+def _keeping_dictionaries(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
+    """The same columns, those that come as dictionaries left as they are."""
+    fields = zip(schema, given, strict=True)
+    return pa.schema(
+        [
+            field.with_type(came.type) if pa.types.is_dictionary(came.type) else field
+            for field, came in fields
+        ],
+        schema.metadata,
+    )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, TypeAlias
 
 import numpy as np
@@ -13,11 +14,13 @@ import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.datafile.avro_reader import read_avro
+from lakeformat.datafile.check_values import check_values
 from lakeformat.datafile.evolution import evolve_array, find_sources
 from lakeformat.datafile.file_format import FileFormat, format_of
 from lakeformat.datafile.logical_arrays import to_logical
 from lakeformat.datafile.orc_reader import read_orc
 from lakeformat.datafile.parquet_reader import read_parquet
+from lakeformat.datafile.row_groups import PickGroups
 from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from lakeformat.errors import (
     CorruptTableError,
@@ -59,12 +62,16 @@ def read_batches(
     keep: KeepRows | None = None,
     row_count: int | None = None,
     batch_rows: int = BATCH_ROWS,
+    pick: PickGroups | None = None,
+    encoded: Collection[str] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Stream the rows of one file; columns are matched by field id, through the file's schema.
 
     ``file_fields`` is the schema the file was written with, ``write_cols`` the part of it that
     is in the file. Of the rows in ``rows`` those that ``keep`` keeps are returned. With
-    ``row_count``, what the manifest says, a file that has lost its end is found out.
+    ``row_count``, what the manifest says, a file that has lost its end is found out. Row groups
+    of a Parquet file that ``pick`` leaves out are not read. Texts of the columns ``encoded`` come
+    as dictionaries where the file has them so, else as the texts they are.
     """
     stored = file_fields
     if write_cols is not None:
@@ -78,6 +85,9 @@ def read_batches(
         names = [field.name for field in stored[:1]]
     uri, chosen = storage.uri(path), rows or _ALL_ROWS
     read = _READERS[format_of(path, uri)]
+    if read is read_parquet:
+        same = [c.source.name for c in columns if c.source and c.stays_same(encoded)]
+        read = partial(read_parquet, pick=pick, encoded=frozenset(same))
     schema = to_arrow_schema(wanted)
     end = 0
     with _reading(uri), storage.open_input(path) as stream:
@@ -86,7 +96,7 @@ def read_batches(
             if row_count is not None and end > row_count:
                 raise ValueError(f"it has {end} rows or more, its manifest says {row_count}")
             # Decoders copy what a file holds, texts that are none and decimals of any size too.
-            batch.validate(full=True)
+            check_values(batch)
             part = _select(batch, start, chosen, keep)
             if part.num_rows:
                 yield _shape(part, columns, schema, uri)
@@ -103,21 +113,27 @@ def read_key_values(
     keep: KeepRows | None = None,
     row_count: int | None = None,
     batch_rows: int = BATCH_ROWS,
+    pick: PickGroups | None = None,
+    numbered: bool = True,
+    encoded: Collection[str] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Stream a primary-key table's file: ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, then ``wanted``.
 
     Keys are columns like any other: they are read from those of the table, which every file
-    has, with thin mode and without.
+    has, with thin mode and without. The numbers are left out unless ``numbered``.
     """
     system = (SEQUENCE_NUMBER, VALUE_KIND)
+    first = system if numbered else (VALUE_KIND,)
     return read_batches(
         storage,
         path,
         file_fields=system + file_fields,
-        wanted=system + wanted,
+        wanted=first + wanted,
         keep=keep,
         row_count=row_count,
         batch_rows=batch_rows,
+        pick=pick,
+        encoded=encoded,
     )
 
 
@@ -128,10 +144,21 @@ class _Column:
     source: DataField | None
     wanted: DataField
 
+    def stays_same(self, names: Collection[str]) -> bool:
+        """Whether it is one of some columns, and as it is stored."""
+        return (
+            self.wanted.name in names
+            and self.source is not None
+            and (self.source.type == self.wanted.type)
+        )
+
     def read(self, batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
         if self.source is None:
             return pa.nulls(batch.num_rows, kind)
-        logical = to_logical(batch.column(self.source.name), self.source.type)
+        stored = batch.column(self.source.name)
+        if pa.types.is_dictionary(stored.type):
+            return stored
+        logical = to_logical(stored, self.source.type)
         return evolve_array(logical, self.source.type, self.wanted.type)
 
 
@@ -158,6 +185,10 @@ def _shape(
             arrays.append(column.read(batch, field.type))
         except InvalidRequestError as reason:
             raise type(reason)(f"column {field.name!r} of {uri}: {reason}") from reason
+    kinds = [array.type for array in arrays]
+    if kinds != schema.types:
+        fields = [field.with_type(kind) for field, kind in zip(schema, kinds, strict=True)]
+        schema = pa.schema(fields)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

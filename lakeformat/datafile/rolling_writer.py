@@ -13,6 +13,12 @@ from lakeformat.datafile.avro_writer import AvroFileWriter
 from lakeformat.datafile.column_statistics import ColumnStatistics, reduce_statistics
 from lakeformat.datafile.external_paths import ExternalPaths, FilePlace
 from lakeformat.datafile.file_format import FileFormat
+from lakeformat.datafile.file_index_writer import (
+    INDEX_SUFFIX,
+    FileIndexWriter,
+    WantedIndex,
+    wanted_indexes,
+)
 from lakeformat.datafile.file_writer import FileContent, FileWriter
 from lakeformat.datafile.key_order import KeyOrder
 from lakeformat.datafile.key_rows import KeyRows
@@ -46,6 +52,10 @@ class WrittenFile:
     """Of a primary-key table's file."""
     external_path: str | None = None
     """Its whole address if it is outside the table."""
+    embedded_index: bytes | None = None
+    """Its file index, if the manifest is to keep that."""
+    extra_files: tuple[str, ...] = ()
+    """The names of other files that belong to it, beside it."""
 
 
 class RollingWriter:
@@ -62,8 +72,11 @@ class RollingWriter:
         modes: Sequence[StatisticsMode] | None = None,
         key_order: KeyOrder | None = None,
         external: ExternalPaths | None = None,
+        indexed: bool = True,
     ) -> None:
         """``modes`` are those of the options unless given; ``key_order`` makes ``keys`` known.
+
+        Files get the indexes of the options if ``indexed``: nobody looks for rows in a changelog.
 
         Files go to the ``external`` paths if there are any, else to the directory.
         """
@@ -75,6 +88,7 @@ class RollingWriter:
         self._next_name = next_name
         self._key_order = key_order
         self._external = external
+        self._indexes = wanted_indexes(fields, options) if indexed else []
         self._held: list[pa.RecordBatch] = []
         self._held_rows = 0
         self._held_bytes = 0
@@ -101,6 +115,8 @@ class RollingWriter:
         for place in self._started:
             with suppress(LakeError):
                 place.storage.delete(place.path)
+                if self._indexes:
+                    place.storage.delete(place.path + INDEX_SUFFIX)
 
     def _hold(self, batch: pa.RecordBatch) -> None:
         self._held.append(batch)
@@ -127,7 +143,7 @@ class RollingWriter:
         else:
             place = FilePlace(self._storage, f"{self._directory}/{name}")
         self._started.append(place)
-        return _OpenFile(place, name, self._content, self._key_order)
+        return _OpenFile(place, name, self._content, self._key_order, self._indexes)
 
     def _roll(self) -> None:
         if self._open is not None:
@@ -139,11 +155,18 @@ class _OpenFile:
     """The file being written."""
 
     def __init__(
-        self, place: FilePlace, name: str, content: FileContent, key_order: KeyOrder | None
+        self,
+        place: FilePlace,
+        name: str,
+        content: FileContent,
+        key_order: KeyOrder | None,
+        indexes: Sequence[WantedIndex],
     ) -> None:
         self._place, self._name, self._rows = place, name, 0
         self._modes, self._key_order = content.modes, key_order
         self._keys = KeyRows(key_order.columns) if key_order is not None else None
+        self._index = FileIndexWriter(indexes)
+        self._most_embedded = content.options.file_index_in_manifest_threshold_bytes
         self._stack = ExitStack()
         self._stream: IO[bytes] = self._stack.enter_context(place.storage.open_output(place.path))
         with self._leaving_on_failure():
@@ -163,6 +186,7 @@ class _OpenFile:
             self._writer.write(rows)
         if self._keys is not None:
             self._keys.add(rows)
+        self._index.add(rows)
 
     def close(self) -> WrittenFile:
         with self._stack:
@@ -173,9 +197,28 @@ class _OpenFile:
             size = self._stream.tell()
         kept = tuple(map(reduce_statistics, exact, self._modes))
         place = self._place
+        embedded, extra_files = self._place_index()
         return WrittenFile(
-            self._name, place.path, size, self._rows, kept, self._keys, place.external_path
+            self._name,
+            place.path,
+            size,
+            self._rows,
+            kept,
+            self._keys,
+            place.external_path,
+            embedded,
+            extra_files,
         )
+
+    def _place_index(self) -> tuple[bytes | None, tuple[str, ...]]:
+        """What of the index goes into the manifest, and the names of files written beside."""
+        content = self._index.encode()
+        if content is None or len(content) <= self._most_embedded:
+            return content, ()
+        place = self._place
+        with place.storage.open_output(place.path + INDEX_SUFFIX) as stream:
+            stream.write(content)
+        return None, (self._name + INDEX_SUFFIX,)
 
     def discard(self) -> None:
         """Stop writing; the caller removes what is there."""

@@ -102,6 +102,8 @@ def delete_consumer(storage: Storage, layout: TableLayout, consumer_id: str) -> 
 
 
 def _checked(consumer_id: str) -> str:
+    if not isinstance(consumer_id, str):
+        raise InvalidRequestError(f"a consumer is named by text, got {consumer_id!r}")
     if not consumer_id.strip() or "/" in consumer_id or "\0" in consumer_id:
         raise InvalidRequestError(
             f"consumer id {consumer_id!r} is not allowed: it becomes part of a file name, so it "

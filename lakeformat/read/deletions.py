@@ -25,9 +25,9 @@ from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.partition import partition_path
 from lakeformat.storage import Storage, resolve
 
-__all__ = ["DeletedRows", "find_deleted_rows"]
+__all__ = ["DeletedRows", "find_deleted_rows", "find_vectors"]
 
-_Place = tuple[bytes, int]
+Place = tuple[bytes, int]
 """Partition and bucket: file names are unique only inside one."""
 
 
@@ -40,10 +40,10 @@ class DeletedRows:
         """``source`` is the address of the index manifest the entries are from."""
         self._handle = handle
         self._source = source
-        self._entries: dict[_Place, list[IndexManifestEntry]] = {}
+        self._entries: dict[Place, list[IndexManifestEntry]] = {}
         for entry in entries:
             self._entries.setdefault((entry.partition, entry.bucket), []).append(entry)
-        self._vectors: dict[_Place, dict[str, DeletionVector]] = {}
+        self._vectors: dict[Place, dict[str, DeletionVector]] = {}
 
     def keep(self, file: ManifestEntry) -> Callable[[int, int], npt.NDArray[np.bool_]] | None:
         """Which of ``count`` rows from ``start`` on are left; None when no row is deleted."""
@@ -54,6 +54,10 @@ class DeletedRows:
         """How many rows of the file are deleted."""
         vector = self._vector(file)
         return 0 if vector is None else vector.cardinality
+
+    def vectors(self, partition: bytes, bucket: int) -> dict[str, DeletionVector]:
+        """Every vector of a bucket by data file, those of files that are gone too."""
+        return dict(self._of_bucket((partition, bucket)))
 
     def _vector(self, file: ManifestEntry) -> DeletionVector | None:
         """The vector of a file.
@@ -70,7 +74,7 @@ class DeletedRows:
             )
         return vector
 
-    def _of_bucket(self, place: _Place) -> dict[str, DeletionVector]:
+    def _of_bucket(self, place: Place) -> dict[str, DeletionVector]:
         if place not in self._vectors:
             self._vectors[place] = {}
             for entry in self._entries.get(place, ()):
@@ -112,11 +116,25 @@ class DeletedRows:
         return handle.storage, handle.layout.data_file(entry.bucket, entry.file_name, directory)
 
 
-def find_deleted_rows(handle: TableHandle, snapshot: Snapshot) -> DeletedRows:
-    """The deletion vectors a snapshot refers to."""
+def find_vectors(
+    handle: TableHandle, snapshot: Snapshot
+) -> dict[Place, tuple[IndexManifestEntry, ...]]:
+    """The index files with deletion vectors that a snapshot refers to, by partition and bucket."""
     if snapshot.index_manifest is None:
-        return DeletedRows(handle, ())
+        return {}
     with referred_to_by(f"snapshot {snapshot.id} of {handle.uri}"):
         entries = read_index_manifest(handle.storage, handle.layout, snapshot.index_manifest)
-    source = handle.storage.uri(handle.layout.manifest(snapshot.index_manifest))
-    return DeletedRows(handle, (e for e in entries if e.index_type == DELETION_VECTORS), source)
+    found: dict[Place, list[IndexManifestEntry]] = {}
+    for entry in entries:
+        if entry.index_type == DELETION_VECTORS:
+            found.setdefault((entry.partition, entry.bucket), []).append(entry)
+    return {place: tuple(there) for place, there in found.items()}
+
+
+def find_deleted_rows(handle: TableHandle, snapshot: Snapshot) -> DeletedRows:
+    """The deletion vectors a snapshot refers to."""
+    vectors = find_vectors(handle, snapshot)
+    source = ""
+    if snapshot.index_manifest is not None:
+        source = handle.storage.uri(handle.layout.manifest(snapshot.index_manifest))
+    return DeletedRows(handle, (entry for there in vectors.values() for entry in there), source)

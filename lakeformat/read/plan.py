@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from lakeformat.metadata.manifest_list import manifests_of
 from lakeformat.metadata.referrer import naming_row
 from lakeformat.metadata.schema_file import read_schema, require_schema_of
 from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.read.index_pruning import IndexPruner
 from lakeformat.read.prune import Conjunction
 from lakeformat.read.prune_entries import EntryPruner, SchemaReader
 from lakeformat.schema import TableSchema
@@ -58,6 +59,8 @@ class FilePlan:
     """How many manifests the snapshot has."""
     manifests_read: int
     entries_read: int
+    left_out_by_index: int = 0
+    """Files that statistics leave in and their own index does not."""
 
     def buckets(self) -> BucketRows:
         """Group the files by partition and bucket."""
@@ -70,14 +73,21 @@ class FilePlan:
         starts = np.concatenate(([0], changes)) if len(columns) else changes
         return _in_commit_order(by_place, starts)
 
+    def places(self) -> list[Positions]:
+        """The positions of each bucket's files."""
+        groups = self.buckets()
+        return np.split(groups.rows, groups.starts[1:]) if len(self.columns) else []
+
     def entries(self) -> list[ManifestEntry]:
         """The files as objects."""
         return self.columns.entries()
 
 
-def plan_files(handle: TableHandle, snapshot: Snapshot) -> list[ManifestEntry]:
-    """The live files of a snapshot, in the order they were committed."""
-    plan = plan_columns(handle, snapshot)
+def plan_files(
+    handle: TableHandle, snapshot: Snapshot, *, conditions: Conjunction = ()
+) -> list[ManifestEntry]:
+    """The live files that may hold rows which meet all conditions, in commit order."""
+    plan = plan_columns(handle, snapshot, conditions=conditions)
     _check_readable(plan.columns, _source(handle, snapshot))
     return plan.entries()
 
@@ -124,7 +134,31 @@ def plan_columns(
     live = there if len(rows) == len(there) else there.take(rows)
     with naming_file(handle, snapshot, live, "the statistics", pruner.by_statistics):
         found = live.filter(pruner.by_statistics(live))
-    return FilePlan(found, len(manifests), len(picked), len(read))
+    plan = FilePlan(found, len(manifests), len(picked), len(read))
+    if not conditions or not len(found):
+        return plan
+    if handle.schema.primary_keys:
+        with naming_file(
+            handle, snapshot, found, "the statistics", partial(pruner.by_merged_values, [])
+        ):
+            kept = pruner.by_merged_values(plan.places(), found)
+        plan = replace(plan, columns=found.filter(kept))
+    return _by_indexes(handle, snapshot, conditions, plan)
+
+
+def _by_indexes(
+    handle: TableHandle, snapshot: Snapshot, conditions: Conjunction, plan: FilePlan
+) -> FilePlan:
+    """The plan without the files that their own index leaves out."""
+
+    def named_by(entry: ManifestEntry) -> str:
+        return f"{find_manifest(handle, snapshot, entry)} of snapshot {snapshot.id}"
+
+    pruner = IndexPruner(handle, conditions, _schema_reader(handle), named_by)
+    kept = pruner.mask(plan.columns, plan.places)
+    if kept.all():
+        return plan
+    return replace(plan, columns=plan.columns.filter(kept), left_out_by_index=int((~kept).sum()))
 
 
 def naming_file(

@@ -7,9 +7,10 @@ that are truncated and types that have changed leave every file in.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -80,11 +81,47 @@ def _out_of_bounds(condition: Condition, bounds: Bounds, data_type: AtomicType) 
     """Where bounds are known and leave no room; null or false where they do not tell."""
     if condition.op is not Op.IN:
         return _beyond(condition.op, condition.literal, bounds, data_type)
-    ruled_out = pa.array(np.ones(len(bounds.rows), np.bool_))
-    for literal in condition.literal:
-        beyond = _beyond(Op.EQUAL, literal, bounds, data_type)
-        ruled_out = pc.and_(ruled_out, beyond)
-    return ruled_out
+    return _beyond_all(condition.literal, bounds, data_type)
+
+
+def _beyond_all(literals: tuple[Value, ...], bounds: Bounds, data_type: AtomicType) -> pa.Array:
+    """Where no literal is between the bounds."""
+    ordered = _in_order(literals, data_type)
+    if ordered is None:
+        return _nowhere(bounds)
+    if not len(ordered):
+        return pa.array(np.ones(len(bounds.rows), np.bool_))
+    least, most = bounds.least, bounds.most
+    if _is_floating(data_type):
+        least, most = _without_nan(least), _without_nan(most)
+    known = pc.and_(pc.is_valid(least), pc.is_valid(most))
+    first, end = _places(pc.less, ordered, least), _places(pc.less_equal, ordered, most)
+    return pc.and_(known, pa.array(first >= end))
+
+
+@lru_cache(maxsize=8)
+def _in_order(literals: tuple[Value, ...], data_type: AtomicType) -> pa.Array | None:
+    """The literals in order, found once for all files; None if one is NaN, which rules out none."""
+    there = [literal for literal in literals if literal is not None]
+    if any(isinstance(literal, float) and math.isnan(literal) for literal in there):
+        return None
+    values = values_to_arrow(there, data_type)
+    return values.take(pc.sort_indices(values)) if there else values
+
+
+def _places(
+    is_before: Callable[[pa.Array, pa.Array], pa.Array], ordered: pa.Array, values: pa.Array
+) -> NDArray[np.int64]:
+    """How many of some ordered values stand before each value; any number for null."""
+    low = np.zeros(len(values), np.int64)
+    high = np.full(len(values), len(ordered), np.int64)
+    while (is_open := low < high).any():
+        middle = (low + high) // 2
+        there = ordered.take(pa.array(np.minimum(middle, len(ordered) - 1)))
+        before = _is_true(is_before(there, values)) & is_open
+        low = np.where(before, middle + 1, low)
+        high = np.where(is_open & ~before, middle, high)
+    return low
 
 
 def _beyond(op: Op, literal: Value, bounds: Bounds, data_type: AtomicType) -> pa.Array:

@@ -19,6 +19,7 @@ from lakeformat.metadata.manifest_columns.columns import (
 )
 from lakeformat.metadata.manifest_list import ManifestMeta
 from lakeformat.read.prune import Bounds, Condition, Conjunction, Mask, may_meet
+from lakeformat.read.prune_buckets import HashedBuckets, by_merged_values
 from lakeformat.schema import TableSchema
 from lakeformat.types import DataField, with_nullability
 
@@ -59,6 +60,7 @@ class EntryPruner:
         mask = np.ones(len(columns), np.bool_)
         if self.buckets is not None:
             mask &= np.isin(columns.bucket.numbers, list(self.buckets))
+        mask &= HashedBuckets(self.schema, self.conditions).mask(columns)
         if self._on_partitions:
             values, ones = columns.partition, np.ones(len(columns), np.int64)
             mask &= _Statistics(values, values, None, ones).may_meet(
@@ -69,21 +71,31 @@ class EntryPruner:
     def by_statistics(self, columns: ManifestColumns) -> Mask:
         """The live files that may hold rows asked for.
 
-        With a primary key only conditions on it count: another row of the same key, in a file
-        that is left out, might be the one that is valid.
+        With a primary key only conditions on it count here: another row of the same key, in a
+        file that is left out, might be the one that is valid.
         """
-        mask = np.ones(len(columns), np.bool_)
         conditions = self._on_keys if self.schema.primary_keys else self._on_values
-        if not conditions:
-            return mask
+        by = self._by_keys if self.schema.primary_keys else self._by_values
+        return self._by_schema(columns, by) if conditions else np.ones(len(columns), np.bool_)
+
+    def by_merged_values(self, places: Sequence[Positions], columns: ManifestColumns) -> Mask:
+        """The same of a primary-key table by other columns than the key, bucket by bucket."""
+        keys = {field.name for field in self.schema.key_fields}
+        if all(condition.column in keys for condition in self._on_values):
+            return np.ones(len(columns), np.bool_)
+        may_match = self._by_schema(columns, self._by_values)
+        return by_merged_values(self.schema, columns, may_match, places)
+
+    def _by_schema(
+        self,
+        columns: ManifestColumns,
+        by: Callable[[ManifestColumns, Sequence[DataField]], Mask],
+    ) -> Mask:
+        """What ``by`` says of the files of each schema, which it is told."""
+        mask = np.ones(len(columns), np.bool_)
         for schema_id in np.unique(columns.schema_id.numbers).tolist():
             rows = np.flatnonzero(columns.schema_id.numbers == schema_id)
-            fields = self.read_schema(schema_id).fields
-            part = columns.take(rows)
-            if self.schema.primary_keys:
-                mask[rows] = self._by_keys(part, fields)
-            else:
-                mask[rows] = self._by_values(part, fields)
+            mask[rows] = by(columns.take(rows), self.read_schema(schema_id).fields)
         return mask
 
     @property

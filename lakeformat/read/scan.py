@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,15 +11,21 @@ from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.read.buckets import Bucket, visible_buckets
+from lakeformat.read.buckets import visible_buckets
 from lakeformat.read.data_files import DataFiles
-from lakeformat.read.deletions import DeletedRows, find_deleted_rows
-from lakeformat.read.merge import merge_last_row
+from lakeformat.read.deletions import DeletedRows, find_vectors
+from lakeformat.read.explain import ScanPlan, explain_scan
 from lakeformat.read.plan import plan_files
+from lakeformat.read.report import ScanReport
+from lakeformat.read.row_filter import RowFilter
+from lakeformat.read.split_reader import SplitReader
+from lakeformat.read.splits import Split, bucket_splits
+from lakeformat.read.where import columns_named
 from lakeformat.types import DataField
 
 if TYPE_CHECKING:
     import pandas
+    import polars
 
 __all__ = ["Scan"]
 
@@ -29,11 +34,25 @@ class Scan:
     """The rows of a snapshot; nothing is read before a result is asked for."""
 
     def __init__(
-        self, handle: TableHandle, snapshot: Snapshot | None, columns: Sequence[str] | None
+        self,
+        handle: TableHandle,
+        snapshot: Snapshot | None,
+        columns: Sequence[str] | None,
+        where: RowFilter | None = None,
+        limit: int | None = None,
+        *,
+        least_level: int = 0,
     ) -> None:
+        """``least_level``: files below it are left out, as the read-optimised table asks."""
         self._handle = handle
+        self._least_level = least_level
         self._snapshot = snapshot
         self._fields = _project(handle.schema.fields, columns)
+        self._filters = [] if where is None else list(where.conjuncts())
+        self._limit = limit
+        self._planned: list[Split] | None = None
+        self.report = ScanReport()
+        """What had to be read so far."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -45,10 +64,23 @@ class Scan:
         """The snapshot that is read, as ``read_snapshot`` of a commit takes it; 0 if empty."""
         return 0 if self._snapshot is None else self._snapshot.id
 
+    def splits(self) -> list[Split]:
+        """The pieces the rows are in: each can be read alone, elsewhere too, in any order.
+
+        A limit holds for each of them.
+        """
+        # No lock: planning twice is harmless, and one for all scans would make them wait in line.
+        if self._planned is None:
+            self._planned = self._plan()
+        return self._planned
+
+    def read(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """Stream the rows of one split of this scan, or of one with the same arguments."""
+        yield from _limited(self._read(split, self._fields), self._limit)
+
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows; memory holds a row group, or a bucket where rows must be merged."""
-        for bucket in self._buckets:
-            yield from self._merged(bucket) if bucket.needs_merge else self._as_they_are(bucket)
+        """Stream the rows; memory holds a row group, or some batches of each file to merge."""
+        yield from _limited(self._all(), self._limit)
 
     def to_arrow(self) -> pa.Table:
         """All rows as one Arrow table."""
@@ -58,67 +90,115 @@ class Scan:
         """All rows as a pandas DataFrame."""
         return self.to_arrow().to_pandas()
 
+    def to_polars(self) -> polars.DataFrame:
+        """All rows as a polars DataFrame."""
+        try:
+            import polars as pl
+        except ImportError:
+            raise InvalidRequestError(
+                "to_polars needs polars, which is not installed: pip install polars"
+            ) from None
+        found = pl.from_arrow(self.to_arrow())
+        assert isinstance(found, pl.DataFrame)
+        return found
+
     def count(self) -> int:
-        """How many rows there are: from metadata, unless rows must be merged.
+        """How many rows there are: from metadata, unless rows must be merged or meet a condition.
 
-        Whether the data files exist is not looked at.
+        Whether data files that are not read exist is not looked at.
         """
-        return sum(
-            self._count_merged(bucket) if bucket.needs_merge else self._count_files(bucket)
-            for bucket in self._buckets
-        )
+        found = 0
+        for split in self.splits():
+            if self._limit is not None and found >= self._limit:
+                break
+            found += self._count(split)
+        return found if self._limit is None else min(found, self._limit)
 
-    @cached_property
-    def _buckets(self) -> list[Bucket]:
-        if self._snapshot is None:
+    def explain(self) -> ScanPlan:
+        """What would be read, and how many files which conditions leave out; reads no data."""
+        return explain_scan(self._handle, self._snapshot, self._filters, self.splits())
+
+    def _plan(self) -> list[Split]:
+        handle, snapshot = self._handle, self._snapshot
+        if snapshot is None or self._limit == 0:
             return []
-        return visible_buckets(self._handle.schema, plan_files(self._handle, self._snapshot))
-
-    @cached_property
-    def _deleted(self) -> DeletedRows:
-        if self._snapshot is None:
-            return DeletedRows(self._handle, ())
-        return find_deleted_rows(self._handle, self._snapshot)
-
-    @cached_property
-    def _files(self) -> DataFiles:
-        assert self._snapshot is not None, "without a snapshot there are no files"
-        return DataFiles(self._handle, self._snapshot, self._deleted)
-
-    def _as_they_are(self, bucket: Bucket) -> Iterator[pa.RecordBatch]:
-        for entry in bucket.files:
-            yield from self._files.rows(entry, self._fields)
-
-    def _merged(self, bucket: Bucket) -> Iterator[pa.RecordBatch]:
-        rows = self._merge(bucket, self._fields)
-        yield from rows.select(self.schema.names).to_batches()
-
-    def _merge(self, bucket: Bucket, wanted: tuple[DataField, ...]) -> pa.Table:
-        keys = self._handle.schema.key_fields
-        needed = (*keys, *(field for field in wanted if field not in keys))
-        batches = [
-            batch for entry in bucket.files for batch in self._files.key_values(entry, needed)
+        conditions = [c for each in self._filters for c in each.conditions()]
+        found = plan_files(handle, snapshot, conditions=conditions)
+        found = [entry for entry in found if entry.file.level >= self._least_level]
+        buckets = visible_buckets(handle.schema, found)
+        vectors = find_vectors(handle, snapshot)
+        splits = [
+            split
+            for files in buckets
+            for split in bucket_splits(
+                handle.schema,
+                snapshot.id,
+                files,
+                vectors.get((files[0].partition, files[0].bucket), ()),
+            )
         ]
-        if not batches:
-            return to_arrow_schema(needed).empty_table()
-        return merge_last_row(pa.Table.from_batches(batches), [field.name for field in keys])
+        return splits if self._limit is None or self._filters else self._enough(splits)
 
-    def _count_files(self, bucket: Bucket) -> int:
-        return sum(entry.file.row_count - self._deleted.count(entry) for entry in bucket.files)
+    def _enough(self, splits: list[Split]) -> list[Split]:
+        """The first splits that have as many rows as the limit, as far as metadata tell."""
+        assert self._limit is not None
+        known = 0
+        for position, split in enumerate(splits):
+            if known >= self._limit:
+                return splits[:position]
+            known += self._count_raw(split) if split.raw_convertible else 0
+        return splits
 
-    def _count_merged(self, bucket: Bucket) -> int:
-        return int(self._merge(bucket, ()).num_rows)
+    def _all(self) -> Iterator[pa.RecordBatch]:
+        for split in self.splits():
+            yield from self._read(split, self._fields)
+
+    def _read(self, split: Split, fields: tuple[DataField, ...]) -> Iterator[pa.RecordBatch]:
+        handle, snapshot = self._handle, self._snapshot
+        if snapshot is None or split.snapshot_id != snapshot.id:
+            raise InvalidRequestError(
+                f"the split is of snapshot {split.snapshot_id} and this scan of "
+                f"{None if snapshot is None else snapshot.id}: read it with a scan of its snapshot"
+            )
+        files = DataFiles(handle, snapshot, self._deleted(split), self.report)
+        yield from SplitReader(handle.schema, files, fields, self._filters).read(split)
+
+    def _deleted(self, split: Split) -> DeletedRows:
+        return DeletedRows(self._handle, split.vectors, self._vector_source())
+
+    def _vector_source(self) -> str:
+        snapshot = self._snapshot
+        if snapshot is None or snapshot.index_manifest is None:
+            return ""
+        return self._handle.storage.uri(self._handle.layout.manifest(snapshot.index_manifest))
+
+    def _count(self, split: Split) -> int:
+        if split.raw_convertible and not self._filters:
+            return self._count_raw(split)
+        return sum(batch.num_rows for batch in self._read(split, self._handle.schema.fields[:0]))
+
+    def _count_raw(self, split: Split) -> int:
+        deleted = self._deleted(split)
+        return sum(entry.file.row_count - deleted.count(entry) for entry in split.files)
+
+
+def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    if limit is None:
+        yield from batches
+        return
+    left = limit
+    while left > 0 and (batch := next(batches, None)) is not None:
+        yield batch.slice(0, left)
+        left -= batch.num_rows
 
 
 def _project(fields: tuple[DataField, ...], columns: Sequence[str] | None) -> tuple[DataField, ...]:
     if columns is None:
         return fields
-    if not isinstance(columns, str):
-        columns = list(columns)
     by_name = {field.name: field for field in fields}
-    unknown = [name for name in columns if name not in by_name]
-    if unknown or not columns or isinstance(columns, str):
+    names = columns_named(columns)
+    if not names or any(name not in by_name for name in names):
         raise InvalidRequestError(
             f"columns must name some of {', '.join(by_name)}, got {columns!r}"
         )
-    return tuple(by_name[name] for name in columns)
+    return tuple(by_name[name] for name in names)

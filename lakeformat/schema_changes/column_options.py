@@ -5,16 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from lakeformat.file_index_types import INDEXABLE
+
 __all__ = ["referenced_columns", "rename_in_options"]
 
-LISTS = ("bucket-key", "sequence.field")
+LISTS = (
+    "bucket-key",
+    "sequence.field",
+    *(f"file-index.{index_type}.columns" for index_type in INDEXABLE),
+)
 """Their value is a list of columns."""
 
 SINGLE = ("rowkind.field", "record-level.time-field")
 """Their value is a column."""
 
-_OF_COLUMN = re.compile(r"fields\.(?P<column>.+)\.(?P<suffix>[^.]+)")
-"""``fields.<column>.<suffix>``: the value names no column."""
+_OF_COLUMN = re.compile(
+    rf"(?P<prefix>fields|file-index\.(?:{'|'.join(INDEXABLE)}))"
+    r"\.(?P<column>.+)\.(?P<suffix>[^.]+)"
+)
+"""``fields.<column>.<suffix>``, or a setting of an index: the value names no column."""
 
 _GROUPS = re.compile(r"fields\.(?P<columns>.+)\.(?P<suffix>sequence-group|nested-key)")
 """``fields.<columns>.sequence-group``: key and value are lists of columns."""
@@ -30,7 +39,7 @@ def rename_in_options(options: Mapping[str, str], old: str, new: str) -> dict[st
             key = f"fields.{_renamed_list(found['columns'], old, new)}.{found['suffix']}"
             value = _renamed_list(value, old, new)
         elif (found := _OF_COLUMN.fullmatch(key)) and found["column"] == old:
-            key = f"fields.{new}.{found['suffix']}"
+            key = f"{found['prefix']}.{new}.{found['suffix']}"
         renamed[key] = value
     return renamed
 

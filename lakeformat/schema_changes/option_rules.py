@@ -45,11 +45,16 @@ NEVER = frozenset({"type", "path"})
 ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})
 UNAWARE_BUCKET = -1
 
+_NEWER_KEY = {older: option.key for option in declared_options() for older in option.older_keys}
 # Read here, whether or not this version declares them for tables of its own.
 _MODIFIABLE = Option("deletion-vectors.modifiable", BOOLEAN, "false", "Allows to turn them on.")
 _FLAGS = {
-    key: Option(key, BOOLEAN, "false", "Compared before and after.")
-    for key in ("deletion-vectors.enabled", *sorted(ONLY_TO_TRUE))
+    option.key: option
+    for option in (
+        TableOptions.deletion_vectors_enabled,
+        TableOptions.ignore_delete,
+        TableOptions.ignore_update_before,
+    )
 }
 
 
@@ -61,8 +66,8 @@ def check_setting(options: Mapping[str, str], key: str, value: str, *, has_snaps
         _check_immutable(key)
         if key == "bucket":
             _check_bucket(options.get(key, str(UNAWARE_BUCKET)), value)
-        if key in _FLAGS:
-            _check_flag(options, key, value)
+        if (newer := _NEWER_KEY.get(key, key)) in _FLAGS:
+            _check_flag(options, newer, value)
     TableOptions({key: value}).validate()
 
 

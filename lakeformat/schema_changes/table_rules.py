@@ -10,7 +10,9 @@ from lakeformat.option import Option
 from lakeformat.option_kinds import POSTPONE, UNAWARE
 from lakeformat.options import TableOptions
 from lakeformat.schema import TableSchema
+from lakeformat.schema_changes.file_index_rules import check_file_indexes
 from lakeformat.schema_changes.format_rules import DATA_FILES, files_of_table, require_format_holds
+from lakeformat.schema_changes.merge_rules import check_merging
 from lakeformat.type_rules import check_fields
 from lakeformat.type_text import type_to_json
 from lakeformat.types import AtomicType, DataField, TypeName
@@ -30,7 +32,7 @@ _OF_LEVELS: tuple[Option[Any], ...] = (
 
 
 def check_table(schema: TableSchema) -> None:
-    """Raise unless keys, buckets, files and their places go together."""
+    """Raise unless keys, buckets, merging, files and their places go together."""
     check_fields(schema.fields)
     _check_key_types(schema)
     if schema.primary_keys and set(schema.primary_keys) <= set(schema.partition_keys):
@@ -40,6 +42,8 @@ def check_table(schema: TableSchema) -> None:
         )
     _check_buckets(schema)
     _check_files(schema)
+    check_file_indexes(schema)
+    check_merging(schema)
     check_external_paths(schema.table_options)
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 import threading
 import uuid
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from lakeformat.errors import LakeError, UnsupportedError
-from lakeformat.storage.base import temporary_sibling
+from lakeformat.storage.base import Storage, temporary_sibling
 
-__all__ = ["REMEDY", "RawStore", "require_proof"]
+__all__ = ["REMEDY", "ProvesCreation", "RawStore", "prove_creation", "require_proof"]
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +36,21 @@ class RawStore(Protocol):
     def read(self, path: str) -> bytes: ...
 
     def delete(self, path: str) -> None: ...
+
+
+@runtime_checkable
+class ProvesCreation(Protocol):
+    """A storage that has to be tried out before its ``create`` is believed."""
+
+    def prove_creation(self, path: str) -> None:
+        """Return if ``create`` of the path can be trusted; else ``UnsupportedError``."""
+        ...
+
+
+def prove_creation(storage: Storage, path: str) -> None:
+    """Refuse a store that cannot publish the path, before anything is uploaded for it."""
+    if isinstance(storage, ProvesCreation):
+        storage.prove_creation(path)
 
 
 _verdicts: dict[str, str | None] = {}

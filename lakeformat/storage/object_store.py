@@ -96,9 +96,12 @@ class ObjectStorage:
 
         The first one of a process tries out whether it does: ``UnsupportedError`` if not.
         """
-        key = _key(path)
-        require_proof(self._raw, self.client.identity, key)
-        return self._raw.create(key, content)
+        self.prove_creation(path)
+        return self._raw.create(_key(path), content)
+
+    def prove_creation(self, path: str) -> None:
+        """Try out, once per process, whether the store refuses a taken name."""
+        require_proof(self._raw, self.client.identity, _key(path))
 
     def overwrite(self, path: str, content: bytes) -> None:
         """Replace a file at once."""

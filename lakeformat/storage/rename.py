@@ -102,10 +102,14 @@ class RenameStorage:
 
         The first one of a process tries out whether the file system refuses a taken name.
         """
-        require_proof(_Raw(self), self._identity(path), path)
+        self.prove_creation(path)
         if self._type(path) is not FileType.NotFound:
             return False
         return self.move_into_place(path, content)
+
+    def prove_creation(self, path: str) -> None:
+        """Try out, once per process, whether the file system refuses a taken name."""
+        require_proof(_Raw(self), self._identity(path), path)
 
     def move_into_place(self, path: str, content: bytes) -> bool:
         """``create`` by the rename alone, without a proof and without a look before."""

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from lakeformat.system_tables.declaration import SystemTableDeclaration
 from lakeformat.system_tables.registry import find_system_table, system_table_names
+from lakeformat.system_tables.row_tables import Asked, RowTable, find_row_table
 from lakeformat.system_tables.scan import SystemScan
 from lakeformat.system_tables.source import Source
 
 __all__ = [
+    "Asked",
+    "RowTable",
     "Source",
     "SystemScan",
     "SystemTableDeclaration",
+    "find_row_table",
     "find_system_table",
     "system_table_names",
 ]

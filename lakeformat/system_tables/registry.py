@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.system_tables.aggregation_fields import AGGREGATION_FIELDS
 from lakeformat.system_tables.branches import BRANCHES
 from lakeformat.system_tables.buckets import BUCKETS
 from lakeformat.system_tables.consumers import CONSUMERS
@@ -13,6 +14,7 @@ from lakeformat.system_tables.files import FILES
 from lakeformat.system_tables.manifests import MANIFESTS
 from lakeformat.system_tables.options import OPTIONS
 from lakeformat.system_tables.partitions import PARTITIONS
+from lakeformat.system_tables.row_tables import row_table_names
 from lakeformat.system_tables.schemas import SCHEMAS
 from lakeformat.system_tables.snapshots import SNAPSHOTS
 from lakeformat.system_tables.statistics import STATISTICS
@@ -34,16 +36,13 @@ _ALL: tuple[SystemTableDeclaration[Any], ...] = (
     CONSUMERS,
     STATISTICS,
     TABLE_INDEXES,
+    AGGREGATION_FIELDS,
 )
 _BY_NAME = {declaration.name: declaration for declaration in _ALL}
 
 _NOT_YET = (
-    "aggregation_fields",
-    "audit_log",
-    "binlog",
     "file_indexes",
     "file_key_ranges",
-    "ro",
     "row_tracking",
 )
 """Known to the format, not to this version."""
@@ -59,7 +58,7 @@ def find_system_table(name: str) -> SystemTableDeclaration[Any]:
     found = _BY_NAME.get(name.lower())
     if found is not None:
         return found
-    there = ", ".join(f"${known}" for known in _BY_NAME)
+    there = ", ".join(f"${known}" for known in (*_BY_NAME, *row_table_names()))
     if name.lower() in _NOT_YET:
         raise UnsupportedError(f"this version has no system table ${name.lower()}; it has {there}")
     raise InvalidRequestError(f"there is no system table ${name}; there are {there}")

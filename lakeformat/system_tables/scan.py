@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.read.where import columns_named
 from lakeformat.system_tables.declaration import Column, SystemTableDeclaration
 from lakeformat.system_tables.source import Source
 
@@ -85,9 +86,10 @@ def _project(
     by_name = {column.name: column for column in declaration.columns}
     if columns is None:
         return [*by_name.values()]
-    if not columns or isinstance(columns, str) or any(name not in by_name for name in columns):
+    names = columns_named(columns)
+    if not names or any(name not in by_name for name in names):
         raise InvalidRequestError(
             f"columns of ${declaration.name} must name some of {', '.join(by_name)}, "
             f"got {columns!r}"
         )
-    return [by_name[name] for name in columns]
+    return [by_name[name] for name in names]

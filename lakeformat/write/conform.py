@@ -5,6 +5,8 @@ Only where there is none, the default of its column takes its place.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -34,11 +36,11 @@ class Conformer:
         self._names = set(self._schema.names)
         self._defaults = {field.name: default_value(field) for field in fields}
 
-    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch with exactly the table's columns."""
+    def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
+        """The batch with exactly the table's columns; ``first_row`` is the number of its first."""
         self._check_names(batch.schema.names)
         columns = [
-            self._column(batch, field, target)
+            self._column(batch, field, target, first_row)
             for field, target in zip(self._fields, self._schema, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
@@ -54,16 +56,79 @@ class Conformer:
         if repeated:
             raise InvalidRequestError(f"columns are given twice: {', '.join(repeated)}")
 
-    def _column(self, batch: pa.RecordBatch, field: DataField, target: pa.Field) -> pa.Array:
+    def _column(
+        self, batch: pa.RecordBatch, field: DataField, target: pa.Field, first_row: int
+    ) -> pa.Array:
         default = self._defaults[field.name]
         if field.name in batch.schema.names:
-            values = _cast(batch.column(field.name), field.name, target.type)
+            given = batch.column(field.name)
         elif default is None:
-            values = pa.nulls(batch.num_rows, target.type)
+            given = pa.nulls(batch.num_rows, target.type)
         else:
-            values = pa.repeat(default, batch.num_rows)
-        check_limits(values, field.type, field.name)
+            given = pa.repeat(default, batch.num_rows)
+        try:
+            values = _checked(given, field, target)
+        except InvalidRequestError as reason:
+            row = _first_refused(given, field, target)
+            if row is None:
+                raise
+            raise InvalidRequestError(f"{reason}; the first is row {first_row + row}") from None
         return values if default is None else pc.fill_null(values, default)
+
+
+def _checked(given: pa.Array, field: DataField, target: pa.Field) -> pa.Array:
+    values = _cast(given, field.name, target.type)
+    _check_texts(values, field.name)
+    check_limits(values, field.type, field.name)
+    return values
+
+
+def _check_texts(values: pa.Array, name: str) -> None:
+    """Refuse texts that are no UTF-8: Arrow arrays may hold any bytes, files may not."""
+    try:
+        for texts in _texts_of(values):
+            texts.validate(full=True)
+    except pa.ArrowInvalid as reason:
+        raise InvalidRequestError(
+            f"column {name!r} holds what is no value of {values.type}: {reason}; "
+            "convert texts to UTF-8 before writing, or store bytes in a BYTES column"
+        ) from None
+
+
+def _texts_of(values: pa.Array) -> Iterator[pa.Array]:
+    """All texts in a column; of nested ones only what is in these rows."""
+    if pa.types.is_string(values.type):
+        yield values
+    elif pa.types.is_map(values.type):
+        first, end = values.offsets[0].as_py(), values.offsets[-1].as_py()
+        yield from _texts_of(values.keys.slice(first, end - first))
+        yield from _texts_of(values.items.slice(first, end - first))
+    elif pa.types.is_nested(values.type):
+        parts = values.flatten()
+        for part in parts if isinstance(parts, list) else [parts]:
+            yield from _texts_of(part)
+
+
+def _first_refused(given: pa.Array, field: DataField, target: pa.Field) -> int | None:
+    """The first row with a value that is refused; None if it is the column as a whole that is."""
+    if not len(given) or _is_refused(given.slice(0, 0), field, target):
+        return None
+    first, end = 0, len(given)  # rows before the first are fine, one before the end is not
+    while end - first > 1:
+        middle = (first + end) // 2
+        if _is_refused(given.slice(first, middle - first), field, target):
+            end = middle
+        else:
+            first = middle
+    return first
+
+
+def _is_refused(given: pa.Array, field: DataField, target: pa.Field) -> bool:
+    try:
+        _checked(given, field, target)
+    except InvalidRequestError:
+        return True
+    return False
 
 
 def _cast(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:

@@ -7,6 +7,7 @@ import logging
 import pyarrow as pa
 import pytest
 
+import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.errors import (
@@ -203,6 +204,25 @@ def test_a_store_without_a_guarantee_is_refused_with_the_remedies(bucket, option
         ):
             storage.create("s/1", b"x")
     assert bucket.objects == {}
+
+
+@pytest.mark.parametrize("broken", ["ignores", "lies", "has none"])
+def test_rows_for_such_a_store_are_refused_before_any_is_uploaded(
+    bucket, options, broken, monkeypatch
+):
+    alone = lake.open_catalog("s3://lake/wh", options={**options, "unsafe.single-writer": "true"})
+    alone.create_database("shop")
+    alone.create_table("shop.orders", [("id", "BIGINT")])
+    there = set(bucket.objects)
+    break_conditions(bucket, broken)
+    monkeypatch.setattr(creation_proof, "_verdicts", {})  # another process
+    bucket.requests.clear()
+    table = lake.open_catalog("s3://lake/wh", options=options).table("shop.orders")
+    with pytest.raises(UnsupportedError, match=r"Cannot publish s3://lake/wh/shop\.db/orders"):
+        table.write(pa.table({"id": [1]}))
+    assert set(bucket.objects) == there
+    puts = {key for verb, key, _ in bucket.requests if verb == "PUT"}
+    assert all(".snapshot-1." in key for key in puts)
 
 
 def test_a_store_that_does_not_answer_the_probe_is_asked_again(bucket, options):

@@ -7,7 +7,7 @@ answers many requests: starting it takes a second, a request a few milliseconds.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -44,11 +44,23 @@ class Peer:
     """Of the catalog, besides the warehouse."""
 
     def create_table(
-        self, table: str, schema: pa.Schema, options: dict[str, str] | None = None
+        self,
+        table: str,
+        schema: pa.Schema,
+        options: dict[str, str] | None = None,
+        *,
+        primary_key: Sequence[str] = (),
+        partition_by: Sequence[str] = (),
     ) -> None:
-        """Make an append table, and its database if needed."""
-        columns = self._file(schema.empty_table())
-        self._call("create_table", table=table, columns=columns, options=options or {})
+        """Make a table, and its database if needed."""
+        self._call(
+            "create_table",
+            table=table,
+            columns=self._file(schema.empty_table()),
+            options=options or {},
+            primary_keys=list(primary_key),
+            partition_keys=list(partition_by),
+        )
 
     def write(self, table: str, rows: pa.Table) -> None:
         """Append rows in one commit."""

@@ -32,9 +32,14 @@ def answer(request):
         return {"error": repr(error), "trace": traceback.format_exc()}
 
 
-def create_table(catalog, table, columns, options):
-    """Make an append table with the schema of an Arrow IPC file."""
-    schema = Schema.from_pyarrow_schema(read_ipc(columns).schema, options=options)
+def create_table(catalog, table, columns, options, primary_keys, partition_keys):
+    """Make a table with the schema of an Arrow IPC file."""
+    schema = Schema.from_pyarrow_schema(
+        read_ipc(columns).schema,
+        partition_keys=partition_keys or None,
+        primary_keys=primary_keys or None,
+        options=options,
+    )
     catalog.create_database(table.partition(".")[0], True)
     catalog.create_table(table, schema, False)
 

@@ -66,3 +66,36 @@ def test_a_value_is_found_by_our_index_and_a_file_without_it_is_skipped(
     for path in Path(table.location.removeprefix("file://")).rglob("data-*"):
         path.unlink()  # a file that is skipped need not be there
     assert peer.read("shop.t", where=("v", "=", absent)).rows == []
+
+
+OPTIONS = {
+    "file-index.bloom-filter.columns": "v",
+    "file-index.bloom-filter.v.items": "100",
+    "file-index.bitmap.columns": "v",
+    "file-index.range-bitmap.columns": "v,k",
+    "file-index.bsi.columns": "k",
+}
+
+
+@pytest.mark.parametrize("keyed", [False, True], ids=["append", "keyed"])
+@pytest.mark.parametrize("threshold", ["0 b", "1 mb"], ids=["beside", "embedded"])
+def test_a_table_we_write_with_indexes_is_read_and_pruned(
+    catalog: lake.Catalog, peer: JavaPeer, keyed: bool, threshold: str
+):
+    table = catalog.create_table(
+        "shop.t",
+        [("k", "INT"), ("v", "STRING")],
+        primary_key=["k"] if keyed else [],
+        options={
+            **OPTIONS,
+            "file-index.in-manifest-threshold": threshold,
+            "bucket": "1" if keyed else "-1",
+        },
+    )
+    schema = table.schema.arrow_schema()
+    table.write(pa.Table.from_pylist([{"k": 1, "v": "a"}, {"k": 5, "v": "z"}], schema))
+    assert sorted(peer.read("shop.t").rows) == [[1, "a"], [5, "z"]]
+    assert [1, "a"] in peer.read("shop.t", where=("v", "=", "a")).rows
+    for path in Path(table.location.removeprefix("file://")).rglob("data-*.parquet"):
+        path.unlink()  # a file that is skipped need not be there
+    assert peer.read("shop.t", where=("v", "=", "m")).rows == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy
+import pandas
 import pyarrow as pa
 import pytest
 
@@ -134,3 +136,76 @@ def test_what_identifies_a_row_is_in_the_order_of_the_primary_key():
         time_millis=0,
     )
     assert [field.name for field in schema.key_fields] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda table: table.scan(5),
+        lambda table: table.scan(columns=[[]]),
+        lambda table: table.scan(limit=True),
+        lambda table: table.scan(as_of=pandas.NaT),
+        lambda table: table.changes(0, columns=5),
+        lambda table: table.changes(0, columns=[[]]),
+        lambda table: table.stream("from-snapshot", snapshot="1"),
+        lambda table: table.stream(consumer=5),
+        lambda table: table.scan(where=lake.col("a").like("%\ud800")),
+        lambda table: table.scan(where=lake.col("a").contains("\ud800")),
+    ],
+)
+def test_what_names_nothing_that_can_be_read_is_refused(catalog, ask):
+    table = catalog.create_table("shop.orders", [("a", "STRING")])
+    table.write(pa.table({"a": ["x"]}))
+    with pytest.raises(lake.InvalidRequestError):
+        ask(table)
+
+
+@pytest.mark.parametrize("columns", [5, [[]], [], ["nix"]])
+def test_columns_of_a_table_beside_a_table_are_named_too(catalog, columns):
+    catalog.create_table("shop.orders", [("a", "STRING")])
+    with pytest.raises(lake.InvalidRequestError, match="must name some of"):
+        catalog.table("shop.orders$files").scan(columns)
+
+
+def test_a_number_of_numpy_limits_rows(catalog):
+    table = catalog.create_table("shop.orders", [("a", "INT")])
+    table.write(pa.table({"a": pa.array(range(9), pa.int32())}))
+    assert table.scan(limit=numpy.int64(3)).count() == 3
+
+
+@pytest.mark.parametrize(
+    "kind", ["STRING", "ARRAY<STRING>", "ROW<x STRING>", "MAP<STRING, STRING>"]
+)
+def test_a_text_that_is_no_utf8_is_refused_by_row_and_column(catalog, kind):
+    table = catalog.create_table("shop.orders", [("a", kind)])
+    raw = pa.array([b"fine", b"\xff"])
+    texts = pa.Array.from_buffers(pa.string(), 2, raw.buffers())
+    if kind.startswith("ARRAY"):
+        texts = pa.ListArray.from_arrays([0, 1, 2], texts)
+    elif kind.startswith("MAP"):
+        texts = pa.MapArray.from_arrays([0, 1, 2], pa.array(["k", "k"]), texts)
+    elif kind.startswith("ROW"):
+        texts = pa.StructArray.from_arrays([texts], ["x"])
+    with pytest.raises(lake.InvalidRequestError, match=r"column 'a'.*UTF.*the first is row 1"):
+        table.write(pa.table({"a": texts}))
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+@pytest.mark.parametrize("missing", [True, False])
+def test_a_row_may_be_null_whose_member_may_not(catalog, file_format, missing):
+    members = "ROW<x INT NOT NULL, y ROW<z STRING NOT NULL>, w ROW<z STRING NOT NULL> NOT NULL>"
+    table = catalog.create_table(
+        "shop.orders", [("k", "INT"), ("r", members)], options={"file.format": file_format}
+    )
+    rows = pa.table({"k": pa.array([1], pa.int32())})
+    value = None
+    if not missing:
+        value = {"x": 1, "y": None, "w": {"z": "a"}}
+        kind = table.schema.arrow_schema().field("r").type
+        rows = pa.concat_tables(
+            [rows, pa.table({"k": rows["k"], "r": pa.array([value], kind)})],
+            promote_options="default",
+        )
+    table.write(rows)
+    found = table.scan().to_arrow()["r"].to_pylist()
+    assert found == ([None] if missing else [None, value])

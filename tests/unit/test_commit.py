@@ -192,5 +192,6 @@ def test_wide_rows_are_written_before_they_fill_the_memory(catalog):
     writer = table.new_writer()
     for batch in wide.to_batches(max_chunksize=1):
         writer.write(batch)
-        assert writer._files._held_bytes < rolling_writer.ROW_GROUP_BYTES + (9 << 20)
+        (bucket,) = writer._buckets._buckets.values()
+        assert bucket.open._held_bytes < rolling_writer.ROW_GROUP_BYTES + (9 << 20)
     writer.abort()

@@ -1,4 +1,4 @@
-"""Merge on read gives the last row of each key, as a dictionary would."""
+"""Merging gives the last row of each key, as a dictionary would."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.read.merge import merge_last_row
+from lakeformat.merge.deduplicate import Deduplicate
+from lakeformat.merge.order import MergeOrder
+from lakeformat.merge.row_kinds import is_retract
 
 INTEGER = pa.int64()
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = 0, 1, 2, 3
@@ -26,9 +28,9 @@ def merged(rows, key_type=INTEGER, keys=("k",)) -> list[tuple]:
             "v": pa.array(columns[3], pa.string()),
         }
     )
-    result = merge_last_row(table, keys)
-    assert result.column_names == ["k", "v"]
-    return list(zip(*result.to_pydict().values(), strict=True))
+    result = Deduplicate().merge(table, MergeOrder(tuple(keys)).group(table))
+    present = result.filter(pa.array(~is_retract(result["_VALUE_KIND"].to_numpy())))
+    return list(zip(*present.select(["k", "v"]).to_pydict().values(), strict=True))
 
 
 def test_the_highest_sequence_number_wins_wherever_it_stands():
@@ -38,6 +40,10 @@ def test_the_highest_sequence_number_wins_wherever_it_stands():
 
 def test_among_equal_sequence_numbers_the_later_row_wins():
     assert merged([(1, 3, INSERT, "first"), (1, 3, UPDATE_AFTER, "second")]) == [(1, "second")]
+
+
+def test_among_equal_sequence_numbers_what_adds_is_newer_than_what_takes_back():
+    assert merged([(1, 3, INSERT, "stays"), (1, 3, DELETE, "stays")]) == [(1, "stays")]
 
 
 @pytest.mark.parametrize("kind", [DELETE, UPDATE_BEFORE])
@@ -75,7 +81,8 @@ def test_nothing_merges_to_nothing():
 def test_merging_agrees_with_a_dictionary(rows):
     model: dict[int, tuple] = {}
     for key, sequence, kind, value in rows:
-        if key not in model or sequence >= model[key][0]:
-            model[key] = (sequence, kind, value)
-    alive = {key: row[2] for key, row in model.items() if row[1] in (INSERT, UPDATE_AFTER)}
+        rank = (sequence, kind in (INSERT, UPDATE_AFTER))
+        if key not in model or rank >= model[key][0]:
+            model[key] = (rank, value)
+    alive = {key: value for key, ((_, adds), value) in model.items() if adds}
     assert merged(rows) == sorted(alive.items())

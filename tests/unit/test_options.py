@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.options import TableOptions, declared_options, require_unaware_buckets
+from lakeformat.errors import InvalidRequestError
+from lakeformat.options import TableOptions, declared_options
 
 
 @pytest.mark.parametrize("option", declared_options(), ids=lambda option: option.key)
@@ -63,9 +63,10 @@ def test_a_number_of_buckets_that_cannot_be_is_refused(text):
         TableOptions({"bucket": text}).validate()
 
 
-def test_a_table_with_buckets_is_not_written():
-    with pytest.raises(UnsupportedError, match="'bucket' of a table is '4'"):
-        require_unaware_buckets(TableOptions({"bucket": "4"}), "a table")
+def test_files_of_levels_are_smaller_unless_the_table_says_otherwise():
+    assert TableOptions({}).target_file_size_bytes == 256 << 20
+    assert TableOptions({}).of_level(0).target_file_size_bytes == 128 << 20
+    assert TableOptions({"target-file-size": "1 gb"}).of_level(3).target_file_size_bytes == 1 << 30
 
 
 def test_a_value_per_level_is_read_as_java_reads_it():

@@ -8,7 +8,6 @@ import lakeformat as lake
 
 PROMISED = [
     "AlreadyExistsError",
-    "AppendWriter",
     "Catalog",
     "CommitConflictError",
     "CommitId",
@@ -31,9 +30,11 @@ PROMISED = [
     "Table",
     "TableOptions",
     "TableSchema",
+    "TableWriter",
     "UnavailableError",
     "UnsupportedError",
     "add_column",
+    "col",
     "drop_column",
     "open_catalog",
     "open_table",

@@ -19,9 +19,10 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.file_index_types import INDEXABLE
 from lakeformat.index.byte_cursor import ByteCursor
 from lakeformat.index.file_index.container import REBUILD
-from lakeformat.index.file_index.integers import DATES_AND_TIMES, Column, require_type
+from lakeformat.index.file_index.integers import Column, require_type
 from lakeformat.index.file_index.packed_values import PackedValues
 from lakeformat.index.file_index.row_positions import read_row_count, read_rows, rows_but
 from lakeformat.index.file_index.stored_values import (
@@ -32,7 +33,7 @@ from lakeformat.index.file_index.stored_values import (
     read_key,
 )
 from lakeformat.index.roaring import bitmap_of, encode_bitmap
-from lakeformat.types import AtomicType, DataType, TypeName
+from lakeformat.types import AtomicType, DataType
 
 __all__ = ["BITMAP", "BitmapIndex", "encode_bitmap_index", "read_bitmap_index"]
 
@@ -40,17 +41,6 @@ BITMAP = "bitmap"
 DEFAULT_VERSION = 2
 DEFAULT_BLOCK_SIZE = 16 * 1024
 
-_SUPPORTED = DATES_AND_TIMES | {
-    TypeName.CHAR,
-    TypeName.VARCHAR,
-    TypeName.BOOLEAN,
-    TypeName.TINYINT,
-    TypeName.SMALLINT,
-    TypeName.INT,
-    TypeName.BIGINT,
-    TypeName.FLOAT,
-    TypeName.DOUBLE,
-}
 _INT_BYTES = 4
 _NO_LENGTH = -1
 """Of a single row, which has no bitmap."""
@@ -65,7 +55,7 @@ def encode_bitmap_index(
     block_size: int = DEFAULT_BLOCK_SIZE,
 ) -> bytes:
     """The index of a column; ``block_size`` is for version 2."""
-    data_type = require_type(data_type, _SUPPORTED, BITMAP)
+    data_type = require_type(data_type, INDEXABLE[BITMAP], BITMAP)
     if version not in (1, 2):
         raise InvalidRequestError(f"a bitmap index has version 1 or 2, not {version}")
     distinct = distinct_values(column, data_type)
@@ -90,7 +80,7 @@ def encode_bitmap_index(
 
 def read_bitmap_index(body: bytes, data_type: DataType, source: str) -> BitmapIndex:
     """The index of a column of that type, of either version."""
-    data_type = require_type(data_type, _SUPPORTED, BITMAP)
+    data_type = require_type(data_type, INDEXABLE[BITMAP], BITMAP)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     version = cursor.version(1, 2)
     row_count = read_row_count(cursor)

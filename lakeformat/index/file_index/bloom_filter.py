@@ -15,10 +15,10 @@ import pyarrow as pa
 import xxhash
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.file_index_types import INDEXABLE
 from lakeformat.index.byte_cursor import ByteCursor
 from lakeformat.index.file_index.container import REBUILD
 from lakeformat.index.file_index.integers import (
-    DATES_AND_TIMES,
     Column,
     as_column,
     as_literals,
@@ -35,8 +35,6 @@ DEFAULT_FALSE_POSITIVES = 0.1
 
 _TEXTS = frozenset({TypeName.CHAR, TypeName.VARCHAR, TypeName.BINARY, TypeName.VARBINARY})
 _FLOATS = frozenset({TypeName.FLOAT, TypeName.DOUBLE})
-_INTEGERS = frozenset({TypeName.TINYINT, TypeName.SMALLINT, TypeName.INT, TypeName.BIGINT})
-_SUPPORTED = _TEXTS | _FLOATS | _INTEGERS | DATES_AND_TIMES
 _MOST_BITS = 2**31 - 8
 _MOST_HASH_FUNCTIONS = 1_100
 """More than the smallest rate of false positives a double holds asks for."""
@@ -52,7 +50,7 @@ def encode_bloom_filter(
     """The filter of a column, sized for ``items`` values and a rate between 0 and 1; nulls are
     not in it.
     """
-    data_type = require_type(data_type, _SUPPORTED, BLOOM_FILTER)
+    data_type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
     bit_count, hash_count = _size(items, false_positives)
     bits = np.zeros(bit_count, bool)
     hashes = _hash(as_column(column, data_type), data_type)
@@ -63,7 +61,7 @@ def encode_bloom_filter(
 
 def read_bloom_filter(body: bytes, data_type: DataType, source: str) -> BloomFilter:
     """The filter of a column of that type."""
-    data_type = require_type(data_type, _SUPPORTED, BLOOM_FILTER)
+    data_type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     hash_count = cursor.count("hash functions", at_most=_MOST_HASH_FUNCTIONS)
     if hash_count == 0 or cursor.position == cursor.end:

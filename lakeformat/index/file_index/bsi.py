@@ -11,11 +11,11 @@ import numpy.typing as npt
 from pyroaring import BitMap
 
 from lakeformat.errors import UnsupportedError
+from lakeformat.file_index_types import INDEXABLE
 from lakeformat.index.byte_cursor import ByteCursor
 from lakeformat.index.file_index.bit_slices import BitSlices, slices_of
 from lakeformat.index.file_index.container import REBUILD
 from lakeformat.index.file_index.integers import (
-    DATES_AND_TIMES,
     Column,
     as_column,
     as_literals,
@@ -26,25 +26,18 @@ from lakeformat.index.file_index.integers import (
 )
 from lakeformat.index.file_index.row_positions import read_row_count, read_rows, rows_but
 from lakeformat.index.roaring import bitmap_of, encode_bitmap
-from lakeformat.types import AtomicType, DataType, TypeName
+from lakeformat.types import AtomicType, DataType
 
 __all__ = ["BSI", "BsiIndex", "encode_bsi", "read_bsi"]
 
 BSI = "bsi"
 FORMAT_VERSION = 1
-_SUPPORTED = DATES_AND_TIMES | {
-    TypeName.TINYINT,
-    TypeName.SMALLINT,
-    TypeName.INT,
-    TypeName.BIGINT,
-    TypeName.DECIMAL,
-}
 _MOST_SLICES = 64
 
 
 def encode_bsi(column: Column, data_type: DataType) -> bytes:
     """The index of a column; the lowest BIGINT, whose absolute value is too long, is refused."""
-    data_type = require_type(data_type, _SUPPORTED, BSI)
+    data_type = require_type(data_type, INDEXABLE[BSI], BSI)
     array = as_column(column, data_type)
     rows, numbers = rows_with_values(array), integers_of(array, data_type)
     if len(numbers) and numbers.min() == np.iinfo(np.int64).min:
@@ -59,7 +52,7 @@ def encode_bsi(column: Column, data_type: DataType) -> bytes:
 
 def read_bsi(body: bytes, data_type: DataType, source: str) -> BsiIndex:
     """The index of a column of that type."""
-    data_type = require_type(data_type, _SUPPORTED, BSI)
+    data_type = require_type(data_type, INDEXABLE[BSI], BSI)
     cursor = ByteCursor(body, source, remedy=REBUILD)
     cursor.version(FORMAT_VERSION)
     row_count = read_row_count(cursor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pyroaring import BitMap
 
@@ -51,6 +51,7 @@ class RowIndex(Protocol):
     def is_not_null(self) -> BitMap: ...
 
 
+@runtime_checkable
 class OrderedRowIndex(RowIndex, Protocol):
     """Also compares."""
 

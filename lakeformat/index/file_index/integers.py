@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_type
 from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.file_index_types import DATES_AND_TIMES
 from lakeformat.type_text import type_to_json
 from lakeformat.types import AtomicType, DataType, TypeName
 
 __all__ = [
-    "DATES_AND_TIMES",
     "Column",
     "as_column",
     "as_literals",
@@ -27,9 +27,6 @@ __all__ = [
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 
-DATES_AND_TIMES = frozenset(
-    {TypeName.DATE, TypeName.TIME, TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ}
-)
 _MICROS_DIGITS = 6
 _EVERY_DATETIME_FITS = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 

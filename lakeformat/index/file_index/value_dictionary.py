@@ -7,8 +7,9 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.file_index_types import INDEXABLE, is_too_fine
 from lakeformat.index.byte_cursor import ByteCursor
-from lakeformat.index.file_index.integers import DATES_AND_TIMES, is_rounded, require_type
+from lakeformat.index.file_index.integers import require_type
 from lakeformat.index.file_index.packed_values import PackedValues
 from lakeformat.index.file_index.stored_values import Key, read_key, width_of
 from lakeformat.type_text import type_to_json
@@ -20,28 +21,13 @@ FORMAT_VERSION = 1
 DEFAULT_CHUNK_SIZE = 16 * 1024
 _SMALL_TYPES = frozenset({TypeName.BOOLEAN, TypeName.TINYINT, TypeName.SMALLINT})
 """By default one value per chunk: their dictionaries are small anyway."""
-_SUPPORTED = (
-    DATES_AND_TIMES
-    | _SMALL_TYPES
-    | {
-        TypeName.CHAR,
-        TypeName.VARCHAR,
-        TypeName.INT,
-        TypeName.BIGINT,
-        TypeName.DECIMAL,
-        TypeName.FLOAT,
-        TypeName.DOUBLE,
-    }
-)
-_LONG_DIGITS = 18
 _INT_BYTES = 4
 
 
 def require_coded_type(data_type: DataType, index_type: str) -> AtomicType:
     """The type itself; one whose values do not fit is refused by name."""
-    found = require_type(data_type, _SUPPORTED, index_type)
-    too_long = found.name is TypeName.DECIMAL and found.precision > _LONG_DIGITS
-    if too_long or is_rounded(found):
+    found = require_type(data_type, INDEXABLE[index_type], index_type)
+    if is_too_fine(found):
         raise UnsupportedError(
             f"a {index_type} index cannot hold {type_to_json(found)}; "
             "it takes DECIMAL up to 18 digits and timestamps up to microseconds"

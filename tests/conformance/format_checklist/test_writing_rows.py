@@ -41,6 +41,7 @@ from lakeformat.index.combination import combine
 from lakeformat.index.deletion_vector import DeletionVector
 from lakeformat.index.deletion_vector_file import VectorForm, encode_deletion_vectors
 from lakeformat.index.hash_index import encode_hash_index
+from lakeformat.merge.order import MergeOrder
 from lakeformat.metadata.index_manifest import (
     HASH,
     IndexManifestEntry,
@@ -48,7 +49,6 @@ from lakeformat.metadata.index_manifest import (
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS
 from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.read.merge import merge_last_row
 from lakeformat.read.plan import plan_files
 from lakeformat.type_text import parse_type
 from tests.conformance.format_checklist.keyed_table import DELETE, UPDATE_BEFORE, KeyedTable
@@ -214,7 +214,8 @@ def test_key_files_are_sorted_and_described_exactly_and_numbers_continue(tmp_pat
                 "k": keys,
             }
         )
-        found = merge_last_row(given, ["k"])["k"].to_pylist()
+        groups = MergeOrder(("k",)).group(given)
+        found = given["k"].take(pa.array(groups.newest)).to_pylist()
         assert list(map(repr, found)) == list(map(repr, ordered)), f"the order of {text}"
 
     columns = (("v", "STRING"), ("b", "STRING NOT NULL"), ("a", "INT NOT NULL"))

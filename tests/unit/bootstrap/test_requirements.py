@@ -43,7 +43,10 @@ def test_what_is_imported_is_pinned_and_not_only_installed_by_hand():
     for file in ("tested.txt", "pypaimon.txt"):
         lines = (ROOT / "requirements" / file).read_text().splitlines()
         pinned |= {canonicalize_name(line.split("==")[0]) for line in lines}
-    providers = importlib.metadata.packages_distributions() | {"pypaimon": ["pypaimon"]}
+    providers = importlib.metadata.packages_distributions() | {
+        "pypaimon": ["pypaimon"],
+        "pypaimon_rust": ["pypaimon-rust"],
+    }
     places = ("lakeformat", "spark_jobs", "airflow_provider_lake", "dags", "tests", "benchmarks")
     for name, file in third_party_imports(*places, everywhere=True):
         found = {canonicalize_name(provider) for provider in providers.get(name, [])}
@@ -51,7 +54,7 @@ def test_what_is_imported_is_pinned_and_not_only_installed_by_hand():
 
 
 # Loaded only when somebody asks for what the extra is for.
-OF_AN_EXTRA = {"lakeformat/sql/": "jdbc", "lakeformat/catalog/sql.py": "jdbc"}
+OF_AN_EXTRA = {"lakeformat/sql/": "jdbc", "lakeformat/catalog/sql/": "jdbc"}
 
 
 def test_the_library_requires_what_it_imports_and_nothing_else():

@@ -1,0 +1,99 @@
+"""Primary-key tables of sample rows in runs that overlap, and their files for a plain reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+import lakeformat as lake
+from benchmarks.sample_rows import sample_batches
+from lakeformat.datafile.reader import BATCH_ROWS
+
+__all__ = [
+    "Batches",
+    "KeyColumns",
+    "distinct_keys",
+    "drain",
+    "keyed_files",
+    "open_keyed",
+    "write_runs",
+]
+
+Batches: TypeAlias = Iterator[pa.RecordBatch]
+Numbers: TypeAlias = npt.NDArray[np.int64]
+
+KeyColumns: TypeAlias = Callable[[Numbers], dict[str, pa.Array]]
+"""The primary key of numbers that rise: columns that rise with them."""
+
+NAME = "bench.keyed"
+RUNS = 5
+SEED = 20_240_301
+VALUES = ("v", "s", "ts", "status", "amt")
+
+
+def write_runs(folder: Path, rows: int, key: KeyColumns) -> None:
+    """Five commits, each a sorted run; half of the keys of each are new, half are updates."""
+    catalog = lake.open_catalog(str(folder))
+    catalog.create_database("bench")
+    table: lake.Table | None = None
+    for keys in _runs(rows):
+        columns = key(keys)
+        values = pa.Table.from_batches(sample_batches(len(keys))).select(VALUES)
+        run = pa.table({**columns, **dict(zip(VALUES, values.columns, strict=True))})
+        if table is None:
+            options = {"bucket": "1", "target-file-size": "1 gb"}
+            table = catalog.create_table(NAME, run.schema, primary_key=[*columns], options=options)
+        table.write(run)
+
+
+def open_keyed(folder: Path, **options: str) -> lake.Table:
+    """The table that ``write_runs`` left, as if it had other options."""
+    table = lake.open_catalog(str(folder)).table(NAME)
+    named = {name.replace("__", ".").replace("_", "-"): text for name, text in options.items()}
+    schema = replace(table.schema, options={**table.schema.options, **named})
+    return lake.Table(replace(table._handle, schema=schema)) if options else table
+
+
+def keyed_files(folder: Path) -> Callable[[], Batches]:
+    """All rows of its files by pyarrow alone, with the columns of the table and no others."""
+    files = sorted(folder.glob("**/bucket-0/*.parquet"))
+    columns = open_keyed(folder).schema.column_names
+    return lambda: (
+        batch
+        for file in map(pq.ParquetFile, files)
+        for batch in file.iter_batches(BATCH_ROWS, columns=columns)
+    )
+
+
+def distinct_keys(batches: Batches, names: Sequence[str] = ("k",)) -> tuple[int, int]:
+    """How many keys there are, and what their hashes sum up to: whichever rows have them."""
+    rows = pa.Table.from_batches(batch.select(names) for batch in batches)
+    keys = rows.group_by(list(names)).aggregate([])
+    return keys.num_rows, int(pc.sum(pc.binary_length(keys[names[0]].cast(pa.string()))).as_py())
+
+
+def drain(batches: Batches) -> None:
+    """Read every batch and keep none."""
+    for _ in batches:
+        pass
+
+
+def _runs(rows: int) -> Iterator[Numbers]:
+    random = np.random.default_rng(SEED)
+    size = rows // RUNS
+    numbers = random.permutation(size + (RUNS - 1) * (size - size // 2))
+    known = size
+    yield np.sort(numbers[:size])
+    for _ in range(RUNS - 1):
+        updated = random.choice(numbers[:known], size // 2, replace=False)
+        added = numbers[known : known + size - size // 2]
+        yield np.sort(np.concatenate([updated, added]))
+        known += len(added)

@@ -1,0 +1,70 @@
+"""Full compaction of a large run and five new ones, without a changelog and by each producer."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import lakeformat as lake
+from benchmarks.compaction import Made, distinct_keys
+from benchmarks.keyed_table import NAME, SEED, VALUES
+from benchmarks.question import Question
+from benchmarks.questions.merge_read import key
+from benchmarks.sample_rows import sample_batches
+
+__all__ = ["QUESTION"]
+
+RUNS = 5
+BASELINE = "no changelog"
+PRODUCERS = {BASELINE: "none", "lookup": "lookup", "full-compaction": "full-compaction"}
+
+
+def write_table(folder: Path, rows: int) -> None:
+    """Half of the rows are compacted; those of each new run are there with a chance of a half."""
+    random = np.random.default_rng(SEED)
+    catalog = lake.open_catalog(str(folder))
+    catalog.create_database("bench")
+    old = _run(np.arange(rows // 2) * 2)
+    options = {"bucket": "1", "target-file-size": "1 gb"}
+    table = catalog.create_table(NAME, old.schema, primary_key=["k"], options=options)
+    table.write(old)
+    table.compact(executor="serial")
+    for _ in range(RUNS):
+        table.write(_run(np.sort(random.choice(rows, rows // 2 // RUNS, replace=False))))
+
+
+def _run(keys: np.ndarray) -> pa.Table:
+    values = pa.Table.from_batches(sample_batches(len(keys))).select(VALUES)
+    return pa.table({**key(keys), **dict(zip(VALUES, values.columns, strict=True))})
+
+
+def compact(table: Path, folder: Path, *, producer: str) -> Callable[[], Made]:
+    """One compaction of everything, whatever it has to tell."""
+    shutil.copytree(table, folder / "wh", copy_function=os.link)
+    catalog = lake.open_catalog(str(folder / "wh"))
+    catalog.alter_table(NAME, lake.set_option("changelog-producer", producer))
+
+    def work() -> Made:
+        opened = catalog.table(NAME)
+        opened.compact(executor="serial")
+        return lambda: opened.scan(["k"]).to_batches()
+
+    return work
+
+
+QUESTION = Question(
+    sentence="What does a changelog add to the cost of a compaction?",
+    rows=2_000_000,
+    make_data=write_table,
+    open_data=lambda folder: folder,
+    candidates={name: partial(compact, producer=each) for name, each in PRODUCERS.items()},
+    baseline=BASELINE,
+    answer=distinct_keys,
+    targets={"lookup": 0.5, "full-compaction": 0.5},
+)

@@ -1,0 +1,16 @@
+"""Full compaction of ten runs that share no key: their files are moved, not written."""
+
+from __future__ import annotations
+
+from benchmarks.compaction import compaction_question
+from benchmarks.questions.merge_read import key
+
+__all__ = ["QUESTION"]
+
+QUESTION = compaction_question(
+    "What does compacting files cost that overlap nothing?",
+    key=key,
+    runs=10,
+    overlap=-1,
+    target=1.0,
+)

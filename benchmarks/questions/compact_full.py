@@ -1,0 +1,16 @@
+"""Full compaction of five runs, half of whose BIGINT keys meet."""
+
+from __future__ import annotations
+
+from benchmarks.compaction import compaction_question
+from benchmarks.questions.merge_read import key
+
+__all__ = ["QUESTION"]
+
+QUESTION = compaction_question(
+    "What does compacting five runs cost beyond reading and writing?",
+    key=key,
+    runs=5,
+    overlap=0.5,
+    target=0.8,
+)

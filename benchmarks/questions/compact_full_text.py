@@ -1,0 +1,16 @@
+"""Full compaction of five runs, half of whose text keys meet."""
+
+from __future__ import annotations
+
+from benchmarks.compaction import compaction_question
+from benchmarks.questions.merge_read_text import key
+
+__all__ = ["QUESTION"]
+
+QUESTION = compaction_question(
+    "What does compacting five runs by a text key cost beyond reading and writing?",
+    key=key,
+    runs=5,
+    overlap=0.5,
+    target=0.7,
+)

@@ -1,0 +1,73 @@
+"""The options that say which changes are kept as changelog, and how compactions find them.
+
+Declared like all options of a table, and read as part of ``TableOptions``.
+"""
+
+from __future__ import annotations
+
+from lakeformat.option import Group, Option
+from lakeformat.option_kinds import BOOLEAN, COLUMN_NAMES, OPTIONAL_NUMBER, one_of
+
+__all__ = ["ChangelogOptions"]
+
+
+class ChangelogOptions:
+    """Who makes a table's changelog, and what is left out of it."""
+
+    changelog_producer = Option(
+        "changelog-producer",
+        one_of("none", "input", "lookup", "full-compaction"),
+        "none",
+        "Which changes are kept as changelog files: none, the rows as they came in, what every "
+        "compaction of new rows finds replaced, or what differs between full compactions.",
+    )
+    changelog_row_deduplicate = Option(
+        "changelog-producer.row-deduplicate",
+        BOOLEAN,
+        "false",
+        "Whether lookup and full-compaction tell nothing of updates that change no value.",
+    )
+    changelog_row_deduplicate_ignore_fields = Option(
+        "changelog-producer.row-deduplicate-ignore-fields",
+        COLUMN_NAMES,
+        "",
+        "Columns whose change alone is no change for changelog-producer.row-deduplicate.",
+    )
+    force_lookup = Option(
+        "force-lookup",
+        BOOLEAN,
+        "false",
+        "Whether every compaction takes all of level 0 and looks its keys up, without a changelog.",
+        mutable=False,
+    )
+    lookup_wait = Option(
+        "lookup-wait",
+        BOOLEAN,
+        "true",
+        "Whether other engines' writers wait for the compaction that looks rows up; ours never "
+        "compact, so it changes nothing here.",
+        group=Group.PERFORMANCE,
+    )
+    lookup_compact_max_interval = Option(
+        "lookup-compact.max-interval",
+        OPTIONAL_NUMBER,
+        "",
+        "After how many turns other engines' writers take all of level 0 if lookup-compact is "
+        "gentle; here every compaction does.",
+        group=Group.PERFORMANCE,
+    )
+    full_compaction_delta_commits = Option(
+        "full-compaction.delta-commits",
+        OPTIONAL_NUMBER,
+        "",
+        "After how many commits other engines' writers compact a bucket in full; ours never "
+        "compact: run compactions of strategy 'full' instead.",
+        group=Group.PERFORMANCE,
+    )
+    deletion_vectors_bitmap64 = Option(
+        "deletion-vectors.bitmap64",
+        BOOLEAN,
+        "false",
+        "Whether new deletion vectors have 64 bits, for files of more than 2^31 - 1 rows; some "
+        "readers know only those of 32.",
+    )

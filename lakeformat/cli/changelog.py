@@ -1,0 +1,63 @@
+"""``lake changelog``: compactions that tell what has changed, for tables that want to know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from lakeformat.cli.compact import (
+    ExecutorOption,
+    IdleOption,
+    TableArgument,
+    WhereOption,
+    progressing,
+)
+from lakeformat.cli.output import AsJson, print_json
+from lakeformat.cli.warehouse import WarehouseOption, named_table
+
+if TYPE_CHECKING:
+    from lakeformat.compact.report import CompactReport
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command()(changelog)
+
+
+def changelog(
+    context: typer.Context,
+    table: TableArgument,
+    where: WhereOption = None,
+    idle: IdleOption = None,
+    executor: ExecutorOption = "threads",
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring the changelog of a table up to date: compact what it does not tell of yet."""
+    # Arrow takes a while to load, and `lake --help` does without.
+    from lakeformat.compact.producers import strategy_of_changelog
+
+    found = named_table(context, table)
+    strategy = strategy_of_changelog(found.options)
+    with progressing() as tell:
+        report = found.compact(
+            strategy=strategy, where=where, idle=idle, executor=executor, tell=tell
+        )
+    if as_json:
+        print_json([report.to_dict()])
+        return
+    typer.echo(_said(report))
+    for each in report.buckets:
+        place = f"partition {each.partition}, " if each.partition else ""
+        rows = f"{each.changelog_rows} rows" if each.outcome == "compacted" else each.outcome
+        typer.echo(f"  {place}bucket {each.bucket}: {rows}")
+
+
+def _said(report: CompactReport) -> str:
+    if not report.snapshot_ids:
+        return report.reason
+    numbers = ", ".join(map(str, report.snapshot_ids))
+    return f"{report.changelog_rows} rows of changelog in snapshot {numbers}"

@@ -1,0 +1,187 @@
+"""``lake compact`` and ``lake compact-database``: fewer and larger files, the same rows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakeformat.cli.output import AsJson, print_json, size
+from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
+
+if TYPE_CHECKING:
+    from lakeformat.compact.report import CompactReport, Progress
+
+__all__ = [
+    "ExecutorOption",
+    "IdleOption",
+    "TableArgument",
+    "WhereOption",
+    "progressing",
+    "register",
+]
+
+TableArgument = Annotated[
+    str,
+    typer.Argument(metavar="TABLE", help="database.table, a branch of it, or its directory"),
+]
+StrategyOption = Annotated[
+    str, typer.Option(help="full: every bucket into its best shape; minor: only what is due.")
+]
+WhereOption = Annotated[
+    str | None,
+    typer.Option(metavar="SQL", help="""Partitions, such as "dt >= '2024-01-31'"."""),
+]
+IdleOption = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Only partitions nobody has written to for so long: '1 h'."),
+]
+OrderByOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Sort the rows by a column; may be repeated. Of tables without primary key.",
+    ),
+]
+OrderStrategyOption = Annotated[
+    str | None,
+    typer.Option(
+        help="With --order-by. order: one column after the other; zorder, hilbert: along a curve."
+    ),
+]
+ExecutorOption = Annotated[
+    str, typer.Option(help="threads: as many buckets at a time as there are CPUs; serial: one.")
+]
+PlanOption = Annotated[
+    bool,
+    typer.Option("--plan", "--dry-run", help="Say what would be done, and why; change nothing."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command()(compact)
+    app.command("compact-database")(compact_database)
+
+
+def compact(
+    context: typer.Context,
+    table: TableArgument,
+    strategy: StrategyOption = "full",
+    where: WhereOption = None,
+    idle: IdleOption = None,
+    order_by: OrderByOption = None,
+    order_strategy: OrderStrategyOption = None,
+    executor: ExecutorOption = "threads",
+    plan: PlanOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Merge the files of a table into fewer and larger ones."""
+    found = named_table(context, table)
+    which: dict[str, Any] = {
+        "strategy": strategy,
+        "where": where,
+        "idle": idle,
+        "order_by": order_by or None,
+        "order_strategy": order_strategy,
+    }
+    if plan:
+        planned = found.plan_compaction(**which)
+        if as_json:
+            print_json([planned.to_dict()])
+        else:
+            typer.echo(str(planned))
+        return
+    with progressing() as tell:
+        report = found.compact(**which, executor=executor, tell=tell)
+    if as_json:
+        print_json([report.to_dict()])
+    else:
+        typer.echo(_said(report))
+
+
+def compact_database(
+    context: typer.Context,
+    databases: Annotated[
+        str, typer.Argument(metavar="DATABASE", help="A regular expression of whole names.")
+    ],
+    including: Annotated[
+        str, typer.Option(metavar="REGEX", help="Only tables 'database.table' of such names.")
+    ] = ".*",
+    excluding: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="Not those of such names.")
+    ] = None,
+    strategy: StrategyOption = "full",
+    idle: IdleOption = None,
+    executor: ExecutorOption = "threads",
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compact the tables of databases one after the other; one that fails stops no other."""
+    # Arrow takes a while to load, and `lake --help` does without.
+    from lakeformat.compact.database import TableOutcome, compact_tables, matching_tables
+    from lakeformat.errors import LakeError
+
+    catalog: Any = existing_catalog(context)
+    names = matching_tables(catalog, databases=databases, including=including, excluding=excluding)
+    failed: list[TableOutcome] = []
+
+    def outcomes() -> Iterator[TableOutcome]:
+        with progressing() as tell:
+            how: dict[str, Any] = {
+                "strategy": strategy,
+                "idle": idle,
+                "executor": executor,
+                "tell": tell,
+            }
+            for outcome in compact_tables(catalog, names, **how):
+                failed.extend([outcome] if outcome.error is not None else [])
+                yield outcome
+
+    if as_json:
+        print_json(outcome.to_dict() for outcome in outcomes())
+    elif not names:
+        typer.echo("no table has such a name")
+    else:
+        for outcome in outcomes():
+            said = outcome.error if outcome.report is None else _said(outcome.report)
+            typer.echo(f"{outcome.table}: {said}")
+    if failed:
+        raise LakeError(f"{len(failed)} of {len(names)} tables failed: {failed[0].table} first")
+
+
+def _said(report: CompactReport) -> str:
+    if not report.snapshot_ids:
+        return report.reason
+    return (
+        f"{report.reason}: {report.files_in} files of {size(report.bytes_in)} became "
+        f"{report.files_out} of {size(report.bytes_out)}, {report.files_moved} were moved"
+    )
+
+
+@contextmanager
+def progressing() -> Iterator[Callable[[Progress], None] | None]:
+    """A bar on stderr that only people see."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("planning", total=None)
+
+        def tell(done: Any) -> None:
+            bar.update(
+                task,
+                description=f"{done.table}: {done.done} of {done.units} units",
+                total=done.bytes or None,
+                completed=done.bytes_done,
+            )
+
+        yield tell

@@ -1,0 +1,218 @@
+"""``lake health``: how a table fares, or each table of a database, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakeformat.cli.grid import Column, print_grid
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows, size
+from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
+from lakeformat.errors import LakeError
+
+if TYPE_CHECKING:
+    import lakeformat as lake
+    from lakeformat.health import HealthReport
+
+__all__ = ["register"]
+
+STYLE = {
+    "healthy": "green",
+    "degraded": "yellow",
+    "unhealthy": "bold red",
+    "unreadable": "bold red",
+}
+EXIT_FAILED = 1
+_UNREADABLE = "unreadable"
+_MINUTE, _HOUR, _DAY = 60, 60 * 60, 24 * 60 * 60
+
+NameArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE|DATABASE",
+        help="database.table, the table's directory, or a database for a line per table",
+    ),
+]
+UnknownOption = Annotated[
+    bool,
+    typer.Option(
+        "--unknown", help="Also list the directories for files nothing refers to; takes longer."
+    ),
+]
+
+_BUCKETS = (
+    Shown("partition", "partition"),
+    Shown("bucket", "bucket"),
+    Shown("files", "files"),
+    Shown("bytes", "size", size),
+    Shown("rows", "rows"),
+    Shown("small_files", "small files"),
+    Shown("sorted_runs", "sorted runs"),
+    Shown("level_0_files", "level 0"),
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``health`` to the program."""
+    app.command()(health)
+
+
+def health(
+    context: typer.Context,
+    name: NameArgument,
+    unknown: UnknownOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say how a table fares, why, and what to do; of a database, each table in a line."""
+    if "." in name or "/" in name:
+        _show_table(named_table(context, name).health(unknown=unknown), as_json=as_json)
+    else:
+        _show_database(existing_catalog(context), name, unknown=unknown, as_json=as_json)
+
+
+def _show_table(report: HealthReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json([report.to_dict()])
+        return
+    facts = [*_facts(report)]
+    print_grid(
+        [
+            Column("what", [what for what, _ in facts]),
+            Column("found", [found for _, found in facts], styles=STYLE),
+        ]
+    )
+    if report.worst_buckets:
+        typer.echo("\nbuckets with most to do")
+        rows = [
+            {column.key: getattr(bucket, column.key) for column in _BUCKETS}
+            for bucket in report.worst_buckets
+        ]
+        values = {column.key: [row[column.key] for row in rows] for column in _BUCKETS}
+        print_rows(_BUCKETS, values, empty="")
+    if report.reasons:
+        typer.echo()
+        print_grid(
+            [
+                Column("why", [reason.finding for reason in report.reasons]),
+                Column("what to do", [reason.advice for reason in report.reasons]),
+            ]
+        )
+
+
+def _facts(report: HealthReport) -> list[tuple[str, str]]:
+    files, deletes, storage, snapshots = (
+        report.files,
+        report.deletes,
+        report.storage,
+        report.snapshots,
+    )
+    parts = report.score_parts
+    found = [
+        ("table", report.table),
+        ("verdict", str(report.verdict)),
+        (
+            "score",
+            f"{report.score} of 100: small files {parts.small_files} of 40, rows to merge "
+            f"{parts.rows_to_merge} of 40, hidden rows {parts.hidden_rows} of 20",
+        ),
+        ("files", f"{files.files} in {files.buckets} buckets of {files.partitions} partitions"),
+        ("small files", f"{files.small_files} with {size(files.small_bytes)}"),
+    ]
+    if files.most_sorted_runs is not None:
+        runs = f"at most {files.most_sorted_runs} in a bucket, too many in {files.buckets_due}"
+        found.append(("sorted runs", runs))
+        level_0 = f"{files.level_0_files} files with {size(files.level_0_bytes or 0)}"
+        found.append(("level 0", level_0))
+    deleted = f"{deletes.delete_rows + deletes.hidden_rows} of {files.rows} ({deletes.ratio:.1%})"
+    found.append(("deleted rows", deleted))
+    if snapshots.count:
+        ages = f"newest {_age(snapshots.newest_age_seconds)}"
+        if snapshots.count > 1:
+            ages += f", oldest {_age(snapshots.oldest_age_seconds)}"
+        found.append(("snapshots", f"{snapshots.count}: {ages}"))
+    held = f"{size(storage.live_bytes)} now"
+    if storage.time_travel_bytes is not None:
+        held += f", {size(storage.time_travel_bytes)} for time travel alone"
+    if storage.unknown is not None:
+        held += f", {size(storage.unknown.bytes)} in {storage.unknown.files} unknown files"
+    found.append(("bytes", held))
+    return found
+
+
+_TABLES = (
+    Shown("table", "table"),
+    Shown("verdict", "verdict"),
+    Shown("score", "score"),
+    Shown("files", "files"),
+    Shown("small_files", "small files"),
+    Shown("sorted_runs", "sorted runs"),
+    Shown("bytes", "size", size),
+    Shown("time_travel_bytes", "time travel", size),
+    Shown("unknown_bytes", "unknown", size),
+    Shown("snapshots", "snapshots"),
+    Shown("why", "why"),
+)
+
+
+def _show_database(catalog: lake.Catalog, database: str, *, unknown: bool, as_json: bool) -> None:
+    """A table that cannot be looked at is a line too, and the exit code 1."""
+    names = [f"{database}.{table}" for table in catalog.list_tables(database)]
+    found = [(name, _report_or_error(catalog, name, unknown=unknown)) for name in names]
+    if as_json:
+        print_json(_as_dict(name, report) for name, report in found)
+    else:
+        rows = [_line(name, report) for name, report in found]
+        values = {column.key: [row.get(column.key) for row in rows] for column in _TABLES}
+        print_rows(_TABLES, values, empty=f"{database} holds no table")
+    if any(isinstance(report, LakeError) for _, report in found):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _report_or_error(
+    catalog: lake.Catalog, name: str, *, unknown: bool
+) -> HealthReport | LakeError:
+    try:
+        return catalog.table(name).health(unknown=unknown)
+    except LakeError as error:
+        return error
+
+
+def _as_dict(name: str, report: HealthReport | LakeError) -> dict[str, Any]:
+    if isinstance(report, LakeError):
+        return {
+            "table": name,
+            "verdict": _UNREADABLE,
+            "error": f"{type(report).__name__}: {report}",
+        }
+    return report.to_dict()
+
+
+def _line(name: str, report: HealthReport | LakeError) -> dict[str, Any]:
+    if isinstance(report, LakeError):
+        return {"table": name, "verdict": _UNREADABLE, "why": f"{type(report).__name__}: {report}"}
+    unknown = report.storage.unknown
+    return {
+        "table": name,
+        "verdict": str(report.verdict),
+        "score": report.score,
+        "files": report.files.files,
+        "small_files": report.files.small_files,
+        "sorted_runs": report.files.most_sorted_runs,
+        "bytes": report.storage.live_bytes,
+        "time_travel_bytes": report.storage.time_travel_bytes,
+        "unknown_bytes": None if unknown is None else unknown.bytes,
+        "snapshots": report.snapshots.count,
+        "why": "\n".join(map(str, report.reasons)),
+    }
+
+
+def _age(seconds: float | None) -> str:
+    """``3 hours old``; a clock that runs behind makes nothing younger than now."""
+    left = max(seconds or 0, 0)
+    for length, unit in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
+        if left >= length:
+            count = int(left // length)
+            return f"{count} {unit}{'' if count == 1 else 's'} old"
+    return "less than a minute old"

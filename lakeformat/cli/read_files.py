@@ -1,0 +1,195 @@
+"""Rows in files of other programs: CSV, JSON lines and Parquet, streamed in as a table's types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv, parquet
+from pyarrow import json as arrow_json
+
+from lakeformat.cli.row_files import Form, form_of_file
+from lakeformat.errors import InvalidRequestError
+from lakeformat.schema import TableSchema
+from lakeformat.text_files import read_growing, require_closed_quotes, require_objects
+
+__all__ = ["read_rows"]
+
+_BAD_COLUMN = re.compile(r"^In CSV column #(\d+): ")
+_BAD_VALUE = re.compile(r"'(.*)'", re.DOTALL)
+_BAD_ROW = re.compile(r" in row (\d+)$")
+
+
+def read_rows(
+    inputs: Sequence[str], schema: TableSchema, kinds: str | None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of files, one after the other; values are read as the table's types."""
+    forms = [form_of_file(path) for path in inputs]  # before anything is read
+    stored = schema.arrow_schema()
+    wanted = {field.name: field.type for field in stored} | ({kinds: pa.string()} if kinds else {})
+    for path, form in zip(inputs, forms, strict=True):
+        try:
+            if form is Form.PARQUET:
+                with parquet.ParquetFile(path) as file:
+                    yield from file.iter_batches()
+            else:
+                yield from (_read_csv if form is Form.CSV else _read_json)(path, wanted)
+        except pa.ArrowException as reason:
+            raise InvalidRequestError(f"{path} cannot be read: {reason}") from None
+        except UnicodeDecodeError as reason:
+            raise InvalidRequestError(
+                f"{path} cannot be read: it is not UTF-8 ({reason})"
+            ) from None
+
+
+def _read_csv(path: str, wanted: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+    """An empty value is null, one in quotes an empty text; other columns are found by name."""
+    types = {name: kind for name, kind in wanted.items() if _is_readable(kind, Form.CSV)}
+    require_closed_quotes(path)
+
+    @contextmanager
+    def opened(block_bytes: int) -> Iterator[Iterator[pa.RecordBatch]]:
+        with _open_csv(path, types, block_bytes) as reader:
+            _require_readable(path, reader.schema.names, wanted, Form.CSV)
+            yield reader
+
+    try:
+        yield from read_growing(opened)
+    except pa.ArrowInvalid as reason:
+        raise _named_in_csv(path, reason) or reason from None
+
+
+def _open_csv(path: str, types: dict[str, pa.DataType], block_bytes: int) -> csv.CSVStreamingReader:
+    return csv.open_csv(
+        path,
+        read_options=csv.ReadOptions(block_size=block_bytes),
+        parse_options=csv.ParseOptions(newlines_in_values=True),
+        convert_options=csv.ConvertOptions(
+            column_types=types,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+
+
+def _named_in_csv(path: str, reason: pa.ArrowInvalid) -> InvalidRequestError | None:
+    """With the name of the column, and the row if the value can be found again."""
+    column, value = _BAD_COLUMN.match(str(reason)), _BAD_VALUE.search(str(reason))
+    if column is None:
+        return None
+    with csv.open_csv(path, parse_options=csv.ParseOptions(newlines_in_values=True)) as reader:
+        names = reader.schema.names
+    name = names[int(column[1])]
+    row = None if value is None else _row_of(path, names, name, value[1])
+    where = f"column {name!r}" if row is None else f"row {row}, column {name!r}"
+    said = str(reason)[column.end() :]
+    return InvalidRequestError(
+        f"{path} cannot be read: {where}: {said}"
+        + ("" if row is None else " (the row below the names is row 1)")
+    )
+
+
+def _row_of(path: str, names: Sequence[str], name: str, value: str) -> int | None:
+    """The first row with a value in a column."""
+    row = 0
+    with suppress(pa.ArrowInvalid):
+        texts = dict.fromkeys(names, pa.string())
+        for batch in read_growing(lambda size: _open_csv(path, texts, size)):
+            found = pc.index(batch.column(name), value).as_py()
+            if found >= 0:
+                return int(row + found + 1)
+            row += batch.num_rows
+    return None
+
+
+def _read_json(path: str, wanted: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+    """One object per line; a column that no line has is not there."""
+    known = {name: kind for name, kind in wanted.items() if _is_readable(kind, Form.JSON)}
+    explicit = pa.schema([_times_as_text(pa.field(name, kind)) for name, kind in known.items()])
+    options = arrow_json.ParseOptions(explicit_schema=explicit)
+    require_objects(path)
+
+    def opened(block_bytes: int) -> arrow_json.JSONStreamingReader:
+        read_options = arrow_json.ReadOptions(block_size=block_bytes)
+        return arrow_json.open_json(path, read_options=read_options, parse_options=options)
+
+    row = 0
+    try:
+        for batch in read_growing(opened):
+            _require_readable(path, batch.schema.names, wanted, Form.JSON)
+            arrays = [
+                _typed(column, name, known, row)
+                for name, column in zip(batch.schema.names, batch.columns, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, batch.schema.names)
+            row += batch.num_rows
+    except pa.ArrowInvalid as reason:
+        in_block = _BAD_ROW.search(str(reason))
+        if in_block is None:
+            raise
+        said = str(reason)[: in_block.start()]
+        raise InvalidRequestError(
+            f"{path} cannot be read: {said} in row {row + int(in_block[1]) + 1} (the first is 1)"
+        ) from None
+
+
+def _times_as_text(field: pa.Field) -> pa.Field:
+    """Arrow's JSON reader knows no dates and drops or invents zones; casts of texts do not."""
+    kind = field.type
+    if pa.types.is_temporal(kind):
+        return field.with_type(pa.string())
+    if pa.types.is_list(kind):
+        return field.with_type(pa.list_(_times_as_text(kind.value_field)))
+    if pa.types.is_struct(kind):
+        return field.with_type(pa.struct([_times_as_text(part) for part in kind]))
+    return field
+
+
+def _typed(column: pa.Array, name: str, known: dict[str, pa.DataType], first_row: int) -> pa.Array:
+    """A column as the table has it; what was inferred, of a name it does not have, stays."""
+    kind = known.get(name)
+    if kind is None or column.type == kind:
+        return column
+    try:
+        return _cast(column, kind)
+    except pa.ArrowInvalid as reason:
+        row = next((n for n in range(len(column)) if _is_refused(column.slice(n, 1), kind)), None)
+        where = "" if row is None else f"row {first_row + row + 1} (the first is 1), "
+        raise pa.ArrowInvalid(f"{where}column {name!r}: {reason}") from None
+
+
+def _is_refused(column: pa.Array, kind: pa.DataType) -> bool:
+    try:
+        _cast(column, kind)
+    except pa.ArrowInvalid:
+        return True
+    return False
+
+
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_time(kind):
+        return column.cast(kind)
+    # Digits that do not fit are an error in timestamps, and would be cut off in times of day.
+    moments = pc.binary_join_element_wise("1970-01-01T", column, "")
+    return moments.cast(pa.timestamp(kind.unit)).cast(kind)
+
+
+def _is_readable(kind: pa.DataType, form: Form) -> bool:
+    if pa.types.is_binary(kind) or pa.types.is_map(kind):
+        return False
+    return form is not Form.CSV or not pa.types.is_nested(kind)
+
+
+def _require_readable(
+    path: str, names: Sequence[str], wanted: dict[str, pa.DataType], form: Form
+) -> None:
+    for name in names:
+        if name in wanted and not _is_readable(wanted[name], form):
+            raise InvalidRequestError(
+                f"{path}: column {name!r} is {wanted[name]}, which {form} has no form for: "
+                "write it as Parquet"
+            )

@@ -1,0 +1,161 @@
+"""Rows for other programs and people: CSV, JSON lines, Parquet and columns, streamed out."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, time
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import PurePath
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import typer
+from pyarrow import csv, parquet
+
+from lakeformat.cli.grid import Column, print_grid
+from lakeformat.errors import InvalidRequestError
+
+__all__ = ["Form", "form_of", "form_of_file", "print_table", "write_rows"]
+
+_LINES_AT_ONCE = 1024
+
+
+class Form(StrEnum):
+    """What rows are written as."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+_BY_SUFFIX = {
+    ".csv": Form.CSV,
+    ".json": Form.JSON,
+    ".jsonl": Form.JSON,
+    ".ndjson": Form.JSON,
+    ".parquet": Form.PARQUET,
+}
+
+
+def form_of(said: str | None, output: str | None) -> Form:
+    """As somebody says, or as the name of the file does; else for people."""
+    if said is None:
+        return Form.TABLE if output is None else form_of_file(output)
+    if said not in [*Form]:
+        raise InvalidRequestError(f"--format is one of {', '.join(Form)}, got {said!r}")
+    if said == Form.PARQUET and output is None:
+        raise InvalidRequestError("--format parquet needs --output: it cannot be printed")
+    return Form(said)
+
+
+def print_table(rows: pa.Table) -> None:
+    """Rows for people, in columns; a null is shown as nothing."""
+    if not rows.num_rows:
+        typer.echo("no rows")
+        return
+    grid = []
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        is_number = any(
+            kind(column.type)
+            for kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+        )
+        grid.append(Column(name, [_shown(value) for value in _values(column)], is_number))
+    print_grid(grid)
+
+
+def write_rows(
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, form: Form, output: str | None
+) -> None:
+    """Stream rows into a file, which appears when it is complete, or to standard output."""
+    if form is Form.CSV:
+        _require_flat(schema)
+    writer: dict[Form, Callable[[BinaryIO, Iterator[pa.RecordBatch], pa.Schema], None]] = {
+        Form.CSV: _write_csv,
+        Form.JSON: _write_json,
+        Form.PARQUET: _write_parquet,
+    }
+    if output is None:
+        writer[form](sys.stdout.buffer, batches, schema)
+        return
+    part = f"{output}.part"
+    try:
+        with open(part, "wb") as stream:
+            writer[form](stream, batches, schema)
+        os.replace(part, output)
+    except BaseException:
+        if os.path.exists(part):
+            os.unlink(part)
+        raise
+
+
+def form_of_file(path: str) -> Form:
+    """As the end of its name says."""
+    suffix = PurePath(path).suffix.lower()
+    if suffix not in _BY_SUFFIX:
+        raise InvalidRequestError(
+            f"{path!r} does not tell by its end what it is: {', '.join(_BY_SUFFIX)} do"
+        )
+    return _BY_SUFFIX[suffix]
+
+
+def _require_flat(schema: pa.Schema) -> None:
+    for field in schema:
+        if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
+            raise InvalidRequestError(
+                f"column {field.name!r} is {field.type}, which CSV has no form for: leave it out "
+                "with --columns, or choose --format json or parquet"
+            )
+
+
+def _write_csv(stream: BinaryIO, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
+    with csv.CSVWriter(stream, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def _write_json(stream: BinaryIO, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
+    encode = json.JSONEncoder(ensure_ascii=False, default=_plain).encode
+    for batch in batches:
+        for start in range(0, batch.num_rows, _LINES_AT_ONCE):
+            part = batch.slice(start, _LINES_AT_ONCE)
+            columns = [_values(column) for column in part.columns]
+            rows = (dict(zip(schema.names, row, strict=True)) for row in zip(*columns, strict=True))
+            stream.write("".join(f"{encode(row)}\n" for row in rows).encode())
+    stream.flush()
+
+
+def _write_parquet(stream: BinaryIO, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
+    with parquet.ParquetWriter(stream, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """Python values; timestamps as texts, since Python's stop at microseconds and the year 9999."""
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.string())
+    found: list[Any] = column.to_pylist()
+    return found
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False, default=_plain)
+    return str(value).lower() if isinstance(value, bool) else str(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no form for: numbers with a point as text, bytes in base64."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return value.isoformat() if isinstance(value, date | datetime | time) else value

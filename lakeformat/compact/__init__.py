@@ -1,0 +1,1 @@
+"""Compaction: which files become fewer and larger ones, and how."""

@@ -1,0 +1,220 @@
+"""The whole of a compaction: plan, run, commit, and again where a commit was refused."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from threading import Event
+
+from lakeformat.commit.abort import delete_written
+from lakeformat.compact.commit import Groups, Made
+from lakeformat.compact.execute import outcomes_of, require_executor
+from lakeformat.compact.outcomes import compacted, failed, not_chosen, refused, report_of
+from lakeformat.compact.plan import is_overtaken, plan_compaction, under_schema
+from lakeformat.compact.producers import guarantee
+from lakeformat.compact.report import BucketOutcome, CompactReport, Progress
+from lakeformat.compact.run import run_unit
+from lakeformat.compact.unit import CompactPlan, CompactUnit
+from lakeformat.compact.where import Idle, Places
+from lakeformat.errors import LakeError
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.commit_message import CommitMessage
+from lakeformat.read.predicate_filter import Where
+from lakeformat.read.where import Partitions
+
+__all__ = ["Tell", "compact", "run_plans"]
+
+_log = logging.getLogger(__name__)
+
+Tell = Callable[[Progress], None]
+"""Who hears how far a compaction has come."""
+
+_ROUNDS = 100
+_CONFLICTS = 10
+"""So often the same buckets are planned again before they are left to the next compaction."""
+
+
+def compact(
+    handle: TableHandle,
+    *,
+    strategy: str = "full",
+    partitions: Partitions | None = None,
+    where: Where | None = None,
+    idle: Idle | None = None,
+    buckets: Collection[int] | None = None,
+    executor: str | None = None,
+    tell: Tell | None = None,
+) -> CompactReport:
+    """Compact a table; writers are neither blocked nor undone.
+
+    What another commit has changed meanwhile is planned again, alone. A unit that fails stops no
+    other; its error is raised once the others are published.
+    """
+
+    def plan(newest: TableHandle, places: Places | None) -> CompactPlan:
+        return plan_compaction(
+            newest,
+            strategy=strategy,
+            partitions=partitions,
+            where=where,
+            idle=idle,
+            buckets=buckets,
+            places=places,
+        )
+
+    # A full compaction of a bucket with keys leaves nothing to do; packs of files may.
+    ends_at_once = strategy == "full" and bool(handle.schema.primary_keys)
+    return run_plans(
+        handle, strategy, plan, executor=executor, tell=tell, ends_at_once=ends_at_once
+    )
+
+
+def run_plans(
+    handle: TableHandle,
+    strategy: str,
+    plan: Callable[[TableHandle, Places | None], CompactPlan],
+    *,
+    executor: str | None,
+    tell: Tell | None,
+    ends_at_once: bool,
+) -> CompactReport:
+    """Plan, run and commit until nothing is due; ``plan`` is asked for all buckets, then for some.
+
+    ``ends_at_once``: a bucket that was compacted is not planned again.
+    """
+    run = _Run(handle, strategy, require_executor(executor), tell, ends_at_once)
+    _log.info("%s compaction of %s begins", strategy, handle.uri)
+    report = run.until_done(lambda places: plan(run.handle, places))
+    _log.info("%s compaction of %s ends: %s", strategy, handle.uri, report.reason)
+    if run.failures:
+        first = run.failures[0]
+        raise type(first)(f"{first}. {_also(len(run.failures) - 1, report)}") from first
+    return report
+
+
+@dataclass(slots=True)
+class _Run:
+    """What has happened so far."""
+
+    handle: TableHandle
+    strategy: str
+    executor: str
+    tell: Tell | None
+    ends_at_once: bool
+    failures: list[LakeError] = field(default_factory=list)
+    _outcomes: list[BucketOutcome] = field(default_factory=list)
+    _groups: list[Groups] = field(default_factory=list)
+    _progress: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
+    _plan_millis: int = 0
+    _run_millis: int = 0
+
+    def until_done(self, plan: Callable[[Places | None], CompactPlan]) -> CompactReport:
+        """Rounds until nothing is due: of buckets where nothing was done the first one tells."""
+        began = self._now()
+        places: Places | None = None
+        conflicts = 0
+        for _ in range(_ROUNDS):
+            before = self._now()
+            found = plan(places)
+            self.handle = under_schema(self.handle, found.schema_id)
+            self._plan_millis += self._now() - before
+            if places is None:
+                self._outcomes += map(not_chosen, found.not_chosen)
+            if not found.units:
+                break
+            groups = self._round(found)
+            conflicts = conflicts + 1 if groups.refused else 0
+            if conflicts > _CONFLICTS:
+                break
+            if not (places := self._again(found, groups)):
+                break
+        return report_of(
+            self.handle.uri,
+            self.strategy,
+            self._groups,
+            self._outcomes,
+            guarantee=guarantee(self.handle.options),
+            plan_millis=self._plan_millis,
+            run_millis=self._run_millis,
+            millis=self._now() - began,
+        )
+
+    def _round(self, plan: CompactPlan) -> Groups:
+        groups = Groups(self.handle)
+        self._groups.append(groups)
+        self._tell(planned=plan)
+        stop = Event()
+        outcomes = outcomes_of(self.executor, lambda unit: self._work(unit, stop), plan.units)
+        try:
+            for unit, message, error, millis in outcomes:
+                self._run_millis += millis
+                if message is not None:
+                    groups.add(Made(unit, message, millis))
+                elif error is not None and is_overtaken(self.handle, unit):
+                    groups.refused.append((unit, error))
+                elif error is not None:
+                    self.failures.append(error)
+                    self._outcomes.append(failed(unit, error))
+                self._tell(done=unit)
+            groups.flush()
+        except BaseException:
+            stop.set()
+            groups.give_up()
+            for _, message, _, _ in outcomes:
+                delete_written(self.handle, [message] if message else [])
+            raise
+        self._outcomes += map(compacted, groups.published)
+        self._outcomes += (refused(unit, error) for unit, error in groups.refused)
+        return groups
+
+    def _again(self, plan: CompactPlan, groups: Groups) -> Places:
+        """The buckets to look at once more."""
+        refused_places = {_place(unit) for unit, _ in groups.refused}
+        done = {_place(made.unit) for made in groups.published}
+        broken = {_place(unit) for unit in plan.units} - done - refused_places
+        return (refused_places if self.ends_at_once else refused_places | done) - broken
+
+    def _work(
+        self, unit: CompactUnit, stop: Event
+    ) -> tuple[CompactUnit, CommitMessage | None, LakeError | None, int]:
+        if stop.is_set():
+            return unit, None, None, 0
+        began = self._now()
+        try:
+            message = run_unit(self.handle, unit)
+        except LakeError as error:
+            return unit, None, error, self._now() - began
+        return unit, message, None, self._now() - began
+
+    def _tell(self, *, planned: CompactPlan | None = None, done: CompactUnit | None = None) -> None:
+        progress = self._progress
+        if planned is not None:
+            progress[0] += len(planned.units)
+            progress[2] += planned.bytes
+        if done is not None:
+            progress[1] += 1
+            progress[3] += done.bytes
+        if self.tell is not None:
+            units, units_done, size, size_done = progress
+            self.tell(
+                Progress(
+                    table=self.handle.uri,
+                    units=units,
+                    done=units_done,
+                    bytes=size,
+                    bytes_done=size_done,
+                )
+            )
+
+    def _now(self) -> int:
+        return self.handle.environment.now_millis()
+
+
+def _place(unit: CompactUnit) -> tuple[bytes, int]:
+    return (unit.partition, unit.bucket)
+
+
+def _also(more: int, report: CompactReport) -> str:
+    others = f"{more} more units failed; " if more else ""
+    return f"In all: {others}{report.reason}"

@@ -1,0 +1,231 @@
+"""Which buckets are compacted, and why the others are not: nothing of a data file is read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from lakeformat.compact.append_pick import (
+    AppendPick,
+    AppendSettings,
+    Deletions,
+    pick_queue,
+    pick_unordered,
+)
+from lakeformat.compact.key_value_plan import plan_bucket
+from lakeformat.compact.settings import PickSettings
+from lakeformat.compact.steps import Rewrite
+from lakeformat.compact.supported import require_supported
+from lakeformat.compact.unit import CompactPlan, CompactUnit, NotChosen
+from lakeformat.compact.where import Idle, Places, chosen_partitions, idle_millis
+from lakeformat.errors import UnsupportedError
+from lakeformat.handle import TableHandle, is_unaware
+from lakeformat.metadata.data_file_meta import local_wall_clock
+from lakeformat.metadata.index_manifest import IndexManifestEntry
+from lakeformat.metadata.manifest import ManifestEntry
+from lakeformat.metadata.schema_file import latest_schema_id, read_schema
+from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.metadata.snapshot_directory import latest_snapshot
+from lakeformat.partition import partition_path
+from lakeformat.read.deletions import DeletedRows, find_vectors
+from lakeformat.read.plan import plan_columns
+from lakeformat.read.predicate_filter import Where
+from lakeformat.read.where import Partitions
+
+__all__ = ["is_overtaken", "newest_schema", "plan_compaction", "under_schema"]
+
+
+def newest_schema(handle: TableHandle) -> TableHandle:
+    """The table as it looks now; read after a snapshot, no file of that has a newer schema."""
+    newest = latest_schema_id(handle.storage, handle.layout)
+    return handle if newest is None else under_schema(handle, newest)
+
+
+def under_schema(handle: TableHandle, schema_id: int) -> TableHandle:
+    """The table as one of its schemas says."""
+    if schema_id == handle.schema.id:
+        return handle
+    return replace(handle, schema=read_schema(handle.storage, handle.layout, schema_id))
+
+
+def is_overtaken(handle: TableHandle, unit: CompactUnit) -> bool:
+    """Whether a file of a unit has left the table: no wonder if it cannot be read any more."""
+    snapshot = latest_snapshot(handle.storage, handle.layout)
+    if snapshot is None or snapshot.id == unit.snapshot.id:
+        return snapshot is None
+    live = plan_columns(handle, snapshot, buckets=[unit.bucket]).entries()
+    there = {entry.identity for entry in live}
+    return any(entry.identity not in there for entry in unit.files)
+
+
+def plan_compaction(
+    handle: TableHandle,
+    *,
+    strategy: str = "full",
+    partitions: Partitions | None = None,
+    where: Where | None = None,
+    idle: Idle | None = None,
+    buckets: Collection[int] | None = None,
+    places: Places | None = None,
+) -> CompactPlan:
+    """What a compaction of the newest snapshot would do, in units.
+
+    ``where`` and ``partitions`` choose partitions, ``idle`` those nobody has written to for so
+    long, ``buckets`` some buckets of them, and ``places`` exactly these buckets.
+    """
+    snapshot = latest_snapshot(handle.storage, handle.layout)
+    handle = newest_schema(handle)  # after the snapshot, or its files might lose newer columns
+    require_supported(handle, strategy)
+    millis = None if idle is None else idle_millis(idle)
+    asked = chosen_partitions(handle.schema, where, partitions)
+    nothing = CompactPlan(
+        table=handle.uri, strategy=strategy, snapshot_id=None, schema_id=handle.schema.id
+    )
+    if snapshot is None:
+        return nothing
+    now = local_wall_clock(handle.environment.now_millis())
+    planner = _Planner(handle, snapshot, strategy == "full" or idle is not None, now)
+    entries = plan_columns(handle, snapshot, buckets=buckets).entries()
+    meant = asked({entry.partition for entry in entries})
+    by_place: dict[tuple[bytes, int], list[ManifestEntry]] = {}
+    for entry in entries:
+        place = (entry.partition, entry.bucket)
+        if entry.partition in meant and (places is None or place in places):
+            by_place.setdefault(place, []).append(entry)
+    fresh = _written_since(by_place, now, millis)
+    units: list[CompactUnit] = []
+    others: list[NotChosen] = []
+    for (partition, _), files in by_place.items():
+        found = fresh[partition] if partition in fresh else planner.plan(files)
+        if isinstance(found, str):
+            others.append(planner.not_chosen(files, found))
+        else:
+            units += found
+    return replace(
+        nothing,
+        snapshot_id=snapshot.id,
+        units=tuple(sorted(units, key=lambda unit: -unit.bytes)),
+        not_chosen=tuple(others),
+    )
+
+
+def _written_since(
+    by_place: Mapping[tuple[bytes, int], list[ManifestEntry]], now: datetime, millis: int | None
+) -> dict[bytes, str]:
+    """The partitions that are not idle yet, each with what speaks against it."""
+    if millis is None:
+        return {}
+    written: dict[bytes, datetime] = {}
+    for (partition, _), files in by_place.items():
+        for entry in files:
+            made = entry.file.creation_time
+            if made is not None:
+                written[partition] = max(made, written.get(partition, made))
+    asked = timedelta(milliseconds=millis)
+    return {
+        partition: f"written to {now - made} ago, asked for are partitions idle for {asked}"
+        for partition, made in written.items()
+        if now - made < asked
+    }
+
+
+@dataclass(slots=True)
+class _Planner:
+    """Plans one bucket after the other."""
+
+    handle: TableHandle
+    snapshot: Snapshot
+    full: bool
+    now: datetime
+    _vectors: dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]] | None = None
+    _looked_at: int = 0
+
+    def plan(self, files: list[ManifestEntry]) -> list[CompactUnit] | str:
+        """The units of a bucket, or why it has none."""
+        for entry in files:
+            if entry.file.write_cols is not None:
+                raise UnsupportedError(
+                    f"{entry.file.file_name} of {self.handle.uri} keeps only some columns; this "
+                    "version does not join files by row id, so it cannot compact them"
+                )
+        if self.handle.schema.primary_keys:
+            settings = PickSettings.of_options(self.handle.options, self.now)
+            return plan_bucket(self._unit(files, ""), self.handle, settings, full=self.full)
+        return self._append(files)
+
+    def not_chosen(self, files: list[ManifestEntry], reason: str) -> NotChosen:
+        return NotChosen(
+            path=self._path(files[0].partition),
+            bucket=files[0].bucket,
+            files=len(files),
+            bytes=sum(entry.file.file_size for entry in files),
+            reason=reason,
+        )
+
+    def _append(self, files: list[ManifestEntry]) -> list[CompactUnit] | str:
+        limit = self.handle.options.compaction_file_num_limit
+        if self._looked_at >= limit:
+            return f"{self._looked_at} files were looked at before ('compaction.file-num-limit')"
+        self._looked_at += len(files)
+        settings = AppendSettings.of_options(self.handle.options)
+        deletions = self._deletions(files)
+        metas = [entry.file for entry in files]
+        if is_unaware(self.handle):
+            picks = pick_unordered(metas, settings, deletions=deletions, full=self.full)
+        else:
+            pick = pick_queue(metas, settings, deletions=deletions, full=self.full)
+            picks = [] if pick is None else [pick]
+        if not picks:
+            small = sum(file.file_size < settings.small_bytes for file in metas)
+            return f"{small} of {len(metas)} files are small, too few to be worth it"
+        return [self._append_unit(files, pick, deletions, settings) for pick in picks]
+
+    def _append_unit(
+        self,
+        files: list[ManifestEntry],
+        pick: AppendPick,
+        deletions: Deletions,
+        settings: AppendSettings,
+    ) -> CompactUnit:
+        by_name = {entry.file.file_name: entry for entry in files}
+        unit = self._unit([by_name[file.file_name] for file in pick.files], pick.reason)
+        marked = {name for file in pick.files if (name := file.file_name) in deletions.rows}
+        touched = {deletions.index_file[name] for name in marked}
+        return replace(
+            unit,
+            steps=(Rewrite(((pick.files,),)),),
+            vectors=tuple(entry for entry in unit.vectors if entry.file_name in touched),
+            deleted_rows=sum(deletions.rows[name] for name in marked),
+            expected_files=max(-(-_all_bytes(unit) // settings.target_bytes), 1),
+        )
+
+    def _unit(self, files: list[ManifestEntry], reason: str) -> CompactUnit:
+        place = (files[0].partition, files[0].bucket)
+        if self._vectors is None:
+            self._vectors = find_vectors(self.handle, self.snapshot)
+        return CompactUnit(
+            snapshot=self.snapshot,
+            schema_id=self.handle.schema.id,
+            path=self._path(files[0].partition),
+            files=tuple(files),
+            steps=(),
+            vectors=self._vectors.get(place, ()),
+            reason=reason,
+        )
+
+    def _deletions(self, files: list[ManifestEntry]) -> Deletions:
+        vectors = self._unit(files, "").vectors
+        deleted = DeletedRows(self.handle, vectors)
+        named = {each.data_file_name: v.file_name for v in vectors for each in v.ranges or ()}
+        rows = {
+            name: deleted.count(entry) for entry in files if (name := entry.file.file_name) in named
+        }
+        return Deletions(rows, named)
+
+    def _path(self, partition: bytes) -> str:
+        return partition_path(self.handle.schema, partition)
+
+
+def _all_bytes(unit: CompactUnit) -> int:
+    return sum(entry.file.file_size for entry in unit.files)

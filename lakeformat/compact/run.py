@@ -1,0 +1,28 @@
+"""Runs one unit: files in, new files and what to publish of them out. It never publishes."""
+
+from __future__ import annotations
+
+from lakeformat.compact.append_unit import compact_append_files
+from lakeformat.compact.key_value_unit import compact_key_values
+from lakeformat.compact.unit import CompactUnit
+from lakeformat.errors import CommitConflictError, LakeError
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.commit_message import CommitMessage
+
+__all__ = ["run_unit"]
+
+
+def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
+    """Compact a unit, in whichever thread or process; when this raises, no new file is left."""
+    where = f"compaction of {unit.place} of {handle.uri}, planned at snapshot {unit.snapshot.id}"
+    if unit.schema_id != handle.schema.id:
+        raise CommitConflictError(
+            f"{where} under schema-{unit.schema_id}: the table is opened with "
+            f"schema-{handle.schema.id}. Nothing was written; plan again"
+        )
+    try:
+        if handle.schema.primary_keys:
+            return compact_key_values(handle, unit)
+        return compact_append_files(handle, unit)
+    except LakeError as error:
+        raise type(error)(f"{where}: {error}") from error

@@ -1,0 +1,45 @@
+"""Which tables this version compacts."""
+
+from __future__ import annotations
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.handle import TableHandle, require_committable
+from lakeformat.layout import POSTPONE_BUCKET
+from lakeformat.merge.looked_up import looks_up
+
+__all__ = ["STRATEGIES", "require_supported"]
+
+STRATEGIES = ("full", "minor")
+
+
+def require_supported(handle: TableHandle, strategy: str) -> None:
+    """Refuse what a compaction would have to do and this version does not."""
+    if strategy not in STRATEGIES:
+        raise InvalidRequestError(
+            f"strategy is 'full', everything into few large files, or 'minor', what is due; got "
+            f"{strategy!r}"
+        )
+    require_committable(handle)
+    reason = _keyed(handle) if handle.schema.primary_keys else _append(handle)
+    if reason:
+        raise UnsupportedError(
+            f"{handle.uri} {reason}; compact the table with another engine. Nothing was changed"
+        )
+
+
+def _keyed(handle: TableHandle) -> str | None:
+    options = handle.options
+    if options.bucket == POSTPONE_BUCKET:
+        return "puts rows off ('bucket' = '-2'), and this version does not give them a bucket"
+    if options.changelog_producer == "full-compaction" and looks_up(options):
+        return (
+            "looks rows up in every compaction, which says other things than its "
+            "'changelog-producer' = 'full-compaction'"
+        )
+    return None
+
+
+def _append(handle: TableHandle) -> str | None:
+    if handle.options.row_tracking_enabled:
+        return "numbers its rows ('row-tracking.enabled'), and this version would lose the numbers"
+    return None

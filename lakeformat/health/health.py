@@ -1,0 +1,179 @@
+"""Looks at a table: the manifests of its newest snapshot, and what older ones still hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.handle import TableHandle
+from lakeformat.health.files import FileState, target_size
+from lakeformat.health.history import Reachable, files_of, find_reachable
+from lakeformat.health.reasons import find_reasons, verdict_of
+from lakeformat.health.report import (
+    DeleteFacts,
+    FileFacts,
+    HealthReport,
+    SnapshotFacts,
+    StorageFacts,
+    Verdict,
+)
+from lakeformat.health.score import Score, score
+from lakeformat.health.unknown import find_unknown, list_files
+from lakeformat.layout import DATABASE_SUFFIX, MAIN_BRANCH
+from lakeformat.metadata.branch_directory import branches
+from lakeformat.metadata.index_manifest import IndexManifestEntry, read_index_manifest
+from lakeformat.metadata.referrer import referred_to_by
+from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.metadata.snapshot_directory import (
+    latest_snapshot,
+    read_snapshot_if_present,
+    snapshot_ids,
+)
+from lakeformat.metadata.tag import tag_names
+from lakeformat.read.plan import plan_columns
+
+__all__ = ["check_health"]
+
+WORST_BUCKETS = 10
+
+
+def check_health(
+    handle: TableHandle, *, time_travel: bool = True, unknown: bool = False
+) -> HealthReport:
+    """How the table fares at its newest snapshot.
+
+    ``time_travel`` reads what each snapshot added, to know what is kept for older ones alone.
+    ``unknown`` lists the table's directories too, for files that nothing refers to.
+    """
+    # What is committed after the listing is known when it is compared.
+    listed = list_files(handle) if unknown else None
+    reachable = find_reachable(handle, with_metadata=unknown) if time_travel or unknown else None
+    snapshot = latest_snapshot(handle.storage, handle.layout)
+    snapshots = _snapshot_facts(handle, snapshot)
+    storage = StorageFacts()
+    if reachable is not None and listed is not None:
+        storage = replace(storage, unknown=find_unknown(handle, listed, reachable))
+    if snapshot is None:
+        return _of_empty_table(handle, snapshots, storage)
+    live = plan_columns(handle, snapshot).columns
+    index_files = _index_files(handle, snapshot)
+    state = FileState(handle, live, index_files)
+    storage = replace(storage, live_bytes=state.live_bytes + _bytes(index_files))
+    if reachable is not None and time_travel:
+        count, size = _for_time_travel(reachable, files_of(live), index_files)
+        storage = replace(storage, time_travel_files=count, time_travel_bytes=size)
+    parts = score(state.pending())
+    files, deletes, worst = state.facts(), state.deletes(), state.worst(WORST_BUCKETS)
+    table = table_name(handle)
+    reasons = find_reasons(handle, table, files, worst, deletes, snapshots, storage)
+    return HealthReport(
+        table=table,
+        location=handle.uri,
+        snapshot_id=snapshot.id,
+        verdict=verdict_of(reasons, parts.total),
+        reasons=reasons,
+        score=parts.total,
+        score_parts=parts,
+        score_notes=_score_notes(handle),
+        files=files,
+        worst_buckets=worst,
+        deletes=deletes,
+        snapshots=snapshots,
+        storage=storage,
+    )
+
+
+def table_name(handle: TableHandle) -> str:
+    """How commands call the table: ``shop.orders``, or its address outside of a warehouse."""
+    parents, _, table = handle.layout.root.rpartition("/")
+    database = parents.rpartition("/")[2]
+    name = handle.uri
+    if database.endswith(DATABASE_SUFFIX):
+        name = f"{database.removesuffix(DATABASE_SUFFIX)}.{table}"
+    branch = handle.layout.branch
+    return name if branch == MAIN_BRANCH else f"{name}$branch_{branch}"
+
+
+def _of_empty_table(
+    handle: TableHandle, snapshots: SnapshotFacts, storage: StorageFacts
+) -> HealthReport:
+    return HealthReport(
+        table=table_name(handle),
+        location=handle.uri,
+        snapshot_id=None,
+        verdict=Verdict.EMPTY,
+        reasons=(),
+        score=Score().total,
+        score_parts=Score(),
+        score_notes=_score_notes(handle),
+        files=FileFacts(target_file_size=target_size(handle)),
+        worst_buckets=(),
+        deletes=DeleteFacts(),
+        snapshots=snapshots,
+        storage=storage,
+    )
+
+
+def _snapshot_facts(handle: TableHandle, newest: Snapshot | None) -> SnapshotFacts:
+    storage, layout = handle.storage, handle.layout
+    facts = SnapshotFacts(
+        tags=len(tag_names(storage, layout)), branches=len(branches(storage, layout))
+    )
+    if newest is None:
+        return facts
+    ids = snapshot_ids(storage, layout)
+    oldest = read_snapshot_if_present(storage, layout, ids[0]) if ids else None
+    now = handle.environment.now_millis()
+    return replace(
+        facts,
+        count=len(ids),
+        oldest=None if oldest is None else oldest.id,
+        newest=newest.id,
+        oldest_age_seconds=None if oldest is None else (now - oldest.time_millis) / 1000,
+        newest_age_seconds=(now - newest.time_millis) / 1000,
+    )
+
+
+def _index_files(handle: TableHandle, snapshot: Snapshot) -> list[IndexManifestEntry]:
+    if snapshot.index_manifest is None:
+        return []
+    with referred_to_by(f"snapshot {snapshot.id} of {handle.uri}"):
+        return read_index_manifest(handle.storage, handle.layout, snapshot.index_manifest)
+
+
+def _bytes(index_files: list[IndexManifestEntry]) -> int:
+    return sum({entry.file_name: entry.file_size for entry in index_files}.values())
+
+
+def _for_time_travel(
+    reachable: Reachable, live: pa.Table, index_files: list[IndexManifestEntry]
+) -> tuple[int, int]:
+    """How many files, and bytes, the newest snapshot does not need."""
+    older = pa.concat_tables(
+        [
+            *(table.append_column("live", _ones(table, 0)) for table in reachable.data),
+            live.append_column("live", _ones(live, 1)),
+        ]
+    )
+    files = older.group_by(["partition", "bucket", "name"]).aggregate(
+        [("size", "max"), ("live", "max")]
+    )
+    past = files.filter(pc.equal(files["live_max"], 0))
+    needed = {entry.file_name for entry in index_files}
+    index = [size for name, size in reachable.index.items() if name not in needed]
+    return past.num_rows + len(index), int(pc.sum(past["size_max"]).as_py() or 0) + sum(index)
+
+
+def _ones(table: pa.Table, value: int) -> pa.Array:
+    return pa.repeat(pa.scalar(value, pa.int8()), table.num_rows)
+
+
+def _score_notes(handle: TableHandle) -> tuple[str, ...]:
+    if handle.schema.primary_keys:
+        return (
+            "rows_to_merge counts the deletes among rows of level 0: manifests do not say how "
+            "many rows are updates",
+        )
+    return ("rows_to_merge does not apply: rows of an append table never meet",)

@@ -1,0 +1,169 @@
+"""Why a table is not healthy: one plain sentence each, with what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lakeformat.handle import TableHandle
+from lakeformat.health.report import (
+    BucketFacts,
+    DeleteFacts,
+    FileFacts,
+    Reason,
+    SnapshotFacts,
+    StorageFacts,
+    Verdict,
+)
+from lakeformat.read.buckets import skips_level_zero
+
+__all__ = ["find_reasons", "verdict_of"]
+
+STALL_AFTER = 3
+"""Writers of other engines wait for compaction with so many runs more than start one."""
+_MANY_SNAPSHOTS = 1000
+_MUCH_HISTORY = 3
+"""After a full compaction as much as before is kept for a while, and a few files are no fault."""
+_LOW_SCORE = 50
+_MUCH_DELETED = 0.2
+_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def find_reasons(
+    handle: TableHandle,
+    table: str,
+    files: FileFacts,
+    worst: Sequence[BucketFacts],
+    deletes: DeleteFacts,
+    snapshots: SnapshotFacts,
+    storage: StorageFacts,
+) -> tuple[Reason, ...]:
+    """Severe ones first."""
+    found = [
+        *(_of_runs if handle.schema.primary_keys else _of_small_files)(handle, table, files, worst),
+        *_of_waiting_rows(handle, table, files),
+        *_of_deletes(handle, table, files, deletes),
+        *_of_history(table, files, snapshots, storage),
+    ]
+    return tuple(sorted(found, key=lambda reason: not reason.is_severe))
+
+
+def verdict_of(reasons: Sequence[Reason], score: int) -> Verdict:
+    """One word for what was found."""
+    if any(reason.is_severe for reason in reasons) or (reasons and score < _LOW_SCORE):
+        return Verdict.UNHEALTHY
+    return Verdict.DEGRADED if reasons else Verdict.HEALTHY
+
+
+def _of_runs(
+    handle: TableHandle, table: str, files: FileFacts, worst: Sequence[BucketFacts]
+) -> Iterator[Reason]:
+    trigger = handle.options.compaction_trigger
+    if not files.buckets_due or not worst:
+        return
+    most = worst[0].sorted_runs or 0
+    yield Reason(
+        f"{trigger} or more sorted runs are in {files.buckets_due} of "
+        f"{_many(files.buckets, 'bucket')}, {most} in {_place(worst[0])}; each read merges them",
+        f"lake compact {table}",
+        is_severe=most >= trigger + STALL_AFTER,
+    )
+
+
+def _of_small_files(
+    handle: TableHandle, table: str, files: FileFacts, worst: Sequence[BucketFacts]
+) -> Iterator[Reason]:
+    if not files.small_files or not files.buckets_due or not worst:
+        return
+    ratio = handle.options.compaction_small_file_ratio
+    yield Reason(
+        f"{files.small_files} of {_many(files.files, 'file')}, with {size(files.small_bytes)}, are "
+        f"smaller than {ratio:g} of the target size, {size(files.target_file_size)}; the most of "
+        f"one bucket, {worst[0].small_files}, are in {_place(worst[0])}",
+        f"lake compact {table}",
+    )
+
+
+def _of_waiting_rows(handle: TableHandle, table: str, files: FileFacts) -> Iterator[Reason]:
+    if skips_level_zero(handle.schema) and files.level_0_files:
+        yield Reason(
+            f"batch reads do not see {_many(files.level_0_rows or 0, 'row')} in "
+            f"{_many(files.level_0_files, 'file')} of level 0 before a compaction",
+            f"lake compact {table} --strategy full",
+        )
+    if files.postponed_files:
+        yield Reason(
+            f"the rows of {_many(files.postponed_files, 'file')} wait for a bucket: batch reads do "
+            "not see them",
+            "compact the table with an engine that gives postponed rows their bucket",
+        )
+
+
+def _of_deletes(
+    handle: TableHandle, table: str, files: FileFacts, deletes: DeleteFacts
+) -> Iterator[Reason]:
+    if deletes.files_over_limit:
+        limit = handle.options.compaction_delete_ratio_threshold
+        yield Reason(
+            f"deletion vectors hide more than {limit:.0%} of the rows of "
+            f"{_many(deletes.files_over_limit, 'file')}",
+            f"lake compact {table} --strategy full",
+        )
+    if files.rows and deletes.delete_rows > _MUCH_DELETED * files.rows:
+        yield Reason(
+            f"{deletes.delete_rows} of {files.rows} rows in files only delete others, and stay "
+            "until everything is compacted",
+            f"lake compact {table} --strategy full",
+        )
+
+
+def _of_history(
+    table: str, files: FileFacts, snapshots: SnapshotFacts, storage: StorageFacts
+) -> Iterator[Reason]:
+    if snapshots.count > _MANY_SNAPSHOTS:
+        yield Reason(
+            f"{snapshots.count} snapshots have not expired",
+            "expire old ones, or set 'snapshot.time-retained' and 'snapshot.num-retained.max' "
+            "where an engine expires them",
+        )
+    past = storage.time_travel_bytes or 0
+    if past > _MUCH_HISTORY * storage.live_bytes and past > files.target_file_size:
+        yield Reason(
+            f"{size(past)} are kept for {_holders(snapshots)} alone, more than {_MUCH_HISTORY} "
+            f"times the {size(storage.live_bytes)} the table has now",
+            f"expire what nobody travels to; lake snapshots {table}, lake tags {table} and lake "
+            f"branches {table} show what holds files",
+        )
+    if storage.unknown is not None and storage.unknown.old_files:
+        yield Reason(
+            f"nothing refers to {_many(storage.unknown.old_files, 'file')} with "
+            f"{size(storage.unknown.old_bytes)}, unchanged for a day",
+            "remove orphan files once no write is under way that began before",
+        )
+
+
+def _holders(snapshots: SnapshotFacts) -> str:
+    parts = ["older snapshots"]
+    parts += [_many(snapshots.tags, "tag")] if snapshots.tags else []
+    parts += [f"{snapshots.branches} branches"] if snapshots.branches > 1 else []
+    parts += ["1 branch"] if snapshots.branches == 1 else []
+    return " and ".join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else parts[0]
+
+
+def _place(bucket: BucketFacts) -> str:
+    where = f" of partition {bucket.partition}" if bucket.partition else ""
+    return f"bucket {bucket.bucket}{where}"
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def size(count: int) -> str:
+    """Bytes as people read them: ``912 B``, ``1.5 MiB``."""
+    amount, shown = float(count), f"{count} B"
+    for unit in _UNITS:
+        if amount < 1024:
+            break
+        amount /= 1024
+        shown = f"{amount:.1f} {unit}"
+    return shown

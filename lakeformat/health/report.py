@@ -1,0 +1,171 @@
+"""What ``table.health()`` answers: facts, a verdict, and reasons that say what to do."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from lakeformat.health.score import Score
+
+__all__ = [
+    "BucketFacts",
+    "DeleteFacts",
+    "FileFacts",
+    "HealthReport",
+    "Reason",
+    "SnapshotFacts",
+    "StorageFacts",
+    "UnknownFiles",
+    "Verdict",
+]
+
+
+class Verdict(StrEnum):
+    """One word for the whole table."""
+
+    EMPTY = "empty"
+    """Nobody has committed to it."""
+    HEALTHY = "healthy"
+    DEGRADED = "degraded"
+    """It works and costs more than it should."""
+    UNHEALTHY = "unhealthy"
+    """Reads or writes suffer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a table is not healthy, and what to do about it."""
+
+    finding: str
+    advice: str
+    is_severe: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.finding}: {self.advice}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketFacts:
+    """One bucket of one partition."""
+
+    partition: str
+    """``dt=a/h=1``; empty without partition columns."""
+    bucket: int
+    files: int
+    bytes: int
+    rows: int
+    small_files: int
+    level_0_files: int | None
+    """Of an append table None, as it has no levels."""
+    level_0_bytes: int | None
+    sorted_runs: int | None
+    """Each file of level 0, and each higher level that has files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFacts:
+    """The files of the newest snapshot."""
+
+    files: int = 0
+    rows: int = 0
+    """Rows in files: those that delete others, are hidden or replaced are counted too."""
+    buckets: int = 0
+    """Buckets that have files, of all partitions."""
+    partitions: int = 0
+    target_file_size: int
+    small_files: int = 0
+    """Smaller than ``compaction.small-file-ratio`` of the target size."""
+    small_bytes: int = 0
+    level_0_files: int | None = None
+    """None for an append table, which has no levels."""
+    level_0_bytes: int | None = None
+    level_0_rows: int | None = None
+    most_sorted_runs: int | None = None
+    buckets_due: int = 0
+    """Buckets that a compaction without further options would pick."""
+    postponed_files: int = 0
+    """Files of rows that wait for a bucket."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteFacts:
+    """Rows that are in files and do not count."""
+
+    delete_rows: int = 0
+    """Rows that take another one back, as files say it."""
+    hidden_rows: int = 0
+    """Rows that deletion vectors hide."""
+    ratio: float = 0.0
+    """Both, as a part of all rows in files."""
+    files_over_limit: int = 0
+    """Files with a larger part hidden than ``compaction.delete-ratio-threshold``."""
+    uncounted_files: int = 0
+    """Files whose writer did not count; what is above does not know them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotFacts:
+    """The snapshots of the branch that have not expired."""
+
+    count: int = 0
+    oldest: int | None = None
+    newest: int | None = None
+    oldest_age_seconds: float | None = None
+    newest_age_seconds: float | None = None
+    tags: int = 0
+    branches: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownFiles:
+    """Files in the table's directories that no snapshot, tag or branch leads to.
+
+    A write under way has some of them: nobody knows yet whether it will commit them.
+    """
+
+    files: int
+    bytes: int
+    old_files: int
+    """Not changed for a day: a write under way is unlikely."""
+    old_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageFacts:
+    """Bytes by what they are there for; of data, changelog and index files."""
+
+    live_bytes: int = 0
+    """Read by the newest snapshot."""
+    time_travel_files: int | None = None
+    time_travel_bytes: int | None = None
+    """Only for older snapshots, changelogs, tags and branches; None if nobody asked."""
+    unknown: UnknownFiles | None = None
+    """None if nobody asked; metadata files are counted here too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthReport:
+    """How a table fares at its newest snapshot."""
+
+    table: str
+    location: str
+    snapshot_id: int | None
+    verdict: Verdict
+    reasons: tuple[Reason, ...]
+    """Severe ones first; none if the table is healthy."""
+    score: int
+    """From 0 to 100."""
+    score_parts: Score
+    score_notes: tuple[str, ...]
+    """Which parts of the score say nothing about this kind of table."""
+    files: FileFacts
+    worst_buckets: tuple[BucketFacts, ...]
+    """Not all of them: those with most to do."""
+    deletes: DeleteFacts
+    snapshots: SnapshotFacts
+    storage: StorageFacts
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {**asdict(self), "verdict": str(self.verdict)}

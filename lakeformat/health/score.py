@@ -1,0 +1,102 @@
+"""From 0 to 100: how far the files are from what a compaction would leave.
+
+Per partition, over the files that still need attention: N files with S bytes and R rows, among
+them rows that delete others (``deletes``) and rows that deletion vectors hide (``hidden``).
+``norm(a, b)`` is ``min(a, b) / b``.
+
+    f      = 0 if N <= 1 else norm(N, enough files) * norm(S, enough bytes)
+    small  = ceil(40 - 40 * f * (1 - norm(S / N, enough bytes)))
+    merge  = ceil(40 - 40 * f * norm(deletes / R, 0.1))
+    hidden = ceil(20 - 20 * f * norm(hidden / R, 0.2))
+
+Each is averaged over the partitions and rounded up; their sum is the score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["BYTES_PART", "ENOUGH_FILES", "Pending", "Score", "score"]
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+ENOUGH_FILES = 12
+"""So many files are as bad as it gets, where no option says another number."""
+BYTES_PART = 0.75
+"""Files of this part of the target size are fine as they are."""
+
+_SMALL_POINTS, _MERGE_POINTS, _HIDDEN_POINTS = 40, 40, 20
+_MOST_DELETES, _MOST_HIDDEN = 0.1, 0.2
+_DIGITS = 9
+"""32.00000000001 is 32 and must not be rounded up to 33."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """The files of each partition that a compaction would still do something about."""
+
+    files: Counts
+    bytes: Counts
+    rows: Counts
+    deletes: Counts
+    hidden: Counts
+    enough_files: Floats
+    """How many files of the partition are as bad as it gets."""
+    enough_bytes: float
+    """How large a file is that needs no company."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The parts of the score, and the score."""
+
+    small_files: int = _SMALL_POINTS
+    """Out of 40."""
+    rows_to_merge: int = _MERGE_POINTS
+    """Out of 40."""
+    hidden_rows: int = _HIDDEN_POINTS
+    """Out of 20."""
+
+    @property
+    def total(self) -> int:
+        return self.small_files + self.rows_to_merge + self.hidden_rows
+
+
+def score(pending: Pending) -> Score:
+    """Full marks if there is no partition."""
+    if not len(pending.files):
+        return Score()
+    enough = np.full(len(pending.files), pending.enough_bytes)
+    many = _norm(pending.files, pending.enough_files) * _norm(pending.bytes, enough)
+    many[pending.files <= 1] = 0
+    usual = _ratio(pending.bytes, pending.files)
+    deletes = _ratio(pending.deletes, pending.rows)
+    hidden = _ratio(pending.hidden, pending.rows)
+    return Score(
+        _points(_SMALL_POINTS, many * (1 - _norm(usual, enough))),
+        _points(_MERGE_POINTS, many * _norm(deletes, np.full(len(many), _MOST_DELETES))),
+        _points(_HIDDEN_POINTS, many * _norm(hidden, np.full(len(many), _MOST_HIDDEN))),
+    )
+
+
+def _points(most: int, badness: Floats) -> int:
+    return int(_up(np.atleast_1d(_up(most - most * badness).mean()))[0])
+
+
+def _up(numbers: Floats) -> Floats:
+    rounded: Floats = np.ceil(np.round(numbers, _DIGITS))
+    return rounded
+
+
+def _norm(numbers: npt.NDArray[np.generic], most: Floats) -> Floats:
+    return _ratio(np.minimum(numbers, most), most)
+
+
+def _ratio(numbers: npt.NDArray[np.generic], of: npt.NDArray[np.generic]) -> Floats:
+    """0 where there is nothing to be a part of."""
+    found: Floats = np.divide(numbers, of, out=np.zeros(len(numbers)), where=np.asarray(of) > 0)
+    return found

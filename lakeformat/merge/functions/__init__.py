@@ -1,0 +1,1 @@
+"""Aggregate functions: how the values of one column and one key become one value."""

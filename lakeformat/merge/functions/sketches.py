@@ -1,0 +1,52 @@
+"""``hll_sketch`` and ``theta_sketch``: unions of Apache DataSketches, by their own library."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lakeformat.errors import UnsupportedError
+
+__all__ = ["sketch_union"]
+
+
+def sketch_union(function: str, column: str) -> Callable[[Sequence[bytes]], bytes]:
+    """What unites sketches of one kind, or an error that says what to install."""
+    try:
+        library = importlib.import_module("datasketches")
+    except ImportError:
+        raise UnsupportedError(
+            f"column {column!r} has the aggregate function {function!r}, which needs the package "
+            "'datasketches': pip install 'airflow-provider-lake[sketches]'"
+        ) from None
+    unite = _hll if function == "hll_sketch" else _theta
+    return lambda values: _translated(unite, library, values)
+
+
+def _translated(
+    unite: Callable[[Any, Sequence[bytes]], bytes], library: Any, values: Sequence[bytes]
+) -> bytes:
+    try:
+        return unite(library, values)
+    except (RuntimeError, IndexError) as reason:  # what the library says of damaged bytes
+        raise ValueError(str(reason)) from None
+
+
+def _hll(library: Any, values: Sequence[bytes]) -> bytes:
+    sketches = [library.hll_sketch.deserialize(value) for value in values]
+    # The coarsest decides: a union cannot be finer than what goes into it.
+    union = library.hll_union(min(sketch.lg_config_k for sketch in sketches))
+    # The newest first: in this order Java makes a union of the newer one and adds the older.
+    for sketch in reversed(sketches):
+        union.update(sketch)
+    united: bytes = union.get_result(library.tgt_hll_type.HLL_4).serialize_compact()
+    return united
+
+
+def _theta(library: Any, values: Sequence[bytes]) -> bytes:
+    union = library.theta_union()
+    for value in values:
+        union.update(library.compact_theta_sketch.deserialize(value))
+    united: bytes = union.get_result().serialize()
+    return united

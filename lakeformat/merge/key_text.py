@@ -1,0 +1,15 @@
+"""The key of a row as errors name it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+__all__ = ["key_text"]
+
+
+def key_text(rows: pa.Table, keys: Sequence[str], row: int) -> str:
+    """Such as ``key id = 7``; without the columns that are not read."""
+    known = [key for key in keys if key in rows.column_names]
+    return "key " + ", ".join(f"{key} = {rows[key][row].as_py()!r}" for key in known)

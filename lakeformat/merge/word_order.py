@@ -1,0 +1,138 @@
+"""Sorts rows by words: in one go where they fit beside the row's position, else by refinement.
+
+Rows whose words are all equal keep the order of their positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+import numpy as np
+
+from lakeformat.merge.groups import KeyGroups, Mask, Positions
+from lakeformat.merge.key_words import KeyWord, Words
+
+__all__ = ["sort_by_words"]
+
+_WORD_BITS = 64
+_DIGIT_BITS = 0x0F0F0F0F0F0F0F0F
+"""All that tells one digit as text from another."""
+_WIDE = 20
+"""Words with more bits are worth a look at whether all of the bits differ."""
+_SAMPLE = 256
+"""In so many of them all bits differ that do at all, mostly."""
+
+
+def sort_by_words(words: Iterator[KeyWord], rows: int) -> KeyGroups:
+    """The rows in the order of their words, those of a group equal in all of them."""
+    position_bits = max(rows - 1, 0).bit_length()
+    head, rest = _pack(words, _WORD_BITS - position_bits)
+    if head is None:  # nothing tells any two rows apart
+        return KeyGroups(np.arange(rows), np.zeros(min(rows, 1), np.int64))
+    order, is_first = _sort_beside_positions(head, position_bits)
+    for word in rest:
+        if is_first.all():
+            break
+        _refine(order, is_first, word)
+    return KeyGroups(order, np.flatnonzero(is_first))
+
+
+def _pack(words: Iterator[KeyWord], room: int) -> tuple[Words | None, Iterator[KeyWord]]:
+    """As many of the first bits as have room, in one word; the words that still have to decide."""
+    head: Words | None = None
+    for word in words:
+        values = word(None)
+        if not len(values):
+            break
+        squeezed, bits = _squeeze(values)
+        if bits == 0:
+            continue
+        taken = min(bits, room)
+        part = squeezed >> np.uint64(bits - taken) if taken < bits else squeezed
+        head = part if head is None else (head << np.uint64(taken)) | part
+        room -= taken
+        if taken < bits:
+            return head, chain([word], words)
+        if room == 0:
+            return head, words
+    return head, iter(())
+
+
+def _squeeze(values: Words) -> tuple[Words, int]:
+    """The same order in fewer bits: how many are needed, 0 if all values are equal."""
+    least = values.min()
+    bits = int(values.max() - least).bit_length()
+    if bits > _WIDE and _differing(values[:: len(values) // _SAMPLE + 1]).bit_count() < bits:
+        differing = _differing(values)
+        if differing.bit_count() < bits:
+            return _pick_bits(values, differing)
+    return values - least, bits
+
+
+def _differing(values: Words) -> int:
+    """The bits that are not the same in all values."""
+    return int(np.bitwise_or.reduce(values ^ values[0]))
+
+
+def _pick_bits(values: Words, differing: int) -> tuple[Words, int]:
+    """Only the bits that are not the same in all values: of digits as text half of them."""
+    if differing & _DIGIT_BITS == differing:
+        return _pick_digits(values, differing)
+    picked = np.zeros(len(values), np.uint64)
+    at = done = 0
+    while differing >> at:
+        if not differing >> at & 1:
+            at += 1
+            continue
+        width = ((~(differing >> at)) & (differing >> at) + 1).bit_length() - 1
+        part = (values >> np.uint64(at)) & np.uint64((1 << width) - 1)
+        picked |= part << np.uint64(done)
+        at, done = at + width, done + width
+    return picked, done
+
+
+def _pick_digits(values: Words, differing: int) -> tuple[Words, int]:
+    """The lower halves of the bytes, drawn together by two, by four and by eight."""
+    picked = values & np.uint64(_DIGIT_BITS)
+    for shift, mask in ((4, 0x00FF00FF00FF00FF), (8, 0x0000FFFF0000FFFF), (16, 0xFFFFFFFF)):
+        picked |= picked >> np.uint64(shift)
+        picked &= np.uint64(mask)
+    equal_at_end = ((differing & -differing).bit_length() - 1) // 8
+    picked >>= np.uint64(4 * equal_at_end)
+    picked -= picked.min()
+    return picked, int(picked.max()).bit_length()
+
+
+def _sort_beside_positions(values: Words, position_bits: int) -> tuple[Positions, Mask]:
+    """Order by one word, and where in it another value starts.
+
+    Value and position are sorted as one number: several times as fast as positions by value.
+    """
+    packed = values << np.uint64(position_bits)
+    packed |= np.arange(len(values), dtype=np.uint64)
+    packed.sort()
+    order = (packed & np.uint64((1 << position_bits) - 1)).view(np.int64)
+    packed >>= np.uint64(position_bits)
+    return order, _differs_from_before(packed)
+
+
+def _differs_from_before(values: Words) -> Mask:
+    is_first = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=is_first[1:])
+    return is_first
+
+
+def _refine(order: Positions, is_first: Mask, word: KeyWord) -> None:
+    """Sort the rows of each group by one more word, and split the groups by it, in place."""
+    is_tied = ~is_first
+    is_tied[:-1] |= ~is_first[1:]
+    places = np.flatnonzero(is_tied)
+    rows, starts = order[places], is_first[places]
+    values = word(rows)
+    splits = _differs_from_before(values) & ~starts
+    if not splits.any():
+        return
+    by_value = np.lexsort((values, np.cumsum(starts)))
+    order[places] = rows[by_value]
+    is_first[places] |= _differs_from_before(values[by_value])

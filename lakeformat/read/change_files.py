@@ -1,0 +1,98 @@
+"""What one commit changed, as its files say: rows added at level 0, or a changelog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.handle import TableHandle, require_readable
+from lakeformat.metadata.manifest import FileKind, ManifestEntry, read_manifests
+from lakeformat.metadata.manifest_list import ListKind, manifests_of
+from lakeformat.metadata.schema_file import read_schema, require_schema_of
+from lakeformat.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.read.changed_rows import ChangedRows
+from lakeformat.read.data_files import DataFiles
+from lakeformat.read.deletions import DeletedRows
+from lakeformat.read.plan import naming_file
+from lakeformat.read.prune_entries import EntryPruner
+from lakeformat.schema import TableSchema
+
+__all__ = ["ChangeFiles"]
+
+_CARRY_CHANGELOG = (CommitKind.APPEND, CommitKind.COMPACT)
+
+
+class ChangeFiles:
+    """Reads the changes of snapshots of one table, each snapshot on its own."""
+
+    def __init__(self, handle: TableHandle, asked: ChangedRows) -> None:
+        require_readable(handle)
+        self._handle = handle
+        self._asked = asked
+        self._schema: Callable[[int], TableSchema] = cache(
+            lambda schema_id: read_schema(handle.storage, handle.layout, schema_id)
+        )
+
+    def delta(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
+        """The rows that were written, with their kinds; compactions and overwrites have none.
+
+        They are as they were stored: nobody has merged them with rows of other commits.
+        """
+        if snapshot.commit_kind is CommitKind.APPEND:
+            yield from self._rows(snapshot, self.delta_files(snapshot))
+
+    def changelog(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
+        """The rows of its changelog files, if it has any."""
+        if snapshot.commit_kind in _CARRY_CHANGELOG:
+            yield from self._rows(snapshot, self._entries(snapshot, ListKind.CHANGELOG))
+
+    def delta_files(self, snapshot: Snapshot) -> list[ManifestEntry]:
+        """The files a commit added at level 0, those of a bucket in the order of their rows."""
+        found = self._entries(snapshot, ListKind.DELTA)
+        if self._handle.schema.primary_keys:
+            found = [entry for entry in found if entry.file.level == 0]
+        groups: dict[tuple[bytes, int], list[ManifestEntry]] = {}
+        for entry in found:
+            groups.setdefault((entry.partition, entry.bucket), []).append(entry)
+        return [
+            entry
+            for group in groups.values()
+            for entry in sorted(group, key=lambda entry: entry.file.min_sequence_number)
+        ]
+
+    def _rows(self, snapshot: Snapshot, entries: list[ManifestEntry]) -> Iterator[pa.RecordBatch]:
+        files = DataFiles(self._handle, snapshot, DeletedRows(self._handle, ()))
+        is_keyed, asked = bool(self._handle.schema.primary_keys), self._asked
+        for entry in entries:
+            if is_keyed:
+                stored = map(asked.of_stored, files.key_values(entry, asked.fields))
+            else:
+                stored = map(asked.inserted, files.rows(entry, asked.fields))
+            yield from (batch for batch in stored if batch.num_rows)
+
+    def _entries(self, snapshot: Snapshot, which: ListKind) -> list[ManifestEntry]:
+        """The files of one list that are added and may hold rows asked for."""
+        handle, where = self._handle, self._asked.where
+        require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)
+        conditions = () if where is None else where.conditions()
+        pruner = EntryPruner(handle.schema, conditions, None, self._schema)
+        manifests = pruner.pick_manifests(
+            manifests_of(handle.storage, handle.layout, snapshot, which)
+        )
+        read = read_manifests(handle.storage, handle.layout, manifests)
+        columns = read.filter(~np.asarray(read.is_delete) & (read.bucket.numbers >= 0))
+        with naming_file(handle, snapshot, columns, "_PARTITION", pruner.by_place):
+            columns = columns.filter(pruner.by_place(columns))
+        with naming_file(handle, snapshot, columns, "the statistics", pruner.by_statistics):
+            found = columns.filter(pruner.by_statistics(columns)).entries()
+        for entry in found:
+            if entry.file.write_cols is not None:
+                raise UnsupportedError(
+                    f"snapshot {snapshot.id} of {handle.uri} keeps only some columns in "
+                    f"{entry.file.file_name}; this version does not join files by row id"
+                )
+        return [entry for entry in found if entry.kind is FileKind.ADD]

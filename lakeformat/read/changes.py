@@ -1,0 +1,54 @@
+"""Changes of a table between two snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from lakeformat.handle import TableHandle
+from lakeformat.read.change_files import ChangeFiles
+from lakeformat.read.change_window import ChangeMode, Window, read_change
+from lakeformat.read.changed_rows import ChangedRows
+from lakeformat.read.rows import Rows
+from lakeformat.read.state_diff import diff_states
+
+__all__ = ["Changes"]
+
+
+class Changes(Rows):
+    """The changes of a window; nothing is read before a result is asked for.
+
+    The first column is ``rowkind``: ``+I`` inserted, ``-U`` and ``+U`` before and after an
+    update, ``-D`` deleted. Snapshots come in their order; a comparison holds a bucket in memory.
+    """
+
+    def __init__(
+        self, handle: TableHandle, window: Window, asked: ChangedRows, *, keep_deletes: bool = False
+    ) -> None:
+        super().__init__(asked.schema, self._changes)
+        self._handle = handle
+        self._window = window
+        self._asked = asked
+        self._keep_deletes = keep_deletes
+
+    @property
+    def mode(self) -> str:
+        """Where the changes are found: ``delta``, ``changelog`` or ``diff``."""
+        return str(self._window.mode)
+
+    def _changes(self) -> Iterator[pa.RecordBatch]:
+        window = self._window
+        if window.mode is ChangeMode.DIFF:
+            yield from diff_states(
+                self._handle,
+                window.before_state,
+                window.after_state,
+                self._asked,
+                keep_deletes=self._keep_deletes,
+            )
+            return
+        files = ChangeFiles(self._handle, self._asked)
+        read = files.delta if window.mode is ChangeMode.DELTA else files.changelog
+        for number in window.snapshot_ids:
+            yield from read(read_change(self._handle, number))

@@ -1,0 +1,66 @@
+"""The merged rows of a bucket with what each of them does, retracts too where asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from lakeformat.arrow_types import to_arrow_schema
+from lakeformat.datafile.system_fields import VALUE_KIND
+from lakeformat.merge.looked_up import supersedes, with_level
+from lakeformat.merge.of_table import merge_order, read_engine
+from lakeformat.merge.row_kinds import is_retract
+from lakeformat.merge.streams import merge_runs
+from lakeformat.metadata.manifest import ManifestEntry
+from lakeformat.read.data_files import DataFiles
+from lakeformat.read.splits import file_sections
+from lakeformat.schema import TableSchema
+from lakeformat.types import DataField
+
+__all__ = ["MergedKinds"]
+
+
+@dataclass(frozen=True, slots=True)
+class MergedKinds:
+    """Reads files of buckets: ``_VALUE_KIND``, then some columns, in the order of keys."""
+
+    schema: TableSchema
+    files: DataFiles
+    wanted: tuple[DataField, ...]
+
+    @staticmethod
+    def schema_of(wanted: tuple[DataField, ...]) -> pa.Schema:
+        """The columns of the rows."""
+        return to_arrow_schema((VALUE_KIND, *wanted))
+
+    def read(
+        self, files: Sequence[ManifestEntry], *, keep_retracts: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of one bucket's files, each key once."""
+        engine, order = read_engine(self.schema), merge_order(self.schema)
+        names = [field.name for field in self.wanted]
+        needed = [*order.keys, *engine.needs([*names, *order.sequence]), *order.sequence]
+        by_name = {field.name: field for field in self.schema.fields}
+        fields = tuple(by_name[name] for name in dict.fromkeys(needed))
+        for section in file_sections(self.schema, files):
+            runs = [self._run(run, fields) for run in section]
+            for table in merge_runs(runs, order, engine):
+                for batch in table.select([VALUE_KIND.name, *names]).to_batches():
+                    yield batch if keep_retracts else _without_retracts(batch)
+
+    def _run(
+        self, run: Sequence[ManifestEntry], fields: tuple[DataField, ...]
+    ) -> Iterator[pa.RecordBatch]:
+        for entry in run:
+            rows = self.files.key_values(entry, fields)
+            if supersedes(self.schema.table_options):
+                rows = map(partial(with_level, level=entry.file.level), rows)
+            yield from rows
+
+
+def _without_retracts(batch: pa.RecordBatch) -> pa.RecordBatch:
+    retracts = is_retract(batch.column(VALUE_KIND.name).to_numpy())
+    return batch.filter(pa.array(~retracts)) if retracts.any() else batch

@@ -1,0 +1,62 @@
+"""All rows of a snapshot with what each of them does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.manifest import ManifestEntry
+from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.read.buckets import visible_buckets
+from lakeformat.read.changed_rows import ChangedRows
+from lakeformat.read.data_files import DataFiles
+from lakeformat.read.deletions import find_deleted_rows
+from lakeformat.read.merged_kinds import MergedKinds
+from lakeformat.read.plan import plan_files
+
+__all__ = ["StateRows"]
+
+
+@dataclass(frozen=True, slots=True)
+class StateRows:
+    """The merged rows of a snapshot; None is the table before its first."""
+
+    handle: TableHandle
+    snapshot: Snapshot | None
+    asked: ChangedRows
+    least_level: int = 0
+    """Files below it are left out."""
+    keep_retracts: bool = False
+    """Whether a key whose last row is a retract has that row, instead of none."""
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """Stream the rows, ``rowkind`` first."""
+        if self.snapshot is None:
+            return
+        files = DataFiles(self.handle, self.snapshot, find_deleted_rows(self.handle, self.snapshot))
+        for bucket in visible_buckets(self.handle.schema, self._live_files(self.snapshot)):
+            for batch in self._of_bucket(files, bucket):
+                if batch.num_rows:
+                    yield batch
+
+    def _live_files(self, snapshot: Snapshot) -> list[ManifestEntry]:
+        schema, where = self.handle.schema, self.asked.where
+        conditions = () if where is None else where.conditions()
+        if schema.primary_keys:  # other columns are known after the merge only
+            conditions = [each for each in conditions if each.column in schema.primary_keys]
+        found = plan_files(self.handle, snapshot, conditions=conditions)
+        return [entry for entry in found if entry.file.level >= self.least_level]
+
+    def _of_bucket(
+        self, files: DataFiles, bucket: tuple[ManifestEntry, ...]
+    ) -> Iterator[pa.RecordBatch]:
+        asked = self.asked
+        if not self.handle.schema.primary_keys:
+            for entry in bucket:
+                yield from map(asked.inserted, files.rows(entry, asked.fields))
+            return
+        merged = MergedKinds(self.handle.schema, files, asked.fields)
+        yield from map(asked.of_stored, merged.read(bucket, keep_retracts=self.keep_retracts))

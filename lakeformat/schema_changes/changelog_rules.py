@@ -1,0 +1,52 @@
+"""Which producers of a changelog go together with the other options of a table."""
+
+from __future__ import annotations
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.schema import TableSchema
+
+__all__ = ["check_changelog", "check_without_changelog"]
+
+
+def check_changelog(schema: TableSchema) -> None:
+    """Raise unless the producer can say what its table's compactions do."""
+    options = schema.table_options
+    producer = options.changelog_producer
+    for name in options.changelog_row_deduplicate_ignore_fields:
+        if name not in schema.column_names:
+            raise InvalidRequestError(
+                "option 'changelog-producer.row-deduplicate-ignore-fields' names "
+                f"{name!r}, which is no column; there are {', '.join(schema.column_names)}"
+            )
+    if producer == "full-compaction" and options.deletion_vectors_enabled:
+        raise InvalidRequestError(
+            "option 'deletion-vectors.enabled' is 'true', but 'changelog-producer' is "
+            "'full-compaction', which tells of nothing before a full compaction; set it to "
+            "'lookup', 'input' or 'none'"
+        )
+    if producer == "full-compaction" and options.force_lookup:
+        raise InvalidRequestError(
+            "option 'force-lookup' is 'true', but 'changelog-producer' is 'full-compaction': "
+            "what one looks up the other must not have seen; leave one of the two out"
+        )
+    if producer == "lookup" and options.full_compaction_delta_commits is not None:
+        raise InvalidRequestError(
+            f"option 'full-compaction.delta-commits' is {options.full_compaction_delta_commits}, "
+            "but 'changelog-producer' is 'lookup', whose changelog every compaction makes; leave "
+            "the option out, or set the producer to 'full-compaction'"
+        )
+
+
+def check_without_changelog(schema: TableSchema) -> None:
+    """Raise if a table without a primary key asks for what only keys make possible."""
+    options = schema.table_options
+    asked = {
+        "changelog-producer": options.changelog_producer != "none" and options.changelog_producer,
+        "force-lookup": options.force_lookup and "true",
+    }
+    for key, value in asked.items():
+        if value:
+            raise InvalidRequestError(
+                f"option {key!r} is {value!r}, and the table has no primary key; leave the option "
+                "out, or give the table a primary key"
+            )

@@ -1,0 +1,57 @@
+"""``$binlog``: changes with before and after of an update in one row, as arrays of each column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["pack_updates", "packed_schema"]
+
+
+def packed_schema(schema: pa.Schema) -> pa.Schema:
+    """``rowkind`` as it is, every other column as an array of its type."""
+    kind, *columns = schema
+    arrays = [
+        pa.field(each.name, pa.list_(pa.field("element", each.type)), nullable=False)
+        for each in columns
+    ]
+    return pa.schema([kind, *arrays])
+
+
+def pack_updates(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Join each ``-U`` with the ``+U`` right after it into one ``+U`` of two elements.
+
+    ``schema`` is that of the packed rows.
+    """
+    held: pa.RecordBatch | None = None
+    for batch in batches:
+        if held is not None:
+            batch = pa.concat_batches([held, batch])
+        held = None
+        last = batch.num_rows - 1
+        if last >= 0 and batch.column(0)[last].as_py() == "-U":  # its other half may come next
+            held, batch = batch.slice(last), batch.slice(0, last)
+        if batch.num_rows:
+            yield _packed(batch, schema)
+    if held is not None:
+        yield _packed(held, schema)
+
+
+def _packed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    kinds = batch.column(0)
+    before = pc.equal(kinds, "-U").to_numpy(zero_copy_only=False)
+    after = pc.equal(kinds, "+U").to_numpy(zero_copy_only=False)
+    joins_last = np.zeros(batch.num_rows, np.bool_)
+    joins_last[1:] = before[:-1] & after[1:]
+    starts = np.flatnonzero(~joins_last)
+    offsets = pa.array(np.append(starts, batch.num_rows), pa.int32())
+    lasts = np.append(starts[1:], batch.num_rows) - 1
+    columns = [kinds.take(pa.array(lasts))]
+    columns += [
+        pa.ListArray.from_arrays(offsets, column, type=field.type)
+        for column, field in zip(batch.columns[1:], list(schema)[1:], strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

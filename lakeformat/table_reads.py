@@ -1,0 +1,140 @@
+"""What a user reads of a table: rows of a snapshot, changes between two, a stream of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.schema_file import read_schema
+from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.metadata.snapshot_directory import (
+    latest_snapshot,
+    read_snapshot_if_present,
+    snapshot_ids,
+)
+from lakeformat.options import TableOptions
+from lakeformat.read.change_window import WindowEnd, find_window
+from lakeformat.read.changed_rows import changed_rows
+from lakeformat.read.changes import Changes
+from lakeformat.read.predicate_filter import Where
+from lakeformat.read.scan import Scan
+from lakeformat.read.streaming import ChangeStream, StreamStart
+from lakeformat.read.time_travel import Moment, find_snapshot
+from lakeformat.read.where import Partitions, check_limit, row_filter
+from lakeformat.schema import TableSchema
+
+__all__ = ["TableReads"]
+
+
+class TableReads:
+    """The reading half of a table."""
+
+    def __init__(self, handle: TableHandle) -> None:
+        self._handle = handle
+
+    @property
+    def location(self) -> str:
+        """Where the table lies, for people and other programs."""
+        return self._handle.uri
+
+    @property
+    def schema(self) -> TableSchema:
+        """Columns, keys and options."""
+        return self._handle.schema
+
+    @property
+    def options(self) -> TableOptions:
+        """The typed options."""
+        return self._handle.options
+
+    def latest_snapshot(self) -> Snapshot | None:
+        """The newest snapshot; None before the first commit."""
+        return latest_snapshot(self._handle.storage, self._handle.layout)
+
+    def snapshots(self) -> list[Snapshot]:
+        """Every snapshot that has not expired, oldest first."""
+        storage, layout = self._handle.storage, self._handle.layout
+        found = (
+            read_snapshot_if_present(storage, layout, number)
+            for number in snapshot_ids(storage, layout)
+        )
+        return [snapshot for snapshot in found if snapshot is not None]
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        snapshot: int | None = None,
+        tag: str | None = None,
+        as_of: Moment | None = None,
+        watermark: int | None = None,
+        limit: int | None = None,
+    ) -> Scan:
+        """Rows of the newest snapshot, or of the one named by number, tag, time or watermark.
+
+        ``where`` is a SQL condition or one made with ``lake.col``; ``partitions`` names some by
+        their values, ``{"dt": "2024-01-01"}`` or a list of such. ``as_of`` is the newest snapshot
+        of that time (UTC unless it says a zone), ``watermark`` the oldest that has reached it. A
+        snapshot that is named is read with the columns the table had then.
+        """
+        handle, chosen = self._at(snapshot, tag, as_of, watermark)
+        asked = row_filter(handle.schema, where, partitions)
+        return Scan(handle, chosen, columns, asked, check_limit(limit))
+
+    def changes(
+        self,
+        after: WindowEnd,
+        upto: WindowEnd | None = None,
+        mode: str = "auto",
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+    ) -> Changes:
+        """What changed after one snapshot and up to another, this included; ``upto`` is the newest.
+
+        Both are numbers of snapshots, names of tags or datetimes; ``after=0`` is before the first.
+        ``mode="delta"`` gives the rows as they were written, ``"changelog"`` those of changelog
+        files, ``"diff"`` compares two states by key; ``"auto"`` compares two tags, and otherwise
+        reads the changelog where the table keeps one, else the delta. The first column,
+        ``rowkind``, says what each row does; ``where`` may ask for it too.
+        """
+        asked = changed_rows(self.schema, columns, where, partitions)
+        return Changes(self._handle, find_window(self._handle, after, upto, mode), asked)
+
+    def stream(
+        self,
+        mode: str = "latest-full",
+        *,
+        snapshot: int | None = None,
+        as_of: Moment | None = None,
+        consumer: str | None = None,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+    ) -> ChangeStream:
+        """Changes as they are committed, snapshot after snapshot; it never waits for the next.
+
+        ``mode`` says where it starts: with all rows and then what follows (``latest-full``,
+        ``compacted-full``, ``from-snapshot-full``), or with changes alone (``latest``,
+        ``from-snapshot`` with ``snapshot=``, ``from-timestamp`` with ``as_of=``). With a
+        ``consumer`` it goes on where that one last acknowledged; from the first time on, what is
+        not acknowledged is kept from expiring.
+        """
+        asked = changed_rows(self.schema, columns, where, partitions)
+        start = StreamStart(mode, snapshot, as_of)
+        return ChangeStream(self._handle, start, asked, consumer)
+
+    def _at(
+        self, snapshot: int | None, tag: str | None, as_of: Moment | None, watermark: int | None
+    ) -> tuple[TableHandle, Snapshot | None]:
+        """The snapshot asked for with the table of then, or the newest with the table of now."""
+        handle = self._handle
+        chosen = find_snapshot(handle, snapshot=snapshot, tag=tag, as_of=as_of, watermark=watermark)
+        if chosen is None:
+            return handle, self.latest_snapshot()
+        schema = read_schema(handle.storage, handle.layout, chosen.schema_id)
+        return replace(handle, schema=schema), chosen

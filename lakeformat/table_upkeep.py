@@ -1,0 +1,101 @@
+"""What keeps a table in shape: compaction, and how it fares."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from lakeformat.compact.compact import Tell, compact
+from lakeformat.compact.plan import plan_compaction
+from lakeformat.compact.report import CompactReport
+from lakeformat.compact.sort import asked_order, plan_sort, sort_compact
+from lakeformat.compact.unit import CompactPlan
+from lakeformat.compact.where import Idle
+from lakeformat.health import HealthReport, check_health
+from lakeformat.read.predicate_filter import Where
+from lakeformat.read.where import Partitions
+from lakeformat.table_reads import TableReads
+
+__all__ = ["TableUpkeep"]
+
+
+class TableUpkeep(TableReads):
+    """The half of a table that nobody asks for rows."""
+
+    def health(self, *, time_travel: bool = True, unknown: bool = False) -> HealthReport:
+        """Facts about the newest snapshot, a score, and a verdict with reasons and advice.
+
+        ``time_travel`` looks at every snapshot, tag and branch for the bytes they alone keep,
+        ``unknown`` lists the directories for files nothing refers to.
+        """
+        return check_health(self._handle, time_travel=time_travel, unknown=unknown)
+
+    def plan_compaction(
+        self,
+        *,
+        strategy: str = "full",
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        idle: Idle | None = None,
+        buckets: Collection[int] | None = None,
+        order_by: Sequence[str] | None = None,
+        order_strategy: str | None = None,
+    ) -> CompactPlan:
+        """What ``compact`` would do now, bucket by bucket, and why; nothing is changed."""
+        if (order := asked_order(order_by, order_strategy, strategy, idle)) is not None:
+            return plan_sort(
+                self._handle, *order, where=where, partitions=partitions, buckets=buckets
+            )
+        return plan_compaction(
+            self._handle,
+            strategy=strategy,
+            where=where,
+            partitions=partitions,
+            idle=idle,
+            buckets=buckets,
+        )
+
+    def compact(
+        self,
+        *,
+        strategy: str = "full",
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        idle: Idle | None = None,
+        buckets: Collection[int] | None = None,
+        order_by: Sequence[str] | None = None,
+        order_strategy: str | None = None,
+        executor: str | None = None,
+        tell: Tell | None = None,
+    ) -> CompactReport:
+        """Merge files into fewer and larger ones; the rows of the table stay as they are.
+
+        ``full`` brings every bucket into its best shape, ``minor`` does what is due, as often as
+        something is. ``where`` and ``partitions`` choose partitions, ``idle`` those nobody has
+        written to for so long (``"1 h"``), ``buckets`` some buckets of them. Writers go on
+        meanwhile; what they overtake is planned again. ``executor`` is ``"threads"``, a bucket
+        per CPU at a time, or ``"serial"``; ``tell`` hears how far it has come.
+
+        ``order_by`` sorts rows without primary key, so that queries open fewer files:
+        ``order_strategy`` is ``"order"``, column after column, ``"zorder"`` or ``"hilbert"``.
+        A bucket that fails stops no other: its error is raised when the others are published.
+        """
+        if (order := asked_order(order_by, order_strategy, strategy, idle)) is not None:
+            return sort_compact(
+                self._handle,
+                *order,
+                where=where,
+                partitions=partitions,
+                buckets=buckets,
+                executor=executor,
+                tell=tell,
+            )
+        return compact(
+            self._handle,
+            strategy=strategy,
+            where=where,
+            partitions=partitions,
+            idle=idle,
+            buckets=buckets,
+            executor=executor,
+            tell=tell,
+        )

@@ -1,0 +1,106 @@
+"""Which sequence number the next row of a bucket gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.handle import UNAWARE_BUCKET, TableHandle
+from lakeformat.merge.groups import Positions
+from lakeformat.metadata.manifest import ManifestColumns, live_rows, read_manifests
+from lakeformat.metadata.manifest_list import manifests_of
+from lakeformat.metadata.simple_stats import may_contain_partition
+from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.partition import partition_fields, partition_path
+from lakeformat.write.assign import Place, RowsByPlace
+
+__all__ = ["SequenceNumbers"]
+
+_LOOKED_UP = 100
+"""Above so many partitions, asking each manifest for each of them costs more than reading it."""
+
+
+class SequenceNumbers:
+    """Continues behind the live files of each bucket; their manifests are read when asked for.
+
+    A row that comes later has a higher number: of rows with one key the higher one is newer.
+    """
+
+    def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
+        """Without a snapshot every bucket starts at 0, as when its files are overwritten."""
+        self._handle = handle
+        self._snapshot = None if handle.options.bucket == UNAWARE_BUCKET else snapshot
+        self._next: dict[Place, int] = {}
+        self._known: set[bytes] = set()
+
+    def look_up(self, places: Iterable[Place]) -> None:
+        """Read what is needed of the places' partitions, or raise if they count other buckets."""
+        new = {place.partition for place in places} - self._known
+        self._known |= new
+        if new and self._snapshot is not None:
+            self._read(new, self._snapshot)
+
+    def take(self, place: Place, rows: int) -> int:
+        """The number of the first of so many rows, which nobody else gets."""
+        first = self._next.get(place, 0)
+        self._next[place] = first + rows
+        return first
+
+    def number(self, rows: RowsByPlace, place_of: Callable[[int], Place]) -> Positions:
+        """The number of each row, in the order the rows came in."""
+        self.look_up(place_of(int(place)) for place in rows.places)
+        numbers = np.empty(len(rows.order), np.int64)
+        for place, positions in rows:
+            first = self.take(place_of(place), len(positions))
+            numbers[positions] = np.arange(first, first + len(positions))
+        return numbers
+
+    def _read(self, partitions: set[bytes], snapshot: Snapshot) -> None:
+        live = self._live_files(partitions, snapshot)
+        self._require_bucket_count(live)
+        # Rows that wait for a bucket have numbers of their own.
+        live = live.filter(live.bucket.numbers >= 0)
+        rows = zip(
+            live.partition.values(),
+            live.bucket.numbers.tolist(),
+            live.max_sequence_number.numbers.tolist(),
+            strict=True,
+        )
+        for partition, bucket, number in rows:
+            assert partition is not None
+            place = Place(partition, bucket)
+            self._next[place] = max(self._next.get(place, 0), number + 1)
+
+    def _live_files(self, partitions: set[bytes], snapshot: Snapshot) -> ManifestColumns:
+        handle = self._handle
+        types = [field.type for field in partition_fields(handle.schema)]
+        manifests = [
+            manifest
+            for manifest in manifests_of(handle.storage, handle.layout, snapshot)
+            if len(partitions) > _LOOKED_UP
+            or any(
+                may_contain_partition(manifest.partition_stats, row, types) for row in partitions
+            )
+        ]
+        read = read_manifests(handle.storage, handle.layout, manifests)
+        wanted = pa.array(list(partitions), pa.large_binary())
+        there = read.filter(pc.is_in(read.partition.to_arrow(), wanted).to_numpy(False))
+        return there.take(live_rows(there, f"snapshot {snapshot.id} of {handle.uri}"))
+
+    def _require_bucket_count(self, live: ManifestColumns) -> None:
+        count = self._handle.options.bucket
+        others = (live.bucket.numbers >= 0) & (live.total_buckets.numbers != count)
+        if not others.any():
+            return
+        [entry] = live.entries(np.flatnonzero(others)[:1])
+        place = partition_path(self._handle.schema, entry.partition)
+        raise InvalidRequestError(
+            f"{f'partition {place} of ' if place else ''}{self._handle.uri} has "
+            f"{entry.total_buckets} buckets and option 'bucket' is '{count}' now: rows cannot be "
+            "added under another number; overwrite the partition to give it the new one, or set "
+            "the option back"
+        )

@@ -1,0 +1,157 @@
+"""The writer of every table: rows in, durable files and commit messages out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.handle import TableHandle, is_unaware, require_writable
+from lakeformat.merge.groups import Positions
+from lakeformat.metadata.commit_message import CommitMessage
+from lakeformat.metadata.snapshot_directory import latest_snapshot
+from lakeformat.partition_filter import PartitionFilter
+from lakeformat.storage.creation_proof import prove_creation
+from lakeformat.write.append_bucket import AppendBuckets
+from lakeformat.write.assign import Assigner
+from lakeformat.write.batches import to_batches
+from lakeformat.write.conform import Conformer
+from lakeformat.write.key_value_bucket import KeyValueBuckets
+from lakeformat.write.row_kinds import RowKinds, accepted_rows, require_adds, require_first_rows
+from lakeformat.write.sequences import SequenceNumbers
+
+__all__ = ["TableWriter"]
+
+_SMALLEST_PIECE_BYTES = 64 << 10
+
+
+class TableWriter:
+    """Writes rows of any partitions and buckets; used once, by one thread.
+
+    Nothing is visible until the messages of ``prepare`` are committed. When a call raises, the
+    writer is finished and its files are gone; so they are when a ``with`` block is left by an
+    exception.
+    """
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        *,
+        replaces: bool = False,
+        within: PartitionFilter | None = None,
+        is_committed_here: bool = False,
+    ) -> None:
+        """``replaces``: the messages are for an overwrite, of the partitions ``within`` if given.
+
+        The rows of an overwrite do not continue what is there, and nobody gets a changelog of it.
+        ``is_committed_here``: messages are committed by who wrote them, and at once.
+        """
+        require_writable(handle)
+        # Before files are written for a commit that the store could not publish.
+        prove_creation(handle.storage, handle.layout.snapshot(1))
+        schema = handle.schema
+        base, self._base_snapshot = None, None
+        if not (is_committed_here and (replaces or is_unaware(handle))):
+            base = latest_snapshot(handle.storage, handle.layout)
+            self._base_snapshot = 0 if base is None else base.id
+        self._handle = handle
+        self._conform = Conformer(schema.fields)
+        self._assign = Assigner(schema, within)
+        self._rows = 0
+        self._is_finished = False
+        sequences = SequenceNumbers(handle, None if replaces else base)
+        self._buckets: AppendBuckets | KeyValueBuckets
+        if schema.primary_keys:
+            self._buckets = KeyValueBuckets(
+                handle, sequences, self._assign.place, with_changelog=not replaces
+            )
+        else:
+            self._buckets = AppendBuckets(handle, sequences, self._assign.place)
+
+    def write(self, data: Any, kinds: Any = None) -> None:
+        """Add rows: a pyarrow, pandas or polars object, or an iterable of those.
+
+        ``kinds`` says what each row does to its key: one of '+I', '-U', '+U', '-D', or the bytes
+        0 to 3, per row, or the name of a column of ``data`` that says it. Without it rows are
+        inserted.
+        """
+        self._require_unfinished()
+        with self._leaving_nothing():
+            given = RowKinds(self._handle.schema, kinds)
+            for batch in to_batches(data):
+                for piece in self._pieces(batch):
+                    self._add(piece, given)
+            given.finish()
+
+    def prepare(self) -> list[CommitMessage]:
+        """Finish the files; the messages may be committed here or in another process."""
+        self._require_unfinished()
+        with self._leaving_nothing():
+            written = self._buckets.finish()
+        self._is_finished = True
+        return [
+            CommitMessage(
+                table=self._handle.uri,
+                partition=files.place.partition,
+                bucket=files.place.bucket,
+                total_buckets=self._handle.options.bucket,
+                base_snapshot=self._base_snapshot,
+                branch=self._handle.layout.branch,
+                new_files=files.data,
+                changelog_files=files.changelog,
+            )
+            for files in written
+        ]
+
+    def abort(self) -> None:
+        """Remove the files; only while nothing that refers to them may have been published."""
+        self._is_finished = True
+        self._buckets.abort()
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is not None:
+            self.abort()
+
+    def _pieces(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """A batch as it is, or cut into what the buffer has room for."""
+        room = max(self._handle.options.write_buffer_size_bytes, _SMALLEST_PIECE_BYTES)
+        count = -(-batch.nbytes // room)
+        size = max(-(-batch.num_rows // max(count, 1)), 1)
+        for start in range(0, batch.num_rows, size):
+            yield batch.slice(start, size)
+        if not batch.num_rows:
+            yield batch  # its columns are checked all the same
+
+    def _add(self, batch: pa.RecordBatch, given: RowKinds) -> None:
+        first, self._rows = self._rows, self._rows + batch.num_rows
+        batch, said = given.split(batch)
+        rows = self._conform(batch, first)
+        kinds = given.read(rows, said, first)
+        numbers: Sequence[int] | Positions = range(first, self._rows)
+        if not self._handle.schema.primary_keys:
+            require_adds(kinds, first)
+        elif (accepted := accepted_rows(self._handle.schema, kinds)) is not None:
+            rows, kinds = rows.filter(pa.array(accepted)), kinds[accepted]
+            numbers = first + np.flatnonzero(accepted)
+        require_first_rows(self._handle.schema, kinds, numbers)
+        if rows.num_rows:
+            self._buckets.add(rows, kinds, self._assign(rows, numbers))
+
+    def _require_unfinished(self) -> None:
+        if self._is_finished:
+            raise InvalidRequestError("this writer is finished; take a new one for more rows")
+
+    @contextmanager
+    def _leaving_nothing(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.abort()
+            raise

@@ -1,0 +1,115 @@
+"""A changelog replayed from the first snapshot gives the rows that a read gives, whoever made it.
+
+Each example is a random table, compacted after some of its commits. ``LAKE_EXAMPLES=3000`` tries
+so many tables of each pair of engine and producer.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import lakeformat as lake
+from tests.golden.values import rows_of
+from tests.merge_scenarios import Change, Scenario, loosened, scenarios
+
+from .test_merge_property import new_table
+
+TABLES = int(os.environ.get("LAKE_EXAMPLES", "20"))
+PAIRS = [
+    *((engine, "lookup") for engine in ("deduplicate", "partial-update", "aggregation")),
+    *((engine, "full-compaction") for engine in ("deduplicate", "partial-update", "aggregation")),
+    ("first-row", "lookup"),
+]
+VARIANTS: dict[str, dict[str, str]] = {
+    "plain": {},
+    "deletion vectors": {"deletion-vectors.enabled": "true"},
+    "updates without a change left out": {"changelog-producer.row-deduplicate": "true"},
+    "many files": {"target-file-size": "1 b", "compaction.small-file-ratio": "0"},
+    "a format for each level": {"file.format.per.level": "0:avro,5:orc"},
+}
+
+
+class Replay:
+    """A table as its changelog tells it."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._rows: dict[str, dict[str, Any]] = {}
+
+    def apply(self, changes: pa.Table) -> None:
+        """Every change must fit to what was told before."""
+        kinds = changes["rowkind"].to_pylist()
+        rows = loosened(rows_of(changes.drop_columns(["rowkind"])), self._scenario)
+        updated: dict[str, Any] | None = None
+        for kind, row in zip(kinds, rows, strict=True):
+            key = repr([row[name] for name in self._scenario.primary_key])
+            assert (kind == "+U") == (updated is not None), "a -U and its +U come one by one"
+            if kind in ("-U", "-D"):
+                before = self._rows.pop(key)
+                assert repr(before) == repr(row)
+                updated = before if kind == "-U" else None
+                continue
+            assert key not in self._rows
+            self._rows[key] = row
+            updated = None
+        assert updated is None
+
+    def assert_tells(self, found: pa.Table) -> None:
+        rows = loosened(rows_of(found), self._scenario)
+        assert sorted(map(repr, self._rows.values())) == sorted(map(repr, rows))
+
+
+@pytest.mark.parametrize(("engine", "producer"), PAIRS)
+def test_the_changelog_tells_how_the_table_came_to_its_rows(engine: str, producer: str):
+    @settings(
+        max_examples=TABLES,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        print_blob=True,
+    )
+    @given(
+        scenarios(engine),
+        st.sampled_from(list(VARIANTS)),
+        st.integers(1, 3),
+        st.lists(st.sampled_from(["minor", "full", None]), min_size=4, max_size=4),
+    )
+    def holds(scenario: Scenario, variant: str, trigger: int, compactions: list[Any]) -> None:
+        options = {**VARIANTS[variant], "changelog-producer": producer}
+        options["num-sorted-run.compaction-trigger"] = str(trigger)
+        options["num-levels"] = "6"
+        if "deletion-vectors.enabled" in options:
+            assume((engine, producer) not in (("first-row", "lookup"), (engine, "full-compaction")))
+        with new_table(scenario, options) as table:
+            replay = Replay(scenario)
+            for changes, compaction in zip(scenario.commits, compactions, strict=False):
+                write(table, scenario, changes)
+                if compaction is not None:
+                    check(table, replay, compaction)
+            check(table, replay, "full")
+
+    holds()
+
+
+def write(table: lake.Table, scenario: Scenario, changes: list[Change]) -> None:
+    rows = pa.Table.from_pylist([row for _, row in changes], schema=scenario.arrow_schema)
+    try:
+        table.write(rows, [kind for kind, _ in changes])
+    except lake.LakeError:  # an overflow, or retracts that the engine does not take
+        assume(False)
+
+
+def check(table: lake.Table, replay: Replay, strategy: str) -> None:
+    """The changelog of a compaction leads from the rows before it to those after it."""
+    try:
+        report = table.compact(strategy=strategy, executor="serial")
+    except lake.LakeError:  # the rows of several commits do not go together
+        assume(False)
+    for number in sorted(report.snapshot_ids):
+        replay.apply(table.changes(number - 1, number, "changelog").to_arrow())
+    is_told = table.options.changelog_producer == "lookup" or strategy == "full"
+    replay.assert_tells((table if is_told else table.system_table("ro")).scan().to_arrow())

@@ -1,0 +1,189 @@
+"""Random tables with primary keys hold what a dictionary model says, whatever is written to them.
+
+Each example is a table of its own: key types, columns, engine, options, and commits of rows with
+kinds. A failing one is shrunk and printed as a ``Scenario``, with a blob that replays it.
+``LAKE_EXAMPLES=3000`` tries so many tables of each engine; ``--hypothesis-seed=7`` tries others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from unittest.mock import patch
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import lakeformat as lake
+from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from lakeformat.merge import streams
+from lakeformat.merge.of_table import merge_engine, merge_order
+from tests.golden.values import assert_same_rows, rows_of
+from tests.merge_model import MergeModel, ModelError, Record
+from tests.merge_scenarios import ENGINES, KINDS, Change, Scenario, loosened, scenarios
+
+TABLES = int(os.environ.get("LAKE_EXAMPLES", "80"))
+"""Tables of each engine that are written and read; each has some ten keys."""
+MERGES = 6 * TABLES
+"""Merges of each engine without a table around them."""
+FORMATS = ("parquet", "avro", "orc")
+BUFFERS: dict[str, dict[str, str]] = {
+    "in memory": {},
+    "spilled": {"write-buffer-size": "1 b"},
+    "row by row": {"write-buffer-size": "1 b", "write-buffer-spillable": "false"},
+}
+"""What a write holds: all rows; a batch, the others in temporary files; a row, which is a flush."""
+BATCH_ROWS = {"in memory": 100, "spilled": 2, "row by row": 1}
+
+
+def examples(count: int) -> settings:
+    slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
+    return settings(max_examples=count, suppress_health_check=slow, print_blob=True)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_table_holds_what_its_commits_make_of_it(engine: str):
+    @examples(TABLES)
+    @given(scenarios(engine), st.sampled_from(FORMATS), st.sampled_from(list(BUFFERS)))
+    def agrees(scenario: Scenario, file_format: str, buffer: str) -> None:
+        check(scenario, buffer, {"file.format": file_format, **BUFFERS[buffer]})
+
+    agrees()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_sorted_runs_are_merged_alike_however_they_are_cut_into_batches(engine: str):
+    @examples(MERGES)
+    @given(scenarios(engine, with_partitions=False), st.integers(1, 4))
+    def agrees(scenario: Scenario, batch_rows: int) -> None:
+        check_runs(scenario, batch_rows)
+
+    agrees()
+
+
+def check(scenario: Scenario, buffer: str, options: dict[str, str]) -> None:
+    """Write the commits to a table and to the model, and compare after each of them."""
+    model = scenario.model()
+    with new_table(scenario, options) as table:
+        for changes in scenario.commits:
+            flushes = [[change] for change in changes] if buffer == "row by row" else [changes]
+            write(table, model, flushes, scenario, BATCH_ROWS[buffer])
+        compare_reads(table, model, scenario)
+
+
+def check_runs(scenario: Scenario, batch_rows: int) -> None:
+    """Merge the runs of the model as a read or a compaction does, kinds and all."""
+    model = scenario.model()
+    with new_table(scenario, {}) as table:
+        schema = table.schema
+    merged = None
+    with suppress(ModelError):  # what cannot be flushed is no run
+        for changes in scenario.commits:
+            model.write(changes)
+    with suppress(ModelError):
+        merged = model.merged()
+    runs = [
+        iter(run_table(list(run.values()), schema.arrow_schema()).to_batches(batch_rows))
+        for run in model.runs
+    ]
+    with patch.multiple(streams, CHUNK_ROWS=batch_rows, FEWEST=batch_rows, MOST=batch_rows):
+        parts = streams.merge_runs(runs, merge_order(schema), merge_engine(schema))
+        if merged is None:
+            with pytest.raises(lake.LakeError):
+                list(parts)
+            return
+        found = [row for part in parts for row in rows_of(part)]
+    wanted = rows_of(run_table(merged, schema.arrow_schema()))
+    for row in (*found, *wanted):
+        del row[SEQUENCE_NUMBER.name]
+    assert_same_rows(loosened(found, scenario), loosened(wanted, scenario))
+
+
+@contextmanager
+def new_table(scenario: Scenario, options: dict[str, str]) -> Iterator[lake.Table]:
+    catalog = lake.open_catalog(f"memory://{uuid4()}/")
+    catalog.create_database("shop")
+    yield catalog.create_table(
+        "shop.orders",
+        scenario.typed_columns,
+        primary_key=scenario.primary_key,
+        partition_by=scenario.partition_keys,
+        options={**scenario.options, **options},
+    )
+    catalog.drop_table("shop.orders")
+
+
+def write(
+    table: lake.Table,
+    model: MergeModel,
+    flushes: list[list[Change]],
+    scenario: Scenario,
+    batch_rows: int,
+) -> None:
+    """One commit on both sides; where the model refuses, nothing may be published."""
+    before = table.latest_snapshot()
+    changes = [change for flush in flushes for change in flush]
+    rows = pa.Table.from_pylist([row for _, row in changes], table.schema.arrow_schema())
+    batches = rows.to_batches(max_chunksize=batch_rows)
+    kinds = [kind for kind, _ in changes]
+    try:
+        log = [change for flush in flushes for change in model.write(flush)]
+    except ModelError:
+        with pytest.raises(lake.LakeError):
+            table.write(batches, kinds=kinds)
+        assert table.latest_snapshot() == before
+        return
+    report = table.write(batches, kinds=kinds)
+    delta = [change for flush in range(-len(flushes), 0) for change in model.delta(flush)]
+    if not delta:
+        assert table.latest_snapshot() == before
+        return
+    after = 0 if before is None else before.id
+    assert report.snapshot_id == after + 1
+    assert_changes(table, after, "delta", delta, scenario)
+    if "changelog-producer" in scenario.options:
+        assert_changes(table, after, "changelog", log, scenario)
+
+
+def assert_changes(
+    table: lake.Table, after: int, mode: str, changes: list[Change], scenario: Scenario
+) -> None:
+    """What one snapshot brought, with kinds."""
+    found = rows_of(table.changes(after, after + 1, mode).to_arrow())
+    wanted = [{"rowkind": kind, **row} for kind, row in changes]
+    kind_first = pa.schema([("rowkind", pa.string()), *table.schema.arrow_schema()])
+    plain = rows_of(pa.Table.from_pylist(wanted, kind_first))
+    assert_same_rows(loosened(found, scenario), loosened(plain, scenario))
+
+
+def compare_reads(table: lake.Table, model: MergeModel, scenario: Scenario) -> None:
+    """A merging read, whole and of some columns, and the count."""
+    if model.engine == "first-row":
+        assert table.scan().to_arrow().num_rows == 0  # level 0 is not read before a compaction
+        return
+    try:
+        rows = model.read()
+    except ModelError:
+        with pytest.raises(lake.LakeError):
+            table.scan().to_arrow()
+        return
+    wanted = loosened(rows_of(pa.Table.from_pylist(rows, table.schema.arrow_schema())), scenario)
+    assert_same_rows(loosened(rows_of(table.scan().to_arrow()), scenario), wanted)
+    assert table.scan().count() == len(wanted)
+    some = list(scenario.columns)[-1:0:-2] or list(scenario.columns)
+    found = loosened(rows_of(table.scan(some).to_arrow()), scenario)
+    assert_same_rows(found, [{name: row[name] for name in some} for row in wanted])
+
+
+def run_table(records: Sequence[Record], schema: pa.Schema) -> pa.Table:
+    """Records of the model as the engines take them."""
+    columns = {
+        SEQUENCE_NUMBER.name: pa.array([number for number, _, _ in records], pa.int64()),
+        VALUE_KIND.name: pa.array([KINDS.index(kind) for _, kind, _ in records], pa.int8()),
+    }
+    rows = pa.Table.from_pylist([row for _, _, row in records], schema)
+    return pa.table({**columns, **dict(zip(rows.column_names, rows.columns, strict=True))})

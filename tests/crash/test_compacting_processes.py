@@ -1,0 +1,76 @@
+"""Real processes on a real disk: writers and compactions at once, some of them killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+
+WRITERS, COMPACTORS, COMMITS, KEYS = 2, 2, 8, 20
+
+WRITER = f"""
+import sys
+import pyarrow as pa
+import lakeformat as lake
+
+table, writer = lake.open_table(sys.argv[1]), int(sys.argv[2])
+for number in range({COMMITS}):
+    keys = [writer * {KEYS} + key for key in range({KEYS})]
+    table.write(pa.table({{"id": keys, "note": [number] * {KEYS}}}))
+"""
+
+# Says so once it has compacted something, and goes on until its standard input is closed.
+COMPACTOR = """
+import sys, threading
+import lakeformat as lake
+
+stop = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
+table, said = lake.open_table(sys.argv[1]), False
+while not stop.is_set():
+    if table.compact().snapshot_ids and not said:
+        said = True
+        print("compacted", flush=True)
+"""
+
+
+def start(script: str, root: str, *arguments: str) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", script, root, *arguments]
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+
+
+@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
+def test_writers_and_compactions_at_once(tmp_path: Path, keyed: bool):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    table = catalog.create_table(
+        "shop.orders",
+        [("id", "BIGINT"), ("note", "BIGINT")],
+        primary_key=["id"] if keyed else [],
+        options={"bucket": "2" if keyed else "-1", "commit.max-retries": "1000"},
+    )
+    for number in (100, 101):  # so that there is something to compact from the beginning
+        table.write(pa.table({"id": [number], "note": [0]}))
+    victim = start(COMPACTOR, table.location)
+    assert victim.stdout is not None
+    victim.stdout.readline()
+    compactors = [start(COMPACTOR, table.location) for _ in range(COMPACTORS)]
+    writers = [start(WRITER, table.location, str(number)) for number in range(WRITERS)]
+    victim.kill()
+    victim.communicate()
+    for process in (*writers, *compactors):
+        _, said = process.communicate()
+        assert process.returncode == 0, said
+
+    table.compact()
+    assert table.plan_compaction().units == ()
+    rows = sorted(tuple(row.values()) for row in table.scan().to_arrow().to_pylist())
+    versions = [COMMITS - 1] if keyed else range(COMMITS)
+    written = [(key, note) for key in range(WRITERS * KEYS) for note in versions]
+    assert rows == [*written, (100, 0), (101, 0)]

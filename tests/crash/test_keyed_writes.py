@@ -1,0 +1,117 @@
+"""Keyed writes die at every storage call: a key has the row of the last commit that is there."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.catalog import FileSystemCatalog
+from lakeformat.environment import Environment
+from lakeformat.errors import CommitOutcomeUnknownError, UnavailableError
+from lakeformat.layout import TableLayout
+from lakeformat.table import load_table
+from lakeformat.testing import CrashableStorage, every_fault
+
+SEED = int(os.environ.get("SEED", "0"))
+LAYOUT = TableLayout("wh/shop.db/orders")
+OPTIONS = {"bucket": "1", "changelog-producer": "input", "write-buffer-size": "1 kb"}
+WRITES = [
+    (
+        [("mon", 1, "a"), ("tue", 1, "b"), ("mon", 2, "c"), ("mon", 1, "d")],
+        ["+I", "+I", "+I", "+U"],
+    ),
+    ([("mon", 2, "c"), ("tue", 1, "e")], ["-D", "+U"]),
+]
+STATES = [
+    {},
+    {("mon", 1): "d", ("mon", 2): "c", ("tue", 1): "b"},
+    {("mon", 1): "d", ("tue", 1): "e"},
+]
+
+
+@pytest.fixture(autouse=True)
+def disk(tmp_path, monkeypatch):
+    """Where temporary files go; none stays."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    yield
+    assert list(tmp_path.iterdir()) == []
+
+
+def simulated(first: int = 0) -> Environment:
+    """A world in which every run makes the same calls, with names from a number on."""
+    names = itertools.count(first * 1000)
+    return Environment(
+        now_millis=lambda: 1_700_000_000_000,
+        new_id=lambda: f"{next(names):08d}",
+        sleep_seconds=lambda seconds: None,
+        random_fraction=lambda: 0.5,
+    )
+
+
+def new_table_storage() -> CrashableStorage:
+    storage = CrashableStorage()
+    catalog = FileSystemCatalog(storage, "wh", simulated())
+    catalog.create_database("shop")
+    columns = [("dt", "STRING"), ("id", "BIGINT"), ("note", "STRING")]
+    catalog.create_table(
+        "shop.orders", columns, primary_key=["dt", "id"], partition_by=["dt"], options=OPTIONS
+    )
+    return storage
+
+
+def write_all(storage, acknowledged):
+    """Each write is a commit, acknowledged by its number."""
+    table = load_table(storage, LAYOUT, simulated(len(storage.files())))
+    for number, (rows, kinds) in enumerate(WRITES, start=1):
+        columns = dict(zip(("dt", "id", "note"), map(list, zip(*rows, strict=True)), strict=True))
+        table.write(pa.table(columns), kinds, commit=lake.CommitId("run", number))
+        acknowledged.append(number)
+
+
+def content(storage) -> dict:
+    rows = load_table(storage, LAYOUT, simulated()).scan().to_arrow().to_pylist()
+    found = {(row["dt"], row["id"]): row["note"] for row in rows}
+    assert len(found) == len(rows), "a key is there twice"
+    return found
+
+
+def data_files(storage) -> set[str]:
+    return {path for path in storage.files(LAYOUT.root) if "/bucket-" in path}
+
+
+def test_a_fault_at_any_storage_call_leaves_the_state_after_some_commit():
+    for trial in every_fault(write_all, start=new_table_storage(), seed=SEED):
+        trial.run()
+        storage = trial.reopened()
+        states = STATES[len(trial.acknowledged) :][:2]
+        assert content(storage) in states, f"in {trial}\n{trial.storage.trace()}"
+        write_all(storage, [])  # as a retried task does
+        assert content(storage) == STATES[-1], str(trial)
+        table = load_table(storage, LAYOUT, simulated())
+        assert [snapshot.commit_identifier for snapshot in table.snapshots()] == [1, 2], str(trial)
+
+
+def test_a_write_that_failed_leaves_no_file():
+    def write_once(storage, acknowledged):
+        before = data_files(storage)
+        table = load_table(storage, LAYOUT, simulated(len(storage.files())))
+        try:
+            table.write(pa.table({"dt": ["mon", "tue"] * 3, "id": range(6), "note": ["x"] * 6}))
+        except CommitOutcomeUnknownError:
+            raise
+        except UnavailableError:
+            acknowledged.append((before, data_files(storage)))
+            raise
+
+    failed = 0
+    for trial in every_fault(write_once, start=new_table_storage(), seed=SEED):
+        trial.run()
+        for before, after in trial.acknowledged:
+            failed += 1
+            assert after == before, str(trial)
+    assert failed > 0

@@ -1,0 +1,232 @@
+"""``lake scan``, ``changes`` and ``write``: rows out of a table and back, in every form."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import lakeformat as lake
+from lakeformat.cli import progress
+from lakeformat.cli.app import app
+
+COLUMNS = [
+    ("k", "INT"),
+    ("v", "STRING"),
+    ("price", "DECIMAL(6, 2)"),
+    ("dt", "DATE"),
+    ("clock", "TIME(3)"),
+    ("at", "TIMESTAMP(3)"),
+    ("flag", "BOOLEAN"),
+    ("d", "DOUBLE"),
+]
+NOTHING = '"price": null, "dt": null, "clock": null, "at": null, "d": null'
+LINES = [
+    '{"k": 1, "v": "a", "price": "1.50", "dt": "2024-01-31", "clock": "10:00:00", '
+    '"at": "2024-01-31 10:00:00.123", "flag": true, "d": 0.1}',
+    f'{{"k": 2, "v": "", "flag": null, {NOTHING}}}',
+    f'{{"k": 3, "v": null, "flag": false, {NOTHING}}}',
+]
+
+
+class Warehouse:
+    """A table of every flat type, one like it, and files beside them."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        catalog = lake.open_catalog(str(root / "wh"))
+        catalog.create_database("shop")
+        for name in ("orders", "copy"):
+            catalog.create_table(
+                f"shop.{name}", COLUMNS, primary_key=["k"], options={"bucket": "1"}
+            )
+        self.catalog = catalog
+        self.file("in.json", "\n".join(LINES) + "\n")
+
+    def file(self, name: str, content: str | None = None) -> str:
+        path = self.root / name
+        if content is not None:
+            path.write_text(content)
+        return str(path)
+
+    def run(self, *words: str) -> str:
+        shown = CliRunner().invoke(app, ["--warehouse", str(self.root / "wh"), *words])
+        if shown.exception is not None and not isinstance(shown.exception, SystemExit):
+            raise shown.exception
+        assert shown.exit_code == 0, shown.output
+        return shown.stdout
+
+    def rows(self, table: str = "shop.orders") -> list[dict]:
+        return self.catalog.table(table).scan().to_arrow().to_pylist()
+
+
+@pytest.fixture
+def warehouse(tmp_path) -> Warehouse:
+    found = Warehouse(tmp_path)
+    assert found.run("write", "shop.orders", found.file("in.json")) == (
+        "3 rows: published as snapshot 1\n"
+    )
+    return found
+
+
+@pytest.mark.parametrize("end", ["csv", "json", "parquet"])
+def test_what_is_written_into_a_file_is_read_back_the_same(warehouse, end):
+    path = warehouse.file(f"out.{end}")
+    assert warehouse.run("scan", "shop.orders", "--output", path) == ""
+    warehouse.run("write", "shop.copy", path)
+    assert warehouse.rows("shop.copy") == warehouse.rows()
+    assert sorted(p.name for p in warehouse.root.glob("out*")) == [f"out.{end}"]
+
+
+def test_json_is_one_object_per_line(warehouse):
+    shown = warehouse.run("scan", "shop.orders", "--format", "json", "--columns", "k, at,price")
+    assert [json.loads(line) for line in shown.splitlines()] == [
+        {"k": 1, "at": "2024-01-31 10:00:00.123", "price": "1.50"},
+        {"k": 2, "at": None, "price": None},
+        {"k": 3, "at": None, "price": None},
+    ]
+
+
+def test_people_see_columns(warehouse):
+    shown = warehouse.run("scan", "shop.orders", "--columns", "k,v,flag", "--where", "k < 3")
+    assert [line.split() for line in shown.splitlines()] == [
+        ["k", "v", "flag"],
+        ["1", "a", "true"],
+        ["2"],
+    ]
+    assert warehouse.run("scan", "shop.orders", "--where", "k > 9") == "no rows\n"
+    assert len(warehouse.run("scan", "shop.orders", "--limit", "1").splitlines()) == 2
+
+
+def test_people_see_a_hundred_rows_and_that_there_are_more(tmp_path):
+    warehouse = Warehouse(tmp_path)
+    table = warehouse.catalog.table("shop.orders")
+    table.write(pa.table({"k": pa.array(range(150), pa.int32())}))
+    words = ["--warehouse", str(tmp_path / "wh"), "scan", "shop.orders", "--columns", "k"]
+    shown = CliRunner().invoke(app, words)
+    assert len(shown.stdout.splitlines()) == 101
+    assert "the first 100 rows; --limit shows more" in shown.stderr
+    assert len(warehouse.run("scan", "shop.orders", "--limit", "150").splitlines()) == 151
+
+
+def test_changes_have_their_kinds_and_can_be_written_elsewhere(warehouse):
+    kinds = warehouse.file("kinds.csv", "k,op\n1,-D\n7,+I\n")
+    warehouse.run("write", "shop.orders", kinds, "--kinds", "op")
+    shown = warehouse.run(
+        "changes", "shop.orders", "--after", "1", "--columns", "k", "--format", "csv"
+    )
+    assert shown == '"rowkind","k"\n"-D",1\n"+I",7\n'
+    path = warehouse.file("changes.parquet")
+    warehouse.run("changes", "shop.orders", "--after", "0", "--upto", "2", "--output", path)
+    warehouse.run("write", "shop.copy", path, "--kinds", "rowkind")
+    assert warehouse.rows("shop.copy") == warehouse.rows()
+
+
+def test_time_travel_and_the_tables_beside_a_table(warehouse):
+    warehouse.run("write", "shop.orders", warehouse.file("more.csv", "k\n9\n"))
+    assert "9" not in warehouse.run("scan", "shop.orders", "--snapshot", "1", "--columns", "k")
+    assert "9" in warehouse.run("scan", "shop.orders", "--as-of", "2100-01-01", "--columns", "k")
+    assert warehouse.run("scan", "shop.orders$audit_log", "--limit", "1").startswith("rowkind")
+    assert warehouse.run("scan", "shop.orders$ro") == "no rows\n"
+
+
+def test_rows_are_put_in_place_of_others(warehouse):
+    one = warehouse.file("one.csv", "k,v\n5,z\n")
+    report = json.loads(warehouse.run("write", "shop.orders", one, "--overwrite", "all", "--json"))
+    assert (report[0]["kind"], report[0]["rows"]) == ("OVERWRITE", 1)
+    assert [row["k"] for row in warehouse.rows()] == [5]
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "told"),
+    [
+        (["scan", "shop.orders", "--where", "nix = 1"], lake.InvalidRequestError, "'nix'"),
+        (["scan", "shop.orders", "--format", "xml"], lake.InvalidRequestError, "one of table"),
+        (["scan", "shop.orders", "--format", "parquet"], lake.InvalidRequestError, "--output"),
+        (["scan", "shop.orders", "--output", "rows"], lake.InvalidRequestError, "by its end"),
+        (
+            ["scan", "shop.orders", "--format", "table", "--output", "x"],
+            lake.InvalidRequestError,
+            "choose",
+        ),
+        (["scan", "shop.orders$files"], lake.InvalidRequestError, "`lake files shop.orders`"),
+        (["scan", "shop.orders", "--snapshot", "9"], lake.NotFoundError, "snapshots 1 to 1"),
+        (["changes", "shop.orders", "--after", "5"], lake.InvalidRequestError, "before the start"),
+        (["changes", "shop.orders", "--after", "v1"], lake.NotFoundError, "no tag 'v1'"),
+        (["write", "shop.orders", "x.txt"], lake.InvalidRequestError, "by its end"),
+        (
+            ["write", "shop.orders", "in.json", "--overwrite", "dt"],
+            lake.InvalidRequestError,
+            "--overwrite is",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(warehouse, words, error, told):
+    with pytest.raises(error, match=told):
+        warehouse.run(*words)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("bad.csv", "k,v\nx,y\n"),
+        ("bad.json", '{"k": "x"}\n'),
+        ("bad.parquet", "no parquet"),
+        ("bad.json", '{"k": 1, "dt": "2024-02-30"}\n'),
+        ("bad.csv", "k,price\n1,1.005\n"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_and_nothing_is_written(warehouse, name, content):
+    with pytest.raises(lake.InvalidRequestError, match=name):
+        warehouse.run(
+            "write", "shop.orders", warehouse.file("in.json"), warehouse.file(name, content)
+        )
+    assert warehouse.catalog.table("shop.orders").latest_snapshot().id == 1
+
+
+def test_lists_go_through_json_and_parquet_and_are_refused_in_csv(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path / "wh"))
+    catalog.create_database("shop")
+    table = catalog.create_table(
+        "shop.t", [("k", "INT"), ("tags", "ARRAY<STRING>"), ("raw", "BYTES")]
+    )
+    table.write(pa.table({"k": pa.array([1], pa.int32()), "tags": [["x"]], "raw": [b"\xff"]}))
+    run = ["--warehouse", str(tmp_path / "wh"), "scan", "shop.t", "--format"]
+    assert json.loads(CliRunner().invoke(app, [*run, "json"]).stdout)["tags"] == ["x"]
+    refused = CliRunner().invoke(app, [*run, "csv"]).exception
+    assert "column 'tags' is list<element: string>, which CSV has no form for" in str(refused)
+    path = str(tmp_path / "raw.json")
+    Path(path).write_text('{"k": 1, "raw": "AA=="}\n')
+    refused = CliRunner().invoke(
+        app, ["--warehouse", str(tmp_path / "wh"), "write", "shop.t", path]
+    )
+    assert "column 'raw' is binary, which json has no form for" in str(refused.exception)
+
+
+def test_a_failed_read_leaves_no_file(warehouse):
+    [data] = Path(warehouse.root / "wh" / "shop.db" / "orders" / "bucket-0").glob("data-*")
+    data.unlink()
+    kept = warehouse.file("kept.parquet")
+    pq.write_table(pa.table({"a": [1]}), kept)
+    with pytest.raises(lake.CorruptTableError, match=data.name):
+        warehouse.run("scan", "shop.orders", "--output", kept)
+    assert pq.read_table(kept).to_pydict() == {"a": [1]}
+    assert not list(warehouse.root.glob("*.part"))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("stream", "tells"), [(Terminal(), True), (io.StringIO(), False)])
+def test_progress_is_for_terminals(monkeypatch, stream, tells):
+    monkeypatch.setattr(progress.sys, "stderr", stream)
+    batches = pa.table({"k": range(5)}).to_batches(2)
+    assert list(progress.progressing(iter(batches), "reading")) == batches
+    assert ("reading" in stream.getvalue()) is tells

@@ -1,0 +1,98 @@
+"""``lake compact`` and ``lake compact-database``: a line for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import lakeformat as lake
+from lakeformat.cli.app import app
+from lakeformat.compact.database import compact_tables, matching_tables
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def catalog(tmp_path) -> lake.Catalog:
+    """Two files in each partition of shop.orders, three tables in two databases."""
+    catalog = lake.open_catalog(str(tmp_path))
+    for name in ("shop.orders", "shop.events", "lab.orders"):
+        database = name.partition(".")[0]
+        catalog.create_database(database, exist_ok=True)
+        columns = [("dt", "STRING NOT NULL"), ("id", "BIGINT")]
+        table = catalog.create_table(
+            name,
+            columns,
+            primary_key=["dt", "id"],
+            partition_by=["dt"],
+            options={"bucket": "1"},
+        )
+        for _ in range(2):
+            table.write(pa.table({"dt": ["1", "2"], "id": [1, 1]}))
+    return catalog
+
+
+def lake_says(catalog: lake.Catalog, *arguments: str) -> str:
+    shown = runner.invoke(app, ["-w", catalog.location, *arguments])
+    assert shown.exit_code == 0, shown.output
+    return shown.output
+
+
+def test_a_plan_says_what_would_be_done_and_changes_nothing(catalog):
+    for word in ("--plan", "--dry-run"):
+        shown = lake_says(catalog, "compact", "shop.orders", word, "--where", "dt = '1'")
+        assert "1 units" in shown
+        assert "partition dt=1, bucket 0: 2 files become about 1" in shown
+    [plan] = json.loads(lake_says(catalog, "compact", "shop.orders", "--plan", "--json"))
+    assert [bucket["reason"] for bucket in plan["buckets"]] == [
+        "full compaction of 2 sorted runs"
+    ] * 2
+    assert len(catalog.table("shop.orders").snapshots()) == 2
+
+
+def test_a_table_is_compacted(catalog):
+    shown = lake_says(catalog, "compact", "shop.orders", "--where", "dt = '1'")
+    assert "1 compacted, published as snapshot 3: 2 files of " in shown
+    [report] = json.loads(lake_says(catalog, "compact", "shop.orders", "--json"))
+    assert (report["snapshot_ids"], report["files_out"]) == ([4], 1)
+    assert "nothing to do" in lake_says(catalog, "compact", "shop.orders")
+    shown = lake_says(catalog, "compact", "shop.orders", "--strategy", "minor", "--idle", "1 h")
+    assert "nothing to do: written to " in shown
+
+
+def test_a_wrong_request_is_told(catalog):
+    shown = runner.invoke(
+        app, ["-w", catalog.location, "compact", "shop.orders", "--strategy", "x"]
+    )
+    assert isinstance(shown.exception, lake.InvalidRequestError)
+
+
+def test_tables_of_a_database_are_chosen_by_regular_expressions(catalog):
+    def chosen(**patterns: str) -> list[str]:
+        return matching_tables(catalog, **patterns)
+
+    assert chosen() == ["lab.orders", "shop.events", "shop.orders"]
+    assert chosen(databases="sh.*") == ["shop.events", "shop.orders"]
+    assert chosen(including=r".*\.orders", excluding="lab.*") == ["shop.orders"]
+    assert chosen(databases="s") == []  # whole names
+    with pytest.raises(lake.InvalidRequestError, match=r"including is a regular expression"):
+        chosen(including="(")
+    shown = lake_says(catalog, "compact-database", "shop", "--excluding", r".*\.events")
+    assert shown.startswith("shop.orders: 2 compacted, published as snapshot 3")
+    assert len(shown.splitlines()) == 1
+    assert lake_says(catalog, "compact-database", "nowhere") == "no table has such a name\n"
+
+
+def test_a_table_that_fails_stops_no_other(catalog):
+    catalog.create_table(
+        "shop.a", [("id", "BIGINT")], options={"bucket": "-1", "row-tracking.enabled": "true"}
+    )
+    outcomes = {each.table: each for each in compact_tables(catalog, matching_tables(catalog))}
+    assert isinstance(outcomes["shop.a"].error, lake.UnsupportedError)
+    assert all(each.report for name, each in outcomes.items() if name != "shop.a")
+    shown = runner.invoke(app, ["-w", catalog.location, "compact-database", ".*", "--json"])
+    assert [each["error"] is None for each in json.loads(shown.stdout)] == [True, False, True, True]
+    assert "1 of 4 tables failed" in str(shown.exception)

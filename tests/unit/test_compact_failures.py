@@ -1,0 +1,163 @@
+"""Compactions that cannot end well: what fails is named, everything else goes on."""
+
+from __future__ import annotations
+
+import errno
+from contextlib import contextmanager
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.catalog import FileSystemCatalog
+from lakeformat.compact.run import run_unit
+from lakeformat.environment import Environment
+from lakeformat.errors import UnavailableError
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.manifest import ManifestEntry
+from lakeformat.read.plan import plan_files
+from lakeformat.storage import MemoryStorage
+from tests.keyed_rows import KeyedRows, listed
+
+
+@pytest.fixture(params=["serial", "threads"])
+def executor(request) -> str:
+    return request.param
+
+
+def three_days(**options: str) -> KeyedRows:
+    """Two files in the bucket of each day."""
+    keyed = KeyedRows(options, partitioned=True)
+    for value in "xy":
+        keyed.commit(*(("+I", day, 1, value) for day in "abc"))
+    return keyed
+
+
+def live(table: lake.Table) -> list[ManifestEntry]:
+    snapshot = table.latest_snapshot()
+    assert snapshot is not None
+    return plan_files(table._handle, snapshot)
+
+
+def data_files(keyed: KeyedRows) -> set[str]:
+    storage, layout = keyed.place
+    return {path.rpartition("/")[2] for path in storage.files(layout.root) if "/bucket-" in path}
+
+
+def lose_a_file_of(keyed: KeyedRows, day: str) -> str:
+    """The name of a data file that is gone."""
+    storage, layout = keyed.place
+    [path] = sorted(path for path in storage.files(layout.root) if f"/p={day}/" in path)[:1]
+    storage.delete(path)
+    return path.rpartition("/")[2]
+
+
+def test_a_file_that_vanished_is_named_and_no_other_bucket_is_harmed(executor):
+    keyed = three_days()
+    lost = lose_a_file_of(keyed, "b")
+    before = data_files(keyed)
+    with pytest.raises(lake.CorruptTableError) as caught:
+        keyed.table.compact(executor=executor)
+    for part in ("partition p=b, bucket 0", "planned at snapshot 2", lost, "is missing"):
+        assert part in str(caught.value)
+    assert "In all: 1 failed, 2 compacted, published as snapshot 3" in str(caught.value)
+    assert sorted(listed(keyed.table.scan(where="p <> 'b'"))) == [("a", 1, "y"), ("c", 1, "y")]
+    assert {e.file.file_name for e in live(keyed.table)} | before == data_files(keyed) | {lost}
+
+
+def test_all_failures_are_counted(executor):
+    keyed = three_days()
+    for day in "abc":
+        lose_a_file_of(keyed, day)
+    with pytest.raises(
+        lake.CorruptTableError, match=r"In all: 2 more units failed; 3 failed, none"
+    ):
+        keyed.table.compact(executor=executor)
+
+
+class FullDisk(MemoryStorage):
+    """Takes no more data files of one partition."""
+
+    full = ""
+
+    @contextmanager
+    def open_output(self, path):
+        if self.full and self.full in path:
+            raise UnavailableError(f"{self.uri(path)}: {errno.ENOSPC} no space left on device")
+        with super().open_output(path) as stream:
+            yield stream
+
+
+def test_a_full_disk_ends_the_units_that_meet_it(executor):
+    storage = FullDisk(f"full-disk-{executor}")
+    catalog = FileSystemCatalog(storage, "wh", Environment())
+    catalog.create_database("shop")
+    table = catalog.create_table(
+        "shop.t",
+        [("p", "STRING NOT NULL"), ("k", "INT")],
+        primary_key=["p", "k"],
+        partition_by=["p"],
+        options={"bucket": "1"},
+    )
+    for _ in range(2):
+        table.write(pa.table({"p": ["a", "b"], "k": pa.array([1, 1], pa.int32())}))
+    storage.full = "/p=a/"
+    before = set(storage.files())
+    with pytest.raises(UnavailableError, match=r"partition p=a, bucket 0 .* no space left"):
+        table.compact(executor=executor)
+    assert [path for path in set(storage.files()) - before if "/p=a/" in path] == []
+    assert len([e for e in live(table) if e.file.level == 5]) == 1
+    storage.full = ""
+    table.compact(executor=executor)
+    assert {e.file.level for e in live(table)} == {5}
+
+
+def test_another_number_of_buckets_does_not_disturb_a_compaction_of_the_old_ones():
+    keyed = three_days()
+    keyed.catalog.alter_table("shop.t", lake.set_option("bucket", "4"))
+    keyed.table.compact()
+    assert {entry.total_buckets for entry in live(keyed.table)} == {1}
+    assert keyed.table.scan().count() == 3
+
+
+def test_buckets_that_changed_between_plan_and_commit_are_a_conflict():
+    keyed = three_days()
+    unit = keyed.table.plan_compaction(where="p = 'a'").units[0]
+    message = run_unit(keyed.table._handle, unit)
+    wider = keyed.catalog.alter_table("shop.t", lake.set_option("bucket", "4"))
+    rows = {"p": ["a"] * 9, "k": pa.array(range(9), pa.int32()), "v": ["z"] * 9}
+    wider.write(pa.table(rows), overwrite={"p": "a"})
+    with pytest.raises(lake.CommitConflictError, match="p=a"):
+        wider.commit([message])
+    wider.abort([message])
+    assert wider.scan(where="p = 'a'").count() == 9
+
+
+def test_a_bucket_that_was_overtaken_is_planned_again_alone():
+    keyed = three_days()
+
+    def rival(done: object) -> None:
+        if not heard:
+            keyed.table.compact(where="p = 'b'")
+            keyed.commit(("+I", "b", 1, "z"))
+        heard.append(done)
+
+    heard: list[object] = []
+    report = keyed.table.compact(executor="serial", tell=rival)
+    said = [(each.partition, each.outcome) for each in report.buckets]
+    assert sorted(said) == [
+        ("p=a", "compacted"),
+        ("p=b", "compacted"),
+        ("p=b", "refused"),
+        ("p=c", "compacted"),
+    ]
+    assert (report.rounds, report.groups_refused) == (2, 2)
+    assert sorted(listed(keyed.table.scan())) == [("a", 1, "y"), ("b", 1, "z"), ("c", 1, "y")]
+    assert keyed.table.plan_compaction().units == ()
+    names = {e.file.file_name for s in keyed.table.snapshots() for e in files_of(keyed, s)}
+    assert names == data_files(keyed), "the files of the refused unit are gone"
+
+
+def files_of(keyed: KeyedRows, snapshot: lake.Snapshot) -> list[ManifestEntry]:
+    handle: TableHandle = keyed.table._handle
+    return plan_files(handle, snapshot)

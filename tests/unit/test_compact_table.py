@@ -1,0 +1,303 @@
+"""Compaction of whole tables: which files come of it, what rows they hold, what is said of it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from datetime import timedelta
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.compact.plan import plan_compaction
+from lakeformat.compact.report import Progress
+from lakeformat.compact.run import run_unit
+from lakeformat.metadata.data_file_meta import DataFileMeta, FileSource
+from lakeformat.metadata.manifest import ManifestEntry
+from lakeformat.read.plan import plan_files
+from tests.keyed_rows import MINUTE, KeyedRows, listed
+
+
+def live(table: lake.Table) -> list[ManifestEntry]:
+    snapshot = table.latest_snapshot()
+    assert snapshot is not None
+    return plan_files(table._handle, snapshot)
+
+
+def files(table: lake.Table) -> list[DataFileMeta]:
+    return [entry.file for entry in live(table)]
+
+
+def names(table: lake.Table) -> set[str]:
+    return {file.file_name for file in files(table)}
+
+
+def test_a_bucket_becomes_one_file_of_the_highest_level():
+    keyed = KeyedRows()
+    keyed.commit(("+I", 1, "a"), ("+I", 2, "b"), ("+I", 3, "c"))
+    keyed.commit(("+I", 2, "B"), ("-D", 3, None), ("+I", 4, "d"))
+    report = keyed.table.compact()
+    assert listed(keyed.table.scan()) == [(1, "a"), (2, "B"), (4, "d")]
+    [file] = files(keyed.table)
+    assert (file.level, file.row_count, file.delete_row_count) == (5, 3, 0)
+    assert (file.min_sequence_number, file.max_sequence_number) == (0, 5)
+    assert file.file_source == FileSource.COMPACT
+    snapshot = keyed.table.latest_snapshot()
+    assert snapshot is not None
+    assert snapshot.commit_kind is lake.CommitKind.COMPACT
+    assert (snapshot.delta_record_count, snapshot.total_record_count) == (-3, 3)
+    assert report.snapshot_ids == (snapshot.id,)
+    assert (report.rows_in, report.rows_out, report.files_in, report.files_out) == (6, 3, 2, 1)
+
+
+def test_the_table_is_read_as_before_at_every_snapshot():
+    keyed = KeyedRows()
+    for number in range(3):
+        keyed.commit(("+I", number, "a"), ("+I", 1, f"{number}"))
+    before = [listed(keyed.table.scan(snapshot=number)) for number in (1, 2, 3)]
+    keyed.table.compact()
+    assert [listed(keyed.table.scan(snapshot=number)) for number in (1, 2, 3)] == before
+    assert listed(keyed.table.scan()) == before[-1]
+
+
+def test_a_file_that_overlaps_nothing_costs_no_bytes():
+    keyed = KeyedRows({"compaction.small-file-ratio": "0"})
+    keyed.commit(("+I", 1, "a"), ("+I", 2, "b"))
+    keyed.commit(("+I", 3, "c"))
+    before = names(keyed.table)
+    report = keyed.table.compact()
+    assert names(keyed.table) == before
+    assert {file.level for file in files(keyed.table)} == {5}
+    assert (report.files_moved, report.bytes_in, report.bytes_out) == (2, 0, 0)
+    assert report.write_amplification == 0
+    # They fill up a new file if they are small.
+    other = KeyedRows()
+    other.commit(("+I", 1, "a"))
+    other.commit(("+I", 3, "c"))
+    assert other.table.compact().files_out == 1
+
+
+def test_a_file_with_deletes_is_not_moved_to_the_highest_level():
+    keyed = KeyedRows({"compaction.small-file-ratio": "0"})
+    keyed.commit(("+I", 1, "a"))
+    keyed.commit(("-D", 7, None), ("+I", 8, "b"))
+    report = keyed.table.compact()
+    assert (report.files_moved, report.files_in, report.files_out) == (1, 1, 1)
+    assert [file.delete_row_count for file in files(keyed.table)] == [0, 0]
+
+
+def test_a_file_of_another_format_than_its_level_has_is_rewritten():
+    keyed = KeyedRows({"file.format.per.level": "0:avro"})
+    keyed.commit(("+I", 1, "a"))
+    keyed.table.compact()
+    [file] = files(keyed.table)
+    assert file.file_name.endswith(".parquet")
+
+
+def test_deletes_stay_while_an_older_run_may_have_their_keys():
+    keyed = KeyedRows({"num-sorted-run.compaction-trigger": "3"})
+    keyed.commit(*(("+I", number, "x" * 50) for number in range(2000)))
+    keyed.table.compact()
+    for _ in range(2):
+        keyed.commit(("-D", 7, None), ("+I", 9, "new"))
+    report = keyed.table.compact(strategy="minor")
+    assert report.snapshot_ids
+    small, large = sorted(files(keyed.table), key=lambda file: file.file_size)
+    assert (small.level, small.row_count, small.delete_row_count) == (large.level - 1, 2, 1)
+    assert listed(keyed.table.scan(where="k in (7, 9)")) == [(9, "new")]
+    keyed.table.compact()
+    assert [file.delete_row_count for file in files(keyed.table)] == [0]
+
+
+def test_rows_go_on_in_a_new_file_at_the_target_size():
+    keyed = KeyedRows({"target-file-size": "1 kb"})
+    for number in range(2):
+        keyed.table.write(
+            pa.table(
+                {
+                    "k": pa.array(range(number, 400_000, 2), pa.int32()),
+                    "v": [str(at * 7919 % 100_003) for at in range(200_000)],
+                }
+            )
+        )
+    keyed.table.compact()
+    made = files(keyed.table)
+    assert len(made) > 1
+    assert sum(file.row_count for file in made) == 400_000
+    assert keyed.table.plan_compaction().units == ()
+
+
+def test_files_of_older_schemas_come_out_under_the_newest():
+    keyed = KeyedRows()
+    keyed.commit(("+I", 1, "a"))
+    keyed.catalog.alter_table("shop.t", lake.add_column("w", "INT"), lake.drop_column("v"))
+    table = keyed.catalog.table("shop.t")
+    table.write(pa.table({"k": pa.array([2], pa.int32()), "w": pa.array([5], pa.int32())}))
+    keyed.table.compact()  # opened before the change, which does not undo it
+    [file] = files(table)
+    assert file.schema_id == table.schema.id
+    assert listed(table.scan()) == [(1, None), (2, 5)]
+
+
+def test_minor_compaction_goes_on_until_nothing_is_due():
+    keyed = KeyedRows()
+    for number in range(4):
+        keyed.commit(("+I", number, "a"))
+    report = keyed.table.compact(strategy="minor")
+    assert report.reason == "nothing to do: 4 sorted runs, 5 start a compaction"
+    keyed.commit(("+I", 9, "a"))
+    assert keyed.table.compact(strategy="minor").snapshot_ids == (6,)
+    assert keyed.table.compact(strategy="minor").snapshot_ids == ()
+
+
+def test_files_of_an_append_table_become_larger_ones():
+    rows = KeyedRows(keyed=False)
+    for number in range(6):
+        rows.commit(("+I", number, "a"))
+    report = rows.table.compact(strategy="minor")
+    assert (report.files_in, report.files_out, report.rows_out) == (6, 1, 6)
+    assert sorted(listed(rows.table.scan())) == [(number, "a") for number in range(6)]
+    [file] = files(rows.table)
+    assert (file.level, file.file_source, file.delete_row_count) == (0, FileSource.COMPACT, 0)
+
+
+def test_a_queue_keeps_its_order():
+    rows = KeyedRows({"bucket": "1", "bucket-key": "k"}, keyed=False)
+    for number in (3, 1, 2, 5, 4, 0):
+        rows.commit(("+I", number, "a"), ("+I", number, "b"))
+    before = listed(rows.table.scan())
+    rows.table.compact(strategy="minor")
+    assert listed(rows.table.scan()) == before
+    first, second = files(rows.table)
+    assert sorted(
+        [
+            (first.min_sequence_number, first.max_sequence_number),
+            (second.min_sequence_number, second.max_sequence_number),
+        ]
+    ) == [(0, 9), (10, 11)]
+    rows.commit(("+I", 7, "a"))
+    rows.table.compact()
+    assert listed(rows.table.scan()) == [*before, (7, "a")]
+
+
+def test_partitions_are_chosen_by_value_and_by_condition():
+    keyed = KeyedRows(partitioned=True)
+    for _ in range(2):
+        keyed.commit(("+I", "a", 1, "x"), ("+I", "b", 1, "x"), ("+I", "c", 1, "x"))
+
+    def chosen(**which: object) -> list[str]:
+        return sorted(unit.path for unit in keyed.table.plan_compaction(**which).units)
+
+    assert chosen(where="p > 'a'") == ["p=b", "p=c"]
+    assert chosen(partitions={"p": "a"}) == ["p=a"]
+    assert chosen(partitions=[{"p": "a"}, {"p": "c"}], where="p <> 'c'") == ["p=a"]
+    assert chosen(partitions=[]) == []
+    assert chosen(buckets=[1]) == []
+    assert chosen(buckets=range(1)) == ["p=a", "p=b", "p=c"]
+    keyed.table.compact(where="p = 'b'")
+    assert chosen() == ["p=a", "p=c"]
+    with pytest.raises(lake.InvalidRequestError, match="by partition columns only, not by 'k'"):
+        keyed.table.compact(where="k = 1")
+
+
+def test_partitions_that_are_written_to_still_are_left_alone():
+    keyed = KeyedRows(partitioned=True)
+    for _ in range(2):
+        keyed.commit(("+I", "a", 1, "x"))
+    keyed.clock.millis += 60 * MINUTE
+    keyed.commit(("+I", "b", 1, "x"))
+    plan = keyed.table.plan_compaction(idle="30 min")
+    assert [unit.path for unit in plan.units] == ["p=a"]
+    [other] = plan.not_chosen
+    assert other.path == "p=b"
+    assert other.reason == "written to 0:00:00 ago, asked for are partitions idle for 0:30:00"
+    keyed.clock.millis += 30 * MINUTE
+    assert len(keyed.table.plan_compaction(idle=timedelta(minutes=30)).units) == 2
+
+
+def test_a_plan_says_why_and_can_be_sent_elsewhere():
+    keyed = KeyedRows(partitioned=True)
+    keyed.commit(("+I", "a", 1, "x"), ("+I", "b", 1, "x"))
+    keyed.table.compact(where="p = 'b'")
+    keyed.commit(("+I", "a", 1, "y"))
+    plan = keyed.table.plan_compaction()
+    assert str(plan).splitlines()[1:] == [
+        f"  partition p=a, bucket 0: 2 files become about 1, {plan.bytes} bytes to read: "
+        "full compaction of 2 sorted runs",
+        "  partition p=b, bucket 0: not chosen: everything is on level 5 already",
+    ]
+    said = json.loads(json.dumps(plan.to_dict()))
+    assert [bucket["chosen"] for bucket in said["buckets"]] == [True, False]
+    [unit] = pickle.loads(pickle.dumps(plan)).units
+    message = run_unit(keyed.table._handle, unit)
+    keyed.table.commit([lake.CommitMessage.from_bytes(message.to_bytes())])
+    assert sorted(listed(keyed.table.scan())) == [("a", 1, "y"), ("b", 1, "x")]
+
+
+def test_a_report_says_what_was_done_and_what_was_not():
+    keyed = KeyedRows(partitioned=True)
+    keyed.commit(("+I", "a", 1, "x"), ("+I", "b", 1, "x"))
+    keyed.table.compact(where="p = 'b'")
+    keyed.commit(("+I", "a", 1, "y"))
+    heard: list[Progress] = []
+    report = keyed.table.compact(tell=heard.append)
+    assert [(each.partition, each.outcome) for each in report.buckets] == [
+        ("p=b", "not chosen"),
+        ("p=a", "compacted"),
+    ]
+    assert report.reason == "1 not chosen, 1 compacted, published as snapshot 4"
+    assert report.write_amplification == pytest.approx(report.bytes_out / report.bytes_in, abs=1e-3)
+    assert [(each.done, each.units) for each in heard] == [(0, 1), (1, 1)]
+    json.dumps(report.to_dict())
+
+
+@pytest.mark.parametrize("executor", ["serial", "threads"])
+def test_many_buckets_are_published_in_groups(executor):
+    keyed = KeyedRows({"bucket": "40"})
+    for _ in range(2):
+        keyed.commit(*(("+I", number, "x") for number in range(400)))
+    report = keyed.table.compact(executor=executor)
+    assert report.groups == len(report.snapshot_ids) == 3
+    assert len(files(keyed.table)) == 40
+    assert keyed.table.scan().count() == 400
+
+
+def test_a_table_without_rows_has_nothing_to_compact():
+    keyed = KeyedRows()
+    assert keyed.table.compact().reason == "nothing to do: no data file was asked for"
+    assert keyed.table.plan_compaction().snapshot_id is None
+
+
+def test_requests_that_cannot_be_right_are_refused():
+    keyed = KeyedRows()
+    with pytest.raises(lake.InvalidRequestError, match=r"strategy is 'full', .* got 'big'"):
+        keyed.table.compact(strategy="big")
+    with pytest.raises(lake.InvalidRequestError, match="executor is one of serial, threads"):
+        keyed.table.compact(executor="spark")
+    with pytest.raises(lake.InvalidRequestError, match="idle is a time such as '1 h', got 'soon'"):
+        keyed.table.compact(idle="soon")
+    with pytest.raises(lake.InvalidRequestError, match="idle is how long ago"):
+        keyed.table.compact(idle=timedelta(hours=-1))
+    with pytest.raises(lake.UnsupportedError, match="can only be read"):
+        keyed.catalog.table("shop.t$files").compact()
+
+
+def test_tables_it_would_damage_are_refused_by_name():
+    rows = KeyedRows({"row-tracking.enabled": "true"}, keyed=False)
+    with pytest.raises(lake.UnsupportedError, match=r"'row-tracking.enabled'"):
+        rows.table.compact()
+
+
+def test_a_plan_of_another_schema_is_not_run():
+    keyed = KeyedRows()
+    for _ in range(2):
+        keyed.commit(("+I", 1, "a"))
+    [unit] = keyed.table.plan_compaction().units
+    keyed.catalog.alter_table("shop.t", lake.add_column("w", "INT"))
+    newer = keyed.catalog.table("shop.t")._handle
+    with pytest.raises(
+        lake.CommitConflictError, match=r"bucket 0 .* under schema-0: .* plan again"
+    ):
+        run_unit(newer, unit)
+    assert plan_compaction(keyed.table._handle).units[0].schema_id == 1

@@ -1,0 +1,174 @@
+"""Rows are put in the order of their keys and sequence, whatever the types and however wide."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cmp_to_key
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from lakeformat.merge.order import MergeOrder
+
+SMALL = st.integers(-2, 2)
+TYPES = {
+    "bigint": (pa.int64(), st.one_of(SMALL, st.integers(-(2**63), 2**63 - 1))),
+    "tinyint": (pa.int8(), st.integers(-128, 127)),
+    "boolean": (pa.bool_(), st.booleans()),
+    "float": (pa.float32(), st.floats(width=32)),
+    "double": (pa.float64(), st.one_of(st.sampled_from([0.0, -0.0, math.nan]), st.floats())),
+    "decimal": (pa.decimal128(5, 2), st.decimals(-9, 9, places=2)),
+    "wide decimal": (pa.decimal128(38, 0), st.integers(-(10**37), 10**37).map(Decimal)),
+    "date": (pa.date32(), st.dates(date(1960, 1, 1), date(2040, 1, 1))),
+    "timestamp": (
+        pa.timestamp("us"),
+        st.datetimes(datetime(1960, 1, 1), datetime(2040, 1, 1)),
+    ),
+    "text": (pa.string(), st.text(max_size=20)),
+    "text of few letters": (pa.string(), st.text("ab\0", max_size=20)),
+    "long text with one beginning": (
+        pa.string(),
+        st.text("xy", max_size=2).map(lambda end: "the same beginning each time " + end),
+    ),
+    "digits": (pa.string(), st.integers(0, 10**11).map("order-{:012d}".format)),
+    "digits and letters": (pa.string(), st.text("0189af", min_size=16, max_size=16)),
+    "binary": (pa.binary(), st.binary(max_size=18)),
+}
+
+
+def compared(a, b) -> int:
+    """How the format orders two values of one type; nulls first."""
+    if a is None or b is None:
+        return (a is not None) - (b is not None)
+    if isinstance(a, float):
+        a, b = ((math.isnan(x), 0 if math.isnan(x) else x, math.copysign(1, x)) for x in (a, b))
+        a, b = ((x[0], x[1], 0 if x[0] else x[2]) for x in (a, b))
+    if isinstance(a, str):
+        a, b = a.encode(), b.encode()
+    return (a > b) - (a < b)
+
+
+def grouped(order: MergeOrder, table: pa.Table, **how) -> list[list[int]]:
+    """Positions by key, as the kernel has them."""
+    groups = order.group(table, **how)
+    ends = zip(groups.starts.tolist(), groups.ends.tolist(), strict=True)
+    return [groups.order[start:end].tolist() for start, end in ends]
+
+
+def expected(rows: list[tuple], sequences: list[tuple]) -> list[list[int]]:
+    """The same by comparing row with row: rows of a key by sequence, then position."""
+
+    def compare(a: int, b: int) -> int:
+        pairs = zip(rows[a] + sequences[a], rows[b] + sequences[b], strict=True)
+        return next((found for x, y in pairs if (found := compared(x, y))), a - b)
+
+    found: list[list[int]] = []
+    for position in sorted(range(len(rows)), key=cmp_to_key(compare)):
+        if found and not any(map(compared, rows[found[-1][0]], rows[position])):
+            found[-1].append(position)
+        else:
+            found.append([position])
+    return found
+
+
+def table_of(columns: list[tuple[pa.DataType, list]], numbers, kinds=None) -> pa.Table:
+    named = {f"k{i}": pa.array(values, kind) for i, (kind, values) in enumerate(columns)}
+    system = {
+        "_SEQUENCE_NUMBER": pa.array(numbers, pa.int64()),
+        "_VALUE_KIND": pa.array(kinds or [0] * len(numbers), pa.int8()),
+    }
+    return pa.table({**system, **named})
+
+
+@pytest.mark.parametrize("name", TYPES)
+@given(data=st.data())
+def test_keys_of_each_type_come_in_their_order_and_equal_ones_together(name, data):
+    kind, values = TYPES[name]
+    keys = data.draw(st.lists(st.one_of(st.none(), values), max_size=12))
+    keys = pa.array(keys, kind).to_pylist()  # as the type rounds them
+    table = table_of([(kind, keys)], range(len(keys)))
+    assert grouped(MergeOrder(("k0",)), table) == expected(
+        [(key,) for key in keys], [()] * len(keys)
+    )
+
+
+@given(data=st.data())
+def test_keys_of_several_columns_compare_one_column_after_the_other(data):
+    names = data.draw(st.lists(st.sampled_from(sorted(TYPES)), min_size=2, max_size=3))
+    count = data.draw(st.integers(0, 12))
+    columns = []
+    for name in names:
+        kind, values = TYPES[name]
+        few = data.draw(st.lists(values, min_size=1, max_size=3))
+        drawn = data.draw(st.lists(st.sampled_from(few), min_size=count, max_size=count))
+        columns.append((kind, pa.array(drawn, kind).to_pylist()))
+    table = table_of(columns, range(count))
+    rows = list(zip(*(values for _, values in columns), strict=True)) or []
+    order = MergeOrder(tuple(f"k{i}" for i in range(len(names))))
+    assert grouped(order, table) == expected(rows, [()] * count)
+
+
+@example(["a", "a\0", "a", "a\0\0", ""])
+@given(st.lists(st.text("a\0", max_size=9), max_size=12))
+def test_texts_that_end_with_zeros_are_not_the_shorter_ones(keys):
+    table = table_of([(pa.string(), keys)], range(len(keys)))
+    assert grouped(MergeOrder(("k0",)), table) == expected([(k,) for k in keys], [()] * len(keys))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.sampled_from([0, 1, 2, 3]))))
+def test_rows_of_a_key_come_by_number_then_what_takes_back_before_what_adds(rows):
+    keys, numbers, kinds = (list(part) for part in zip(*rows, strict=True)) if rows else ([],) * 3
+    table = table_of([(pa.int64(), keys)], numbers, kinds)
+    sequences = [(number, kind in (0, 2)) for number, kind in zip(numbers, kinds, strict=True)]
+    assert grouped(MergeOrder(("k0",)), table) == expected([(key,) for key in keys], sequences)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 2),
+            st.one_of(st.none(), st.integers(-2, 2)),
+            st.one_of(st.none(), st.sampled_from(["", "a", "b"])),
+            st.integers(0, 2),
+        )
+    )
+)
+def test_the_users_sequence_decides_before_the_number_and_null_is_oldest(descending, rows):
+    keys, first, second, numbers = map(list, zip(*rows, strict=True)) if rows else ([],) * 4
+    table = table_of([(pa.int64(), keys), (pa.int64(), first), (pa.string(), second)], numbers)
+    order = MergeOrder(("k0",), ("k1", "k2"), descending)
+
+    def turned(value):
+        if value is None or not descending:
+            return (value is not None, value)
+        number = value if isinstance(value, int) else {"": 0, "a": 1, "b": 2}[value]
+        return (True, -number)
+
+    sequences = [
+        (*turned(a), *turned(b), number)
+        for a, b, number in zip(first, second, numbers, strict=True)
+    ]
+    assert grouped(order, table) == expected([(key,) for key in keys], sequences)
+
+
+def test_without_numbers_the_position_decides():
+    table = table_of([(pa.int64(), [7, 3, 7])], [9, 9, 1])
+    assert grouped(MergeOrder(("k0",)), table, numbered=False) == [[1], [0, 2]]
+    assert grouped(MergeOrder(("k0",)), table) == [[1], [2, 0]]
+
+
+def test_keys_in_several_chunks_are_one_column():
+    part = table_of([(pa.string(), ["b", "a"])], [0, 1])
+    table = pa.concat_tables([part, part.slice(1), part.slice(0, 1)])
+    assert grouped(MergeOrder(("k0",)), table, numbered=False) == [[1, 2], [0, 3]]
+
+
+def test_numbers_too_wide_to_stand_beside_a_position_are_told_apart_all_the_same():
+    keys = [2**62 + n for n in (5, 3, 5, 4)] + [-(2**62)]
+    table = table_of([(pa.int64(), keys)], range(5))
+    assert grouped(MergeOrder(("k0",)), table) == [[4], [1], [3], [0, 2]]

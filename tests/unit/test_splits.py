@@ -1,0 +1,137 @@
+"""A scan's splits: which files are read together, which without a merge, and by whomever."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.read.scan import Scan
+from lakeformat.read.splits import bucket_splits
+from tests.conformance.format_checklist.keyed_table import DELETE, KeyedTable
+
+COLUMNS = (("k", "INT NOT NULL"), ("v", "STRING"))
+SMALL = {"source.split.target-size": "1 b", "source.split.open-file-cost": "1 b"}
+
+
+def keyed(tmp_path, **options) -> KeyedTable:
+    named = {name.replace("_", "-"): text for name, text in options.items()}
+    return KeyedTable(str(tmp_path / "t"), COLUMNS, ["k"], {"bucket": "1", **SMALL, **named})
+
+
+def rows(*keys, value="a", **more):
+    return [{"k": key, "v": value, **more} for key in keys]
+
+
+def shapes(scan: Scan) -> list[tuple[int, bool]]:
+    """Of each split how many files it has, and whether they are read as they are."""
+    return [(len(split.files), split.raw_convertible) for split in scan.splits()]
+
+
+def test_files_of_one_level_are_splits_of_their_own_read_without_a_merge(tmp_path):
+    table = keyed(tmp_path)
+    table.commit([*table.write(rows(1, 2), level=5), *table.write(rows(3, 4), level=5)])
+    assert shapes(table.open().scan()) == [(1, True), (1, True)]
+
+
+def test_files_that_share_keys_are_never_parted(tmp_path):
+    table = keyed(tmp_path)
+    table.commit(
+        [
+            *table.write(rows(1, 5), level=5),
+            *table.write(rows(2, 3)),
+            *table.write(rows(9)),
+        ]
+    )
+    scan = table.open().scan()
+    assert shapes(scan) == [(2, False), (1, True)]
+    assert scan.to_arrow()["k"].to_pylist() == [1, 2, 3, 5, 9]
+
+
+def test_neighbours_are_put_together_up_to_the_target_size(tmp_path):
+    table = keyed(tmp_path)
+    table.options["source.split.target-size"] = "10 mb"
+    table.options["source.split.open-file-cost"] = "4 mb"
+    table = KeyedTable(str(tmp_path / "u"), COLUMNS, ["k"], table.options)
+    table.commit([e for key in range(5) for e in table.write(rows(key), level=5)])
+    assert shapes(table.open().scan()) == [(2, True), (2, True), (1, True)]
+
+
+def test_a_lone_file_with_deletes_is_merged_to_lose_them(tmp_path):
+    table = keyed(tmp_path)
+    table.commit(table.write([*rows(1), *rows(2, kind=DELETE)]))
+    scan = table.open().scan()
+    assert shapes(scan) == [(1, False)]
+    assert (scan.to_arrow()["k"].to_pylist(), scan.count()) == ([1], 1)
+
+
+def test_first_rows_wait_for_a_compaction_and_then_are_read_without_a_merge(tmp_path):
+    table = keyed(tmp_path, merge_engine="first-row")
+    table.commit(
+        [
+            *table.write(rows(1), level=4),
+            *table.write(rows(2), level=5),
+            *table.write(rows(3)),
+        ]
+    )
+    scan = table.open().scan()
+    assert shapes(scan) == [(1, True), (1, True)]
+    assert scan.to_arrow()["k"].to_pylist() == [1, 2]
+
+
+def test_a_split_is_read_elsewhere_and_all_of_them_give_all_rows(tmp_path):
+    table = keyed(tmp_path)
+    table.commit(
+        [*table.write(rows(1, 5)), *table.write(rows(5, value="new")), *table.write(rows(9))]
+    )
+    splits = pickle.loads(pickle.dumps(table.open().scan(["v"]).splits()))
+    elsewhere = table.open().scan(["v"])
+    found = [pa.Table.from_batches(elsewhere.read(split))["v"].to_pylist() for split in splits]
+    assert sorted(found) == [["a"], ["a", "new"]]
+
+
+def test_a_split_of_another_snapshot_is_refused(tmp_path):
+    table = keyed(tmp_path)
+    table.commit(table.write(rows(1)))
+    [split] = table.open().scan().splits()
+    table.commit(table.write(rows(2)))
+    with pytest.raises(InvalidRequestError, match="split is of snapshot 1 and this scan of 2"):
+        list(table.open().scan().read(split))
+
+
+def test_a_limit_plans_no_more_splits_than_it_needs(tmp_path):
+    table = keyed(tmp_path)
+    table.commit([e for key in range(5) for e in table.write(rows(key), level=5)])
+    handle = table.open()._handle
+    scan = Scan(handle, table.open().latest_snapshot(), None, limit=2)
+    assert len(scan.splits()) == 2
+    assert (scan.to_arrow().num_rows, scan.count()) == (2, 2)
+    assert Scan(handle, table.open().latest_snapshot(), None, limit=0).to_arrow().num_rows == 0
+
+
+def test_a_limit_cuts_merged_rows_too(tmp_path):
+    table = keyed(tmp_path)
+    table.commit([*table.write(rows(1, 2, 3)), *table.write(rows(2, 3, kind=DELETE))])
+    scan = Scan(table.open()._handle, table.open().latest_snapshot(), None, limit=2)
+    assert scan.to_arrow()["k"].to_pylist() == [1]
+
+
+def test_files_of_an_append_bucket_come_in_the_order_they_were_written(tmp_path):
+    table = keyed(tmp_path)
+    first, second = table.write(rows(2)), table.write(rows(1))
+    schema = replace(table.schema, primary_keys=())
+    splits = bucket_splits(schema, 1, [*second, *first])
+    assert [list(split.files) for split in splits] == [first, second]
+    assert all(split.raw_convertible for split in splits)
+
+
+def test_rows_come_as_polars_too(tmp_path):
+    pl = pytest.importorskip("polars")
+    table = keyed(tmp_path)
+    table.commit(table.write(rows(1, 2)))
+    found = table.open().scan().to_polars()
+    assert isinstance(found, pl.DataFrame)
+    assert found.rows() == [(1, "a"), (2, "a")]

@@ -1,0 +1,157 @@
+"""Streams of changes: where they start, what they pass over, and what a consumer keeps."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+import lakeformat as lake
+from lakeformat.metadata.consumer import Consumer, read_consumer, write_consumer
+from lakeformat.metadata.snapshot_directory import read_snapshot
+from tests.keyed_rows import MINUTE, KeyedRows, listed
+
+A, B, C = ("+I", 1, "a"), ("+I", 1, "b"), ("+I", 2, "c")
+
+
+@pytest.fixture
+def table() -> KeyedRows:
+    table = KeyedRows()
+    for row in (A, B, C):
+        table.commit(row)
+    return table
+
+
+def drained(stream) -> list[tuple]:
+    return [(found.snapshot_id, found.is_full, listed(found)) for found in stream]
+
+
+@pytest.mark.parametrize(
+    ("start", "found"),
+    [
+        ({}, [(3, True, [B, C])]),
+        ({"mode": "latest"}, []),
+        ({"mode": "from-snapshot", "snapshot": 2}, [(2, False, [B]), (3, False, [C])]),
+        ({"mode": "from-snapshot-full", "snapshot": 2}, [(2, True, [B]), (3, False, [C])]),
+        ({"mode": "from-timestamp", "as_of": 2 * MINUTE}, [(2, False, [B]), (3, False, [C])]),
+        ({"mode": "from-timestamp", "as_of": 2 * MINUTE + 1}, [(3, False, [C])]),
+        ({"mode": "from-timestamp", "as_of": datetime(1999, 1, 1, tzinfo=UTC)}, []),
+        ({"mode": "compacted-full"}, [(3, True, [B, C])]),
+    ],
+)
+def test_where_a_stream_starts(table, start, found):
+    stream = table.table.stream(**start)
+    assert drained(stream) == found
+    assert stream.poll() is None
+    table.commit(("-D", 1, "b"))
+    assert drained(stream) == [(4, False, [("-D", 1, "b")])]
+    assert stream.next_snapshot == 5
+
+
+@pytest.mark.parametrize("mode", ["latest", "latest-full", "compacted-full"])
+def test_a_stream_of_an_empty_table_begins_with_its_first_rows(mode):
+    table = KeyedRows()
+    stream = table.table.stream(mode)
+    assert stream.poll() is None
+    table.commit(A)
+    found = drained(stream)
+    assert [(number, rows) for number, _, rows in found] == [(1, [A])]
+
+
+def test_a_stream_starts_at_the_earliest_snapshot_that_is_left(table):
+    table.expire(1)
+    assert drained(table.table.stream("from-snapshot", snapshot=1))[0] == (2, False, [B])
+    assert drained(table.table.stream("from-snapshot-full", snapshot=1))[0] == (2, True, [B])
+
+
+def test_a_next_snapshot_that_has_expired_is_an_error(table):
+    stream = table.table.stream("from-snapshot", snapshot=1)
+    stream.poll()
+    table.expire(2)
+    table.expire(1)
+    with pytest.raises(
+        lake.NotFoundError, match=r"snapshot 2 .* has expired: the earliest .* is 3"
+    ):
+        stream.poll()
+
+
+def test_snapshots_without_changes_are_passed_over(table):
+    table.table.write(table.table.scan().to_arrow(), overwrite={})
+    table.commit(("+I", 9, "z"))
+    stream = table.table.stream("from-snapshot", snapshot=4)
+    assert drained(stream) == [(5, False, [("+I", 9, "z")])]
+
+
+def test_a_stream_of_a_table_with_changelog_reads_that():
+    table = KeyedRows({"changelog-producer": "input"})
+    table.commit(A, ("-U", 1, "a"), ("+U", 1, "b"))
+    stream = table.table.stream("from-snapshot", snapshot=1)
+    assert drained(stream) == [(1, False, [A, ("-U", 1, "a"), ("+U", 1, "b")])]
+
+
+def test_a_compacted_start_is_the_newest_compaction(table):
+    storage, layout = table.place
+    content = storage.read(layout.snapshot(2)).replace(b'"APPEND"', b'"COMPACT"')
+    storage.overwrite(layout.snapshot(2), content)
+    assert read_snapshot(storage, layout, 2).commit_kind is lake.CommitKind.COMPACT
+    found = drained(table.table.stream("compacted-full"))
+    assert found == [(2, True, [B]), (3, False, [C])]
+
+
+def test_columns_and_conditions_hold_for_all_that_comes(table):
+    stream = table.table.stream(columns=["v"], where="k = 2")
+    assert drained(stream) == [(3, True, [("+I", "c")])]
+    table.commit(A, ("+I", 2, "d"))
+    assert drained(stream) == [(4, False, [("+I", "d")])]
+
+
+def test_a_consumer_goes_on_where_it_acknowledged(table):
+    def stream(**start):
+        return table.table.stream(**start, consumer="job")
+
+    first = stream(mode="from-snapshot", snapshot=1)
+    assert first.poll().snapshot_id == 1
+    first.acknowledge()
+    assert first.poll().snapshot_id == 2
+    storage, layout = table.place
+    assert read_consumer(storage, layout, "job", lake.Environment()) == Consumer("job", 2)
+    # It was lost before it acknowledged the second: its successor gets that again.
+    assert [found.snapshot_id for found in stream()] == [2, 3]
+
+
+def test_progress_of_a_consumer_counts_more_than_the_start(table):
+    storage, layout = table.place
+    write_consumer(storage, layout, Consumer("job", 3))
+    assert drained(table.table.stream(consumer="job")) == [(3, False, [C])]
+
+
+def test_all_rows_are_acknowledged_only_after_they_were_handed_out(table):
+    stream = table.table.stream(consumer="job")
+    stream.acknowledge()
+    storage, layout = table.place
+    assert read_consumer(storage, layout, "job", lake.Environment()) is None
+    stream.poll()
+    stream.acknowledge()
+    assert read_consumer(storage, layout, "job", lake.Environment()) == Consumer("job", 4)
+
+
+def test_without_a_consumer_nothing_can_be_acknowledged(table):
+    with pytest.raises(lake.InvalidRequestError, match="no consumer"):
+        table.table.stream().acknowledge()
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        {"mode": "newest"},
+        {"mode": "from-snapshot"},
+        {"mode": "latest", "snapshot": 1},
+        {"mode": "from-timestamp"},
+        {"mode": "latest-full", "as_of": 0},
+        {"consumer": "a/b"},
+        {"mode": "from-timestamp", "as_of": "noon"},
+    ],
+)
+def test_a_start_that_says_too_little_or_too_much_is_refused(table, start):
+    with pytest.raises(lake.InvalidRequestError):
+        table.table.stream(**start)

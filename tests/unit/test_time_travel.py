@@ -1,0 +1,144 @@
+"""Time travel: the snapshot of a number, a tag, a time or a watermark, and nothing in between."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+import lakeformat as lake
+from tests.keyed_rows import MINUTE, KeyedRows, listed
+
+
+@pytest.fixture
+def table() -> KeyedRows:
+    """Three snapshots, a minute apart, the first at 00:01; the watermark comes late."""
+    table = KeyedRows()
+    table.commit(("+I", 1, "a"))
+    table.commit(("+I", 1, "b"), watermark=500)
+    table.commit(("-D", 1, "b"), watermark=900)
+    table.tag("v1", 1)
+    return table
+
+
+def at(minute: float) -> datetime:
+    return datetime(1970, 1, 1) + timedelta(minutes=minute)
+
+
+@pytest.mark.parametrize(
+    ("where_to", "rows"),
+    [
+        ({}, []),
+        ({"snapshot": 1}, [(1, "a")]),
+        ({"snapshot": 3}, []),
+        ({"tag": "v1"}, [(1, "a")]),
+        ({"as_of": at(1)}, [(1, "a")]),
+        ({"as_of": at(2.99)}, [(1, "b")]),
+        ({"as_of": at(2).replace(tzinfo=UTC)}, [(1, "b")]),
+        ({"as_of": datetime(1970, 1, 1, 2, 2, tzinfo=timezone(timedelta(hours=2)))}, [(1, "b")]),
+        ({"as_of": "1970-01-01T00:02:30Z"}, [(1, "b")]),
+        ({"as_of": "1970-01-01 00:01:00"}, [(1, "a")]),
+        ({"as_of": 2 * MINUTE}, [(1, "b")]),
+        ({"as_of": 1 << 60}, []),
+        ({"watermark": -5}, [(1, "b")]),
+        ({"watermark": 500}, [(1, "b")]),
+        ({"watermark": 501}, []),
+    ],
+)
+def test_a_snapshot_is_named_in_four_ways(table, where_to, rows):
+    assert listed(table.table.scan(**where_to)) == rows
+
+
+@pytest.mark.parametrize(
+    ("where_to", "error", "told"),
+    [
+        ({"snapshot": 4}, lake.NotFoundError, "snapshots 1 to 3 exist"),
+        ({"snapshot": True}, lake.InvalidRequestError, "named by its number"),
+        ({"snapshot": "1"}, lake.InvalidRequestError, "named by its number"),
+        ({"tag": "v2"}, lake.NotFoundError, "its tags are 'v1'"),
+        ({"tag": 1}, lake.InvalidRequestError, "named by a text"),
+        (
+            {"as_of": at(0.5)},
+            lake.NotFoundError,
+            "of 1970-01-01 00:00:30.000Z or before; the oldest is snapshot 1 of 1970-01-01 00:01",
+        ),
+        ({"as_of": "yesterday"}, lake.InvalidRequestError, "a time is .* got 'yesterday'"),
+        ({"as_of": 1.5}, lake.InvalidRequestError, "a time is"),
+        (
+            {"watermark": 901},
+            lake.NotFoundError,
+            "watermark 901 or later; the oldest is snapshot 1 with watermark None, the newest "
+            "snapshot 3 with watermark 900",
+        ),
+        ({"watermark": "500"}, lake.InvalidRequestError, "a watermark is a number"),
+        ({"snapshot": 1, "tag": "v1"}, lake.InvalidRequestError, "not both"),
+        ({"as_of": 0, "watermark": 0}, lake.InvalidRequestError, "as_of=0 or watermark=0, not bo"),
+    ],
+)
+def test_what_is_not_there_is_refused_with_what_is(table, where_to, error, told):
+    with pytest.raises(error, match=told):
+        table.table.scan(**where_to)
+
+
+def test_a_table_without_snapshot_has_no_past():
+    with pytest.raises(lake.NotFoundError, match="no snapshot yet"):
+        KeyedRows().table.scan(as_of=5)
+
+
+def test_expired_snapshots_are_no_answer_but_their_tag_is(table):
+    table.expire(1)
+    with pytest.raises(lake.NotFoundError, match="the oldest is snapshot 2"):
+        table.table.scan(as_of=at(1))
+    assert listed(table.table.scan(tag="v1")) == [(1, "a")]
+
+
+def test_an_old_snapshot_has_the_columns_of_its_time(table):
+    altered = table.catalog.alter_table("shop.t", lake.rename_column("v", "w"))
+    assert altered.scan(snapshot=1, where="v = 'a'").schema.names == ["k", "v"]
+    with pytest.raises(lake.InvalidRequestError, match="'v', which is no column; there are k, w"):
+        altered.scan(where="v = 'a'")
+
+
+@pytest.mark.parametrize(("limit", "found"), [(None, 3), (0, 0), (2, 2), (9, 3)])
+def test_a_limit_is_the_most_that_comes(limit, found):
+    table = KeyedRows()
+    table.commit(("+I", 1, "a"), ("+I", 2, "b"))
+    table.commit(("+I", 1, "c"), ("+I", 3, "d"))
+    assert table.table.scan(limit=limit).to_arrow().num_rows == found
+
+
+@pytest.mark.parametrize("limit", [-1, True, "1"])
+def test_a_limit_is_a_number(limit):
+    with pytest.raises(lake.InvalidRequestError, match="limit is a number of rows"):
+        KeyedRows().table.scan(limit=limit)
+
+
+@pytest.fixture
+def by_day() -> lake.Table:
+    table = KeyedRows(partitioned=True)
+    table.commit(("+I", "mon", 1, "a"), ("+I", "tue", 1, "b"), ("+I", "wed", 2, "c"))
+    return table.table
+
+
+@pytest.mark.parametrize(
+    ("partitions", "values"),
+    [
+        ({"p": "tue"}, ["b"]),
+        ([{"p": "tue"}, {"p": "wed"}], ["b", "c"]),
+        ([], []),
+        ({}, ["a", "b", "c"]),
+        ({"p": None}, []),
+    ],
+)
+def test_partitions_are_named_by_their_values(by_day, partitions, values):
+    scan = by_day.scan(["v"], partitions=partitions)
+    assert sorted(v for [v] in listed(scan)) == values
+    assert sum(len(split.files) for split in scan.splits()) == len(values)
+    both = by_day.scan(["v"], partitions=partitions, where="k = 2 AND v <> 'z'")
+    assert listed(both) == [("c",)] * ("c" in values)
+
+
+@pytest.mark.parametrize("partitions", ["tue", 5, [5], {"k": 1}])
+def test_what_is_no_partition_is_refused(by_day, partitions):
+    with pytest.raises(lake.InvalidRequestError):
+        by_day.scan(partitions=partitions)
