@@ -7,6 +7,7 @@ declarations in ``TableOptions``. Code takes a ``TableOptions``, never a raw dic
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 from lakeformat.changelog_options import ChangelogOptions
@@ -328,11 +329,12 @@ class TableOptions(
                 option.parse(self.text(option))
 
 
-def declared_options() -> list[Option[Any]]:
+@cache
+def declared_options() -> tuple[Option[Any], ...]:
     """Every declaration, by key."""
     members = (vars(owner).values() for owner in TableOptions.__mro__)
     found = [value for values in members for value in values if isinstance(value, Option)]
-    return sorted(found, key=lambda option: option.key)
+    return tuple(sorted(found, key=lambda option: option.key))
 
 
 def unknown_option_message(key: str) -> str:

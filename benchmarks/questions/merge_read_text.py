@@ -2,50 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from benchmarks.keyed_table import (
-    Batches,
-    distinct_keys,
-    drain,
-    keyed_files,
-    open_keyed,
-    write_runs,
-)
-from benchmarks.question import Question
+from benchmarks.merge_question import MergeQuestion, Numbers, merge_question
 
 __all__ = ["QUESTION"]
 
 
-def key(numbers: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
+def key(numbers: Numbers) -> dict[str, pa.Array]:
     """Texts with one beginning."""
     digits = np.char.zfill((numbers * 7).astype(np.str_), 12)
     return {"k": pa.array(np.char.add("order-", digits))}
 
 
-def files(table: Path, _: Path) -> Callable[[], Batches]:
-    """Every row of the files by pyarrow alone, one file after the other, merged by nobody."""
-    return keyed_files(table)
-
-
-def to_batches(table: Path, _: Path) -> Callable[[], Batches]:
-    """What a user calls, the planning of the files included."""
-    return lambda: open_keyed(table).scan().to_batches()
-
-
-QUESTION: Question[Path, Batches] = Question(
-    sentence="What does merging runs by a text key cost beyond reading their files?",
-    rows=10_000_000,
-    make_data=lambda folder, rows: write_runs(folder, rows, key),
-    open_data=lambda folder: folder,
-    candidates={"files": files, "scan().to_batches": to_batches},
-    baseline="files",
-    answer=distinct_keys,
-    consume=drain,
-    targets={"scan().to_batches": 0.5},
+QUESTION: MergeQuestion = merge_question(
+    "What does merging runs by a text key cost beyond reading their files?", key, 0.5
 )

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lakeformat.errors import InvalidRequestError
-
-if TYPE_CHECKING:
-    import pandas
-    import polars
+from lakeformat.read.results import Results
 
 __all__ = ["Rows"]
 
 
-class Rows:
+class Rows(Results):
     """A stream of batches that starts again with every result."""
 
     def __init__(
@@ -43,26 +38,6 @@ class Rows:
                 return
             left = None if left is None else left - batch.num_rows
             yield batch
-
-    def to_arrow(self) -> pa.Table:
-        """All rows as one Arrow table."""
-        return pa.Table.from_batches(self.to_batches(), schema=self.schema)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a pandas DataFrame."""
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> polars.DataFrame:
-        """All rows as a polars DataFrame."""
-        try:
-            import polars as pl
-        except ImportError:
-            raise InvalidRequestError(
-                "to_polars needs polars, which is not installed: pip install polars"
-            ) from None
-        found = pl.from_arrow(self.to_arrow())
-        assert isinstance(found, pl.DataFrame)
-        return found
 
     def count(self) -> int:
         """How many rows there are; they are read for that."""

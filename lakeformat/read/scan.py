@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -17,20 +16,17 @@ from lakeformat.read.deletions import DeletedRows, find_vectors
 from lakeformat.read.explain import ScanPlan, explain_scan
 from lakeformat.read.plan import plan_files
 from lakeformat.read.report import ScanReport
+from lakeformat.read.results import Results
 from lakeformat.read.row_filter import RowFilter
 from lakeformat.read.split_reader import SplitReader
 from lakeformat.read.splits import Split, bucket_splits
 from lakeformat.read.where import columns_named
 from lakeformat.types import DataField
 
-if TYPE_CHECKING:
-    import pandas
-    import polars
-
 __all__ = ["Scan"]
 
 
-class Scan:
+class Scan(Results):
     """The rows of a snapshot; nothing is read before a result is asked for."""
 
     def __init__(
@@ -81,26 +77,6 @@ class Scan:
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Stream the rows; memory holds a row group, or some batches of each file to merge."""
         yield from _limited(self._all(), self._limit)
-
-    def to_arrow(self) -> pa.Table:
-        """All rows as one Arrow table."""
-        return pa.Table.from_batches(self.to_batches(), schema=self.schema)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a pandas DataFrame."""
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> polars.DataFrame:
-        """All rows as a polars DataFrame."""
-        try:
-            import polars as pl
-        except ImportError:
-            raise InvalidRequestError(
-                "to_polars needs polars, which is not installed: pip install polars"
-            ) from None
-        found = pl.from_arrow(self.to_arrow())
-        assert isinstance(found, pl.DataFrame)
-        return found
 
     def count(self) -> int:
         """How many rows there are: from metadata, unless rows must be merged or meet a condition.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from functools import cache
 from operator import attrgetter
 from typing import Any, cast
 
@@ -167,6 +168,16 @@ def _shared(values: Sequence[Any]) -> list[Any]:
 
 def columns_of(entries: Sequence[ManifestEntry]) -> ManifestColumns:
     """The columns of entries."""
+    return _columns_of(entries) if entries else _no_columns()
+
+
+@cache
+def _no_columns() -> ManifestColumns:
+    """Most of what a commit may hold is empty; columns are never changed."""
+    return _columns_of(())
+
+
+def _columns_of(entries: Sequence[ManifestEntry]) -> ManifestColumns:
     files = [entry.file for entry in entries]
     stats = {"key": [file.key_stats for file in files], "value": [f.value_stats for f in files]}
     values: dict[str, list[Any]] = {

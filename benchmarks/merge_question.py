@@ -1,0 +1,56 @@
+"""What a question about merging on read is made of, whatever the key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from benchmarks.keyed_table import (
+    Batches,
+    distinct_keys,
+    drain,
+    keyed_files,
+    open_keyed,
+    write_runs,
+)
+from benchmarks.question import Question
+
+__all__ = ["Key", "MergeQuestion", "Numbers", "merge_question"]
+
+Numbers = npt.NDArray[np.int64]
+Key = Callable[[Numbers], dict[str, pa.Array]]
+"""The key columns that stand for numbers, in their order."""
+
+MergeQuestion = Question[Path, Batches]
+
+_SCAN = "scan().to_batches"
+
+
+def merge_question(sentence: str, key: Key, target: float) -> MergeQuestion:
+    """Streaming a primary-key table of five overlapping runs, against its files alone."""
+    columns = tuple(key(np.zeros(1, np.int64)))
+    return Question(
+        sentence=sentence,
+        rows=10_000_000,
+        make_data=lambda folder, rows: write_runs(folder, rows, key),
+        open_data=lambda folder: folder,
+        candidates={"files": _files, _SCAN: _to_batches},
+        baseline="files",
+        answer=lambda rows: distinct_keys(rows, columns),
+        consume=drain,
+        targets={_SCAN: target},
+    )
+
+
+def _files(table: Path, _: Path) -> Callable[[], Batches]:
+    """Every row of the files by pyarrow alone, one file after the other, merged by nobody."""
+    return keyed_files(table)
+
+
+def _to_batches(table: Path, _: Path) -> Callable[[], Batches]:
+    """What a user calls, the planning of the files included."""
+    return lambda: open_keyed(table).scan().to_batches()
