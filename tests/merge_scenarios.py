@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
+import lakeformat as lake
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.type_text import parse_type
 from lakeformat.types import DataField
@@ -110,6 +111,16 @@ class Scenario:
     def model(self) -> MergeModel:
         """The table as dictionaries, empty."""
         return MergeModel(self.columns, self.primary_key, self.options, self.partition_keys)
+
+    def create(self, catalog: lake.Catalog, name: str) -> lake.Table:
+        """The table in a catalog of ours, empty."""
+        return catalog.create_table(
+            name,
+            self.typed_columns,
+            primary_key=self.primary_key,
+            partition_by=self.partition_keys,
+            options=self.options,
+        )
 
     @property
     def typed_columns(self) -> list[tuple[str, str]]:

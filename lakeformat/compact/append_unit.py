@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -38,15 +39,8 @@ def compact_append_files(handle: TableHandle, unit: CompactUnit) -> CommitMessag
     except BaseException:
         writer.abort()
         raise
-    return CommitMessage(
-        table=handle.uri,
-        partition=unit.partition,
-        bucket=unit.bucket,
-        total_buckets=unit.files[0].total_buckets,
-        base_snapshot=unit.snapshot.id,
-        branch=handle.layout.branch,
-        compact_before=tuple(entry.file for entry in unit.files),
-        compact_after=tuple(_described(handle, unit, written)),
+    return replace(
+        unit.message(handle, _described(handle, unit, written)),
         # All files that their vectors name go out together, so nothing is left to keep of them.
         compact_deleted_index_files=unit.vectors,
     )

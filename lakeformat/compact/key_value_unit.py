@@ -57,15 +57,8 @@ def compact_key_values(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
         for writer in writers:
             writer.abort()
         raise
-    return CommitMessage(
-        table=handle.uri,
-        partition=unit.partition,
-        bucket=unit.bucket,
-        total_buckets=unit.files[0].total_buckets,
-        base_snapshot=unit.snapshot.id,
-        branch=handle.layout.branch,
-        compact_before=tuple(entry.file for entry in unit.files),
-        compact_after=tuple(made),
+    return replace(
+        unit.message(handle, made),
         compact_changelog_files=tuple(told),
         compact_new_index_files=vectors.new,
         compact_deleted_index_files=vectors.deleted,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from lakeformat.compact.sort_order import RowOrder
 from lakeformat.compact.steps import Rewrite, Step, Upgrade
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestEntry
@@ -62,6 +64,19 @@ class CompactUnit:
     def place(self) -> str:
         """Where it is, for people."""
         return f"partition {self.path}, bucket {self.bucket}" if self.path else _bucket(self.bucket)
+
+    def message(self, handle: TableHandle, made: Iterable[DataFileMeta]) -> CommitMessage:
+        """What came of it, as it is committed; changelog and index files are to be added."""
+        return CommitMessage(
+            table=handle.uri,
+            partition=self.partition,
+            bucket=self.bucket,
+            total_buckets=self.files[0].total_buckets,
+            base_snapshot=self.snapshot.id,
+            branch=handle.layout.branch,
+            compact_before=tuple(entry.file for entry in self.files),
+            compact_after=tuple(made),
+        )
 
     @property
     def rewritten(self) -> list[DataFileMeta]:

@@ -10,17 +10,21 @@ from contextlib import contextmanager
 ACCESS_KEY, SECRET_KEY = "lake-test-key", "lake-test-secret"
 
 # It ends with its standard input, so that no killed test run leaves a server behind.
-# moto looks whether a name is taken and stores in two steps: of two conditional writes at once both
-# would win now and then (30 of 1,500 names with threads that take turns often). S3 has no such gap.
+# moto takes no care of its threads: of two conditional writes of one name both win now and then (30
+# of 1,500 names with threads that take turns often), and a listing fails when a name goes.
+# S3 has no such gaps, so requests are answered one after the other.
 _SERVER = """
 import logging, sys, threading
 from moto.s3.responses import S3Response
 from moto.server import ThreadedMotoServer
-one_at_a_time, put_object = threading.Lock(), S3Response.put_object
-def put_alone(response):
-    with one_at_a_time:
-        return put_object(response)
-S3Response.put_object = put_alone
+one_at_a_time = threading.RLock()
+def alone(answer):
+    def answer_alone(*request):
+        with one_at_a_time:
+            return answer(*request)
+    return answer_alone
+S3Response.bucket_response = alone(S3Response.bucket_response)
+S3Response.key_response = alone(S3Response.key_response)
 logging.getLogger("werkzeug").setLevel(logging.ERROR)
 server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
 server.start()

@@ -81,13 +81,7 @@ def test_pypaimon_reads_the_rows_of_any_table_we_wrote(
     @given(known_to_pypaimon(engine))
     def agrees(scenario: Scenario) -> None:
         name = f"shop.ours{next(NUMBERS)}"
-        table = catalog.create_table(
-            name,
-            scenario.typed_columns,
-            primary_key=scenario.primary_key,
-            partition_by=scenario.partition_keys,
-            options=scenario.options,
-        )
+        table = scenario.create(catalog, name)
         model = scenario.model()
         for changes in scenario.commits:
             model.write(changes)
