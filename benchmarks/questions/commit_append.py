@@ -17,9 +17,9 @@ from lakeformat.metadata.data_file_meta import DataFileMeta, FileSource
 from lakeformat.metadata.schema_file import create_schema
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.schema import new_schema
-from lakeformat.storage import LocalStorage
+from lakeformat.storage import LocalStorage, Storage
 
-__all__ = ["QUESTION"]
+__all__ = ["QUESTION", "empty_table", "message_of"]
 
 FILES_PER_COMMIT = 100
 _WRITTEN_BYTES = (2_500, 1_000, 1_500)
@@ -51,18 +51,15 @@ def durable_files(commits: int, folder: Path) -> Work:
 
 def commits_to(commits: int, folder: Path, *, files: int) -> Work:
     """Commits of one file each to a table that has so many."""
-    storage, layout = LocalStorage(), TableLayout(f"{folder}/orders")
-    schema = new_schema([("id", "BIGINT")], options=None, comment=None, time_millis=0)
-    assert create_schema(storage, layout, schema)
-    handle = TableHandle(storage, layout, schema, SYSTEM)
+    handle = empty_table(LocalStorage(), f"{folder}/orders")
     for _ in range(files // FILES_PER_COMMIT):
-        commit_messages(handle, [_message(FILES_PER_COMMIT)], CommitOptions())
-    first = latest_snapshot(storage, layout)
+        commit_messages(handle, [message_of(FILES_PER_COMMIT)], CommitOptions())
+    first = latest_snapshot(handle.storage, handle.layout)
 
     def work() -> int:
         for _ in range(commits):
-            commit_messages(handle, [_message(1)], CommitOptions())
-        last = latest_snapshot(storage, layout)
+            commit_messages(handle, [message_of(1)], CommitOptions())
+        last = latest_snapshot(handle.storage, handle.layout)
         assert first is not None
         assert last is not None
         return last.id - first.id
@@ -70,7 +67,15 @@ def commits_to(commits: int, folder: Path, *, files: int) -> Work:
     return work
 
 
-def _message(files: int) -> CommitMessage:
+def empty_table(storage: Storage, root: str) -> TableHandle:
+    """A table in this directory."""
+    layout = TableLayout(root)
+    schema = new_schema([("id", "BIGINT")], options=None, comment=None, time_millis=0)
+    assert create_schema(storage, layout, schema)
+    return TableHandle(storage, layout, schema, SYSTEM)
+
+
+def message_of(files: int) -> CommitMessage:
     """Files nobody wrote: a commit does not open them."""
     metas = tuple(
         DataFileMeta(
