@@ -233,7 +233,7 @@ class ChangeStream:
     def _state(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
         """All rows; those that will come as changelog are not among them yet."""
         least = 0
-        if self._start.mode == "latest-full" and self._handle.schema.primary_keys:
+        if self._handle.schema.primary_keys:
             producer = changelog_producer(self._handle)
             least = {_LOOKUP: 1, _FULL_COMPACTION: self._handle.options.level_count - 1}.get(
                 producer, 0

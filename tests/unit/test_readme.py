@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
+LAKE = "from lakeformat.cli import main; main()"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
 
 
 def blocks(kind: str) -> list[str]:
@@ -22,23 +25,28 @@ def without_moments(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
-def test_the_library_example_prints_what_the_readme_says(tmp_path):
-    example = next(block for block in blocks("python") if "import lakeformat" in block)
-    shown = subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert shown.stdout == blocks("text")[0]
+def test_the_examples_print_what_the_readme_says(tmp_path):
+    """All of them in one go, and the commands after them, on the warehouse they have made."""
+    examples = [block for block in blocks("python") if "airflow" not in block]
+    shown = printed([sys.executable, "-c", "\n".join(examples)], tmp_path)
+    assert shown == "".join(blocks("text"))
+    for block in blocks("console"):
+        for command, said in re.findall(r"^\$ (lake .*)\n((?:[^$].*\n)*)", block, re.MULTILINE):
+            shown = printed([sys.executable, "-c", LAKE, *command.split()[1:]], tmp_path)
+            assert without_moments(shown) == without_moments(said), command
+
+
+def printed(command: list[str | Path], folder: Path) -> str:
+    return subprocess.run(
+        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def test_the_demo_prints_what_the_readme_says(tmp_path):
-    shown = subprocess.run(
-        [sys.executable, ROOT / "bin" / "demo.py", "--warehouse", tmp_path / "warehouse"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    demo = [sys.executable, ROOT / "bin" / "demo.py", "--warehouse", tmp_path / "warehouse"]
+    shown = printed(demo, ROOT)
     said = next(block for block in blocks("console") if block.startswith("$ bin/demo\n"))
-    assert without_moments(shown.stdout) == without_moments(said.removeprefix("$ bin/demo\n"))
+    assert without_moments(shown) == without_moments(said.removeprefix("$ bin/demo\n"))
 
 
 def test_links_inside_the_repository_lead_somewhere():

@@ -89,6 +89,26 @@ def test_a_stream_of_a_table_with_changelog_reads_that():
     assert drained(stream) == [(1, False, [A, ("-U", 1, "a"), ("+U", 1, "b")])]
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        {"mode": "latest-full"},
+        {"mode": "compacted-full"},
+        {"mode": "from-snapshot-full", "snapshot": 1},
+    ],
+)
+@pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
+def test_rows_that_wait_for_their_changelog_are_not_told_twice(producer, start):
+    """Else a row that was deleted before it was compacted would stay with the reader for ever."""
+    table = KeyedRows({"changelog-producer": producer})
+    table.commit(A)
+    stream = table.table.stream(**start)
+    assert [rows for _, _, rows in drained(stream)] == [[]]
+    table.commit(("-D", 1, "a"), C)
+    table.table.compact()
+    assert [rows for _, _, rows in drained(stream)] == [[C]]
+
+
 def test_a_compacted_start_is_the_newest_compaction(table):
     storage, layout = table.place
     content = storage.read(layout.snapshot(2)).replace(b'"APPEND"', b'"COMPACT"')
