@@ -22,12 +22,13 @@ from benchmarks.sample_rows import sample_batches
 from lakeformat.datafile.reader import BATCH_ROWS
 from lakeformat.datafile.rolling_writer import ROW_GROUP_ROWS
 
-__all__ = ["Made", "compact", "compaction_question", "distinct_keys", "write_table"]
+__all__ = ["Made", "compact", "compaction_question", "distinct_keys", "values_of", "write_table"]
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
 Made: TypeAlias = Callable[[], Iterator[pa.RecordBatch]]
 """Reads the rows that came of it."""
 
+REPEATING = ["status"]
 BASELINE, CANDIDATE = "stream all files + write the result", "table.compact()"
 
 
@@ -40,14 +41,20 @@ def write_table(
     catalog = lake.open_catalog(str(folder))
     catalog.create_database("bench")
     table: lake.Table | None = None
+    values, start = values_of(rows), 0
     for keys in _runs(rows, runs, overlap):
-        columns = key(keys)
-        values = pa.Table.from_batches(sample_batches(len(keys))).select(VALUES)
-        run = pa.table({**columns, **dict(zip(VALUES, values.columns, strict=True))})
+        columns, new = key(keys), values.slice(start, len(keys))
+        run = pa.table({**columns, **dict(zip(VALUES, new.columns, strict=True))})
+        start += len(keys)
         if table is None:
             options = {"bucket": str(buckets), "target-file-size": "1 gb"}
             table = catalog.create_table(NAME, run.schema, primary_key=[*columns], options=options)
         table.write(run)
+
+
+def values_of(rows: int) -> pa.Table:
+    """Columns beside the key: what two runs say about a key differs, as it does in a table."""
+    return pa.Table.from_batches(sample_batches(rows)).select(VALUES)
 
 
 def compact(table: Path, folder: Path, *, executor: str = "serial") -> Callable[[], Made]:
@@ -63,21 +70,26 @@ def compact(table: Path, folder: Path, *, executor: str = "serial") -> Callable[
 
 
 def floor(table: Path, folder: Path) -> Callable[[], Made]:
-    """By pyarrow alone: every file from one end to the other, then the rows that are left."""
+    """By pyarrow alone: every file from one end to the other, then the rows that are left.
+
+    It reads all columns, those of the system too, texts that repeat themselves as dictionaries,
+    and writes the file that the compaction writes: with its row groups, encodings and checksums.
+    """
     files = [*table.glob("**/bucket-*/*.parquet")]
     compact(table, folder)()
     made = set((folder / "wh").glob("**/bucket-*/*.parquet"))
     new = [path for path in made if not (table / path.relative_to(folder / "wh")).exists()]
     # Where nothing was written, nothing is written here.
-    result = [batch for path in new for batch in pq.ParquetFile(path).iter_batches(BATCH_ROWS)]
+    result = [batch for path in new for batch in _read(path)]
+    encoded = _dictionary_columns(new[0]) if new else []
 
     def work() -> Made:
         for path in files:
-            for _ in pq.ParquetFile(path).iter_batches(BATCH_ROWS):
+            for _ in _read(path):
                 pass
         path = folder / "result.parquet"
         if result:
-            _write(result, path)
+            _write(result, path, encoded)
         return lambda: (
             batch
             for each in ([path] if result else files)
@@ -85,6 +97,16 @@ def floor(table: Path, folder: Path) -> Callable[[], Made]:
         )
 
     return work
+
+
+def _read(path: Path) -> Iterator[pa.RecordBatch]:
+    yield from pq.ParquetFile(path, read_dictionary=REPEATING).iter_batches(BATCH_ROWS)
+
+
+def _dictionary_columns(path: Path) -> list[str]:
+    group = pq.read_metadata(path).row_group(0)
+    chunks = map(group.column, range(group.num_columns))
+    return [chunk.path_in_schema for chunk in chunks if chunk.has_dictionary_page]
 
 
 def distinct_keys(made: Made) -> tuple[int, int]:
@@ -111,7 +133,7 @@ def compaction_question(
     )
 
 
-def _write(batches: list[pa.RecordBatch], path: Path) -> None:
+def _write(batches: list[pa.RecordBatch], path: Path, encoded: list[str]) -> None:
     rows = pa.Table.from_batches(batches)
     with (
         pa.OSFile(str(path), "wb") as stream,
@@ -120,8 +142,9 @@ def _write(batches: list[pa.RecordBatch], path: Path) -> None:
             rows.schema,
             compression="zstd",
             compression_level=1,
-            use_dictionary=["status"],
+            use_dictionary=encoded,
             store_decimal_as_integer=True,
+            write_page_checksum=True,
             store_schema=False,
         ) as writer,
     ):

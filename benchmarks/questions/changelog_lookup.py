@@ -12,11 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 import lakeformat as lake
-from benchmarks.compaction import Made, distinct_keys
+from benchmarks.compaction import Made, distinct_keys, values_of
 from benchmarks.keyed_table import NAME, SEED, VALUES
 from benchmarks.question import Question
 from benchmarks.questions.merge_read import key
-from benchmarks.sample_rows import sample_batches
 
 __all__ = ["QUESTION"]
 
@@ -30,18 +29,20 @@ def write_table(folder: Path, rows: int) -> None:
     random = np.random.default_rng(SEED)
     catalog = lake.open_catalog(str(folder))
     catalog.create_database("bench")
-    old = _run(np.arange(rows // 2) * 2)
+    values = values_of(rows)
+    old = _run(np.arange(rows // 2) * 2, values)
     options = {"bucket": "1", "target-file-size": "1 gb"}
     table = catalog.create_table(NAME, old.schema, primary_key=["k"], options=options)
     table.write(old)
     table.compact(executor="serial")
-    for _ in range(RUNS):
-        table.write(_run(np.sort(random.choice(rows, rows // 2 // RUNS, replace=False))))
+    for number in range(RUNS):
+        keys = np.sort(random.choice(rows, rows // 2 // RUNS, replace=False))
+        table.write(_run(keys, values.slice(old.num_rows + number * len(keys))))
 
 
-def _run(keys: np.ndarray) -> pa.Table:
-    values = pa.Table.from_batches(sample_batches(len(keys))).select(VALUES)
-    return pa.table({**key(keys), **dict(zip(VALUES, values.columns, strict=True))})
+def _run(keys: np.ndarray, values: pa.Table) -> pa.Table:
+    own = values.slice(0, len(keys))
+    return pa.table({**key(keys), **dict(zip(VALUES, own.columns, strict=True))})
 
 
 def compact(table: Path, folder: Path, *, producer: str) -> Callable[[], Made]:

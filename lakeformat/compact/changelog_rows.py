@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from lakeformat.compact.carried_columns import carried_columns
 from lakeformat.compact.changelog import ChangelogMerge
 from lakeformat.compact.producers import tells
 from lakeformat.compact.row_places import (
@@ -19,8 +20,10 @@ from lakeformat.compact.unit import CompactUnit
 from lakeformat.datafile.key_value_writer import KeyValueWriter
 from lakeformat.datafile.reader import BATCH_ROWS
 from lakeformat.handle import TableHandle
+from lakeformat.merge.encoded_texts import one_table
 from lakeformat.merge.groups import KeyGroups, Positions
 from lakeformat.merge.looked_up import with_level
+from lakeformat.merge.memory import merge_memory
 from lakeformat.merge.of_table import merge_order
 from lakeformat.merge.sections import is_interleaved, overlapping
 from lakeformat.merge.streams import batch_rows_of, rounds_of
@@ -50,6 +53,7 @@ class ChangelogRows:
         self._tells = tells(handle.options)
         self._marks = handle.options.deletion_vectors_enabled
         self._output_level = unit.output_level
+        self._carried = carried_columns(handle.schema, unit.output_level)
         self._marked = MarkedRows()
 
     @property
@@ -93,9 +97,12 @@ class ChangelogRows:
             return
         numbered = is_interleaved(runs)
         for parts in rounds_of(streams, self._order.keys):
-            rows = pa.Table.from_batches([batch for _, batches in parts for batch in batches])
-            is_met = len(parts) > 1
-            yield rows, self._order.group(rows, numbered=numbered) if is_met else None
+            rows = one_table([batch for _, batches in parts for batch in batches])
+            if len(parts) == 1:
+                yield rows, None
+                continue
+            rows = rows.combine_chunks(memory_pool=merge_memory())
+            yield rows, self._order.group(rows, numbered=numbered)
 
     def _above(self, fresh: Sequence[DataFileMeta]) -> list[tuple[DataFileMeta, ...]]:
         """The files that may have keys of level 0, the highest level first: a run of each."""
@@ -113,13 +120,18 @@ class ChangelogRows:
             if entry is None:
                 yield from self._of_looked_up(self._looked_up[file.file_name], rows)
                 continue
-            for batch in self._files.key_values(entry, self._schema.fields, batch_rows=rows):
+            for batch in self._key_values(entry, rows):
                 batch = with_level(batch, file.level)
                 yield with_places(batch, 0, None) if self._marks else batch
 
     def _of_looked_up(self, entry: ManifestEntry, rows: int) -> Iterator[pa.RecordBatch]:
         number = self._marked.number(entry.file.file_name)
-        for batch in self._files.key_values(entry, self._schema.fields, batch_rows=rows):
+        for batch in self._key_values(entry, rows):
             positions = self._deleted.last
             batch = with_level(batch, entry.file.level)
             yield with_places(batch, number, positions) if self._marks else batch
+
+    def _key_values(self, entry: ManifestEntry, rows: int) -> Iterator[pa.RecordBatch]:
+        return self._files.key_values(
+            entry, self._schema.fields, batch_rows=rows, encoded=self._carried
+        )

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from lakeformat.compact.carried_columns import carried_columns
 from lakeformat.compact.changelog_rows import ChangelogRows
 from lakeformat.compact.producers import changelog_merge
 from lakeformat.compact.steps import FileRuns, Rewrite, Upgrade
@@ -98,6 +99,7 @@ class _Rows:
         self._entries = {entry.file.file_name: entry for entry in unit.files}
         self.marked: Mapping[str, Positions] = {}
         self._order, self._engine = merge_order(handle.schema), merge_engine(handle.schema)
+        self._carried = carried_columns(handle.schema, unit.output_level)
 
     def of(self, step: Rewrite) -> Iterator[pa.Table]:
         for section in step.sections:
@@ -113,7 +115,9 @@ class _Rows:
 
     def _run(self, entries: Sequence[ManifestEntry], rows: int) -> Iterator[pa.RecordBatch]:
         for entry in entries:
-            yield from self._files.key_values(entry, self._schema.fields, batch_rows=rows)
+            yield from self._files.key_values(
+                entry, self._schema.fields, batch_rows=rows, encoded=self._carried
+            )
 
 
 def _kept(tables: Iterator[pa.Table], *, drop_delete: bool) -> Iterator[pa.RecordBatch]:

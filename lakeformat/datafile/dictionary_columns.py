@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 __all__ = ["pick_dictionary_columns", "repeating_texts", "repeats_itself"]
@@ -20,16 +20,19 @@ def repeats_itself(values: pa.Array, most: float = MAX_DISTINCT_FRACTION) -> boo
     """Whether a sample has few values that differ: at most this part of it."""
     if pa.types.is_dictionary(values.type):
         return True
-    return bool(pc.count_distinct(values).as_py() <= most * len(values))
+    # Twice as fast as ``count_distinct``, which does not count nulls.
+    distinct = len(values.unique()) - (values.null_count > 0)
+    return bool(distinct <= most * len(values))
 
 
 def pick_dictionary_columns(rows: pa.Table) -> list[str]:
-    """Parquet paths of the columns that repeat themselves in the first of ``rows``.
+    """Parquet paths of the columns that repeat themselves all over ``rows``.
 
     Without this, Arrow builds a dictionary of each column and gives up only at 1 MB: columns
-    without repetition then cost twice the time and a quarter more space.
+    without repetition then cost twice the time and a quarter more space. So do columns whose
+    equal values are neighbours: compression finds those by itself.
     """
-    sample = rows.slice(0, SAMPLE_ROWS)
+    sample = _sample(rows)
     return [
         path
         for name in sample.column_names
@@ -51,6 +54,14 @@ def repeating_texts(
         and schema.field(name).type == pa.string()
         and all(_has_small_dictionary(metadata, group, number) for group in _groups(metadata))
     ]
+
+
+def _sample(rows: pa.Table) -> pa.Table:
+    """Rows at equal distances."""
+    distance = rows.num_rows // SAMPLE_ROWS
+    if distance < 2:
+        return rows.slice(0, SAMPLE_ROWS)
+    return rows.take(pa.array(np.arange(SAMPLE_ROWS) * distance))
 
 
 def _groups(metadata: pq.FileMetaData) -> range:

@@ -57,7 +57,7 @@ class FooterStatistics:
                 if pc.any(pc.is_nan(column)).as_py():
                     self._has_nan.add(number)
             elif _may_be_wide(column) and column.null_count < len(column):
-                self._wide[self._groups, number] = column_bounds(column, field.type)
+                self._wide[self._groups, number] = column_bounds(_decoded(column), field.type)
         self._groups += 1
 
     def result(self, metadata: pq.FileMetaData) -> list[ColumnStatistics]:
@@ -91,10 +91,17 @@ class FooterStatistics:
 
 
 def _may_be_wide(column: pa.ChunkedArray) -> bool:
+    if pa.types.is_dictionary(column.type):
+        return any(_may_be_wide(pa.chunked_array([c.dictionary])) for c in column.chunks)
     if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
         return False
     longest = pc.max(pc.binary_length(column)).as_py()
     return longest is not None and longest > WIDEST_IN_FOOTER
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = column.type
+    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
 
 
 def _is_int96(data_type: DataType) -> bool:

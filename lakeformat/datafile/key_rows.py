@@ -34,5 +34,6 @@ class KeyRows:
         ends = pc.min_max(rows.column(SEQUENCE_NUMBER.name)).as_py()
         self.min_sequence_number = min(self.min_sequence_number, ends["min"])
         self.max_sequence_number = max(self.max_sequence_number, ends["max"])
-        deletes = pc.is_in(rows.column(VALUE_KIND.name), pa.array(_DELETE_KINDS, pa.int8()))
-        self.delete_count += pc.sum(deletes).as_py()
+        kinds = rows.column(VALUE_KIND.name)
+        if pc.max(kinds).as_py() > 0:  # mostly all rows add
+            self.delete_count += pc.sum(pc.is_in(kinds, pa.array(_DELETE_KINDS, pa.int8()))).as_py()

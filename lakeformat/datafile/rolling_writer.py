@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lakeformat.datafile.avro_writer import AvroFileWriter
 from lakeformat.datafile.column_statistics import ColumnStatistics, reduce_statistics
+from lakeformat.datafile.dictionary_texts import table_of
 from lakeformat.datafile.external_paths import ExternalPaths, FilePlace
 from lakeformat.datafile.file_format import FileFormat
 from lakeformat.datafile.file_index_writer import (
@@ -128,7 +129,7 @@ class RollingWriter:
     def _flush(self) -> None:
         if not self._held_rows:
             return
-        rows = pa.Table.from_batches(self._held)
+        rows = table_of(self._held)
         self._held, self._held_rows, self._held_bytes = [], 0, 0
         if self._open is None:
             self._open = self._start_file()
