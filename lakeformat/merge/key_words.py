@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.binary_row.arrow_memory import null_mask, numbers, spans
+from lakeformat.binary_row.arrow_memory import byte_spans, null_mask, numbers, spans
+from lakeformat.binary_row.unaligned import Bytes
 from lakeformat.merge.groups import Mask, Positions
 
 __all__ = ["KeyWord", "Words", "column_words"]
@@ -90,14 +91,13 @@ def _float_words(values: npt.NDArray[np.generic]) -> Words:
 
 def _text_words(array: pa.Array, nulls: Mask | None) -> Iterator[KeyWord]:
     """Eight bytes each, then the size where it alone may tell two texts apart."""
+    raw, starts, ends = byte_spans(array)
+    sizes = ends - starts
+    if nulls is None and len(sizes) and (sizes == sizes[0]).all():
+        yield from _even_text_words(raw, starts, int(sizes[0]))
+        return
     data, starts, sizes = spans(array, nulls)
     longest, shortest = int(sizes.max(initial=0)), int(sizes.min(initial=LARGEST))
-    if longest == shortest:  # they lie one after the other, at equal distances
-        for place in range(0, longest, _WORD_BYTES):
-            yield _as_word(
-                _every_word(data, int(starts[0]) + place, longest - place, starts, longest)
-            )
-        return
     for place in range(0, longest, _WORD_BYTES):
         yield _TextWord(data, starts, sizes, place, place + _WORD_BYTES <= shortest)
     # Words are filled up with zeros, so only who ends with a zero can look like a shorter one.
@@ -105,13 +105,20 @@ def _text_words(array: pa.Array, nulls: Mask | None) -> Iterator[KeyWord]:
         yield _as_word(sizes.astype(np.uint64))
 
 
-def _every_word(data: Words, first: int, left: int, starts: Positions, size: int) -> Words:
-    words: Words = np.ndarray((len(starts),), ">u8", data, first, (size,)).astype(np.uint64)
-    if left < _WORD_BYTES:
-        unused = np.uint64(8 * (_WORD_BYTES - left))
-        words >>= unused
-        words <<= unused
-    return words
+def _even_text_words(data: Bytes, starts: Positions, size: int) -> Iterator[KeyWord]:
+    """The same of texts that lie one after the other at equal distances: nothing is looked for."""
+    if 0 < size < _WORD_BYTES:  # the word of the last text reaches beyond it
+        data = np.append(data[: starts[-1] + size], np.zeros(_WORD_BYTES, np.uint8))
+    for place in range(0, size, _WORD_BYTES):
+        # The last bytes are read together with some before them, which then go.
+        read_at = min(place, max(size - _WORD_BYTES, 0))
+        shape, first = (len(starts),), int(starts[0]) + read_at
+        words: Words = np.ndarray(shape, ">u8", data, first, (size,)).astype(np.uint64)
+        if read_at < place:
+            words <<= np.uint64(8 * (place - read_at))
+        elif size < _WORD_BYTES:
+            words >>= np.uint64(8 * (_WORD_BYTES - size))
+        yield _as_word(words)
 
 
 class _TextWord:

@@ -23,8 +23,9 @@ from lakeformat.merge.order import MergeOrder
 __all__ = ["Round", "batch_rows_of", "merge_runs", "rounds_of"]
 
 CHUNK_ROWS = 512 * 1024
-"""Rows merged at once: enough for the work to be in columns, few enough to stay in the cache."""
-FEWEST, MOST = 4 * 1024, 24 * 1024
+"""At most so many rows are merged at once, few enough to stay in the cache."""
+FEWEST, MOST = 4 * 1024, 32 * 1024
+"""Rows of a batch: enough for the work to be in columns; parts of a row group without a rest."""
 
 Round: TypeAlias = list[tuple[int, list[pa.RecordBatch]]]
 """The rows of some keys: the number of each run that has any, oldest first, and its batches."""
@@ -35,7 +36,7 @@ Key: TypeAlias = tuple[tuple[bool, object], ...]
 
 def batch_rows_of(runs: int) -> int:
     """How many rows the batches of each of so many runs should have."""
-    return min(max(CHUNK_ROWS // max(runs, 1), FEWEST), MOST)
+    return min(max(CHUNK_ROWS >> max(runs - 1, 0).bit_length(), FEWEST), MOST)
 
 
 def merge_runs(

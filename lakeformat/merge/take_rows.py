@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -10,14 +11,23 @@ from lakeformat.merge.memory import merge_memory
 
 __all__ = ["take_rows"]
 
+_MOST_SHORT = np.iinfo(np.int32).max
+
 
 def take_rows(rows: pa.Table, positions: Positions) -> pa.Table:
-    """The same as ``rows.take``; of columns in one piece Arrow takes arrays in half the time."""
-    wanted, pool = pa.array(positions), merge_memory()
+    """The same as ``rows.take``, but every position must be one of ``rows``: nobody looks.
+
+    Arrow takes in half the time if it does not look, positions are short and columns in one piece.
+    """
+    is_short = rows.num_rows <= _MOST_SHORT
+    wanted, pool = pa.array(positions.astype(np.int32) if is_short else positions), merge_memory()
     columns = [
-        pc.take(column.chunk(0), wanted, memory_pool=pool)
-        if column.num_chunks == 1
-        else pc.take(column, wanted, memory_pool=pool)
+        pc.take(
+            column.chunk(0) if column.num_chunks == 1 else column,
+            wanted,
+            boundscheck=False,
+            memory_pool=pool,
+        )
         for column in rows.columns
     ]
     return pa.Table.from_arrays(columns, schema=rows.schema)

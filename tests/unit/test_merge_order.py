@@ -112,6 +112,16 @@ def test_keys_of_several_columns_compare_one_column_after_the_other(data):
     assert grouped(order, table) == expected(rows, [()] * count)
 
 
+@given(data=st.data())
+def test_keys_of_one_size_are_compared_to_their_last_byte_and_no_further(data):
+    size = data.draw(st.integers(0, 20))
+    keys = data.draw(st.lists(st.binary(min_size=size, max_size=size), max_size=12))
+    similar = st.integers(0, 3).map(lambda last: bytes(size - 1) + bytes([last]) if size else b"")
+    keys += data.draw(st.lists(similar, max_size=6))
+    table = table_of([(pa.binary(), keys)], range(len(keys)))
+    assert grouped(MergeOrder(("k0",)), table) == expected([(k,) for k in keys], [()] * len(keys))
+
+
 @example(["a", "a\0", "a", "a\0\0", ""])
 @given(st.lists(st.text("a\0", max_size=9), max_size=12))
 def test_texts_that_end_with_zeros_are_not_the_shorter_ones(keys):
