@@ -6,14 +6,21 @@ Declared like all options of a table, and read as part of ``TableOptions``.
 from __future__ import annotations
 
 from lakeformat.option import Group, Option
-from lakeformat.option_kinds import SIZE
+from lakeformat.option_kinds import BOOLEAN, SIZE
 
 __all__ = ["ReadOptions"]
 
 
 class ReadOptions:
-    """How much is read at once, and from where."""
+    """How much is read at once, and in which order."""
 
+    scan_plan_sort_partition = Option(
+        "scan.plan-sort-partition",
+        BOOLEAN,
+        "false",
+        "Whether a scan reads partitions in the ascending order of their values, nulls first, and "
+        "not in the order they were first written to.",
+    )
     source_split_target_size_bytes = Option(
         "source.split.target-size",
         SIZE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ from numpy.typing import NDArray
 
 from lakeformat.binary_row.unaligned import Bytes, Positions, Words
 
-__all__ = ["as_bits", "byte_spans", "null_mask", "numbers", "spans"]
+__all__ = ["as_bits", "byte_spans", "decimal_array", "null_mask", "numbers", "spans"]
 
 # What the last word of a value may lie in: two aligned words, the second one whole.
 _READABLE_AFTER = 16
+_DECIMAL_SIZE = 16
 
 
 def null_mask(array: pa.Array) -> NDArray[np.bool_] | None:
@@ -66,6 +68,18 @@ def spans(array: pa.Array, nulls: NDArray[np.bool_] | None) -> tuple[Words, Posi
     words = np.zeros((last - first + _READABLE_AFTER + 7) // 8, np.uint64)
     words.view(np.uint8)[: last - first] = data[first:last]
     return words, starts - first, sizes
+
+
+def decimal_array(unscaled: Sequence[int | None], kind: pa.DataType) -> pa.Array:
+    """Decimals from their digits, those too that Arrow would refuse to have outgrown the type."""
+    content = bytearray()
+    for number in unscaled:
+        try:
+            content += (number or 0).to_bytes(_DECIMAL_SIZE, "little", signed=True)
+        except OverflowError:
+            raise ValueError(f"{number} has more digits than any decimal") from None
+    validity = as_bits(np.array([number is not None for number in unscaled], np.bool_))
+    return pa.Array.from_buffers(kind, len(unscaled), [validity, pa.py_buffer(content)])
 
 
 def as_bits(mask: NDArray[np.bool_]) -> pa.Buffer:

@@ -35,7 +35,7 @@ from lakeformat.binary_row.layout import (
 from lakeformat.binary_row.unaligned import Positions, Words, at_every_byte, move_bytes
 from lakeformat.binary_row.units import NANOS_PER_MILLI, timestamp_unit_nanos
 from lakeformat.binary_row.values import values_to_arrow
-from lakeformat.binary_row.wide_decimal import decode_wide, exceeds_digits
+from lakeformat.binary_row.wide_decimal import decode_wide, exceeds_precision
 from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
 from lakeformat.types import AtomicType, DataType, TypeName
 
@@ -180,7 +180,7 @@ class FramedRows:
     def _decimals(
         self, position: int, data_type: AtomicType, nulls: Mask, halves: tuple[Words, Words]
     ) -> pa.Array:
-        exceeds = exceeds_digits(*halves, data_type.precision)
+        exceeds = exceeds_precision(*halves, data_type.precision)
         self._refuse(exceeds & ~nulls, position, "of more digits than its type")
         return _array(data_type, nulls, pa.py_buffer(np.column_stack(halves)))
 

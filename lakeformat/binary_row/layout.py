@@ -18,6 +18,7 @@ from lakeformat.types import AtomicType, DataType, TypeName, atomic
 
 __all__ = [
     "BYTES_TYPES",
+    "COMPACT_DECIMAL_PRECISION",
     "COUNT",
     "FRAME_SIZE",
     "INLINE_MARK",
@@ -46,7 +47,10 @@ INLINE_MARK = 0x80
 MAX_NANO_OF_MILLI = 999_999
 MILLIS_PER_DAY = 86_400_000
 
-_COMPACT_DECIMAL_PRECISION = 18
+COMPACT_DECIMAL_PRECISION = 18
+"""Decimals of up to so many digits are one 64-bit number, which Java never holds against the
+precision: what two of them add up to may have more digits than the type, and is kept."""
+
 _COMPACT_TIMESTAMP_PRECISION = 3
 _WIDE_DECIMAL_SIZE = 16
 _WIDE_TIMESTAMP_SIZE = 8
@@ -118,7 +122,7 @@ def reserved_size(data_type: DataType) -> int:
     if not isinstance(data_type, AtomicType):
         return 0
     if data_type.name is TypeName.DECIMAL:
-        return _WIDE_DECIMAL_SIZE if data_type.precision > _COMPACT_DECIMAL_PRECISION else 0
+        return _WIDE_DECIMAL_SIZE if data_type.precision > COMPACT_DECIMAL_PRECISION else 0
     if data_type.name in _TIMESTAMPS:
         return _WIDE_TIMESTAMP_SIZE if data_type.precision > _COMPACT_TIMESTAMP_PRECISION else 0
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Context, Decimal
 
-from lakeformat.binary_row.layout import MAX_NANO_OF_MILLI
+from lakeformat.binary_row.layout import COMPACT_DECIMAL_PRECISION, MAX_NANO_OF_MILLI
 from lakeformat.types import AtomicType
 
 __all__ = [
@@ -18,6 +18,8 @@ __all__ = [
 NANOS_PER_MILLI = 1_000_000
 NANOS_PER_MICRO = 1_000
 
+_LONG_END = 1 << 63
+
 # Wide enough that moving the point never rounds.
 _EXACT = Context(prec=80)
 
@@ -29,7 +31,8 @@ def unscaled_decimal(value: Decimal, data_type: AtomicType) -> int:
         raise ValueError(f"{value} is not a number")
     shift = exponent + data_type.scale
     # Not by arithmetic before this check: 1e999999 is a legal Decimal.
-    if len(digits) + shift > data_type.precision and any(digits):
+    digits_at_most = max(data_type.precision, COMPACT_DECIMAL_PRECISION + 1)
+    if len(digits) + shift > digits_at_most and any(digits):
         raise ValueError(f"{value} has more digits than the type")
     number = int("".join(map(str, digits)))
     if shift < 0:
@@ -38,14 +41,12 @@ def unscaled_decimal(value: Decimal, data_type: AtomicType) -> int:
             raise ValueError(f"{value} has a finer scale than the type")
     elif number:
         number *= 10**shift
-    return -number if sign else number
+    return _checked(-number if sign else number, data_type)
 
 
 def decimal_from_unscaled(unscaled: int, data_type: AtomicType) -> Decimal:
     """The decimal with these digits; ValueError if the type cannot hold them."""
-    if abs(unscaled) >= 10**data_type.precision:
-        raise ValueError(f"{unscaled} has more digits than the type")
-    return Decimal(unscaled).scaleb(-data_type.scale, _EXACT)
+    return Decimal(_checked(unscaled, data_type)).scaleb(-data_type.scale, _EXACT)
 
 
 def timestamp_unit_nanos(data_type: AtomicType) -> int:
@@ -68,3 +69,14 @@ def join_timestamp(millis: int, nano_of_milli: int, data_type: AtomicType) -> in
         raise ValueError(f"{nano_of_milli} is no nanosecond of a millisecond")
     nanos = millis * NANOS_PER_MILLI + nano_of_milli
     return nanos - nanos % timestamp_unit_nanos(data_type)
+
+
+def _checked(unscaled: int, data_type: AtomicType) -> int:
+    """A number the type has room for; ValueError for others."""
+    if data_type.precision <= COMPACT_DECIMAL_PRECISION:
+        fits = -_LONG_END <= unscaled < _LONG_END
+    else:
+        fits = abs(unscaled) < 10**data_type.precision
+    if not fits:
+        raise ValueError(f"{unscaled} has more digits than the type")
+    return unscaled

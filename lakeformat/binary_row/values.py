@@ -36,6 +36,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from lakeformat.binary_row.arrow_columns import as_column, column_type
+from lakeformat.binary_row.arrow_memory import decimal_array
 from lakeformat.binary_row.layout import BYTES_TYPES, COUNT, MILLIS_PER_DAY, type_text
 from lakeformat.binary_row.units import timestamp_unit_nanos, unscaled_decimal
 from lakeformat.errors import InvalidRequestError
@@ -96,11 +97,21 @@ def values_to_arrow(values: Sequence[Value], data_type: DataType) -> pa.Array:
     """An Arrow array with these values, of the type ``to_arrow_type`` names."""
     arrow_type = column_type(data_type)
     try:
+        if isinstance(data_type, AtomicType) and data_type.name is TypeName.DECIMAL:
+            return _decimals(values, data_type)
         return pa.array([_for_arrow(value, data_type) for value in values], arrow_type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError) as reason:
         raise InvalidRequestError(
             f"values do not fit type {type_text(data_type)}: {reason}"
         ) from None
+
+
+def _decimals(values: Sequence[Value], data_type: AtomicType) -> pa.Array:
+    unscaled = []
+    for value in values:
+        _check_class(value, (Decimal, type(None)))
+        unscaled.append(None if value is None else unscaled_decimal(value, data_type))
+    return decimal_array(unscaled, column_type(data_type))
 
 
 def _atomic_from_arrow(column: pa.Array, data_type: AtomicType) -> list[Value]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lakeformat.binary_row.layout import COMPACT_DECIMAL_PRECISION
 from lakeformat.binary_row.unaligned import Positions, Words
 
-__all__ = ["decode_wide", "encode_wide", "exceeds_digits", "magnitude"]
+__all__ = ["decode_wide", "encode_wide", "exceeds_digits", "exceeds_precision", "magnitude"]
 
 _ONE = np.uint64(1)
 _SIGN = np.uint64(63)
@@ -61,6 +62,14 @@ def exceeds_digits(low: Words, high: Words, digits: int) -> NDArray[np.bool_]:
     limit_high = np.uint64(10**digits >> 64)
     exceeds: NDArray[np.bool_] = (high > limit_high) | ((high == limit_high) & (low >= limit_low))
     return exceeds
+
+
+def exceeds_precision(low: Words, high: Words, precision: int) -> NDArray[np.bool_]:
+    """Where a number does not fit a decimal type: a compact one holds whatever 64 bits do."""
+    if precision <= COMPACT_DECIMAL_PRECISION:
+        exceeds: NDArray[np.bool_] = high != _sign(low)
+        return exceeds
+    return exceeds_digits(low, high, precision)
 
 
 def _minimal_size(low: Words, high: Words) -> Words:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from decimal import ROUND_HALF_UP, Context, Decimal
 
 import numpy as np
@@ -77,7 +78,8 @@ def rescale(array: pa.Array, wanted: AtomicType) -> pa.Array:
     target = to_arrow_type(wanted)
     gained = wanted.scale - array.type.scale
     if 0 <= gained <= wanted.precision - array.type.precision:
-        return array.cast(target)
+        with suppress(pa.ArrowInvalid):  # a short one that has outgrown its type may not fit
+            return array.cast(target)
     wide = pa.decimal256(_WIDE_DIGITS, max(array.type.scale, wanted.scale))
     rounded = pc.round(array.cast(wide), wanted.scale, round_mode="half_towards_infinity")
     room = wanted.precision - wanted.scale

@@ -1,7 +1,8 @@
-"""``lake create-database``, ``drop-table``, ``rename-table`` and their siblings."""
+"""``lake create-table``, ``create-database``, ``drop-table`` and their siblings."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -22,6 +23,9 @@ TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="database.ta
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, and stop.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before removing.")]
 
+_COLUMN = re.compile(r"(?:`([^`]+)`|(\S+))\s+(.+)", re.DOTALL)
+"""In backticks a name may hold spaces."""
+
 _PLANNED = (
     Shown("table", "table"),
     Shown("directory", "directory"),
@@ -35,7 +39,7 @@ _REPAIRED = (
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    for command in (create_database, drop_database, drop_table, rename_table, repair):
+    for command in (create_database, create_table, drop_database, drop_table, rename_table, repair):
         app.command()(command)
 
 
@@ -50,6 +54,48 @@ def create_database(
     """Make a database."""
     named_catalog(context).create_database(database, exist_ok=exist_ok)
     typer.echo(f"made {database}")
+
+
+def create_table(
+    context: typer.Context,
+    table: TableArgument,
+    columns: Annotated[
+        list[str],
+        typer.Option(
+            "--column",
+            metavar="'NAME TYPE'",
+            help="A column, such as 'id BIGINT' or 'price DECIMAL(10, 2) NOT NULL'; once for each.",
+        ),
+    ],
+    primary_key: Annotated[
+        str | None, typer.Option(metavar="A,B", help="The columns that tell rows apart.")
+    ] = None,
+    partition_by: Annotated[
+        str | None, typer.Option(metavar="A,B", help="The columns that part rows by directory.")
+    ] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option", metavar="KEY=VALUE", help="An option of the table, such as bucket=4."
+        ),
+    ] = None,
+    comment: Annotated[str | None, typer.Option(help="What the table is for.")] = None,
+    exist_ok: Annotated[
+        bool, typer.Option("--exist-ok", help="A table that exists is fine, and stays as it is.")
+    ] = False,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Make a table in a database that exists."""
+    existing_catalog(context).create_table(
+        table,
+        [_column(text) for text in columns],
+        primary_key=_listed(primary_key),
+        partition_by=_listed(partition_by),
+        options=dict(_option(text) for text in options or ()),
+        comment=comment,
+        exist_ok=exist_ok,
+    )
+    typer.echo(f"made {table}")
 
 
 def drop_database(
@@ -117,6 +163,24 @@ def repair(
         return
     values = {"table": [table for table, _ in found], "state": [state for _, state in found]}
     print_rows(_REPAIRED, values, empty="nothing to repair")
+
+
+def _column(text: str) -> tuple[str, str]:
+    found = _COLUMN.fullmatch(text.strip())
+    if found is None:
+        raise InvalidRequestError(f"write --column 'NAME TYPE', as 'id BIGINT'; got {text!r}")
+    return found[1] or found[2], found[3]
+
+
+def _option(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidRequestError(f"write --option KEY=VALUE, as bucket=4; got {text!r}")
+    return key.strip(), value.strip()
+
+
+def _listed(names: str | None) -> list[str]:
+    return [] if names is None else [name.strip() for name in names.split(",")]
 
 
 def _go_on(what: str, plans: Sequence[DropPlan], *, dry_run: bool, yes: bool) -> bool:

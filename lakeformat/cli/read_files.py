@@ -1,7 +1,12 @@
-"""Rows in files of other programs: CSV, JSON lines and Parquet, streamed in as a table's types."""
+"""Rows in files of other programs: CSV, JSON lines and Parquet, streamed in as a table's types.
+
+What cannot be read or written is told by file and row. Whoever opens a file counts its rows from
+1, and the names in the first line of a CSV file are no row.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,9 +20,14 @@ from lakeformat.cli.row_files import Form, form_of_file
 from lakeformat.errors import InvalidRequestError
 from lakeformat.schema import TableSchema
 from lakeformat.text_files import read_growing, require_closed_quotes, require_objects
+from lakeformat.write.checked_rows import CheckedRows
 
 __all__ = ["read_rows"]
 
+FIRST_ROW = 1
+_HOW_COUNTED = f"rows count from {FIRST_ROW}, names apart"
+
+_NAMES_A_ROW = re.compile(r"\brow \d")
 _BAD_COLUMN = re.compile(r"^In CSV column #(\d+): ")
 _BAD_VALUE = re.compile(r"'(.*)'", re.DOTALL)
 _BAD_ROW = re.compile(r" in row (\d+)$")
@@ -28,21 +38,49 @@ def read_rows(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of files, one after the other; values are read as the table's types."""
     forms = [form_of_file(path) for path in inputs]  # before anything is read
+    for path in inputs:
+        _require_file(path)
+    for path, form in zip(inputs, forms, strict=True):
+        with _naming(path):
+            checked = CheckedRows(schema, kinds, first_row=FIRST_ROW)
+            for batch in _read(path, form, schema, kinds):
+                yield checked.add(batch)
+
+
+def _read(
+    path: str, form: Form, schema: TableSchema, kinds: str | None
+) -> Iterator[pa.RecordBatch]:
+    if form is Form.PARQUET:
+        with parquet.ParquetFile(path) as file:
+            yield from file.iter_batches()
+        return
     stored = schema.arrow_schema()
     wanted = {field.name: field.type for field in stored} | ({kinds: pa.string()} if kinds else {})
-    for path, form in zip(inputs, forms, strict=True):
-        try:
-            if form is Form.PARQUET:
-                with parquet.ParquetFile(path) as file:
-                    yield from file.iter_batches()
-            else:
-                yield from (_read_csv if form is Form.CSV else _read_json)(path, wanted)
-        except pa.ArrowException as reason:
-            raise InvalidRequestError(f"{path} cannot be read: {reason}") from None
-        except UnicodeDecodeError as reason:
-            raise InvalidRequestError(
-                f"{path} cannot be read: it is not UTF-8 ({reason})"
-            ) from None
+    yield from (_read_csv if form is Form.CSV else _read_json)(path, wanted)
+
+
+def _require_file(path: str) -> None:
+    if os.path.isdir(path) or not os.path.exists(path):
+        state = "is a directory" if os.path.isdir(path) else "does not exist"
+        raise InvalidRequestError(
+            f"{path} {state}: name files that hold rows, such as orders.csv; nothing was written"
+        )
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Say in every error which of the files it is about."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as reason:
+        raise InvalidRequestError(f"{path} cannot be read: {reason}") from None
+    except UnicodeDecodeError as reason:
+        raise InvalidRequestError(f"{path} cannot be read: it is not UTF-8 ({reason})") from None
+    except InvalidRequestError as reason:
+        if path in str(reason):
+            raise
+        counted = f" ({_HOW_COUNTED})" if _NAMES_A_ROW.search(str(reason)) else ""
+        raise InvalidRequestError(f"{path}: {reason}{counted}") from None
 
 
 def _read_csv(path: str, wanted: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
@@ -59,7 +97,7 @@ def _read_csv(path: str, wanted: dict[str, pa.DataType]) -> Iterator[pa.RecordBa
     try:
         yield from read_growing(opened)
     except pa.ArrowInvalid as reason:
-        raise _named_in_csv(path, reason) or reason from None
+        raise _named_in_csv(path, reason, wanted) or reason from None
 
 
 def _open_csv(path: str, types: dict[str, pa.DataType], block_bytes: int) -> csv.CSVStreamingReader:
@@ -76,7 +114,9 @@ def _open_csv(path: str, types: dict[str, pa.DataType], block_bytes: int) -> csv
     )
 
 
-def _named_in_csv(path: str, reason: pa.ArrowInvalid) -> InvalidRequestError | None:
+def _named_in_csv(
+    path: str, reason: pa.ArrowInvalid, wanted: dict[str, pa.DataType]
+) -> InvalidRequestError | None:
     """With the name of the column, and the row if the value can be found again."""
     column, value = _BAD_COLUMN.match(str(reason)), _BAD_VALUE.search(str(reason))
     if column is None:
@@ -84,26 +124,47 @@ def _named_in_csv(path: str, reason: pa.ArrowInvalid) -> InvalidRequestError | N
     with csv.open_csv(path, parse_options=csv.ParseOptions(newlines_in_values=True)) as reader:
         names = reader.schema.names
     name = names[int(column[1])]
-    row = None if value is None else _row_of(path, names, name, value[1])
+    row = _row_of(path, names, name, None if value is None else value[1], wanted[name])
     where = f"column {name!r}" if row is None else f"row {row}, column {name!r}"
     said = str(reason)[column.end() :]
     return InvalidRequestError(
-        f"{path} cannot be read: {where}: {said}"
-        + ("" if row is None else " (the row below the names is row 1)")
+        f"{path} cannot be read: {where}: {said}" + ("" if row is None else f" ({_HOW_COUNTED})")
     )
 
 
-def _row_of(path: str, names: Sequence[str], name: str, value: str) -> int | None:
-    """The first row with a value in a column."""
-    row = 0
+def _row_of(
+    path: str, names: Sequence[str], name: str, value: str | None, kind: pa.DataType | None
+) -> int | None:
+    """The first row with a value in a column; of one that Arrow does not tell, that is no number.
+
+    Arrow tells a text that cannot be read, and says nothing of one that does not fit.
+    """
+    row = FIRST_ROW
     with suppress(pa.ArrowInvalid):
         texts = dict.fromkeys(names, pa.string())
         for batch in read_growing(lambda size: _open_csv(path, texts, size)):
-            found = pc.index(batch.column(name), value).as_py()
+            column = batch.column(name)
+            found = pc.index(column, value).as_py() if value is not None else -1
+            if value is None and kind is not None:
+                found = _first_refused(column, kind)
             if found >= 0:
-                return int(row + found + 1)
+                return int(row + found)
             row += batch.num_rows
     return None
+
+
+def _first_refused(column: pa.Array, kind: pa.DataType) -> int:
+    """The first value that cannot be cast; -1 if all can."""
+    first, count = 0, len(column)
+    if not _is_refused(column, kind):
+        return -1
+    while count > 1:  # by halves: the first one is in these rows
+        half = count // 2
+        if _is_refused(column.slice(first, half), kind):
+            count = half
+        else:
+            first, count = first + half, count - half
+    return first
 
 
 def _read_json(path: str, wanted: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
@@ -157,8 +218,8 @@ def _typed(column: pa.Array, name: str, known: dict[str, pa.DataType], first_row
     try:
         return _cast(column, kind)
     except pa.ArrowInvalid as reason:
-        row = next((n for n in range(len(column)) if _is_refused(column.slice(n, 1), kind)), None)
-        where = "" if row is None else f"row {first_row + row + 1} (the first is 1), "
+        row = _first_refused(column, kind)
+        where = f"row {FIRST_ROW + first_row + row} (the first is {FIRST_ROW}), "
         raise pa.ArrowInvalid(f"{where}column {name!r}: {reason}") from None
 
 

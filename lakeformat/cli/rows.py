@@ -10,7 +10,7 @@ import typer
 
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_table
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, NotFoundError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,6 +66,13 @@ def scan(
     as_of: Annotated[
         str | None, typer.Option(metavar="TIME", help="Rows as they were then, in UTC.")
     ] = None,
+    watermark: Annotated[
+        int | None,
+        typer.Option(
+            metavar="MILLIS",
+            help="Rows of the first snapshot whose watermark is at least this, in milliseconds.",
+        ),
+    ] = None,
     limit: LimitOption = None,
     form: FormatOption = None,
     output: OutputOption = None,
@@ -81,6 +88,7 @@ def scan(
         snapshot=snapshot,
         tag=tag,
         as_of=int(as_of) if as_of is not None and as_of.isdecimal() else as_of,
+        watermark=watermark,
         limit=_asked(limit, chosen),
     )
     _emit(found, chosen, output, limit)
@@ -148,7 +156,13 @@ def write(
     from lakeformat.cli.progress import progressing
     from lakeformat.cli.read_files import read_rows
 
-    found = named_table(context, table)
+    try:
+        found = named_table(context, table)
+    except NotFoundError as reason:
+        raise NotFoundError(
+            f"{reason}; a table is made first: lake create-table {table} --column 'id BIGINT' "
+            "--column 'dt STRING', or catalog.create_table in Python"
+        ) from None
     rows = read_rows(inputs, found.schema, kinds)
     report = found.write(
         progressing(rows, "writing"),

@@ -97,7 +97,7 @@ def require_current_counts(who: Committer, head: Snapshot | None, changes: Chang
     for partition, total in odd.items():
         if partition not in kept:
             raise CommitConflictError(
-                f"{who.against(head)} conflicts: its files count {total} buckets, but "
+                f"{who} conflicts: its files count {total} buckets, but "
                 f"{place(who.handle, partition)} has no files any more and new ones count "
                 f"{current} ('bucket' of schema {who.handle.schema.id}): the number changed "
                 "while this commit was prepared. Nothing was published; give its files up "

@@ -11,13 +11,12 @@ from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakeformat.commit.base_files import BaseFiles, in_partitions
 from lakeformat.commit.changes import Changes
 from lakeformat.commit.conflict_text import Committer, described, place
-from lakeformat.commit.deltas import delta_of, newest_first
 from lakeformat.commit.key_ranges import first_overlap
+from lakeformat.commit.rivals import against_index_files, against_last_change
 from lakeformat.commit.vector_conflicts import find_vector_conflict
 from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.handle import TableHandle
@@ -27,9 +26,6 @@ from lakeformat.metadata.manifest_columns.columns import Mask, Positions
 from lakeformat.metadata.snapshot import Snapshot
 
 __all__ = ["ConflictCheck", "check_buckets", "check_within", "without_duplicates"]
-
-_SEARCHED_SNAPSHOTS = 100
-"""How far back an error looks for the commit it conflicts with."""
 
 _REMEDY = (
     "Plan again from the latest snapshot. If it keeps happening, let one job alone compact: "
@@ -64,8 +60,10 @@ class ConflictCheck:
         self._check_levels(head, left, outcome.left >= len(live))
         conflict = find_vector_conflict(self.who.handle, head, changes, left)
         if conflict is not None:
+            search = against_index_files if conflict.is_about_index else against_last_change
+            sides = search(self.who, head, conflict.files)
             raise CommitConflictError(
-                f"{self.who.against(head)} {conflict}. Nothing of it was published. {_REMEDY}"
+                f"{sides} {conflict.why}. Nothing of it was published. {_REMEDY}"
             )
 
     def _live_files(self, head: Snapshot | None, changes: Changes) -> ManifestColumns:
@@ -90,9 +88,9 @@ class ConflictCheck:
             self._refuse(head, left.take(rows[list(pair)]), "would share keys on one level")
 
     def _refuse(self, head: Snapshot | None, files: ManifestColumns, why: str) -> NoReturn:
-        rival = _last_to_change(self.who.handle, head, files) or head
+        sides = against_last_change(self.who, head, files.file_name.texts())
         raise CommitConflictError(
-            f"{self.who.against(rival)} conflicts: {described(self.who.handle, files)}: {why}. "
+            f"{sides} conflicts: {described(self.who.handle, files)}: {why}. "
             f"Nothing of it was published. {_REMEDY}"
         )
 
@@ -135,29 +133,14 @@ def check_buckets(who: Committer, head: Snapshot | None, columns: ManifestColumn
     at = int(np.flatnonzero(differs)[0])
     pair = known.take(order[at : at + 2])
     [one, other] = pair.entries(np.arange(2))
-    rival = _last_to_change(who.handle, head, pair)
+    sides = against_last_change(who, head, pair.file_name.texts())
     raise CommitConflictError(
-        f"{who.against(rival) if rival else who} conflicts: {place(who.handle, one.partition)} has "
+        f"{sides} conflicts: {place(who.handle, one.partition)} has "
         f"{one.total_buckets} and {other.total_buckets} buckets ({one.file.file_name} and "
         f"{other.file.file_name}): the number of buckets changed while this commit was prepared. "
         "Nothing was published; give its files up (Table.abort), open the table again and write "
         "the rows anew, or overwrite the partition"
     )
-
-
-def _last_to_change(
-    handle: TableHandle, head: Snapshot | None, files: ManifestColumns
-) -> Snapshot | None:
-    """The newest snapshot that speaks of one of these files, if it is not too old."""
-    if head is None:
-        return None
-    names = files.file_name.to_arrow()
-    for found in newest_first(handle, head, max(head.id - _SEARCHED_SNAPSHOTS, 0)):
-        if found is None:
-            return None
-        if pc.any(pc.is_in(delta_of(handle, found).file_name.to_arrow(), names)).as_py():
-            return found
-    return None
 
 
 def _places(columns: ManifestColumns) -> Positions:

@@ -15,13 +15,24 @@ from lakeformat.metadata.index_manifest import (
 from lakeformat.metadata.manifest import ManifestColumns
 from lakeformat.metadata.snapshot import Snapshot
 
-__all__ = ["find_vector_conflict"]
+__all__ = ["VectorConflict", "find_vector_conflict"]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorConflict:
+    """What speaks against the deletion vectors of a commit, as the end of a sentence."""
+
+    why: str
+    files: tuple[str, ...]
+    """What somebody else has changed."""
+    is_about_index: bool = True
+    """Whether these are index files, not data files."""
 
 
 def find_vector_conflict(
     handle: TableHandle, head: Snapshot | None, changes: Changes, left: ManifestColumns
-) -> str | None:
-    """What speaks against the deletion vectors of a commit, as the end of a sentence.
+) -> VectorConflict | None:
+    """What speaks against the deletion vectors of a commit, if anything does.
 
     ``left`` are the files of the changed partitions once the commit is made.
     """
@@ -44,18 +55,20 @@ class _Marks:
     added: list[IndexManifestEntry]
     removed: list[IndexManifestEntry]
 
-    def conflict(self, changes: Changes, left: ManifestColumns) -> str | None:
+    def conflict(self, changes: Changes, left: ManifestColumns) -> VectorConflict | None:
         there = {entry.file_name for entry in self.state}
         gone = sorted(entry.file_name for entry in self.removed if entry.file_name not in there)
         if gone:
-            return f"replaces the deletion vectors {', '.join(gone)}, which are not there any more"
+            why = f"replaces the deletion vectors {', '.join(gone)}, which are not there any more"
+            return VectorConflict(why, tuple(gone))
         marked = {each.data_file_name for entry in self.added for each in entry.ranges or ()}
         missing = sorted(marked - set(left.file_name.texts())) if marked else []
         if missing:
-            return f"marks rows of {', '.join(missing)} as deleted, not in the table any more"
+            why = f"marks rows of {', '.join(missing)} as deleted, not in the table any more"
+            return VectorConflict(why, tuple(missing), is_about_index=False)
         return self._unread_vectors() or self._unread_marks(changes)
 
-    def _unread_vectors(self) -> str | None:
+    def _unread_vectors(self) -> VectorConflict | None:
         """A bucket has one file of vectors: whoever replaces it has read it."""
         if is_unaware(self.handle):
             return None
@@ -63,10 +76,11 @@ class _Marks:
         buckets = {(entry.partition, entry.bucket) for entry in self.added}
         for entry in self.state:
             if (entry.partition, entry.bucket) in buckets and entry.file_name not in known:
-                return f"replaces the deletion vectors {entry.file_name} without having read them"
+                why = f"replaces the deletion vectors {entry.file_name} without having read them"
+                return VectorConflict(why, (entry.file_name,))
         return None
 
-    def _unread_marks(self, changes: Changes) -> str | None:
+    def _unread_marks(self, changes: Changes) -> VectorConflict | None:
         """What takes out a file of an append table has read which of its rows are deleted.
 
         With a primary key the vectors of compacted files stay where they are, as in Java: there
@@ -88,8 +102,9 @@ class _Marks:
             for each in entry.ranges or ():
                 place = (entry.partition, entry.bucket, each.data_file_name)
                 if place in places and entry.file_name not in known:
-                    return (
+                    why = (
                         f"takes out {each.data_file_name} without having read its deletion "
                         f"vectors {entry.file_name}: deleted rows would come back"
                     )
+                    return VectorConflict(why, (entry.file_name,))
         return None

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from lakeformat.datafile.decimal_range import check_decimals
+
 __all__ = ["check_values"]
 
 _NOT_ASCII = np.uint64(0x8080808080808080)
@@ -18,7 +20,9 @@ def check_values(batch: pa.RecordBatch) -> None:
     """Raise an ``ArrowInvalid`` for a text that is none, or a number its type has no place for."""
     batch.validate()
     for column in batch.columns:
-        if not (pa.types.is_string(column.type) and _is_ascii(column)):
+        if pa.types.is_decimal128(column.type):
+            check_decimals(column)
+        elif not (pa.types.is_string(column.type) and _is_ascii(column)):
             column.validate(full=True)
 
 

@@ -7,6 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakeformat.datafile.decimal_range import check_decimals
+
 __all__ = ["decimals_from_bytes", "decimals_to_bytes"]
 
 WIDTH = 16
@@ -29,7 +31,7 @@ def decimals_from_bytes(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     validity = None if not array.null_count else array.is_valid().buffers()[1]
     buffers = [validity, pa.py_buffer(words.tobytes())]
     found = pa.Array.from_buffers(wanted, len(array), buffers, array.null_count)
-    found.validate(full=True)
+    check_decimals(found)
     return found
 
 

@@ -23,6 +23,8 @@ class FileContent:
     fields: tuple[DataField, ...]
     modes: Sequence[StatisticsMode]
     options: TableOptions
+    key_columns: tuple[str, ...] = ()
+    """What an error names a row by."""
 
 
 class FileWriter(Protocol):

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeformat.datafile.column_statistics import ColumnStatistics
+from lakeformat.datafile.decimal_range import refuse_beyond_int32
 from lakeformat.datafile.dictionary_columns import pick_dictionary_columns
 from lakeformat.datafile.field_ids import parquet_schema
 from lakeformat.datafile.file_writer import FileContent
@@ -36,7 +37,7 @@ class ParquetFileWriter:
         self._ordered = [path for path, kind in leaves if kind != INT96_BYTES]
         self._statistics = FooterStatistics(content.fields, content.modes)
         self._footers: list[pq.FileMetaData] = []
-        self._options = content.options
+        self._options, self._key_columns = content.options, content.key_columns
         self._writer: pq.ParquetWriter | None = None
 
     @property
@@ -53,7 +54,11 @@ class ParquetFileWriter:
             self._writer = self._open(pick_dictionary_columns(rows))
         if self._footer_stream is not None:
             rows = to_int96(rows, self._stored)
-        self._writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
+        try:
+            self._writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
+        except pa.ArrowInvalid:
+            refuse_beyond_int32(rows, self._key_columns)
+            raise
 
     def close(self) -> list[ColumnStatistics]:
         writer = self._writer or self._open([])

@@ -83,7 +83,8 @@ class RollingWriter:
         """
         require_format_holds(fields, options)
         names = [field.name for field in fields]
-        self._content = FileContent(fields, modes or column_modes(names, options), options)
+        keys = tuple(key_order.columns) if key_order is not None else ()
+        self._content = FileContent(fields, modes or column_modes(names, options), options, keys)
         self._storage = storage
         self._directory = directory
         self._next_name = next_name

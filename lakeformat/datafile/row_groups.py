@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import Context, Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,10 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["Footer", "PickGroups"]
+from lakeformat.binary_row.arrow_memory import decimal_array
 
-_EXACT = Context(prec=80)
-"""The default context keeps 28 digits, and a rounded bound rules rows out that are there."""
+__all__ = ["Footer", "PickGroups"]
 
 
 class Footer:
@@ -78,8 +76,7 @@ def _value(raw: Any, kind: pa.DataType) -> Any:
         except UnicodeDecodeError:  # cut off somewhere inside a character
             return None
     if pa.types.is_decimal(kind):
-        unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
-        return Decimal(unscaled).scaleb(-kind.scale, _EXACT)
+        return int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
     return raw
 
 
@@ -87,4 +84,6 @@ def _as_array(values: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_temporal(kind):
         width = pa.int32() if kind.bit_width == 32 else pa.int64()
         return pa.array(values, width).view(kind)
+    if pa.types.is_decimal(kind):
+        return decimal_array(values, kind)
     return pa.array(values, kind)

@@ -127,7 +127,7 @@ def manifests_of(
         if name is not None:
             source = f"snapshot {snapshot.id} of {storage.uri(layout.root)}"
             with referred_to_by(source):
-                found += read_manifest_list(storage, layout, name, size=size)
+                found += _read(storage, layout, name, size, f" of snapshot {snapshot.id}")
     return found
 
 
@@ -138,10 +138,17 @@ def read_manifest_list(
 
     ``size`` is what the snapshot says; older writers do not say it.
     """
+    return _read(storage, layout, name, size)
+
+
+def _read(
+    storage: Storage, layout: TableLayout, name: str, size: int | None, whose: str = ""
+) -> list[ManifestMeta]:
+    """``whose`` list it is, for an error about a manifest in it."""
     content, uri = read_manifest_bytes(storage, layout, name, size=size)
     records = decode_avro_file(content, uri, version=FORMAT_VERSION)
     try:
-        return [_from_record(record, uri) for record in records]
+        return [_from_record(record, f"{uri}{whose}") for record in records]
     except (KeyError, TypeError) as reason:
         raise CorruptTableError(
             f"{uri} is not a manifest list: {reason!r}; "

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.metadata.manifest import ManifestEntry
+from lakeformat.read.partition_order import partition_ranks
 from lakeformat.schema import TableSchema
 
 __all__ = ["POSTPONE_BUCKET", "has_unique_rows", "skips_level_zero", "visible_buckets"]
@@ -19,11 +20,17 @@ _FIRST_ROW = "first-row"
 def visible_buckets(
     schema: TableSchema, files: Iterable[ManifestEntry]
 ) -> list[tuple[ManifestEntry, ...]]:
-    """Group files by partition and bucket, in the order their first file was committed."""
+    """Group files by partition and bucket, in the order their first file was committed.
+
+    A table may want partitions in the order of their values instead.
+    """
     groups: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in files:
         if _is_visible(schema, entry):
             groups.setdefault((entry.partition, entry.bucket), []).append(entry)
+    if schema.table_options.scan_plan_sort_partition and schema.partition_keys:
+        ranks = partition_ranks(schema, {partition for partition, _ in groups})
+        return [tuple(groups[place]) for place in sorted(groups, key=lambda p: ranks[p[0]])]
     return [tuple(group) for group in groups.values()]
 
 

@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_type
+from lakeformat.binary_row import values_to_arrow
+from lakeformat.binary_row.layout import COMPACT_DECIMAL_PRECISION
 from lakeformat.casts import cast_array
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.type_text import type_to_json
@@ -92,17 +94,29 @@ def neighbours(value: Any, field: DataField) -> tuple[pa.Scalar | None, pa.Scala
         least = -most - 1
     elif data_type.name is T.DECIMAL:
         step = Decimal(1).scaleb(-data_type.scale, _WIDE)
-        most = Decimal(10**data_type.precision - 1).scaleb(-data_type.scale, _WIDE)
+        most = _largest_decimal(data_type)
         least = -most
     else:
         return None
-    exact, kind = _exact(value), to_arrow_type(data_type)
+    exact = _exact(value)
     if exact.is_nan() or exact > most:  # NaN is larger than every number
-        return pa.scalar(most, kind), None
+        return _number(most, data_type), None
     if exact < least:
-        return None, pa.scalar(least, kind)
+        return None, _number(least, data_type)
     below = exact.quantize(step, ROUND_FLOOR, _WIDE)
-    return pa.scalar(below, kind), pa.scalar(_WIDE.add(below, step), kind)
+    return _number(below, data_type), _number(min(_WIDE.add(below, step), most), data_type)
+
+
+def _number(value: Decimal, data_type: AtomicType) -> pa.Scalar:
+    plain = value if data_type.name is T.DECIMAL else int(value)
+    return values_to_arrow([plain], data_type)[0]
+
+
+def _largest_decimal(data_type: AtomicType) -> Decimal:
+    """What a column may hold at most: a sum of short decimals may have outgrown its precision."""
+    is_compact = data_type.precision <= COMPACT_DECIMAL_PRECISION
+    unscaled = (1 << 63) - 1 if is_compact else 10**data_type.precision - 1
+    return Decimal(unscaled).scaleb(-data_type.scale, _WIDE)
 
 
 class _Unfit(ValueError):
@@ -156,7 +170,7 @@ def _integer(value: Any, data_type: AtomicType) -> int:
     return int(exact)
 
 
-def _decimal(value: Any, data_type: AtomicType) -> Decimal:
+def _decimal(value: Any, data_type: AtomicType) -> pa.Scalar:
     exact = _exact(value)
     if not exact.is_finite():
         raise _Unfit("a decimal is finite")
@@ -166,14 +180,15 @@ def _decimal(value: Any, data_type: AtomicType) -> Decimal:
     scale = 0 if not text else -(exponent + len(digits) - len(text))
     if scale > data_type.scale:
         raise _Unfit(f"it has more than {data_type.scale} digits after the point")
-    if text and exact.adjusted() + 1 > data_type.precision - data_type.scale:
+    if abs(exact) > _largest_decimal(data_type):
         before = data_type.precision - data_type.scale
         raise _Unfit(f"it has more than {before} digits before the point")
     kept = Decimal((sign, tuple(map(int, text)), -scale)) if text else Decimal(0)
     with_scale = kept.as_tuple()
     assert isinstance(with_scale.exponent, int)
     zeros = (0,) * (with_scale.exponent + data_type.scale)
-    return Decimal((sign, with_scale.digits + zeros, -data_type.scale))
+    exact = Decimal((sign, with_scale.digits + zeros, -data_type.scale))
+    return values_to_arrow([exact], data_type)[0]
 
 
 def _floating(value: Any, data_type: AtomicType) -> float:

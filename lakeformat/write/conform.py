@@ -72,41 +72,47 @@ class Conformer:
             row = _first_refused(given, field, target)
             if row is None:
                 raise
-            raise InvalidRequestError(f"{reason}; the first is row {first_row + row}") from None
+            place = "in row" if pa.types.is_nested(target.type) else "row"
+            raise InvalidRequestError(f"{reason}; the first is {place} {first_row + row}") from None
         return values if default is None else pc.fill_null(values, default)
 
 
 def _checked(given: pa.Array, field: DataField, target: pa.Field) -> pa.Array:
     values = _cast(given, field.name, target.type)
-    _check_texts(values, field.name)
+    _check_values(values, field.name)
     check_limits(values, field.type, field.name)
     return values
 
 
-def _check_texts(values: pa.Array, name: str) -> None:
-    """Refuse texts that are no UTF-8: Arrow arrays may hold any bytes, files may not."""
+def _check_values(values: pa.Array, name: str) -> None:
+    """Refuse what is no value of its type: Arrow arrays may hold any bytes and any digits.
+
+    A sum of short decimals may outgrow its type in a table, but rows that come in fit theirs.
+    """
     try:
-        for texts in _texts_of(values):
-            texts.validate(full=True)
+        for part in _doubtful_in(values):
+            part.validate(full=True)
     except pa.ArrowInvalid as reason:
+        remedy = "convert texts to UTF-8 before writing, or store bytes in a BYTES column"
+        if "Decimal" in str(reason):
+            remedy = "give the column more digits"
         raise InvalidRequestError(
-            f"column {name!r} holds what is no value of {values.type}: {reason}; "
-            "convert texts to UTF-8 before writing, or store bytes in a BYTES column"
+            f"column {name!r} holds what is no value of {values.type}: {reason}; {remedy}"
         ) from None
 
 
-def _texts_of(values: pa.Array) -> Iterator[pa.Array]:
-    """All texts in a column; of nested ones only what is in these rows."""
-    if pa.types.is_string(values.type):
+def _doubtful_in(values: pa.Array) -> Iterator[pa.Array]:
+    """All texts and decimals in a column; of nested ones only what is in these rows."""
+    if pa.types.is_string(values.type) or pa.types.is_decimal(values.type):
         yield values
     elif pa.types.is_map(values.type):
         first, end = values.offsets[0].as_py(), values.offsets[-1].as_py()
-        yield from _texts_of(values.keys.slice(first, end - first))
-        yield from _texts_of(values.items.slice(first, end - first))
+        yield from _doubtful_in(values.keys.slice(first, end - first))
+        yield from _doubtful_in(values.items.slice(first, end - first))
     elif pa.types.is_nested(values.type):
         parts = values.flatten()
         for part in parts if isinstance(parts, list) else [parts]:
-            yield from _texts_of(part)
+            yield from _doubtful_in(part)
 
 
 def _first_refused(given: pa.Array, field: DataField, target: pa.Field) -> int | None:

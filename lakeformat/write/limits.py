@@ -30,12 +30,12 @@ _LAST_MILLISECOND = 24 * 60 * 60 * 1000 - 1
 _UNIT_DIGITS = {"ms": 3, "us": 6, "ns": 9}
 
 
-def check_limits(values: pa.Array, data_type: DataType, name: str) -> None:
+def check_limits(values: pa.Array, data_type: DataType, name: str, counted: str = "rows") -> None:
     """Raise where a value is null, too long, too fine or outside the day: nothing is cut."""
     if not data_type.nullable and values.null_count:
         raise InvalidRequestError(
             f"column {name!r} is NOT NULL, but {values.null_count} of "
-            f"{len(values)} rows have no value in it"
+            f"{len(values)} {counted} have no value in it"
         )
     match data_type:
         case AtomicType(name=kind) if kind in _LENGTHS:
@@ -45,17 +45,17 @@ def check_limits(values: pa.Array, data_type: DataType, name: str) -> None:
         case AtomicType(name=TypeName.TIME):
             _check_time(values, name)
         case ArrayType(element=element):
-            check_limits(values.flatten(), element, f"{name}.element")
+            check_limits(values.flatten(), element, f"{name}.element", "elements")
         case MapType(key=key, value=value):
             keys, items = map_entries(values)
-            check_limits(keys, key, f"{name}.key")
-            check_limits(items, value, f"{name}.value")
+            check_limits(keys, key, f"{name}.key", "entries")
+            check_limits(items, value, f"{name}.value", "entries")
         case MultisetType(element=element):
-            check_limits(map_entries(values)[0], element, f"{name}.key")
+            check_limits(map_entries(values)[0], element, f"{name}.key", "entries")
         case RowType(fields=fields):
             present = values.drop_null()
             for number, field in enumerate(fields):
-                check_limits(present.field(number), field.type, f"{name}.{field.name}")
+                check_limits(present.field(number), field.type, f"{name}.{field.name}", "ROWs")
 
 
 def map_entries(values: pa.Array) -> tuple[pa.Array, pa.Array]:

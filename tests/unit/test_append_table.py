@@ -227,7 +227,11 @@ TOO_LONG_KEY = pa.array([[("a", 1)], [("abc", 1)]], pa.map_(pa.string(), pa.int3
         ("INT NOT NULL", pa.array([1, None]), "is NOT NULL, but 1 of 2 rows"),
         ("TIMESTAMP(0)", pa.array([1500], pa.timestamp("ms")), "keeps 0 digits after the second"),
         ("TIMESTAMP(4)", pa.array([-1], pa.timestamp("us")), "keeps 4 digits after the second"),
-        ("ARRAY<INT NOT NULL>", pa.array([[1, None]]), "'v.element' is NOT NULL, but 1 of 2"),
+        (
+            "ARRAY<INT NOT NULL>",
+            pa.array([[1], [1, None]]),
+            "'v.element' is NOT NULL, but 1 of 3 elements have no value in it; .* in row 1",
+        ),
         ("ROW<a INT>", pa.array([{"a": 1, "b": 2}]), "holds struct.*convert it before writing"),
         ("ARRAY<ROW<a INT>>", pa.array([[{"b": 2}]]), "convert it before writing"),
         ("MAP<STRING, INT>", pa.array([[(1, 2)]], pa.map_("int32", "int32")), "convert it"),

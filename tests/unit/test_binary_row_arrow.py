@@ -153,7 +153,7 @@ def test_an_array_whose_values_would_change_is_refused(data_type, array):
         ("TIME", 86_400_000),
         ("TIMESTAMP(3)", 1),
         ("TIMESTAMP(6)", 1001),
-        ("DECIMAL(4, 2)", Decimal("100")),
+        ("DECIMAL(4, 2)", Decimal("92233720368547758.08")),
         ("DECIMAL(4, 2)", Decimal("0.001")),
         ("DECIMAL(38, 0)", Decimal("1e999999")),
         ("DECIMAL(4, 2)", Decimal("NaN")),

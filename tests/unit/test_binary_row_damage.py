@@ -33,8 +33,6 @@ DAMAGED = [
     ("STRING", f"{HEADER} 0800000010000000 61626364656667ff", "not UTF-8"),
     ("TIME", f"{HEADER} 005c260500000000", "out of the day"),
     ("TIME", f"{HEADER} ffffffff00000000", "out of the day"),
-    ("DECIMAL(3, 1)", f"{HEADER} e803000000000000", "of more digits"),
-    ("DECIMAL(3, 1)", f"{HEADER} 18fcffffffffffff", "of more digits"),
     ("DECIMAL(19, 0)", f"{HEADER} 0000000010000000 {'00' * 16}", "of a size no decimal has"),
     ("DECIMAL(19, 0)", f"{HEADER} 1100000010000000 {'00' * 16}", "of a size no decimal has"),
     ("DECIMAL(19, 0)", f"{HEADER} 1000000010000000 {'7f' * 16}", "of more digits"),

@@ -18,6 +18,7 @@ import lakeformat as lake
 from lakeformat.cli.app import app
 from lakeformat.cli.output import size
 from lakeformat.doctor import DISTRIBUTION
+from lakeformat.type_text import type_to_json
 
 LAKE = Path(sys.executable).with_name("lake")
 METADATA = [
@@ -294,6 +295,28 @@ def test_databases_are_made_and_tables_renamed_and_dropped_on_purpose(warehouse)
     assert lake_("drop-database", "bank", "--yes")[0] != 0
     assert lake_("drop-database", "bank", "--cascade", "--yes")[1].endswith("dropped bank\n")
     assert not Path(warehouse, "bank.db").exists()
+
+
+def test_a_table_is_made_with_its_columns_keys_and_options(warehouse):
+    def create(*words: str):
+        return runner.invoke(app, ["-w", warehouse, "create-table", "shop.new", *words])
+
+    columns = ["--column", "id BIGINT", "--column", "`the price`  DECIMAL(10, 2) NOT NULL"]
+    columns += ["--column", "dt STRING"]
+    keys = ["--primary-key", "id, dt", "--partition-by", "dt", "--option", "bucket=4"]
+    assert create(*columns, *keys, "--comment", "sold").output == "made shop.new\n"
+    schema = lake.open_catalog(warehouse).table("shop.new").schema
+    assert [(field.name, str(type_to_json(field.type))) for field in schema.fields] == [
+        ("id", "BIGINT NOT NULL"),
+        ("the price", "DECIMAL(10, 2) NOT NULL"),
+        ("dt", "STRING NOT NULL"),
+    ]
+    assert (schema.primary_keys, schema.partition_keys) == (("id", "dt"), ("dt",))
+    assert (schema.options["bucket"], schema.comment) == ("4", "sold")
+    assert isinstance(create(*columns).exception, lake.AlreadyExistsError)
+    assert create(*columns, "--exist-ok").exit_code == 0
+    assert "write --column 'NAME TYPE'" in str(create("--column", "id").exception)
+    assert "write --option KEY=VALUE" in str(create(*columns, "--option", "bucket").exception)
 
 
 def test_a_sql_database_is_named_before_the_command_or_outside(tmp_path):

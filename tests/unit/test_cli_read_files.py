@@ -38,9 +38,9 @@ def test_a_line_break_in_quotes_is_part_of_the_value_wherever_blocks_end(read, m
     lines = [f'{k},"{"a" * 20}\n{1000 + k},b"' for k in range(500)]
     expected = [{"k": k, "s": "a" * 20 + f"\n{1000 + k},b"} for k in range(500)]
     content = "k,s\n" + "\n".join(lines) + "\n"
-    assert read("rows.csv", content) == expected
+    assert [{"k": row["k"], "s": row["s"]} for row in read("rows.csv", content)] == expected
     monkeypatch.setattr("lakeformat.text_files.read_growing.__defaults__", (100,))
-    assert read("rows.csv", content) == expected
+    assert [{"k": row["k"], "s": row["s"]} for row in read("rows.csv", content)] == expected
 
 
 @pytest.mark.parametrize(
@@ -112,6 +112,52 @@ def test_rows_are_counted_over_blocks(read, monkeypatch):
         read("rows.json", '{"k": 1}\n' * 100 + '{"k": "x"}\n')
     with pytest.raises(lake.InvalidRequestError, match="row 101, column 'k'"):
         read("rows.csv", "k\n" + "1\n" * 100 + "x\n")
+
+
+BAD_FILES = {
+    "a null in the key": ("k,price\n1,1\n,2\n", "'k' is NOT NULL.*the first is row 2 .*from 1"),
+    "an unknown column": ("k,prize\n1,1\n", "no column 'prize'"),
+    "no number": ("k,price\n1,1\n2,x\n", "row 2, column 'price': .*'x'.*from 1"),
+    "a finer number": ("k,price\n1,1\n2,1.005\n", "row 2, column 'price'"),
+    "a larger number": ("k,price\n1,1\n2,200.5\n", "column 'price'.*digits.* row 2"),
+    "no kind": ("k,kind\n1,+I\n2,+X\n", r"row 2 has '\+X' in column 'kind'.*from 1"),
+    "a column twice": ("k,k\n1,1\n", "k"),
+}
+
+
+@pytest.mark.parametrize("odd", BAD_FILES)
+def test_of_several_files_the_bad_one_is_named_and_its_rows_are_its_own(tmp_path, odd):
+    catalog = lake.open_catalog("memory://read-files/wh")
+    catalog.create_database("shop", exist_ok=True)
+    columns = [("k", "INT"), ("price", "DECIMAL(4, 2)")]
+    schema = catalog.create_table(
+        "shop.keyed", columns, primary_key=["k"], options={"bucket": "1"}, exist_ok=True
+    ).schema
+    content, told = BAD_FILES[odd]
+    kinds = "kind" if "kind" in content else None
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    first.write_text("k,price,kind\n7,1,+I\n8,2,+I\n" if kinds else "k,price\n7,1\n8,2\n")
+    second.write_text(content)
+    with pytest.raises(lake.InvalidRequestError, match=f"second.csv.*{told}") as refused:
+        list(read_rows([str(first), str(second)], schema, kinds))
+    assert "first.csv" not in str(refused.value)
+
+
+def test_a_row_that_an_append_table_cannot_take_is_told_by_its_file(tmp_path, read):
+    table = lake.open_catalog(str(tmp_path / "wh")).table("shop.t")
+    (tmp_path / "rows.json").write_text('{"k": 1, "what": "+I"}\n{"k": 2, "what": "-D"}\n')
+    with pytest.raises(lake.InvalidRequestError, match=r"rows.json: row 2 is -D, .*count from 1"):
+        list(read_rows([str(tmp_path / "rows.json")], table.schema, "what"))
+
+
+def test_no_file_is_read_before_all_of_them_are_found(tmp_path, read):
+    schema = lake.open_catalog(str(tmp_path / "wh")).table("shop.t").schema
+    (tmp_path / "rows.csv").write_text("k\n1\n")
+    (tmp_path / "folder.csv").mkdir()
+    for name, state in [("missing.csv", "does not exist"), ("folder.csv", "is a directory")]:
+        inputs = [str(tmp_path / "rows.csv"), str(tmp_path / name)]
+        with pytest.raises(lake.InvalidRequestError, match=f"{name} {state}: name files"):
+            next(read_rows(inputs, schema, None))
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])

@@ -230,3 +230,20 @@ def test_progress_is_for_terminals(monkeypatch, stream, tells):
     batches = pa.table({"k": range(5)}).to_batches(2)
     assert list(progress.progressing(iter(batches), "reading")) == batches
     assert ("reading" in stream.getvalue()) is tells
+
+
+def test_rows_of_a_watermark_are_those_of_the_first_snapshot_that_reached_it(warehouse):
+    table = warehouse.catalog.table("shop.copy")
+    for key, watermark in [(1, 500), (2, 900)]:
+        table.write(pa.table({"k": pa.array([key], pa.int32())}), watermark=watermark)
+    shown = warehouse.run(
+        "scan", "shop.copy", "--watermark", "400", "--format", "csv", "--columns", "k"
+    )
+    assert shown == '"k"\n1\n'
+
+
+def test_rows_for_a_table_that_is_not_there_say_how_to_make_it(warehouse):
+    with pytest.raises(
+        lake.NotFoundError, match=r"lake create-table shop\.no --column 'id BIGINT'"
+    ):
+        warehouse.run("write", "shop.no", warehouse.file("in.json"))

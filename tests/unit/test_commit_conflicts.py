@@ -308,3 +308,52 @@ def test_the_report_says_that_the_compaction_was_refused():
     report = commit(orders, both)
     assert "published as snapshot 1; the compaction that came with it was not" in report.reason
     assert "not in the table any more" in report.reason
+
+
+def bystanders(orders, count):
+    for number in range(count):
+        commit(orders, message(orders, file(f"other-{number}")), user=f"bystander-{number}")
+
+
+def test_a_rival_is_found_as_far_back_as_the_commit_was_planned():
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, A), user="writer")
+    commit(orders, compaction(orders, [A], [file("m", level=5)]), user="compactor")
+    bystanders(orders, 120)
+    late = replace(compaction(orders, [A], [file("n", level=5)]), base_snapshot=1)
+    with pytest.raises(lake.CommitConflictError, match=r"snapshot 2 \(COMPACT of user 'compactor'"):
+        commit(orders, late)
+
+
+def test_a_rival_that_is_not_found_is_not_somebody_else(monkeypatch):
+    orders = paper_table(keyed=True)
+    commit(orders, message(orders, A), user="writer")
+    commit(orders, compaction(orders, [A], [file("m", level=5)]), user="compactor")
+    bystanders(orders, 5)
+    late = compaction(orders, [A], [file("n", level=5)])
+    monkeypatch.setattr("lakeformat.commit.rivals.FEWEST_SEARCHED", 4)
+    with pytest.raises(lake.CommitConflictError, match=r"a snapshot older than 4, conf") as refused:
+        commit(orders, late)
+    assert "bystander" not in str(refused.value)
+    for number in (1, 2, 3):
+        orders.storage.delete(orders.layout.snapshot(number))
+    monkeypatch.setattr("lakeformat.commit.rivals.FEWEST_SEARCHED", 100)
+    with pytest.raises(lake.CommitConflictError, match=r"a snapshot older than 4, conf"):
+        commit(orders, late)
+
+
+def test_a_file_that_never_was_in_the_table_has_no_rival():
+    orders = paper_table(keyed=True)
+    bystanders(orders, 3)
+    with pytest.raises(lake.CommitConflictError, match="against snapshot 3, the newest, conflicts"):
+        commit(orders, compaction(orders, [A], [file("n", level=5)]))
+
+
+def test_who_marked_rows_is_named_however_many_came_after():
+    orders = paper_table()
+    commit(orders, message(orders, A), user="writer")
+    commit(orders, message(orders, new_index_files=[vectors(orders, "v1", "a")]), user="deleter")
+    bystanders(orders, 3)
+    rival = r"against snapshot 2 \(OVERWRITE of user 'deleter'\), takes out a without having read"
+    with pytest.raises(lake.CommitConflictError, match=rival):
+        commit(orders, compaction(orders, [A], [file("m")]))

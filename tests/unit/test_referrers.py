@@ -48,12 +48,12 @@ def test_a_missing_manifest_list_is_named_with_its_snapshot(orders, root):
     assert "snapshot 1 of" in told
 
 
-def test_a_missing_manifest_is_named_with_its_list(orders, root):
+def test_a_missing_manifest_is_named_with_its_list_and_snapshot(orders, root):
     lost = only(root, "manifest/manifest-????????-*")
     lost.unlink()
     told = complaint(orders)
     assert lost.name in told
-    assert only(root, "manifest/manifest-list-*-0").name in told
+    assert f"{only(root, 'manifest/manifest-list-*-0').name} of snapshot 1)" in told
 
 
 def test_a_missing_data_file_is_named_with_its_manifest(orders, root):
@@ -69,7 +69,7 @@ def test_a_manifest_of_an_impossible_name_is_named_with_its_list(orders, root):
     rewrite_list(orders, [replace(manifest, file_name="../manifest")])
     told = complaint(orders)
     assert "'../manifest', which no file can be called" in told
-    assert only(root, "manifest/manifest-list-*-0").name in told
+    assert f"{only(root, 'manifest/manifest-list-*-0').name} of snapshot 1)" in told
 
 
 @pytest.mark.parametrize("show", ["rows", "files"])

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from itertools import count, groupby
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import lakeformat as lake
 from lakeformat.errors import InvalidRequestError
 from lakeformat.read.scan import Scan
 from lakeformat.read.splits import bucket_splits
 from tests.conformance.format_checklist.keyed_table import DELETE, KeyedTable
 
+_warehouses = count()
 COLUMNS = (("k", "INT NOT NULL"), ("v", "STRING"))
 SMALL = {"source.split.target-size": "1 b", "source.split.open-file-cost": "1 b"}
 
@@ -135,3 +141,61 @@ def test_rows_come_as_polars_too(tmp_path):
     found = table.open().scan().to_polars()
     assert isinstance(found, pl.DataFrame)
     assert found.rows() == [(1, "a"), (2, "a")]
+
+
+def partitioned(*partitions, column="STRING", **options) -> lake.Table:
+    """One commit for each partition, two buckets, and rows that say where they are."""
+    catalog = lake.open_catalog(f"memory://splits-{next(_warehouses)}/wh")
+    catalog.create_database("shop")
+    given = {name.replace("_", "."): text for name, text in options.items()}
+    table = catalog.create_table(
+        "shop.t",
+        [("k", "INT"), ("p", column)],
+        partition_by=["p"],
+        options={"bucket": "2", "bucket-key": "k", **given},
+    )
+    for key, partition in enumerate(partitions):
+        rows = [{"k": key, "p": partition}, {"k": key + 100, "p": partition}]
+        table.write(pa.Table.from_pylist(rows, table.schema.arrow_schema()))
+    return table
+
+
+def read_order(table) -> list:
+    """The partitions as they come, each once as long as it is not left."""
+    return [value for value, _ in groupby(table.scan().to_arrow()["p"].to_pylist())]
+
+
+SORTED = {"scan_plan-sort-partition": "true"}
+
+
+def test_partitions_come_as_they_were_first_written_to():
+    assert read_order(partitioned("b", "c", "a")) == ["b", "c", "a"]
+
+
+def test_partitions_come_in_the_order_of_their_values_if_the_table_says_so():
+    table = partitioned("b", None, "\u00e9", "c", "b", "a", **SORTED)
+    assert read_order(table) == [None, "a", "b", "c", "\u00e9"]
+    assert [split.partition for split in table.scan(limit=1).splits()] == [
+        table.scan().splits()[0].partition
+    ]
+    assert table.scan(limit=1).to_arrow()["p"].to_pylist() == [None]
+
+
+@given(st.lists(st.integers(-(2**31), 2**31 - 1) | st.none(), max_size=6))
+@settings(max_examples=15, deadline=None)
+def test_partitions_are_numbers_where_they_are_of_numbers(partitions):
+    table = partitioned(*partitions, column="INT", **SORTED)
+    nulls = [None] if None in partitions else []
+    assert read_order(table) == nulls + sorted({p for p in partitions if p is not None})
+
+
+def test_the_first_state_of_a_stream_is_in_this_order_too():
+    table = partitioned("b", "c", "a", **SORTED)
+    rows = pa.concat_tables(part.to_arrow() for part in table.stream("latest-full"))
+    assert [value for value, _ in groupby(rows["p"].to_pylist())] == ["a", "b", "c"]
+
+
+def test_queues_keep_the_order_of_their_rows():
+    table = partitioned("b", "a", "b", "a", **SORTED)
+    found = table.scan().to_arrow().filter(pc.field("k") < 100).to_pylist()
+    assert [(row["p"], row["k"]) for row in found] == [("a", 1), ("a", 3), ("b", 0), ("b", 2)]
