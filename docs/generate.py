@@ -85,15 +85,25 @@ def command_line_page() -> str:
     context = typer.Context(group, info_name="lake")
     lines = ["# The command line", "", GENERATED, "", _first_paragraph(group.help)]
     lines += ["", *_parameters(group, context)]
+    lines += _command_lines(group, context)
+    codes = "0 done, 1 failed, 2 the request was wrong, 3 a defect of this program, 130 interrupted"
+    lines += ["", f"Exit codes: {codes}."]
+    return "\n".join(lines) + "\n"
+
+
+def _command_lines(group: typer.core.TyperGroup, context: typer.Context) -> list[str]:
+    """Each command of a group, and those of the groups in it."""
+    lines = []
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
         inner = typer.Context(command, info_name=name, parent=context)
+        if isinstance(command, typer.core.TyperGroup):
+            lines += _command_lines(command, inner)
+            continue
         lines += ["", f"## `{inner.command_path} {' '.join(command.collect_usage_pieces(inner))}`"]
         lines += ["", _first_paragraph(command.help), "", *_parameters(command, inner)]
-    codes = "0 done, 1 failed, 2 the request was wrong, 3 a defect of this program, 130 interrupted"
-    lines += ["", f"Exit codes: {codes}."]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def fault_matrix_page() -> str:

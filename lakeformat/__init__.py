@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     )
     from lakeformat.system_tables import SystemScan
     from lakeformat.table import SystemTable, Table, open_table
+    from lakeformat.transfer.clone import clone_table
+    from lakeformat.transfer.database import clone_database
+    from lakeformat.transfer.migrate import migrate_directory
     from lakeformat.write.table_writer import TableWriter
 
 __all__ = [
@@ -83,8 +86,11 @@ __all__ = [
     "UnavailableError",
     "UnsupportedError",
     "add_column",
+    "clone_database",
+    "clone_table",
     "col",
     "drop_column",
+    "migrate_directory",
     "open_catalog",
     "open_table",
     "remove_option",
@@ -115,8 +121,11 @@ _MODULE_OF = {
     "TableSchema": "schema",
     "TableWriter": "write.table_writer",
     "add_column": "schema_changes",
+    "clone_database": "transfer.database",
+    "clone_table": "transfer.clone",
     "col": "read.predicate",
     "drop_column": "schema_changes",
+    "migrate_directory": "transfer.migrate",
     "open_catalog": "catalog",
     "open_table": "table",
     "remove_option": "schema_changes",

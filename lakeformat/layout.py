@@ -23,11 +23,14 @@ from lakeformat.errors import CorruptTableError
 
 __all__ = [
     "DATABASE_SUFFIX",
+    "EXPIRY_INTENT",
     "MAIN_BRANCH",
     "POSTPONE_BUCKET",
+    "UNFINISHED_BRANCH",
     "TableLayout",
     "data_file_name",
     "database_directory",
+    "expiry_intent_name",
     "index_file_name",
     "index_manifest_name",
     "manifest_list_name",
@@ -42,6 +45,15 @@ __all__ = [
 DATABASE_SUFFIX = ".db"
 MAIN_BRANCH = "main"
 """The branch whose files lie in the table's own directory."""
+
+UNFINISHED_BRANCH = ".unfinished-"
+"""How the file begins that says a branch is being made or removed."""
+
+EXPIRY_INTENT = ".expire-"
+"""How the file begins that says which snapshots are on their way out."""
+
+FENCE = ".fence-"
+"""How the file begins that says which snapshots a rollback took out of history."""
 
 POSTPONE_BUCKET = -2
 """Rows that wait for a bucket."""
@@ -84,6 +96,11 @@ def index_file_name(unique: str, counter: int) -> str:
 def statistics_name(unique: str, counter: int) -> str:
     """A statistics file."""
     return f"stat-{unique}-{counter}"
+
+
+def expiry_intent_name(end: int, unique: str) -> str:
+    """Of an expiry that leaves snapshot ``end`` as the oldest."""
+    return f"{EXPIRY_INTENT}{end}-{unique}"
 
 
 def data_file_name(prefix: str, unique: str, counter: int, extension: str) -> str:
@@ -184,12 +201,28 @@ class TableLayout:
     def snapshot(self, snapshot_id: int) -> str:
         return f"{self.snapshot_directory}/snapshot-{snapshot_id}"
 
+    def fence(self, unique: str) -> str:
+        """The snapshots one rollback took out of history."""
+        return f"{self.snapshot_directory}/{FENCE}{unique}"
+
     def changelog(self, snapshot_id: int) -> str:
         """The snapshot that outlived its expiry for the sake of its changelog."""
         return f"{self.changelog_directory}/changelog-{snapshot_id}"
 
     def tag(self, name: str) -> str:
         return f"{self.tag_directory}/tag-{name}"
+
+    def tag_success_file(self, name: str) -> str:
+        """What tells other programs that a tag is there."""
+        return f"{self.tag_directory}/tag-success-file/{name}_SUCCESS"
+
+    def deleted_tag(self, name: str) -> str:
+        """The content of a tag that is gone, as long as its files are being removed."""
+        return f"{self.tag_directory}/.deleted-{name}"
+
+    def unfinished_branch(self, name: str) -> str:
+        """What says that a branch is being made or removed: nobody may see it."""
+        return f"{self.branches_directory}/{UNFINISHED_BRANCH}{name}"
 
     def consumer(self, consumer_id: str) -> str:
         return f"{self.consumer_directory}/consumer-{consumer_id}"

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from lakeformat.changelog_options import ChangelogOptions
 from lakeformat.compaction_options import CompactionOptions
 from lakeformat.errors import InvalidRequestError
+from lakeformat.expiry_options import ExpiryOptions
 from lakeformat.file_index_options import FileIndexOptions
 from lakeformat.file_options import FileOptions
 from lakeformat.merge_options import MergeOptions
@@ -30,7 +31,9 @@ from lakeformat.option_kinds import (
     one_of,
     whole_number,
 )
+from lakeformat.partition_options import PartitionOptions
 from lakeformat.read_options import ReadOptions
+from lakeformat.tag_options import TagOptions
 from lakeformat.write_options import WriteOptions
 
 __all__ = [
@@ -48,10 +51,13 @@ _TARGET_OF_LEVELS = "128 mb"
 class TableOptions(
     ChangelogOptions,
     CompactionOptions,
+    ExpiryOptions,
     FileIndexOptions,
     FileOptions,
     MergeOptions,
+    PartitionOptions,
     ReadOptions,
+    TagOptions,
     WriteOptions,
 ):
     """The options of one table, typed; keys that are not declared are kept as they are."""

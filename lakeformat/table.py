@@ -51,6 +51,10 @@ from lakeformat.system_tables import (
     find_row_table,
     find_system_table,
 )
+from lakeformat.table_expiry import TableExpiry
+from lakeformat.table_orphans import TableOrphans
+from lakeformat.table_partitions import TablePartitions
+from lakeformat.table_references import TableReferences
 from lakeformat.table_upkeep import TableUpkeep
 from lakeformat.write.table_writer import TableWriter
 
@@ -88,7 +92,7 @@ def load_table(storage: Storage, layout: TableLayout, environment: Environment) 
     return Table(TableHandle(storage, located, schema, environment))
 
 
-class Table(TableUpkeep):
+class Table(TableUpkeep, TableExpiry, TableOrphans, TablePartitions, TableReferences):
     """One table; it sees its schema as of the moment it was opened, and always new snapshots."""
 
     def __repr__(self) -> str:
@@ -326,6 +330,65 @@ class ReadOnlyTable(Table):
         self._refuse()
 
     def compact(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    def expire_snapshots(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: its snapshots are those of the table."""
+        self._refuse()
+
+    @property
+    def consumers(self) -> NoReturn:
+        """Refused: its consumers are those of the table."""
+        self._refuse()
+
+    @property
+    def tags(self) -> NoReturn:
+        """Refused: its tags are those of the table."""
+        self._refuse()
+
+    @property
+    def branches(self) -> NoReturn:
+        """Refused: its branches are those of the table."""
+        self._refuse()
+
+    def rollback(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    def remove_orphans(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: its files are those of the table."""
+        self._refuse()
+
+    def remove_missing_files(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: its files are those of the table."""
+        self._refuse()
+
+    def repair(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: its hints are those of the table."""
+        self._refuse()
+
+    def expire_partitions(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    def plan_drop_partitions(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    def mark_partitions_done(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    def analyze(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    def compact_manifests(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    def rewrite_file_indexes(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refused: metadata changes with the table."""
         self._refuse()
 

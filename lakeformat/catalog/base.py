@@ -220,6 +220,13 @@ class Catalog(ABC):
     def repair(self, name: str | None = None) -> RepairReport:
         """Finish what a crash left half-done, in all, one database or one table; repeatable."""
 
+    def place_of_new_table(self, name: str) -> tuple[Storage, TableLayout]:
+        """Where the files of a table ``database.table`` would lie, whether or not there is one."""
+        parsed = parse_plain_name(name)
+        self._require_database(parsed.database)
+        self._check_new("table", parsed.table)
+        return self._storage_of(parsed.database), self._layout(parsed)
+
     # ------------------------------------------------------------------ where things are
 
     def _database_place(self, database: str) -> tuple[Storage, str]:

@@ -12,7 +12,25 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from lakeformat.cli import changelog, compact, doctor, health, inspect, names, rows
+from lakeformat.cli import (
+    branches,
+    changelog,
+    compact,
+    consumers,
+    doctor,
+    expire,
+    health,
+    inspect,
+    missing_files,
+    names,
+    orphans,
+    partition,
+    rollback,
+    rows,
+    tags,
+    transfer,
+    upkeep,
+)
 from lakeformat.cli.warehouse import (
     CatalogOptionOption,
     MetastoreOption,
@@ -64,6 +82,16 @@ inspect.register(app)
 health.register(app)
 rows.register(app)
 compact.register(app)
+expire.register(app)
+consumers.register(app)
+tags.register(app)
+branches.register(app)
+rollback.register(app)
+orphans.register(app)
+missing_files.register(app)
+partition.register(app)
+upkeep.register(app)
+transfer.register(app)
 changelog.register(app)
 names.register(app)
 doctor.register(app)

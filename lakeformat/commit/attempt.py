@@ -9,7 +9,7 @@ from typing import Protocol
 import pyarrow.compute as pc
 
 from lakeformat.commit.attempt_files import AttemptFiles, WrittenList
-from lakeformat.commit.base_manifests import BaseManifests
+from lakeformat.commit.base_manifests import BaseManifests, PickManifests
 from lakeformat.commit.bucket_counts import require_current_counts
 from lakeformat.commit.changes import Changes, Provider
 from lakeformat.commit.conflict_text import Committer
@@ -68,6 +68,8 @@ class Intent:
     """What an overwrite replaces."""
     new_files: NewFiles | None = None
     """Where messages come from elsewhere: whether they come for the first time."""
+    merge: PickManifests | None = None
+    """Of a commit that is made to merge manifests: which; else the options of the table say."""
 
     @property
     def kind(self) -> CommitKind:
@@ -94,6 +96,7 @@ class Attempts:
     _files: AttemptFiles = field(init=False)
     _base: BaseManifests = field(init=False)
     _same: SameTable = field(init=False)
+    _head: Snapshot | None = None
     _delta: WrittenList | None = None
     _changelog: WrittenList | None = None
     _of_changes: list[str] = field(default_factory=list)
@@ -101,13 +104,14 @@ class Attempts:
 
     def __post_init__(self) -> None:
         self._files = AttemptFiles(self.handle)
-        self._base = BaseManifests(self.handle, self._files)
+        self._base = BaseManifests(self.handle, self._files, self.intent.merge)
         self._same = SameTable(self.handle)
 
     def snapshot_on(self, head: Snapshot | None) -> Snapshot:
         """Check the changes against ``head``, write what a snapshot needs, and build it."""
         if self.began_on is None:
             self.began_on = head.id if head else 0
+        self._head = head
         try:
             return self._build_on(head)
         except BaseException:
@@ -129,7 +133,7 @@ class Attempts:
             del self._doubtful[snapshot.uuid]
             raise
         if outcome is Outcome.COMMITTED:
-            outcome = check_place(self.handle, snapshot, self.changes)
+            outcome = check_place(self.handle, snapshot, self.changes, self._head)
         if outcome is Outcome.LOST:
             del self._doubtful[snapshot.uuid]
             self._files.delete(self._of_attempt)
@@ -156,7 +160,7 @@ class Attempts:
         self._files.delete_all()
         self._delta = self._changelog = None
         self._of_changes, self._of_attempt = [], []
-        self._base = BaseManifests(self.handle, self._files)
+        self._base = BaseManifests(self.handle, self._files, self.intent.merge)
 
     def _build_on(self, head: Snapshot | None) -> Snapshot:
         number = head.id + 1 if head else FIRST_SNAPSHOT_ID

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from lakeformat.commit.attempt_files import AttemptFiles, WrittenList
-from lakeformat.commit.manifest_merge import MergeLimits, merge_manifests, pick_manifests
+from lakeformat.commit.manifest_merge import (
+    ManifestMerge,
+    MergeLimits,
+    merge_manifests,
+    pick_manifests,
+)
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.manifest_list import ManifestMeta, manifests_of
 from lakeformat.metadata.snapshot import Snapshot
 
-__all__ = ["BaseManifests"]
+__all__ = ["BaseManifests", "PickManifests"]
 
 _log = logging.getLogger(__name__)
+
+PickManifests: TypeAlias = Callable[[Sequence[ManifestMeta]], ManifestMerge | None]
+"""Which manifests of a list are merged; None for none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,8 @@ class BaseManifests:
 
     handle: TableHandle
     files: AttemptFiles
+    pick: PickManifests | None = None
+    """For a commit that is made to merge: what; it merges anew where an attempt is overtaken."""
     _merged: _Merged | None = field(default=None)
 
     @property
@@ -65,10 +77,12 @@ class BaseManifests:
         if not keep_merged:
             self.files.delete(merged.written)
         self._merged = _NOTHING_MERGED
-        return manifests
+        return manifests if self.pick is None else self._merge_now(manifests)
 
     def _merge_now(self, manifests: list[ManifestMeta]) -> list[ManifestMeta]:
-        merge = pick_manifests(manifests, MergeLimits.of(self.handle.options))
+        limits = MergeLimits.of(self.handle.options)
+        pick = self.pick
+        merge = pick_manifests(manifests, limits) if pick is None else pick(manifests)
         if merge is None:
             self._merged = _NOTHING_MERGED
             return manifests

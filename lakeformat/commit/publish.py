@@ -17,11 +17,11 @@ from lakeformat.errors import (
     UnavailableError,
 )
 from lakeformat.handle import TableHandle
+from lakeformat.metadata.fence import is_fenced, write_fence
 from lakeformat.metadata.manifest import read_manifests
 from lakeformat.metadata.manifest_list import manifests_of
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import (
-    FIRST_SNAPSHOT_ID,
     publish_snapshot,
     read_snapshot,
     read_snapshot_if_present,
@@ -65,33 +65,48 @@ def publish(handle: TableHandle, snapshot: Snapshot) -> Outcome:
     return Outcome.UNKNOWN
 
 
-def check_place(handle: TableHandle, snapshot: Snapshot, changes: Changes) -> Outcome:
-    """Whether a snapshot that was published follows the one it builds on.
+def check_place(
+    handle: TableHandle, snapshot: Snapshot, changes: Changes, head: Snapshot | None
+) -> Outcome:
+    """Whether a snapshot that was published follows the one it builds on, which is ``head``.
 
     Its number was free; but a number is free again once it has expired. Whoever slept until then
     has published below the newest snapshot, where nobody would see it: that is taken back.
     Snapshots expire from the oldest on, so that the one before being there is proof enough. It
-    is not there, too, if the table was renamed or dropped at the last moment.
+    is not there, too, if the table was renamed or dropped at the last moment; and it is not there,
+    or is another one, after a rollback, which what builds on it must not undo.
     """
     storage, layout = handle.storage, handle.layout
-    before = snapshot.id - 1
-    is_first = before < FIRST_SNAPSHOT_ID
-    if not is_first and storage.exists(layout.snapshot(before)):
+    before = None if head is None else _read_or_damaged(handle, head)
+    if head is not None and before == head:
         return Outcome.COMMITTED
     if not is_same_table(handle):
         storage.delete(layout.snapshot(snapshot.id))
         return Outcome.LOST
-    if is_first:
+    if head is None:
         return Outcome.COMMITTED
     there = snapshot_ids(storage, layout)
-    if max(there, default=snapshot.id) <= snapshot.id:
+    is_rolled_back = before is not None or is_fenced(storage, layout, head)
+    if max(there, default=snapshot.id) <= snapshot.id and not is_rolled_back:
         return Outcome.COMMITTED  # the one before has expired since
     if snapshot.id + 1 not in there and snapshot.id in there:
+        if is_rolled_back:  # somebody may be building on ours
+            write_fence(storage, layout, handle.environment.new_id(), [snapshot])
         storage.delete(layout.snapshot(snapshot.id))
         return Outcome.LOST
-    following = min(number for number in there if number > snapshot.id)
+    following = min((number for number in there if number > snapshot.id), default=None)
+    if following is None:
+        return Outcome.LOST  # the rollback has taken ours out already
     has_ours = _has_files(handle, following, changes)
     return Outcome.COMMITTED if has_ours else Outcome.UNKNOWN
+
+
+def _read_or_damaged(handle: TableHandle, head: Snapshot) -> Snapshot | None:
+    """The snapshot with the number of the head; one that cannot be read is taken for it."""
+    try:
+        return read_snapshot_if_present(handle.storage, handle.layout, head.id)
+    except CorruptTableError:
+        return head
 
 
 def _has_files(handle: TableHandle, number: int, changes: Changes) -> bool:

@@ -32,6 +32,7 @@ from lakeformat.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.metadata.tag import tag_names
+from lakeformat.orphans.references import find_references
 from lakeformat.read.plan import plan_columns
 
 __all__ = ["check_health"]
@@ -49,19 +50,20 @@ def check_health(
     """
     # What is committed after the listing is known when it is compared.
     listed = list_files(handle) if unknown else None
-    reachable = find_reachable(handle, with_metadata=unknown) if time_travel or unknown else None
+    references = find_references(handle) if unknown else None
+    reachable = find_reachable(handle) if time_travel else None
     snapshot = latest_snapshot(handle.storage, handle.layout)
     snapshots = _snapshot_facts(handle, snapshot)
     storage = StorageFacts()
-    if reachable is not None and listed is not None:
-        storage = replace(storage, unknown=find_unknown(handle, listed, reachable))
+    if references is not None and listed is not None:
+        storage = replace(storage, unknown=find_unknown(handle, listed, references))
     if snapshot is None:
         return _of_empty_table(handle, snapshots, storage)
     live = plan_columns(handle, snapshot).columns
     index_files = _index_files(handle, snapshot)
     state = FileState(handle, live, index_files)
     storage = replace(storage, live_bytes=state.live_bytes + _bytes(index_files))
-    if reachable is not None and time_travel:
+    if reachable is not None:
         count, size = _for_time_travel(reachable, files_of(live), index_files)
         storage = replace(storage, time_travel_files=count, time_travel_bytes=size)
     parts = score(state.pending())

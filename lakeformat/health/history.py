@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
@@ -33,6 +33,7 @@ __all__ = ["Reachable", "find_reachable"]
 _READERS = 16
 """Small files are asked for at a time: a bucket takes longer to answer than to send."""
 _LOOKS = 3
+NO_PRODUCER = "none"
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -48,32 +49,22 @@ _FILES = pa.schema(
 
 @dataclass(slots=True)
 class Reachable:
-    """Every file that something leads to."""
+    """Every file with rows, or an index of them, that something leads to."""
 
     data: list[pa.Table] = field(default_factory=list)
     """Data and changelog files; one may be there many times."""
-    extra: set[str] = field(default_factory=set)
-    """Names of the files that accompany data files."""
     index: dict[str, int] = field(default_factory=dict)
     """Index files by name, with their sizes."""
-    metadata: set[str] = field(default_factory=set)
-    """Names of manifests, lists of them, index manifests and statistics."""
-
-    def names(self) -> pa.Array:
-        """The names of all data files, changelog and accompanying files."""
-        arrays = [chunk for table in self.data for chunk in table["name"].chunks]
-        extra = pa.array([name.encode() for name in self.extra], pa.large_binary())
-        return pa.chunked_array([*arrays, extra], pa.large_binary()).unique()
 
 
-def find_reachable(handle: TableHandle, *, with_metadata: bool) -> Reachable:
-    """Files by what leads to them; ``with_metadata`` reads more and names metadata files too."""
+def find_reachable(handle: TableHandle) -> Reachable:
+    """Data, changelog and index files by what leads to them, with their sizes."""
     storage, layout = handle.storage, handle.layout
     for remaining in reversed(range(_LOOKS)):
         found, before = Reachable(), _state(storage, layout)
         try:
             for branch in before:
-                _Walk(handle, layout.on_branch(branch), found, with_metadata).walk()
+                _Walk(handle, layout.on_branch(branch), found).walk()
             return found
         except CorruptTableError:  # a file that an expiry took away meanwhile is no damage
             if not remaining or _state(storage, layout) == before:
@@ -96,14 +87,11 @@ def _state(storage: Storage, layout: TableLayout) -> dict[str, tuple[list[int], 
 class _Walk:
     """One branch: its oldest snapshot, and what each later one added; its tags and changelogs."""
 
-    def __init__(
-        self, handle: TableHandle, layout: TableLayout, found: Reachable, with_metadata: bool
-    ) -> None:
+    def __init__(self, handle: TableHandle, layout: TableLayout, found: Reachable) -> None:
         self._handle = handle
         self._storage = handle.storage
         self._layout = layout
         self._found = found
-        self._with_metadata = with_metadata
         self._index_manifest: Callable[[str], list[IndexManifestEntry]] = cache(self._read_index)
 
     def walk(self) -> None:
@@ -128,20 +116,24 @@ class _Walk:
         )
         for state in [*snapshots[:1], *tags]:
             self._add_live(state)
-        lists = [(s.delta_manifest_list, s.delta_manifest_list_size) for s in snapshots[1:]]
-        for each in [*snapshots, *tags]:
-            if each.changelog_manifest_list is not None:
-                lists.append((each.changelog_manifest_list, each.changelog_manifest_list_size))
-        for each in changelogs:
-            lists.append(
-                (each.delta_manifest_list, each.delta_manifest_list_size)
-                if each.changelog_manifest_list is None
-                else (each.changelog_manifest_list, each.changelog_manifest_list_size)
-            )
+        lists: list[tuple[str, int | None]] = [
+            (s.delta_manifest_list, s.delta_manifest_list_size) for s in snapshots[1:]
+        ]
+        # A tag keeps what its snapshot consists of; its changes expire with the snapshot.
+        told = [*snapshots, *changelogs]
+        lists += [found for each in told if (found := _changelog_list(each)) is not None]
+        lists += [
+            (each.delta_manifest_list, each.delta_manifest_list_size)
+            for each in self._untold(changelogs)
+        ]
         self._add_lists(lists)
         self._add_index_files([*snapshots, *tags])
-        if self._with_metadata:
-            self._add_metadata([*snapshots, *tags, *changelogs])
+
+    def _untold(self, changelogs: Sequence[Snapshot]) -> list[Snapshot]:
+        """Those whose changes are what their commits added: nothing has told of them."""
+        if self._handle.options.changelog_producer != NO_PRODUCER:
+            return []
+        return [each for each in changelogs if each.changelog_manifest_list is None]
 
     def _add_live(self, snapshot: Snapshot) -> None:
         manifests = manifests_of(self._storage, self._layout, snapshot)
@@ -166,9 +158,6 @@ class _Walk:
 
     def _add(self, columns: ManifestColumns) -> None:
         self._found.data.append(files_of(columns))
-        extra = columns.extra_files
-        if extra.counts.any():
-            self._found.extra.update(name for names in extra.texts() for name in names or ())
 
     def _add_index_files(self, snapshots: Iterable[Snapshot]) -> None:
         for name in {each.index_manifest for each in snapshots if each.index_manifest is not None}:
@@ -179,21 +168,10 @@ class _Walk:
     def _read_index(self, name: str) -> list[IndexManifestEntry]:
         return read_index_manifest(self._storage, self._layout, name)
 
-    def _add_metadata(self, snapshots: Sequence[Snapshot]) -> None:
-        lists = [*_lists(snapshots)]
-        names = {name for name, _ in lists}
-        names |= {manifest.file_name for manifest in self._manifests(lists)}
-        for each in snapshots:
-            names |= {name for name in (each.index_manifest, each.statistics) if name}
-        self._found.metadata |= names
 
-
-def _lists(snapshots: Iterable[Snapshot]) -> Iterator[tuple[str, int | None]]:
-    for each in snapshots:
-        yield each.base_manifest_list, each.base_manifest_list_size
-        yield each.delta_manifest_list, each.delta_manifest_list_size
-        if each.changelog_manifest_list is not None:
-            yield each.changelog_manifest_list, each.changelog_manifest_list_size
+def _changelog_list(snapshot: Snapshot) -> tuple[str, int | None] | None:
+    name = snapshot.changelog_manifest_list
+    return None if name is None else (name, snapshot.changelog_manifest_list_size)
 
 
 def files_of(columns: ManifestColumns) -> pa.Table:

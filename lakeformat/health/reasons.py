@@ -137,7 +137,7 @@ def _of_history(
         yield Reason(
             f"nothing refers to {_many(storage.unknown.old_files, 'file')} with "
             f"{size(storage.unknown.old_bytes)}, unchanged for a day",
-            "remove orphan files once no write is under way that began before",
+            f"lake orphans {table}",
         )
 
 

@@ -8,10 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
-from lakeformat.layout import MAIN_BRANCH, TableLayout, suffixed
+from lakeformat.layout import MAIN_BRANCH, UNFINISHED_BRANCH, TableLayout, suffixed
 from lakeformat.storage import Storage
 
-__all__ = ["Branch", "branches", "check_branch_name", "require_branch"]
+__all__ = [
+    "Branch",
+    "branches",
+    "check_branch_name",
+    "require_branch",
+    "unfinished_branches",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +30,34 @@ class Branch:
 
 
 def branches(storage: Storage, layout: TableLayout) -> list[Branch]:
-    """Every branch of a table, by name; main is not among them."""
-    found = []
-    for info in storage.list(layout.branches_directory):
+    """Every branch of a table, by name; main is not among them, nor is what is unfinished."""
+    found, there = [], storage.list(layout.branches_directory)
+    unfinished = {suffixed(info.name, UNFINISHED_BRANCH) for info in there}
+    for info in there:
         name = suffixed(info.name, "branch-")
-        if name is not None and info.is_directory:
+        if name is not None and info.is_directory and name not in unfinished:
             changed = info.modified_millis or _first_file_millis(storage, layout.on_branch(name))
             found.append(Branch(name, changed))
     return sorted(found, key=lambda branch: branch.name)
 
 
+def unfinished_branches(storage: Storage, layout: TableLayout) -> list[str]:
+    """The names of branches that are being made or removed, or were when something broke off."""
+    names = (
+        suffixed(info.name, UNFINISHED_BRANCH) for info in storage.list(layout.branches_directory)
+    )
+    return sorted(name for name in names if name is not None)
+
+
 def require_branch(storage: Storage, layout: TableLayout) -> None:
     """Raise ``NotFoundError`` unless the branch of this layout exists."""
     if storage.directory_exists(layout.metadata_root):
-        return
+        if not storage.exists(layout.unfinished_branch(layout.branch)):
+            return
+        raise NotFoundError(
+            f"branch {layout.branch!r} of {storage.uri(layout.root)} is being made or removed, or "
+            "that broke off: repeat what was done, or delete the branch"
+        )
     names = [branch.name for branch in branches(storage, layout)]
     there = f"its branches are {', '.join(map(repr, names))}" if names else "it has no branch"
     raise NotFoundError(f"{storage.uri(layout.root)} has no branch {layout.branch!r}; {there}")

@@ -24,6 +24,7 @@ class Remedy(StrEnum):
     CHANGELOG = "restore the file from a backup, or delete it and lose the changes it leads to"
     CONSUMER = "delete the file, or set the consumer to the snapshot it shall read next"
     STATISTICS = "restore the file from a backup, or run ANALYZE again"
+    INTENT = "an expiry left it behind: delete it, and remove orphan files afterwards"
 
 
 def decode_json_file(

@@ -23,6 +23,7 @@ __all__ = [
     "read_tag_if_present",
     "read_tags",
     "replace_tag",
+    "snapshot_content",
     "tag_names",
 ]
 
@@ -97,6 +98,14 @@ def read_tag_if_present(storage: Storage, layout: TableLayout, name: str) -> Tag
     return decode_json_file(
         content, storage.uri(path), lambda members: Tag.from_json(name, members), Remedy.TAG
     )
+
+
+def snapshot_content(storage: Storage, layout: TableLayout, name: str) -> bytes:
+    """The snapshot file a tag stands for, with every member it had."""
+    members = json.loads(storage.read(layout.tag(_checked(name))))
+    for own in ("tagCreateTime", "tagTimeRetained"):
+        members.pop(own, None)
+    return json.dumps(members, indent=2, ensure_ascii=False).encode()
 
 
 def create_tag(storage: Storage, layout: TableLayout, tag: Tag) -> bool:

@@ -8,6 +8,8 @@ from functools import cache
 
 import pyarrow as pa
 
+from lakeformat.arrow_types import to_arrow_schema
+from lakeformat.binary_row import values_to_arrow
 from lakeformat.datafile.reader import BATCH_ROWS, read_batches, read_key_values
 from lakeformat.datafile.row_groups import PickGroups
 from lakeformat.errors import CorruptTableError
@@ -17,7 +19,7 @@ from lakeformat.metadata.referrer import naming, referred_to_by
 from lakeformat.metadata.schema_file import read_schema
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present
-from lakeformat.partition import partition_path
+from lakeformat.partition import partition_fields, partition_path, partition_values
 from lakeformat.read.deletions import DeletedRows
 from lakeformat.read.plan import find_manifest
 from lakeformat.read.prune import Conjunction
@@ -62,19 +64,45 @@ class DataFiles:
         Row groups that cannot hold a row which meets all conditions are left out.
         """
         keep = self._deleted.keep(entry)
+        file_fields = self._fields(entry.file.schema_id)
+        keys = self._handle.schema.partition_keys
+        others = tuple(field for field in file_fields if field.name not in keys)
+        constants, asked = self._constants(entry, wanted) if others else {}, wanted
+        if constants:
+            # A file that another program wrote into the directory of its partition lacks these.
+            file_fields = others
+            asked = tuple(field for field in wanted if field.name not in constants)
+            asked = asked or others[:1]  # a batch needs a column to have rows
         with self._naming_manifest(entry):
             storage, path = self._place(entry)
-            yield from read_batches(
+            batches = read_batches(
                 storage,
                 path,
-                file_fields=self._fields(entry.file.schema_id),
-                wanted=wanted,
+                file_fields=file_fields,
+                wanted=asked,
                 write_cols=entry.file.write_cols,
                 keep=keep,
                 row_count=entry.file.row_count,
                 batch_rows=batch_rows,
                 pick=self._picker(entry, conditions),
             )
+            for batch in batches:
+                yield _with_constants(batch, wanted, constants) if constants else batch
+
+    def _constants(self, entry: ManifestEntry, wanted: Fields) -> dict[str, pa.Array]:
+        """Of an append table, the columns that have the value of the partition in every row."""
+        schema = self._handle.schema
+        names = {field.name for field in wanted} & set(schema.partition_keys)
+        if schema.primary_keys or not names:
+            return {}
+        with naming(f"_PARTITION of data file {entry.file.file_name}"):
+            values = partition_values(schema, entry.partition)
+            pairs = zip(partition_fields(schema), values, strict=True)
+            return {
+                field.name: values_to_arrow([value], field.type)
+                for field, value in pairs
+                if field.name in names
+            }
 
     def key_values(
         self,
@@ -141,3 +169,17 @@ class DataFiles:
         if schema_id == handle.schema.id:
             return handle.schema.fields
         return read_schema(handle.storage, handle.layout, schema_id).fields
+
+
+def _with_constants(
+    batch: pa.RecordBatch, wanted: Fields, constants: dict[str, pa.Array]
+) -> pa.RecordBatch:
+    """The columns wanted, those of the file and those that are the same in every row."""
+    schema = to_arrow_schema(wanted)
+    arrays = []
+    for field in schema:
+        if field.name in constants:
+            arrays.append(pa.repeat(constants[field.name][0].cast(field.type), batch.num_rows))
+        else:
+            arrays.append(batch.column(field.name))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

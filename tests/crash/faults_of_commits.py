@@ -24,7 +24,7 @@ _BUCKET = "tests/conformance/test_storage_s3.py::"
 _ANSWERS = "tests/conformance/test_storage_publication.py::"
 _SQL_LOCK = "tests/conformance/test_sql_lock.py::"
 _NO_CALLBACKS = "a commit calls nobody back; whatever will be called comes with its step"
-_ORPHANS = "removal of orphans comes with step 6"
+_ORPHANS = "tests/unit/test_orphans.py::"
 
 _WRITING = (
     Row(
@@ -83,8 +83,8 @@ _WRITING = (
             f"{_PUBLICATION}test_a_file_prepared_for_publication_is_no_snapshot_and_in_nobodys_way",
             f"{_SNAPSHOTS}test_strangers_in_the_snapshot_directory_are_no_snapshots",
             f"{_EVERY}test_repeating_the_step_publishes_it_once",
+            f"{_ORPHANS}test_every_directory_of_the_format_is_looked_at",
         ),
-        _ORPHANS,
     ),
     Row(
         "8",
@@ -313,8 +313,10 @@ _TOGETHER = (
         "35",
         "a compaction while its partition is overwritten, dropped or expired",
         "the compaction is refused; no row comes back",
-        (f"{_CONCURRENT}test_rows_that_were_replaced_do_not_come_back_by_a_compaction",),
-        "expiry of partitions comes with step 6",
+        (
+            f"{_CONCURRENT}test_rows_that_were_replaced_do_not_come_back_by_a_compaction",
+            "tests/crash/test_partition_upkeep.py::test_a_compaction_of_a_partition_that_expires_meanwhile_is_told_who_was_first",
+        ),
     ),
     Row(
         "36",

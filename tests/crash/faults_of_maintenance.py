@@ -11,42 +11,83 @@ _CONCURRENT = "tests/crash/test_concurrent_commits.py::"
 _INTERLEAVED = "tests/crash/test_interleavings.py::"
 _MESSAGES = "tests/unit/test_commit_messages.py::"
 _SCHEMAS = "tests/unit/test_schema_changes.py::"
-_EXPIRY = "expiry comes with step 6"
-_TAGS = "making and deleting tags comes with step 6"
-_BRANCHES = "making branches comes with step 6"
-_ROLLBACK = "rollback comes with step 6"
-_ORPHANS = "removal of orphans comes with step 6"
+_EXPIRY = "tests/crash/test_expiry.py::"
+_EXPIRE = "tests/unit/test_expire_snapshots.py::"
+_TAGS = "tests/unit/test_tag_operations.py::"
+_BRANCHES = "tests/unit/test_branch_operations.py::"
+_ROLLBACK = "tests/unit/test_rollback.py::"
+_REFERENCES = "tests/crash/test_references.py::"
+_MEETINGS = "tests/crash/test_references_meet.py::"
+_ORPHANS = "tests/crash/test_orphans.py::"
 _SQL = "tests/crash/test_sql_catalog.py::"
+_PARTITIONS = "tests/crash/test_partition_upkeep.py::"
+_TRANSFER = "tests/crash/test_transfer.py::"
 
 ROWS = (
     Row(
         "50",
         "expiry killed between data files",
         "no live file is gone; a rerun finishes",
-        later=_EXPIRY,
+        (
+            f"{_EXPIRY}test_a_fault_at_any_call_leaves_what_stays_readable_and_the_next_run_finishes",
+        ),
     ),
-    Row("51", "expiry killed between manifests and snapshots", "as 50", later=_EXPIRY),
+    Row(
+        "51",
+        "expiry killed between manifests and snapshots",
+        "as 50",
+        (
+            f"{_EXPIRY}test_a_fault_at_any_call_leaves_what_stays_readable_and_the_next_run_finishes",
+        ),
+    ),
     Row(
         "52",
         "expiry killed between snapshot files or before EARLIEST",
         "no gap from the oldest on; a rerun finishes",
-        later=_EXPIRY,
+        (
+            f"{_EXPIRY}test_a_fault_at_any_call_leaves_what_stays_readable_and_the_next_run_finishes",
+        ),
     ),
     Row(
         "53",
         "another program writes EARLIEST too early",
         "hidden snapshots are found by a real listing",
-        later=_EXPIRY,
+        (f"{_EXPIRE}test_a_hint_that_hides_old_snapshots_keeps_none_of_them",),
     ),
-    Row("54", "two expire at once", "no damage; the work is done once", later=_EXPIRY),
-    Row("55", "expiry and a new tag", "the tag fails or is complete", later=_EXPIRY),
-    Row("56", "expiry and a new branch, consumer or lease", "as 55", later=_EXPIRY),
+    Row(
+        "54",
+        "two expire at once",
+        "no damage; the work is done once",
+        (f"{_EXPIRY}test_of_two_expiries_at_once_none_does_damage_and_the_work_is_done",),
+    ),
+    Row(
+        "55",
+        "expiry and a new tag",
+        "the tag fails or is complete",
+        (
+            f"{_EXPIRY}test_a_tag_made_while_its_snapshot_expires_is_refused_or_complete",
+            f"{_EXPIRY}test_a_tag_whose_maker_was_overtaken_by_an_expiry_is_refused",
+            f"{_MEETINGS}test_a_tag_made_while_its_snapshot_expires_fails_or_is_complete",
+            f"{_TAGS}test_a_tag_of_a_snapshot_that_is_expiring_fails_and_is_not_there",
+        ),
+    ),
+    Row(
+        "56",
+        "expiry and a new branch, consumer or lease",
+        "as 55",
+        (
+            f"{_EXPIRY}test_a_consumer_set_while_its_snapshot_expires_is_refused_or_finds_all_it_has_not_read",
+            f"{_MEETINGS}test_whoever_comes_second_is_refused_or_has_all_of_it",
+        ),
+    ),
     Row(
         "57",
         "expiry under a long read",
         "the reader is told to retry; no wrong rows",
-        (f"{_INTERLEAVED}test_every_snapshot_of_a_keyed_table_holds_what_the_dict_holds",),
-        f"the readers there are compactions; {_EXPIRY}",
+        (
+            f"{_INTERLEAVED}test_every_snapshot_of_a_keyed_table_holds_what_the_dict_holds",
+            f"{_EXPIRE}test_a_reader_whose_snapshot_expires_is_told_to_scan_again_and_gets_no_wrong_rows",
+        ),
     ),
     Row(
         "58",
@@ -58,80 +99,182 @@ ROWS = (
             f"{_INTERLEAVED}test_every_snapshot_of_a_keyed_table_holds_what_the_dict_holds",
         ),
     ),
-    Row("59", "expiry over a missing snapshot", "goes on behind it", later=_EXPIRY),
-    Row("60", "expiry of files two branches share", "shared files stay", later=_EXPIRY),
+    Row(
+        "59",
+        "expiry over a missing snapshot",
+        "goes on behind it",
+        (f"{_EXPIRE}test_a_gap_in_the_numbers_is_passed_over",),
+    ),
+    Row(
+        "60",
+        "expiry of files two branches share",
+        "shared files stay",
+        (
+            f"{_EXPIRE}test_a_branch_keeps_what_it_has_written_since_it_was_made_and_shares_by_now",
+            "tests/conformance/test_expiry_property.py::test_what_stays_reads_as_before_and_nothing_is_left_over",
+        ),
+    ),
     Row(
         "61",
         "a tag is deleted beside snapshots and other tags",
         "exactly what nobody refers to goes",
-        later=_TAGS,
+        (
+            f"{_TAGS}test_deleting_a_tag_removes_exactly_what_only_it_held",
+            f"{_TAGS}test_deleting_a_tag_whose_snapshot_is_there_removes_no_other_file",
+            f"{_TAGS}test_a_tag_of_a_number_that_was_used_again_is_of_the_old_snapshot",
+        ),
     ),
-    Row("62", "deletion of a tag is killed", "the tag is gone, the rest are orphans", later=_TAGS),
+    Row(
+        "62",
+        "deletion of a tag is killed",
+        "the tag is gone, the rest are orphans",
+        (
+            f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
+        ),
+    ),
     Row(
         "63",
         "a file moves up a level inside what expires",
         "the file stays",
-        (f"{_INTERLEAVED}test_every_snapshot_of_a_keyed_table_holds_what_the_dict_holds",),
-        f"the expiry there is a stand-in; {_EXPIRY}",
+        (
+            f"{_INTERLEAVED}test_every_snapshot_of_a_keyed_table_holds_what_the_dict_holds",
+            f"{_EXPIRE}test_a_file_that_moves_up_a_level_inside_what_expires_stays",
+        ),
     ),
     Row(
         "64",
         "changelogs that live longer, killed at each step",
         "consumers read everything within their time",
-        later=_EXPIRY,
+        (f"{_EXPIRY}test_changelogs_that_live_longer_can_be_read_whatever_call_an_expiry_dies_at",),
     ),
-    Row("65", "a consumer's file goes while it reads", "a clear error", later=_EXPIRY),
+    Row(
+        "65",
+        "a consumer's file goes while it reads",
+        "a clear error",
+        (
+            "tests/unit/test_table_consumers.py::test_a_stream_whose_consumer_fell_behind_is_told_the_earliest_there_is",
+        ),
+    ),
     Row(
         "66a",
         "a rollback adds files again that expire meanwhile",
         "they stay as long as anybody needs them",
-        later=_ROLLBACK,
+        (
+            f"{_ROLLBACK}test_files_brought_back_stay_when_what_deleted_them_expires",
+            "tests/conformance/test_references_property.py::test_whatever_happens_everything_with_a_name_reads_as_it_did",
+        ),
     ),
-    Row("66b", "another program adds a file twice, then expiry", "it stays", later=_EXPIRY),
+    Row(
+        "66b",
+        "another program adds a file twice, then expiry",
+        "it stays",
+        (
+            f"{_EXPIRE}test_a_file_that_was_added_again_after_its_deletion_stays_while_it_is_needed",
+            f"{_EXPIRE}test_a_file_that_is_added_again_behind_the_oldest_that_stays_is_found",
+        ),
+    ),
     Row(
         "66",
         "clocks jump or differ",
         "never more expires than the counts allow",
-        later=_EXPIRY,
+        ("tests/unit/test_expire_retention.py::test_whatever_clocks_say_the_numbers_hold",),
     ),
-    Row("67", "rollback under a commit", "a fence: no gap, nothing comes back", later=_ROLLBACK),
-    Row("68", "rollback is killed", "some complete state; a rerun finishes", later=_ROLLBACK),
+    Row(
+        "67",
+        "rollback under a commit",
+        "a fence: no gap, nothing comes back",
+        (
+            f"{_ROLLBACK}test_a_commit_whose_base_is_rolled_back_before_it_publishes_is_made_again_on_what_is_left",
+            f"{_ROLLBACK}test_a_commit_that_was_published_on_what_is_rolled_back_goes_with_it_and_is_made_again",
+            f"{_ROLLBACK}test_numbers_used_again_below_a_commit_under_way_bring_nothing_back",
+        ),
+    ),
+    Row(
+        "68",
+        "rollback is killed",
+        "some complete state; a rerun finishes",
+        (
+            f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
+        ),
+    ),
     Row(
         "69",
         "numbers are used again after a rollback",
         "caches go by uuid",
-        later=_ROLLBACK,
+        (
+            f"{_ROLLBACK}test_what_comes_after_a_rollback_uses_the_numbers_again",
+            f"{_ROLLBACK}test_numbers_used_again_below_a_commit_under_way_bring_nothing_back",
+        ),
     ),
-    Row("70", "fast-forward is killed", "it can be taken up again", later=_BRANCHES),
-    Row("71", "creation of a branch is killed", "not listed, or completed", later=_BRANCHES),
+    Row(
+        "70",
+        "fast-forward is killed",
+        "it can be taken up again",
+        (
+            f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
+            f"{_BRANCHES}test_a_commit_to_main_while_it_is_forwarded_is_kept_and_ends_the_forwarding",
+        ),
+    ),
+    Row(
+        "71",
+        "creation of a branch is killed",
+        "not listed, or completed",
+        (
+            f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
+            f"{_BRANCHES}test_a_branch_that_is_being_made_is_not_there_yet",
+        ),
+    ),
     Row(
         "72",
         "removal of orphans under a very long write",
         "the write's files are known and stay",
-        later=_ORPHANS,
+        (
+            f"{_ORPHANS}test_the_files_of_a_write_that_takes_days_stay_if_they_are_known",
+            "tests/unit/test_orphans.py::test_a_writer_that_is_still_at_work_keeps_all_its_files",
+            "tests/unit/test_orphans.py::test_the_oldest_write_under_way_moves_the_floor",
+        ),
     ),
-    Row("73", "removal of orphans under fast expiry", "right, or given up", later=_ORPHANS),
-    Row("74", "removal of orphans, a listing fails", "nothing is deleted", later=_ORPHANS),
     Row(
-        "75", "removal of orphans killed and run later", "the plan is checked again", later=_ORPHANS
+        "73",
+        "removal of orphans under fast expiry",
+        "right, or given up",
+        (f"{_ORPHANS}test_beside_a_fast_expiry_a_removal_is_right_or_gives_up",),
+    ),
+    Row(
+        "74",
+        "removal of orphans, a listing fails",
+        "nothing is deleted",
+        (f"{_ORPHANS}test_nothing_goes_when_a_directory_cannot_be_listed_or_a_manifest_not_read",),
+    ),
+    Row(
+        "75",
+        "removal of orphans killed and run later",
+        "the plan is checked again",
+        (
+            f"{_ORPHANS}test_a_removal_that_dies_at_any_call_harms_nobody_and_the_next_one_finishes",
+            f"{_ORPHANS}test_exactly_what_nothing_leads_to_goes_whatever_has_died",
+        ),
     ),
     Row(
         "76",
         "a partition expires under its writer",
         "the writer is told; no other partition changes",
-        later="expiry of partitions comes with step 6",
+        (
+            f"{_PARTITIONS}test_a_compaction_of_a_partition_that_expires_meanwhile_is_told_who_was_first",
+            "tests/unit/test_partition_expiry.py::test_a_partition_somebody_writes_to_meanwhile_is_looked_at_again",
+        ),
     ),
     Row(
         "77",
         "expiry of partitions is killed between batches",
         "the rest go next time",
-        later="expiry of partitions comes with step 6",
+        (f"{_PARTITIONS}test_a_fault_at_any_call_of_an_expiry_leaves_partitions_whole_or_gone",),
     ),
     Row(
         "78",
         "a partition is marked done twice or half",
         "all is done in the end, nothing harms",
-        later="marking partitions comes with step 6",
+        (f"{_PARTITIONS}test_a_fault_at_any_call_of_a_mark_is_made_good_by_the_next",),
     ),
     Row(
         "79",
@@ -173,7 +316,10 @@ ROWS = (
         "83",
         "migration or cloning is killed",
         "the source is whole; a rerun does no harm",
-        later="cloning comes with step 6",
+        (
+            f"{_TRANSFER}test_a_clone_is_not_there_or_whole_and_repeating_it_ends_it",
+            f"{_TRANSFER}test_a_migration_comes_in_once_and_whole_and_the_source_stays_as_it_is",
+        ),
     ),
     Row(
         "84",
@@ -182,8 +328,9 @@ ROWS = (
         (
             f"{_CONCURRENT}test_manifests_merged_while_others_append_hold_every_file",
             f"{_MERGE}test_a_rival_that_commits_first_leaves_the_merge_usable",
+            f"{_PARTITIONS}test_manifests_merged_on_demand_while_others_append_hold_every_file",
+            f"{_PARTITIONS}test_a_fault_at_any_call_changes_no_row_and_the_next_try_ends_it",
         ),
-        "merging without a commit comes with step 6",
     ),
     Row(
         "85",

@@ -72,10 +72,11 @@ class Peer:
         *,
         where_equal: tuple[str, Any] | None = None,
         snapshot: int | None = None,
+        tag: str | None = None,
     ) -> pa.Table:
-        """All rows, or those where one column has one value; now, or at a snapshot."""
+        """All rows, or those where one column has one value; now, or at a snapshot or tag."""
         path = self._new_path()
-        how = {"where_equal": where_equal, "snapshot": snapshot}
+        how = {"where_equal": where_equal, "snapshot": snapshot, "tag": tag}
         self._call("read_rows", table=table, into=str(path), **how)
         with pa.OSFile(str(path), "rb") as source:
             return pa.ipc.open_file(source).read_all()

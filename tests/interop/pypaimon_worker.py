@@ -56,9 +56,11 @@ def write_rows(catalog, table, rows):
         commit.close()
 
 
-def read_rows(catalog, table, into, where_equal, snapshot):
-    """Write the rows of a table, now or at a snapshot, into an Arrow IPC file."""
+def read_rows(catalog, table, into, where_equal, snapshot, tag=None):
+    """Write the rows of a table, now or at a snapshot or tag, into an Arrow IPC file."""
     found = catalog.get_table(table)
+    if tag is not None:
+        found = found.copy({"scan.tag-name": tag})
     if snapshot is not None:
         found = found.copy({"scan.snapshot-id": str(snapshot)})
     builder = found.new_read_builder()

@@ -1,0 +1,160 @@
+"""Expiring snapshots of a table that keeps as many more, and 100,000 files besides.
+
+What goes is the same in both tables. Every snapshot has replaced the files of the one before, so
+that an expiry has data files, manifests and lists to remove with each.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.question import Question
+from lakeformat.environment import SYSTEM
+from lakeformat.expire import expire_snapshots
+from lakeformat.handle import TableHandle
+from lakeformat.layout import TableLayout
+from lakeformat.metadata.data_file_meta import DataFileMeta
+from lakeformat.metadata.manifest import FileKind, ManifestEntry, write_manifest
+from lakeformat.metadata.manifest_list import ManifestMeta, summarise, write_manifest_list
+from lakeformat.metadata.simple_stats import EMPTY_ROW
+from lakeformat.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.schema import TableSchema
+from lakeformat.storage import LocalStorage
+from lakeformat.types import DataField, TypeName, atomic
+
+__all__ = ["QUESTION"]
+
+FILES_PER_SNAPSHOT = 25
+STAYING = 100
+"""By snapshot that goes, files that stay in the large table: 100,000 at scale 1."""
+PER_MANIFEST = 10_000
+OLD_MILLIS = 1_700_000_000_000
+SIZE = 1_000
+
+Work = Callable[[], dict[Any, int]]
+
+
+def _write(folder: Path, going: int) -> None:
+    """The table of which half goes, and one that has nothing else."""
+    _write_table(folder / "half", going, snapshots=2 * going, staying=STAYING * going)
+    _write_table(folder / "most", going, snapshots=going + 1, staying=0)
+    (folder / "going").write_text(str(going))
+
+
+def _write_table(folder: Path, going: int, *, snapshots: int, staying: int) -> None:
+    handle = _handle(folder)
+    handle.storage.make_directory(handle.layout.root)
+    handle.storage.create(handle.layout.schema(0), handle.schema.to_json())
+    lasting = [
+        _manifest(
+            handle,
+            f"manifest-lasting-{first}",
+            [
+                _entry(FileKind.ADD, f"lasting-{number}")
+                for number in range(first, min(first + PER_MANIFEST, staying))
+            ],
+        )
+        for first in range(0, staying, PER_MANIFEST)
+    ]
+    buckets = folder / "bucket-0"
+    buckets.mkdir()
+    for number in range(1, snapshots + 1):
+        before, now = _batch(number - 1), _batch(number)
+        if number <= going:  # those that go are there
+            for name in now:
+                (buckets / name).write_bytes(b"x")
+        base, delta = [*lasting], [_entry(FileKind.ADD, name) for name in now]
+        if number > 1:
+            state = [_entry(FileKind.ADD, name) for name in before]
+            base.append(_manifest(handle, f"manifest-state-{number}", state))
+            delta = [*(_entry(FileKind.DELETE, name) for name in before), *delta]
+        changes = [_manifest(handle, f"manifest-delta-{number}", delta)]
+        _publish(handle, number, base, changes)
+
+
+def _publish(
+    handle: TableHandle, number: int, base: list[ManifestMeta], delta: list[ManifestMeta]
+) -> None:
+    names = [f"manifest-list-{number}-{which}" for which in range(2)]
+    sizes = [
+        write_manifest_list(handle.storage, handle.layout, name, found, handle.options)
+        for name, found in zip(names, (base, delta), strict=True)
+    ]
+    snapshot = Snapshot(
+        id=number,
+        schema_id=0,
+        base_manifest_list=names[0],
+        base_manifest_list_size=sizes[0],
+        delta_manifest_list=names[1],
+        delta_manifest_list_size=sizes[1],
+        commit_user="bench",
+        commit_identifier=number,
+        commit_kind=CommitKind.OVERWRITE,
+        time_millis=OLD_MILLIS + number,
+    )
+    handle.storage.create(handle.layout.snapshot(number), snapshot.to_json())
+
+
+def _batch(number: int) -> list[str]:
+    return [f"data-{number}-{which}.parquet" for which in range(FILES_PER_SNAPSHOT)]
+
+
+def _entry(kind: FileKind, name: str) -> ManifestEntry:
+    file = DataFileMeta(
+        file_name=name,
+        file_size=SIZE,
+        row_count=1,
+        min_sequence_number=0,
+        max_sequence_number=0,
+        schema_id=0,
+    )
+    return ManifestEntry(kind, EMPTY_ROW, 0, -1, file)
+
+
+def _manifest(handle: TableHandle, name: str, entries: list[ManifestEntry]) -> ManifestMeta:
+    size = write_manifest(handle.storage, handle.layout, name, entries, handle.options)
+    return summarise(name, size, entries)
+
+
+def _handle(folder: Path) -> TableHandle:
+    schema = TableSchema(
+        id=0,
+        fields=(DataField(0, "id", atomic(TypeName.BIGINT)),),
+        highest_field_id=0,
+        options={"bucket": "-1"},
+    )
+    return TableHandle(LocalStorage(), TableLayout(str(folder)), schema, SYSTEM)
+
+
+def _expiring(data: Path, folder: Path, *, table: str) -> Work:
+    """The expiry of a copy; what is counted is what went."""
+    going = int((data / "going").read_text())
+    copy = folder / table
+    shutil.copytree(data / table, copy)
+    handle = _handle(copy)
+
+    def work() -> dict[Any, int]:
+        report = expire_snapshots(handle, retain_max=1, retain_min=1, limit=going)
+        assert report.is_complete
+        return report.deleted.files
+
+    return work
+
+
+QUESTION: Question[Path, dict[Any, int]] = Question(
+    sentence="Does an expiry take as long as there is to remove, however much stays?",
+    rows=1_000,
+    make_data=_write,
+    open_data=lambda folder: folder,
+    candidates={
+        "half of the snapshots go, 100,000 files stay": partial(_expiring, table="half"),
+        "all but one go, none else stay": partial(_expiring, table="most"),
+    },
+    baseline="all but one go, none else stay",
+    answer=lambda counts: counts,
+    targets={"half of the snapshots go, 100,000 files stay": 0.7},
+)

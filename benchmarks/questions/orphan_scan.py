@@ -1,0 +1,186 @@
+"""Finding the files nothing leads to among a million, on a store that only lists.
+
+The listing is made up while it is asked for, so that the store itself takes no memory: every
+tenth object of a bucket is in no manifest. To see how time and memory grow, ask at other scales.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.question import Question
+from lakeformat.environment import SYSTEM
+from lakeformat.handle import TableHandle
+from lakeformat.layout import TableLayout
+from lakeformat.metadata.data_file_meta import DataFileMeta
+from lakeformat.metadata.manifest import (
+    FileKind,
+    ManifestEntry,
+    live_rows,
+    read_manifests,
+    write_manifest,
+)
+from lakeformat.metadata.manifest_list import (
+    ManifestMeta,
+    manifests_of,
+    summarise,
+    write_manifest_list,
+)
+from lakeformat.metadata.simple_stats import EMPTY_ROW
+from lakeformat.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.metadata.snapshot_directory import read_snapshot
+from lakeformat.orphans.remove import OrphanOptions, remove_orphans
+from lakeformat.schema import TableSchema
+from lakeformat.storage import FileInfo, Storage, open_storage
+from lakeformat.types import DataField, TypeName, atomic
+
+__all__ = ["QUESTION"]
+
+PER_BUCKET = 1_000
+PER_MANIFEST = 10_000
+ONE_IN = 10
+"""Of so many objects nothing leads to one."""
+OLD_MILLIS = 1_700_000_000_000
+SIZE = 1_000_000
+READERS = 16
+
+Found = Callable[[], tuple[int, int]]
+"""How many orphans there are, and their bytes."""
+
+
+class ListedStore:
+    """A storage whose buckets exist in listings alone; metadata lies in a folder."""
+
+    def __init__(self, inner: Storage, root: str, objects: int) -> None:
+        self._inner, self._root, self._objects = inner, root, objects
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def list(self, path: str) -> builtins.list[FileInfo]:
+        """Directories of buckets, and the objects in them."""
+        if path == self._root:
+            buckets = (f"bucket-{number}" for number in range(-(-self._objects // PER_BUCKET)))
+            made = [FileInfo(f"{path}/{name}", name, True, 0, 0) for name in buckets]
+            return [*self._inner.list(path), *made]
+        if not path.startswith(f"{self._root}/bucket-"):
+            return self._inner.list(path)
+        first = int(path.rpartition("-")[2]) * PER_BUCKET
+        names = map(_name, range(first, min(first + PER_BUCKET, self._objects)))
+        return [FileInfo(f"{path}/{name}", name, False, SIZE, OLD_MILLIS) for name in names]
+
+
+def _name(number: int) -> str:
+    return f"data-{number * 0x9E3779B1 % 2**32:08x}-0000-4000-8000-{number:012x}-0.parquet"
+
+
+def _handle(folder: Path) -> TableHandle:
+    storage, root = open_storage(str(folder / "orders"))
+    schema = TableSchema(
+        id=0,
+        fields=(DataField(0, "id", atomic(TypeName.BIGINT)),),
+        highest_field_id=0,
+        options={"bucket": "1000000", "bucket-key": "id"},
+    )
+    return TableHandle(storage, TableLayout(root), schema, SYSTEM)
+
+
+def _write(folder: Path, rows: int) -> None:
+    """Manifests of all objects but every tenth, and a snapshot of them."""
+    handle = _handle(folder)
+    storage, layout, options = handle.storage, handle.layout, handle.options
+    storage.make_directory(layout.root)
+    storage.create(layout.schema(0), handle.schema.to_json())
+    metas: list[ManifestMeta] = []
+    for first in range(0, rows, PER_MANIFEST):
+        numbers = range(first, min(first + PER_MANIFEST, rows))
+        entries = [_entry(number) for number in numbers if number % ONE_IN]
+        name = f"manifest-{len(metas)}"
+        size = write_manifest(storage, layout, name, entries, options)
+        metas.append(summarise(name, size, entries))
+    sizes = [
+        write_manifest_list(storage, layout, f"manifest-list-{number}", found, options)
+        for number, found in enumerate((metas, []))
+    ]
+    snapshot = Snapshot(
+        id=1,
+        schema_id=0,
+        base_manifest_list="manifest-list-0",
+        base_manifest_list_size=sizes[0],
+        delta_manifest_list="manifest-list-1",
+        delta_manifest_list_size=sizes[1],
+        commit_user="bench",
+        commit_identifier=1,
+        commit_kind=CommitKind.APPEND,
+        time_millis=OLD_MILLIS,
+    )
+    storage.create(layout.snapshot(1), snapshot.to_json())
+    (folder / "objects").write_text(str(rows))
+
+
+def _entry(number: int) -> ManifestEntry:
+    file = DataFileMeta(
+        file_name=_name(number),
+        file_size=SIZE,
+        row_count=1,
+        min_sequence_number=number,
+        max_sequence_number=number,
+        schema_id=0,
+    )
+    return ManifestEntry(FileKind.ADD, EMPTY_ROW, number // PER_BUCKET, 1_000_000, file)
+
+
+def _open(folder: Path) -> TableHandle:
+    handle = _handle(folder)
+    objects = int((folder / "objects").read_text())
+    store: Any = ListedStore(handle.storage, handle.layout.root, objects)
+    return TableHandle(store, handle.layout, handle.schema, handle.environment)
+
+
+def all_names(handle: TableHandle, _: Path) -> Callable[[], Found]:
+    """All names in columns, what manifests say of files too, and both compared in the end."""
+
+    def work() -> Found:
+        storage, layout = handle.storage, handle.layout
+        buckets = [info.path for info in storage.list(layout.root) if "bucket-" in info.name]
+        with ThreadPoolExecutor(READERS) as pool:
+            listed = [info for found in pool.map(storage.list, buckets) for info in found]
+        snapshot = read_snapshot(storage, layout, 1)
+        manifests = manifests_of(storage, layout, snapshot)
+        entries = read_manifests(storage, layout, manifests)
+        live = entries.take(live_rows(entries, handle.uri))
+        names = pa.array([info.name.encode() for info in listed], pa.large_binary())
+        is_orphan = pc.invert(pc.is_in(names, live.file_name.to_arrow()))
+        sizes = pa.array([info.size for info in listed]).filter(is_orphan)
+        return lambda: (len(sizes), pc.sum(sizes).as_py())
+
+    return work
+
+
+def scanning(handle: TableHandle, _: Path) -> Callable[[], Found]:
+    """The dry run of a removal: numbers of names, directory after directory."""
+
+    def work() -> Found:
+        report = remove_orphans(handle, OrphanOptions(), dry_run=True)
+        return lambda: (report.orphan_files, report.orphan_bytes)
+
+    return work
+
+
+QUESTION: Question[TableHandle, Found] = Question(
+    sentence="Does a scan for orphans of a million objects get by without all their names?",
+    rows=1_000_000,
+    make_data=_write,
+    open_data=_open,
+    candidates={"all names in memory": all_names, "remove_orphans, dry run": scanning},
+    baseline="all names in memory",
+    answer=lambda found: found(),
+    targets={"remove_orphans, dry run": 0.4},
+)

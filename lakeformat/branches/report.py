@@ -1,0 +1,60 @@
+"""What became of branches, for people and programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["BranchInfo", "BranchReport", "FastForwardReport"]
+
+
+@dataclass(frozen=True, slots=True)
+class BranchInfo:
+    """One branch as it is listed."""
+
+    name: str
+    create_millis: int
+    snapshots: int
+    """How many it has, those included that it shares with main."""
+    first_snapshot: int | None
+    last_snapshot: int | None
+    tags: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchReport:
+    """The outcome for one branch."""
+
+    table: str
+    branch: str
+    action: str
+    """``created``, ``kept`` or ``renamed``."""
+    snapshot_id: int | None
+    """Where it begins; None for one without snapshots."""
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FastForwardReport:
+    """What main took over from a branch."""
+
+    table: str
+    branch: str
+    snapshots: tuple[int, ...]
+    """The snapshots main has got."""
+    schemas: tuple[int, ...]
+    tags: tuple[str, ...]
+    dry_run: bool
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)

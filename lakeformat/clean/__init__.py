@@ -1,0 +1,66 @@
+"""Deleting files without fear: what leads to a file, what still needs it, and its removal.
+
+Whoever deletes files of a table does it in this order, so that a crash at any moment harms no
+snapshot, tag or branch that stays:
+
+1. ``announce`` an ``Intent`` (``intent.py``): what is about to become unreachable. Whoever makes a
+   tag, branch or consumer writes it first and then calls ``refuse_if_expiring``.
+2. ``Protection`` (``protection.py``) says what must stay: other tags, other branches, what this
+   branch keeps. ``Candidates`` (``candidates.py``) are the files that may go; ``spare`` takes out
+   of them what is protected.
+3. Make the snapshot, tag or branch unreachable: delete its file.
+4. ``Deleter.remove`` (``delete.py``) the files: data and index files before the manifests that
+   name them, manifests before their lists, so that whatever is left after a crash can be found
+   again. ``remove_empty_directories`` last. ``withdraw`` the intent.
+
+``metadata_of`` (``leads.py``) names the manifests, lists, index files and statistics a snapshot
+leads to; ``live_removals`` and ``changelog_removals`` its data and changelog files, as candidates.
+``Removal`` is one file with its kind, size and the reason why it goes: a dry run prints these.
+"""
+
+from __future__ import annotations
+
+from lakeformat.clean.candidates import Candidates
+from lakeformat.clean.delete import Deleted, Deleter, Tell
+from lakeformat.clean.directories import bucket_directories, remove_empty_directories
+from lakeformat.clean.intent import (
+    Intent,
+    announce,
+    read_intents,
+    refuse_if_expiring,
+    withdraw,
+)
+from lakeformat.clean.leads import (
+    MetadataFiles,
+    added_removals,
+    changelog_removals,
+    live_removals,
+    metadata_of,
+    metadata_removals,
+)
+from lakeformat.clean.protection import Protection, find_protection
+from lakeformat.clean.removal import FileClass, Removal
+
+__all__ = [
+    "Candidates",
+    "Deleted",
+    "Deleter",
+    "FileClass",
+    "Intent",
+    "MetadataFiles",
+    "Protection",
+    "Removal",
+    "Tell",
+    "added_removals",
+    "announce",
+    "bucket_directories",
+    "changelog_removals",
+    "find_protection",
+    "live_removals",
+    "metadata_of",
+    "metadata_removals",
+    "read_intents",
+    "refuse_if_expiring",
+    "remove_empty_directories",
+    "withdraw",
+]

@@ -1,0 +1,160 @@
+"""``lake consumer``: readers of changes, and what is kept for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakeformat.cli.compact import TableArgument
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
+from lakeformat.cli.warehouse import WarehouseOption, named_table
+
+if TYPE_CHECKING:
+    from lakeformat.consumers import ConsumerReport
+
+__all__ = ["register"]
+
+ConsumerArgument = Annotated[str, typer.Argument(metavar="CONSUMER", help="How it is called.")]
+NextOption = Annotated[
+    int, typer.Option("--next", metavar="SNAPSHOT", help="The snapshot it is to read next.")
+]
+MaybeNextOption = Annotated[
+    int | None,
+    typer.Option("--next", metavar="SNAPSHOT", help="Go back or on to it; without, forget it."),
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say which would be forgotten; change nothing.")
+]
+
+_LISTED = (
+    Shown("id", "consumer"),
+    Shown("next_snapshot", "next snapshot"),
+    Shown("behind", "behind"),
+    Shown("progress", "progress"),
+)
+
+_consumer = typer.Typer(
+    no_args_is_help=True, help="Readers of changes: what they have not read is kept."
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``consumer`` and its commands to the program."""
+    app.add_typer(_consumer, name="consumer")
+
+
+@_consumer.command("list")
+def list_consumers(
+    context: typer.Context,
+    table: TableArgument,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the consumers of a table, and how many snapshots each is behind.
+
+    An example: lake consumer list shop.orders
+    """
+    # Arrow takes a while to load, and `lake --help` does without.
+    from lakeformat.read.time_travel import moment_text
+
+    states = named_table(context, table).consumers.list()
+    if as_json:
+        print_json(state.to_dict() for state in states)
+        return
+    values: dict[str, list[Any]] = {
+        "id": [state.id for state in states],
+        "next_snapshot": [state.next_snapshot for state in states],
+        "behind": ["fell behind" if state.is_stale else f"{state.behind}" for state in states],
+        "progress": [moment_text(state.modified_millis) for state in states],
+    }
+    print_rows(_LISTED, values, empty="the table has no consumer")
+
+
+@_consumer.command("set")
+def set_consumer(
+    context: typer.Context,
+    table: TableArgument,
+    consumer: ConsumerArgument,
+    next_snapshot: NextOption,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Let a consumer read a snapshot next; that one and all after it are kept.
+
+    An example: lake consumer set shop.orders job --next 5
+    """
+    named_table(context, table).consumers.set(consumer, next_snapshot=next_snapshot)
+    typer.echo(f"{consumer} reads snapshot {next_snapshot} next")
+
+
+@_consumer.command("reset")
+def reset_consumer(
+    context: typer.Context,
+    table: TableArgument,
+    consumer: ConsumerArgument,
+    next_snapshot: MaybeNextOption = None,
+    warehouse: WarehouseOption = None,
+) -> None:
+    """Move a consumer that is there, or forget it.
+
+    An example: lake consumer reset shop.orders job
+    """
+    named_table(context, table).consumers.reset(consumer, next_snapshot=next_snapshot)
+    done = "is forgotten" if next_snapshot is None else f"reads snapshot {next_snapshot} next"
+    typer.echo(f"{consumer} {done}")
+
+
+@_consumer.command("expire")
+def expire_consumers(
+    context: typer.Context,
+    table: TableArgument,
+    older_than: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME", help="Those without progress since then: '2024-01-31 10:00' in UTC."
+        ),
+    ],
+    dry_run: DryRunOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Forget the consumers that have made no progress for long.
+
+    An example: lake consumer expire shop.orders --older-than '2024-01-31 10:00'
+    """
+    _print(
+        named_table(context, table).consumers.expire(older_than=older_than, dry_run=dry_run),
+        as_json=as_json,
+    )
+
+
+@_consumer.command("clear")
+def clear_consumers(
+    context: typer.Context,
+    table: TableArgument,
+    including: Annotated[
+        str, typer.Option(metavar="REGEX", help="Those whose whole name is like this.")
+    ] = ".*",
+    excluding: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="But not those of such names.")
+    ] = None,
+    dry_run: DryRunOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Forget the consumers with some names; without a name, all of them.
+
+    An example: lake consumer clear shop.orders --including 'test-.*' --dry-run
+    """
+    consumers = named_table(context, table).consumers
+    report = consumers.clear(including=including, excluding=excluding, dry_run=dry_run)
+    _print(report, as_json=as_json)
+
+
+def _print(report: ConsumerReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json([report.to_dict()])
+        return
+    names = ", ".join(report.removed) or "no consumer"
+    done = "would be forgotten" if report.dry_run else "forgotten"
+    typer.echo(f"{names} {done}; {len(report.kept)} stay")

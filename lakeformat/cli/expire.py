@@ -1,0 +1,162 @@
+"""``lake expire``: old snapshots go, with the files only they need."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakeformat.cli.compact import TableArgument
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows, size
+from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.errors import LakeError
+
+if TYPE_CHECKING:
+    from lakeformat.clean import Removal
+    from lakeformat.expire import ExpireReport
+
+__all__ = ["register"]
+
+RetainMaxOption = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Keep at most so many of the newest snapshots."),
+]
+RetainMinOption = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Keep at least so many of the newest, however old."),
+]
+OlderThanOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME", help="Between those, what was replaced before: '2024-01-31 10:00' in UTC."
+    ),
+]
+LimitOption = Annotated[
+    int | None, typer.Option(metavar="N", help="Let go of so many snapshots at most.")
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say which files would go, and why; change nothing.")
+]
+SaveOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Write every file that goes and why there, a line of JSON each."
+    ),
+]
+
+_FILES = (
+    Shown("kind", "kind"),
+    Shown("size", "size", size),
+    Shown("path", "file"),
+    Shown("reason", "why"),
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``expire`` to the program."""
+    app.command()(expire)
+
+
+def expire(
+    context: typer.Context,
+    table: TableArgument,
+    retain_max: RetainMaxOption = None,
+    retain_min: RetainMinOption = None,
+    older_than: OlderThanOption = None,
+    limit: LimitOption = None,
+    dry_run: DryRunOption = False,
+    save: SaveOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Remove old snapshots of a table, with the files that only they need.
+
+    The newest snapshot always stays, and whatever a tag, a branch or a consumer needs. What is
+    not said is as the table's options have it: snapshot.num-retained.min and .max,
+    snapshot.time-retained, snapshot.expire.limit. An expiry that was interrupted is finished by
+    the next one. An example: lake expire shop.orders --retain-max 20 --dry-run
+    """
+    found = named_table(context, table)
+    shown: list[Removal] = []
+    with _saving(save) as keep:
+
+        def tell(removal: Removal) -> None:
+            keep(removal)
+            if dry_run:
+                shown.append(removal)
+
+        report = found.expire_snapshots(
+            retain_max=retain_max,
+            retain_min=retain_min,
+            older_than=older_than,
+            limit=limit,
+            dry_run=dry_run,
+            tell=tell,
+        )
+    if as_json:
+        files = {"removals": [each.to_dict() for each in shown]} if dry_run else {}
+        print_json([{**report.to_dict(), **files}])
+    else:
+        _print(report, shown)
+    if not report.is_complete:
+        raise LakeError(
+            f"{report.deleted.failures} files of {report.table} would not go: run it again to "
+            f"remove them. The first is {report.deleted.failed[0]}"
+        )
+
+
+def _print(report: ExpireReport, shown: list[Removal]) -> None:
+    if report.dry_run:
+        rows: list[dict[str, Any]] = [each.to_dict() for each in shown]
+        columns = {column.key: [row[column.key] for row in rows] for column in _FILES}
+        print_rows(_FILES, columns, empty="no file would go")
+    for line in _said(report):
+        typer.echo(line)
+
+
+def _said(report: ExpireReport) -> Iterator[str]:
+    verb = "would expire" if report.dry_run else "expired"
+    for noun, numbers in (("snapshot", report.snapshots), ("changelog", report.changelogs)):
+        if numbers:
+            yield f"{_numbers(noun, numbers)} {verb}"
+    if not report.snapshots:
+        yield f"no snapshot {verb}"
+    if report.finished:
+        yield f"{report.finished} interrupted before, and finished now"
+    if report.deleted.total:
+        counts = ", ".join(
+            f"{count} {kind}" for kind, count in sorted(report.deleted.files.items())
+        )
+        gone = "would go" if report.dry_run else "went"
+        yield f"{report.deleted.total} files of {size(report.deleted.bytes)} {gone}: {counts}"
+    if report.directories:
+        yield f"{report.directories} empty directories went"
+    if report.spared:
+        yield f"{report.spared} files stay for a tag, a branch or a later snapshot"
+    if report.consumers:
+        yield f"forgotten, for want of progress: {', '.join(report.consumers)}"
+    if report.stale_consumers:
+        yield f"fell behind, and keep nothing: {', '.join(report.stale_consumers)}"
+    yield from report.notes
+    if report.earliest_snapshot is not None:
+        yield f"the oldest that stays is snapshot {report.earliest_snapshot}: {report.reason}"
+
+
+def _numbers(noun: str, numbers: tuple[int, ...]) -> str:
+    if len(numbers) == 1:
+        return f"{noun} {numbers[0]}"
+    return f"{len(numbers)} {noun}s, {numbers[0]} to {numbers[-1]},"
+
+
+@contextmanager
+def _saving(path: Path | None) -> Iterator[Callable[[Removal], None]]:
+    """Where to write each removal as it happens."""
+    if path is None:
+        yield lambda removal: None
+        return
+    with path.open("w", encoding="utf-8") as file:
+        yield lambda removal: print(json.dumps(removal.to_dict()), file=file)

@@ -1,0 +1,100 @@
+"""``lake missing-files`` and ``lake repair-hints``: what a table says is there, and is not."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows, size
+from lakeformat.cli.warehouse import WarehouseOption, named_table
+
+__all__ = ["register"]
+
+_SHOWN_FILES = 20
+
+TableArgument = Annotated[
+    str,
+    typer.Argument(metavar="TABLE", help="database.table, a branch of it, or its directory"),
+]
+_FILES = (
+    Shown("partition", "partition"),
+    Shown("bucket", "bucket"),
+    Shown("rows", "rows"),
+    Shown("bytes", "size", size),
+    Shown("path", "file"),
+)
+_HINTS = (
+    Shown("path", "hint"),
+    Shown("before", "says"),
+    Shown("after", "is"),
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command("missing-files")(missing_files)
+    app.command("repair-hints")(repair_hints)
+
+
+def missing_files(
+    context: typer.Context,
+    table: TableArgument,
+    remove: Annotated[
+        bool,
+        typer.Option(
+            "--remove/--dry-run", help="Take the files out of the table, or only say which."
+        ),
+    ] = False,
+    max_share: Annotated[
+        float,
+        typer.Option(
+            metavar="PART", help="Refuse if more than this part of the table's files is not there."
+        ),
+    ] = 0.5,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find data files the table has and that are gone; taken out, the others can be read again.
+
+    The rows in them are lost. Without --remove nothing is changed.
+    An example: lake missing-files shop.orders
+    """
+    report = named_table(context, table).remove_missing_files(
+        dry_run=not remove, max_share=max_share
+    )
+    if report.objection is not None:
+        typer.secho(f"--remove would refuse: {report.objection}", fg="red", bold=True, err=True)
+    if as_json:
+        print_json([report.to_dict()])
+        return
+    files = report.files[:_SHOWN_FILES]
+    if files:
+        columns = {each.key: [getattr(file, each.key) for file in files] for each in _FILES}
+        print_rows(_FILES, columns, empty="")
+        typer.echo()
+    typer.echo(report.reason)
+
+
+def repair_hints(
+    context: typer.Context,
+    table: TableArgument,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what is wrong, and stop.")
+    ] = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let the hints of a table and its branches say which snapshots there are.
+
+    A wrong EARLIEST hides old snapshots from other programs, a wrong LATEST costs them a listing.
+    An example: lake repair-hints shop.orders
+    """
+    report = named_table(context, table).repair(dry_run=dry_run)
+    if as_json:
+        print_json([report.to_dict()])
+        return
+    columns = {each.key: [getattr(hint, each.key) for hint in report.changes] for each in _HINTS}
+    print_rows(_HINTS, columns, empty=report.reason)
+    for gap in report.gaps:
+        typer.echo(f"missing: {gap}")

@@ -1,0 +1,265 @@
+"""``lake orphans``: files nothing leads to, of a table or of each table of a database."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows, size
+from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
+from lakeformat.errors import InvalidRequestError, LakeError
+
+if TYPE_CHECKING:
+    import lakeformat as lake
+    from lakeformat.clean import Removal
+    from lakeformat.orphans.report import OrphanReport
+
+__all__ = ["register"]
+
+EXIT_FAILED = 1
+_SHOWN_FILES = 20
+
+NameArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE|DATABASE",
+        help="database.table, the table's directory, or a database for each of its tables",
+    ),
+]
+RemoveOption = Annotated[
+    bool,
+    typer.Option("--remove/--dry-run", help="Remove the files, or only say which would go."),
+]
+OlderThanOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME|AGE",
+        help="Only files last changed before: '2024-01-31 10:00:00' in UTC, or '2 d' ago; "
+        "'1 d' when nothing is said.",
+    ),
+]
+RunningSinceOption = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="When the oldest write under way began: its files stay."),
+]
+AllowYoungerOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-younger",
+        help="Take an --older-than within a day, or after --running-since. Stop all writers first.",
+    ),
+]
+MaxShareOption = Annotated[
+    float,
+    typer.Option(
+        metavar="PART", help="Refuse to remove more than this part of a table's files or bytes."
+    ),
+]
+ExternalPathsOption = Annotated[
+    bool,
+    typer.Option(
+        "--external-paths", help="Also look at the table's external paths; nobody may share them."
+    ),
+]
+SaveOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Write every file with its reason there, a line of JSON each."
+    ),
+]
+
+_FILES = (
+    Shown("kind", "kind"),
+    Shown("size", "size", size),
+    Shown("modified", "last changed"),
+    Shown("newest_snapshot", "newest snapshot then"),
+    Shown("path", "file"),
+)
+_TABLES = (
+    Shown("table", "table"),
+    Shown("orphan_files", "orphans"),
+    Shown("orphan_bytes", "size", size),
+    Shown("removed_files", "removed"),
+    Shown("young_files", "too young"),
+    Shown("said", "what was done"),
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``orphans`` to the program."""
+    app.command()(orphans)
+
+
+def orphans(
+    context: typer.Context,
+    name: NameArgument,
+    remove: RemoveOption = False,
+    older_than: OlderThanOption = None,
+    running_since: RunningSinceOption = None,
+    allow_younger: AllowYoungerOption = False,
+    max_share: MaxShareOption = 0.5,
+    external_paths: ExternalPathsOption = False,
+    save: SaveOption = None,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find files that no snapshot, tag, branch or changelog leads to, and remove them.
+
+    Without --remove nothing is changed. An example: lake orphans shop.orders --older-than '3 d'
+    """
+    how: dict[str, Any] = {
+        "dry_run": not remove,
+        "older_than": older_than,
+        "running_since": running_since,
+        "allow_younger": allow_younger,
+        "max_share": max_share,
+        "external_paths": external_paths,
+    }
+    with _saving(save) as tell:
+        how["tell"] = tell
+        if "." in name or "/" in name:
+            table = named_table(context, name)
+            if external_paths and "/" not in name:
+                _refuse_shared_paths(existing_catalog(context), name)
+            _show_table(table.remove_orphans(**how), as_json=as_json)
+        else:
+            _show_database(existing_catalog(context), name, how, as_json=as_json)
+
+
+def _show_table(report: OrphanReport, *, as_json: bool) -> None:
+    _warn(report)
+    if as_json:
+        print_json([report.to_dict()])
+    else:
+        files = [file.to_dict() for file in report.files[:_SHOWN_FILES]]
+        if files:
+            print_rows(
+                _FILES, {each.key: [file[each.key] for file in files] for each in _FILES}, empty=""
+            )
+            left_out = report.orphan_files - len(files)
+            if left_out:
+                typer.echo(f"and {left_out} more; --save FILE writes all of them")
+            typer.echo()
+        for line in _said(report):
+            typer.echo(line)
+    if report.failures:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _said(report: OrphanReport) -> Iterator[str]:
+    yield f"{report.reason} ({size(report.orphan_bytes)})"
+    if report.dry_run and report.orphan_files:
+        yield "to remove them: --remove"
+    yield f"what is needed is known from {report.looked_through}"
+    yield f"only files last changed before {report.older_than}: {report.older_than_reason}"
+    for count, why in (
+        (report.young_files, "they are younger, and may be of a write under way"),
+        (report.writing_files, "their writer has made another file since"),
+        (report.unknown_files, "no writer names files so, or nobody knows their age"),
+        (report.failures, "they would not go: run it again"),
+    ):
+        if count:
+            yield f"{count:,} left alone, as {why}"
+    yield from (f"would not go: {failure}" for failure in report.failed)
+    if report.external_paths_left_out:
+        paths = ", ".join(report.external_paths_left_out)
+        yield f"not looked at: {paths}; --external-paths does, if no other table has files there"
+
+
+def _warn(report: OrphanReport) -> None:
+    """What nobody may overlook, whatever becomes of the output."""
+    if report.override is not None:
+        typer.secho(f"AGE FLOOR SET ASIDE: {report.override}", fg="red", bold=True, err=True)
+    if report.objection is not None:
+        typer.secho(f"--remove would refuse: {report.objection}", fg="red", bold=True, err=True)
+
+
+def _show_database(
+    catalog: lake.Catalog, database: str, how: dict[str, Any], *, as_json: bool
+) -> None:
+    """A table that fails is a line too, and the exit code 1."""
+    # Arrow takes a while to load, and `lake --help` does without.
+    from lakeformat.orphans.database import remove_orphans_of
+
+    names = [f"{database}.{table}" for table in catalog.list_tables(database)]
+    if how["external_paths"]:
+        for name in names:
+            _refuse_shared_paths(catalog, name)
+    outcomes = []
+    tables: Any = catalog
+    for outcome in remove_orphans_of(tables, names, **how):
+        if outcome.report is not None:
+            _warn(outcome.report)
+        outcomes.append(outcome)
+    if as_json:
+        print_json(outcome.to_dict() for outcome in outcomes)
+    else:
+        rows: list[dict[str, Any]] = [
+            {"table": each.table, "said": f"{type(each.error).__name__}: {each.error}"}
+            if each.report is None
+            else {**each.report.to_dict(), "table": each.table, "said": each.report.reason}
+            for each in outcomes
+        ]
+        values = {column.key: [row.get(column.key) for row in rows] for column in _TABLES}
+        print_rows(_TABLES, values, empty=f"{database} holds no table")
+    if any(each.report is None or each.report.failures for each in outcomes):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _refuse_shared_paths(catalog: lake.Catalog, name: str) -> None:
+    """What another table keeps in the same place looks as if nothing led to it."""
+    try:
+        catalog.plan_drop_table(name.partition("$")[0])
+    except InvalidRequestError as reason:
+        raise InvalidRequestError(f"--external-paths: {reason}") from None
+
+
+@contextmanager
+def _saving(save: Path | None) -> Iterator[Callable[[Removal], None] | None]:
+    """Writes each file down as it is heard of; a terminal sees how far it has come."""
+    with ExitStack() as stack:
+        if save is not None:
+            try:
+                file = stack.enter_context(save.open("w", encoding="utf-8"))
+            except OSError as reason:
+                raise LakeError(f"--save {save}: {reason.strerror}") from None
+        bar = stack.enter_context(_counting())
+        if save is None and bar is None:
+            yield None
+            return
+
+        def tell(removal: Removal) -> None:
+            if save is not None:
+                file.write(json.dumps(removal.to_dict()) + "\n")
+            if bar is not None:
+                bar()
+
+        yield tell
+
+
+@contextmanager
+def _counting() -> Iterator[Callable[[], None] | None]:
+    """A count on stderr that only people see."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    parts = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*parts, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("looking for orphan files")
+        count = 0
+
+        def step() -> None:
+            nonlocal count
+            count += 1
+            progress.update(task, description=f"{count:,} orphan files")
+
+        yield step

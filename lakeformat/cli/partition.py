@@ -1,0 +1,203 @@
+"""``lake partition``: which partitions expire, which are dropped, which are done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows, size
+from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakeformat.partitions.live import LivePartition
+
+__all__ = ["register"]
+
+TableArgument = Annotated[
+    str,
+    typer.Argument(metavar="TABLE", help="database.table, a branch of it, or its directory"),
+]
+SpecsArgument = Annotated[
+    list[str],
+    typer.Argument(metavar="PARTITION...", help="By its values, such as dt=2024-01-31,h=1."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")]
+OlderThanOption = Annotated[
+    str | None,
+    typer.Option(
+        "--older-than",
+        metavar="TIME",
+        help="How old they are at least: '30 d'; the option 'partition.expiration-time' if unsaid.",
+    ),
+]
+StrategyOption = Annotated[
+    str | None,
+    typer.Option(help="values-time: by their values; update-time: by when they were written to."),
+]
+PatternOption = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="How values make a time, such as '$dt $hour:00:00'."),
+]
+FormatterOption = Annotated[
+    str | None, typer.Option(metavar="TEXT", help="How that time is written: 'yyyyMMdd'.")
+]
+MaxOption = Annotated[
+    int | None, typer.Option("--max", metavar="NUMBER", help="How many at most; 100 if unsaid.")
+]
+BatchOption = Annotated[
+    int | None, typer.Option("--batch-size", metavar="NUMBER", help="How many in one commit.")
+]
+ActionOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--action", metavar="NAME", help="success-file or done-partition; may be repeated."
+    ),
+]
+AllowEmpty = Annotated[
+    bool, typer.Option("--allow-empty", help="Also mark partitions without rows.")
+]
+
+_PARTITIONS = (
+    Shown("partition", "partition"),
+    Shown("rows", "rows"),
+    Shown("files", "files"),
+    Shown("bytes", "size", size),
+    Shown("reason", "reason"),
+)
+partitions = typer.Typer(
+    no_args_is_help=True, help="Expire, drop or mark partitions; `lake partitions` lists them."
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    partitions.command()(expire)
+    partitions.command()(drop)
+    partitions.command()(done)
+    app.add_typer(partitions, name="partition")
+
+
+def expire(
+    context: typer.Context,
+    table: TableArgument,
+    older_than: OlderThanOption = None,
+    strategy: StrategyOption = None,
+    pattern: PatternOption = None,
+    formatter: FormatterOption = None,
+    most: MaxOption = None,
+    batch_size: BatchOption = None,
+    dry_run: DryRun = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete the rows of partitions that are too old.
+
+    Their files go once the snapshots before expire: `lake expire`. Look first:
+
+    lake partition expire shop.orders --older-than '90 d' --dry-run
+    """
+    report = named_table(context, table).expire_partitions(
+        expiration_time=older_than,
+        strategy=strategy,
+        timestamp_pattern=pattern,
+        timestamp_formatter=formatter,
+        max_num=most,
+        batch_size=batch_size,
+        dry_run=dry_run,
+    )
+    if as_json:
+        print_json([report.to_dict()])
+        return
+    if report.expired:
+        _print(
+            [each.partition for each in report.expired], [each.reason for each in report.expired]
+        )
+    for path, why in report.unknown:
+        typer.echo(f"{path} stays: {why}")
+    typer.echo(report.reason)
+
+
+def drop(
+    context: typer.Context,
+    table: TableArgument,
+    partition: SpecsArgument,
+    dry_run: DryRun = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete the rows of partitions, each named by some or all of its values.
+
+    lake partition drop shop.orders dt=2024-01-31 dt=2024-02-01,h=1 --dry-run
+    """
+    found, specs = named_table(context, table), [_spec(text) for text in partition]
+    plan = found.plan_drop_partitions(specs)
+    report = None
+    if plan.partitions and not dry_run:
+        report = found.drop_partitions(specs)
+    if as_json:
+        members = plan.to_dict()
+        print_json([{**members, "commit": None if report is None else report.to_dict()}])
+        return
+    if not plan.partitions:
+        typer.echo("no partition has these values; nothing was dropped")
+        return
+    _print(plan.partitions, ["named"] * len(plan.partitions))
+    typer.echo("these would be dropped" if report is None else f"dropped: {report.reason}")
+
+
+def done(
+    context: typer.Context,
+    table: TableArgument,
+    partition: SpecsArgument,
+    action: ActionOption = None,
+    allow_empty: AllowEmpty = False,
+    dry_run: DryRun = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Mark partitions as done, for jobs that wait until a day is complete.
+
+    lake partition done shop.orders dt=2024-01-31
+    """
+    report = named_table(context, table).mark_partitions_done(
+        [_spec(text) for text in partition],
+        actions=action or None,
+        allow_empty=allow_empty,
+        dry_run=dry_run,
+    )
+    if as_json:
+        print_json([report.to_dict()])
+        return
+    for each in report.partitions:
+        again = ", which was marked before" if each.repeated else ""
+        typer.echo(f"{each.partition}{again}: {', '.join(each.marks)}")
+    typer.echo(report.reason)
+
+
+def _print(found: Sequence[LivePartition], reasons: Sequence[str]) -> None:
+    values: dict[str, list[Any]] = {
+        "partition": [each.path for each in found],
+        "rows": [each.rows for each in found],
+        "files": [each.files for each in found],
+        "bytes": [each.bytes for each in found],
+        "reason": list(reasons),
+    }
+    print_rows(_PARTITIONS, values, empty="no partition")
+
+
+def _spec(text: str) -> dict[str, str]:
+    """``dt=2024-01-31,h=1`` as values by column."""
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise InvalidRequestError(
+                f"a partition is written key=value, with commas between, as in dt=2024-01-31,h=1; "
+                f"got {text!r}"
+            )
+        found[key.strip()] = value
+    return found

@@ -1,0 +1,230 @@
+"""``lake tag``: snapshots that are kept under a name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakeformat.cli.compact import TableArgument
+from lakeformat.cli.deletions import show_deletion
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
+from lakeformat.cli.warehouse import WarehouseOption, named_table
+
+if TYPE_CHECKING:
+    from lakeformat.clean import Removal
+    from lakeformat.tags.report import TagReport
+
+__all__ = ["register"]
+
+TagArgument = Annotated[str, typer.Argument(metavar="TAG", help="The name of the tag.")]
+TagsArgument = Annotated[list[str], typer.Argument(metavar="TAG...", help="The names of tags.")]
+SnapshotOption = Annotated[
+    int | None,
+    typer.Option(metavar="NUMBER", help="Of which snapshot; the newest when nothing is said."),
+]
+FromTagOption = Annotated[
+    str | None, typer.Option("--from-tag", metavar="TAG", help="Of the snapshot of another tag.")
+]
+AtOrAfterOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME", help="Of the first snapshot then or later: '2024-01-31 10:00', in UTC."
+    ),
+]
+WatermarkOption = Annotated[
+    int | None,
+    typer.Option(metavar="MILLIS", help="Of the first snapshot that has reached this watermark."),
+]
+RetainOption = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="After how long `lake tag expire` deletes it: '7 d'."),
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Also tags that a branch or a rollback relies on.")
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be done, and why; change nothing.")
+]
+
+_LISTED = (
+    Shown("name", "tag"),
+    Shown("snapshot_id", "snapshot"),
+    Shown("rows", "rows"),
+    Shown("commit_time", "committed"),
+    Shown("created", "created"),
+    Shown("expires", "expires"),
+)
+
+_tag = typer.Typer(no_args_is_help=True, help="Tags: snapshots that are kept under a name.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``tag`` and its commands to the program."""
+    app.add_typer(_tag, name="tag")
+
+
+@_tag.command("list")
+def list_tags(
+    context: typer.Context,
+    table: TableArgument,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the tags of a table, and when their time is over.
+
+    An example: lake tag list shop.orders
+    """
+    # Arrow takes a while to load, and `lake --help` does without.
+    from lakeformat.read.time_travel import moment_text
+
+    rows = [each.to_dict() for each in named_table(context, table).tags.list()]
+    if as_json:
+        print_json(rows)
+        return
+    shown = [{**row, "commit_time": moment_text(row["commit_millis"])} for row in rows]
+    values = {column.key: [row[column.key] for row in shown] for column in _LISTED}
+    print_rows(_LISTED, values, empty="the table has no tag")
+
+
+@_tag.command("create")
+def create_tag(
+    context: typer.Context,
+    table: TableArgument,
+    tag: TagArgument,
+    snapshot: SnapshotOption = None,
+    from_tag: FromTagOption = None,
+    at_or_after: AtOrAfterOption = None,
+    watermark: WatermarkOption = None,
+    retain: RetainOption = None,
+    exist_ok: Annotated[
+        bool, typer.Option("--exist-ok", help="Leave a tag of the name as it is.")
+    ] = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a snapshot a name, under which it is kept.
+
+    An example: lake tag create shop.orders before-migration --retain '30 d'
+    """
+    report = named_table(context, table).tags.create(
+        tag,
+        snapshot=snapshot,
+        tag=from_tag,
+        at_or_after=at_or_after,
+        watermark=watermark,
+        retain=retain,
+        exist_ok=exist_ok,
+    )
+    _show(report, as_json=as_json)
+
+
+@_tag.command("replace")
+def replace_tag(
+    context: typer.Context,
+    table: TableArgument,
+    tag: TagArgument,
+    snapshot: SnapshotOption = None,
+    from_tag: FromTagOption = None,
+    retain: RetainOption = None,
+    force: ForceOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let a tag mean another snapshot.
+
+    An example: lake tag replace shop.orders latest-good --snapshot 42
+    """
+    tags = named_table(context, table).tags
+    report = tags.replace(tag, snapshot=snapshot, tag=from_tag, retain=retain, force=force)
+    _show(report, as_json=as_json)
+
+
+@_tag.command("rename")
+def rename_tag(
+    context: typer.Context,
+    table: TableArgument,
+    tag: TagArgument,
+    new_name: Annotated[str, typer.Argument(metavar="NEW", help="How it shall be called.")],
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a tag another name.
+
+    An example: lake tag rename shop.orders v1 version-1
+    """
+    _show(named_table(context, table).tags.rename(tag, new_name), as_json=as_json)
+
+
+@_tag.command("delete")
+def delete_tags(
+    context: typer.Context,
+    table: TableArgument,
+    tags: TagsArgument,
+    force: ForceOption = False,
+    missing_ok: Annotated[
+        bool, typer.Option("--missing-ok", help="Say nothing of tags that are not there.")
+    ] = False,
+    dry_run: DryRunOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete tags with the files that only they lead to.
+
+    What a snapshot, another tag or a branch needs stays. A deletion that was interrupted is
+    finished by the next one. An example: lake tag delete shop.orders v1 v2 --dry-run
+    """
+    removals: list[Removal] = []
+    report = named_table(context, table).tags.delete(
+        *tags, force=force, missing_ok=missing_ok, dry_run=dry_run, tell=removals.append
+    )
+    show_deletion(report, removals, as_json=as_json)
+
+
+@_tag.command("expire")
+def expire_tags(
+    context: typer.Context,
+    table: TableArgument,
+    older_than: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Also all tags made before: '2024-01-31 10:00', in UTC."),
+    ] = None,
+    dry_run: DryRunOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete the tags whose time is over.
+
+    An example: lake tag expire shop.orders --dry-run
+    """
+    removals: list[Removal] = []
+    report = named_table(context, table).tags.expire(
+        older_than=older_than, dry_run=dry_run, tell=removals.append
+    )
+    show_deletion(report, removals, as_json=as_json)
+
+
+@_tag.command("create-due")
+def create_due_tags(
+    context: typer.Context,
+    table: TableArgument,
+    dry_run: DryRunOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the tags the table's option tag.automatic-creation asks for.
+
+    Run it on a schedule; it makes no tag twice. An example: lake tag create-due shop.orders
+    """
+    report = named_table(context, table).tags.create_due(dry_run=dry_run)
+    if as_json:
+        print_json([report.to_dict()])
+    else:
+        typer.echo(report.reason)
+
+
+def _show(report: TagReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json([report.to_dict()])
+    else:
+        typer.echo(report.reason)

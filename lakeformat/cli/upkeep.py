@@ -1,0 +1,136 @@
+"""``lake analyze``, ``lake rewrite-manifests`` and ``lake rewrite-file-index``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows, size
+from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.errors import InvalidRequestError
+
+__all__ = ["register"]
+
+TableArgument = Annotated[
+    str,
+    typer.Argument(metavar="TABLE", help="database.table, a branch of it, or its directory"),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")]
+ColumnOption = Annotated[
+    list[str] | None,
+    typer.Option("--column", "-c", metavar="COLUMN", help="A column; may be repeated."),
+]
+AllColumns = Annotated[
+    bool, typer.Option("--all-columns", help="Every column that has statistics.")
+]
+WhereOption = Annotated[
+    str | None,
+    typer.Option(metavar="SQL", help="""Partitions, such as "dt >= '2024-01-31'"."""),
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Also build anew what is there already.")
+]
+
+_COLUMNS = (
+    Shown("name", "column"),
+    Shown("distinctCount", "different"),
+    Shown("nullCount", "nulls"),
+    Shown("min", "least"),
+    Shown("max", "greatest"),
+    Shown("avgLen", "average length"),
+    Shown("maxLen", "longest"),
+)
+_FILES = (
+    Shown("partition", "partition"),
+    Shown("bucket", "bucket"),
+    Shown("file", "file"),
+    Shown("index_bytes", "index", size),
+    Shown("reason", "reason"),
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command()(analyze)
+    app.command("rewrite-manifests")(rewrite_manifests)
+    app.command("rewrite-file-index")(rewrite_file_index)
+
+
+def analyze(
+    context: typer.Context,
+    table: TableArgument,
+    column: ColumnOption = None,
+    all_columns: AllColumns = False,
+    dry_run: DryRun = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count rows and values, for the planners of query engines.
+
+    Everything is read once; `lake statistics` shows the result later.
+
+    lake analyze shop.orders --all-columns
+    """
+    if column and all_columns:
+        raise InvalidRequestError("--all-columns are all of them: leave --column out")
+    report = named_table(context, table).analyze(
+        "all" if all_columns else column or None, dry_run=dry_run
+    )
+    if as_json:
+        print_json([report.to_dict()])
+        return
+    members = report.to_dict()["columns"]
+    if members:
+        rows = [{"name": name, **found} for name, found in members.items()]
+        print_rows(_COLUMNS, _by_column(rows, _COLUMNS), empty="no column")
+    if report.skipped:
+        typer.echo(f"without statistics, by their type: {', '.join(report.skipped)}")
+    typer.echo(report.reason)
+
+
+def rewrite_manifests(
+    context: typer.Context,
+    table: TableArgument,
+    dry_run: DryRun = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Merge small manifests, so that plans read few of them; no row and no data file changes.
+
+    lake rewrite-manifests shop.orders --dry-run
+    """
+    report = named_table(context, table).compact_manifests(dry_run=dry_run)
+    if as_json:
+        print_json([report.to_dict()])
+    else:
+        typer.echo(report.reason)
+
+
+def rewrite_file_index(
+    context: typer.Context,
+    table: TableArgument,
+    where: WhereOption = None,
+    force: ForceOption = False,
+    dry_run: DryRun = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give existing files the indexes that the table's options 'file-index.*' ask for now.
+
+    lake rewrite-file-index shop.orders --where "dt >= '2024-01-31'" --dry-run
+    """
+    report = named_table(context, table).rewrite_file_indexes(
+        where=where, force=force, dry_run=dry_run
+    )
+    if as_json:
+        print_json([report.to_dict()])
+        return
+    if report.changed:
+        rows = [dict(each) for each in report.to_dict()["changed"]]
+        print_rows(_FILES, _by_column(rows, _FILES), empty="no file")
+    typer.echo(report.reason)
+
+
+def _by_column(rows: list[dict[str, Any]], shown: tuple[Shown, ...]) -> dict[str, list[Any]]:
+    return {column.key: [row.get(column.key) for row in rows] for column in shown}

@@ -1,0 +1,56 @@
+"""How far the consumers of a table have come, and which of them keep snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.changelog_directory import changelog_ids
+from lakeformat.metadata.consumer import read_consumers
+from lakeformat.metadata.snapshot_directory import snapshot_ids
+
+__all__ = ["Guard", "Progress", "available_ids", "read_progress"]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Somebody who has not read a snapshot yet: it and all after it must stay."""
+
+    what: str
+    """How messages name it, such as ``consumer 'job'``."""
+    next_snapshot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What the consumers of a table keep."""
+
+    guard: Guard | None
+    """The one that is furthest behind."""
+    stale: tuple[str, ...]
+    """Those whose next snapshot has expired with its changelog: nothing is kept for them."""
+
+
+def read_progress(handle: TableHandle, *, without: Collection[str] = ()) -> Progress:
+    """Who is furthest behind; ``without`` are consumers that do not count any more."""
+    found = [
+        consumer
+        for consumer in read_consumers(handle.storage, handle.layout, handle.environment)
+        if consumer.id not in without
+    ]
+    if not found:
+        return Progress(None, ())
+    earliest = min(available_ids(handle), default=0)
+    stale = tuple(consumer.id for consumer in found if consumer.next_snapshot < earliest)
+    alive = [consumer for consumer in found if consumer.next_snapshot >= earliest]
+    if not alive:
+        return Progress(None, stale)
+    last = min(alive, key=lambda consumer: (consumer.next_snapshot, consumer.id))
+    return Progress(Guard(f"consumer {last.id!r}", last.next_snapshot), stale)
+
+
+def available_ids(handle: TableHandle) -> list[int]:
+    """The snapshots whose changes can still be read, ascending."""
+    storage, layout = handle.storage, handle.layout
+    return sorted({*changelog_ids(storage, layout), *snapshot_ids(storage, layout)})

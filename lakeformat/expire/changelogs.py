@@ -1,0 +1,100 @@
+"""Expiry of the changelogs that outlive their snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from lakeformat.clean import announce, find_protection, read_intents, withdraw
+from lakeformat.clean.parallel import in_parallel
+from lakeformat.consumers import Guard
+from lakeformat.errors import NotFoundError
+from lakeformat.expire.plan import plan_changelogs
+from lakeformat.expire.retention import (
+    Retention,
+    Selection,
+    select_changelogs,
+)
+from lakeformat.expire.rounds import Account, hide_changelogs, remove_files
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
+
+__all__ = ["ROUND", "expire_changelogs", "finish_changelogs", "select"]
+
+ROUND = 250
+"""How many expire at a time: what is planned at once is held in memory."""
+
+
+def select(handle: TableHandle, retention: Retention, guard: Guard | None) -> list[int]:
+    """The numbers of the changelogs that go."""
+    storage, layout = handle.storage, handle.layout
+    ids, snapshots = changelog_ids(storage, layout), snapshot_ids(storage, layout)
+    if not ids or not snapshots:
+        return []
+
+    def time_of(number: int) -> int | None:
+        found = _read_if_present(handle, number)
+        return None if found is None else found.time_millis
+
+    found: Selection = select_changelogs(ids, snapshots[-1], time_of, retention, guard)
+    return ids[: found.count]
+
+
+def expire_changelogs(handle: TableHandle, account: Account, numbers: Sequence[int]) -> bool:
+    """Remove changelogs with their files; whether every file went."""
+    for start in range(0, len(numbers), ROUND):
+        some = numbers[start : start + ROUND]
+        read = in_parallel(handle, partial(_read_if_present, handle), some)
+        changelogs = [each for each in read if each is not None]
+        if not changelogs:
+            continue
+        intent = None
+        if not account.dry_run:
+            intent = announce(handle, changelogs, some[-1] + 1, changelogs=True)
+        if not _expire(handle, account, changelogs, hides=True):
+            return False
+        if intent is not None:
+            withdraw(handle, intent)
+    return True
+
+
+def finish_changelogs(handle: TableHandle, account: Account) -> bool:
+    """Bring interrupted expiries to their end, as far as their changelogs are gone."""
+    for intent in read_intents(handle, changelogs=True):
+        there = set(changelog_ids(handle.storage, handle.layout))
+        gone = [each for each in intent.snapshots if each.id not in there]
+        if gone and not _expire(handle, account, gone, hides=False):
+            return False
+        if len(gone) == len(intent.snapshots) and not account.dry_run:
+            withdraw(handle, intent)
+            account.finished += 1
+    return True
+
+
+def _expire(
+    handle: TableHandle, account: Account, changelogs: Sequence[Snapshot], *, hides: bool
+) -> bool:
+    storage, layout, last = handle.storage, handle.layout, changelogs[-1].id
+    left = [number for number in changelog_ids(storage, layout) if number > last]
+    next_changelog = _read_if_present(handle, left[0]) if left else None
+    snapshots = snapshot_ids(storage, layout)
+    oldest = read_snapshot_if_present(storage, layout, snapshots[0]) if snapshots else None
+    protection = find_protection(
+        handle,
+        oldest=oldest,
+        expiring=len(changelogs),
+        changelogs=[] if next_changelog is None else [next_changelog],
+    )
+    plan = plan_changelogs(handle, changelogs, protection)
+    if hides:
+        hide_changelogs(handle, account, changelogs, left[0] if left else last + 1)
+    return remove_files(handle, account, plan)
+
+
+def _read_if_present(handle: TableHandle, number: int) -> Snapshot | None:
+    try:
+        return read_changelog(handle.storage, handle.layout, number)
+    except NotFoundError:
+        return None

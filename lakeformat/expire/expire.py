@@ -1,0 +1,296 @@
+"""Expiry of snapshots: selected, announced, made unreachable, and only then removed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from lakeformat.clean import (
+    Deleter,
+    Intent,
+    Removal,
+    Tell,
+    announce,
+    find_protection,
+    read_intents,
+    withdraw,
+)
+from lakeformat.clean.intent import STALE_MILLIS
+from lakeformat.clean.parallel import in_parallel
+from lakeformat.clean.protection import NO_PRODUCER
+from lakeformat.consumers import Guard, Progress, expire_consumers, read_progress
+from lakeformat.errors import CorruptTableError
+from lakeformat.expire.changelogs import ROUND, expire_changelogs, finish_changelogs
+from lakeformat.expire.changelogs import select as select_old_changelogs
+from lakeformat.expire.plan import Plan, deltas_of, plan_snapshots
+from lakeformat.expire.report import ExpireReport
+from lakeformat.expire.retention import (
+    Retention,
+    Selection,
+    changelog_retention,
+    is_decoupled,
+    select_snapshots,
+    snapshot_retention,
+)
+from lakeformat.expire.rounds import Account, hide_snapshots, remove_files
+from lakeformat.handle import TableHandle, require_committable
+from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.metadata.fence import is_fenced
+from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
+from lakeformat.read.time_travel import Moment
+
+__all__ = ["expire_snapshots"]
+
+_FILES_PER_ROUND = 50_000
+"""Once so many data files are planned a round has no further snapshot: they are held in memory."""
+_NOTHING = "it has no snapshot yet"
+_OVERTAKEN = "another expiry has gone further meanwhile"
+_ROLLED_BACK = "a rollback is under way, or was meanwhile: run it again once that is done"
+_LEFT = "some files would not go: the next run tries them again"
+_log = logging.getLogger(__name__)
+
+
+def expire_snapshots(
+    handle: TableHandle,
+    *,
+    retain_max: int | None = None,
+    retain_min: int | None = None,
+    older_than: Moment | None = None,
+    limit: int | None = None,
+    dry_run: bool = False,
+    tell: Tell | None = None,
+) -> ExpireReport:
+    """Remove snapshots that are too old or too many, with the files only they need."""
+    require_committable(handle)
+    now = handle.environment.now_millis()
+    retention = snapshot_retention(
+        handle.options,
+        now,
+        retain_max=retain_max,
+        retain_min=retain_min,
+        older_than=older_than,
+        limit=limit,
+    )
+    removals: list[Removal] = []
+    hears = removals.append if dry_run and tell is None else tell
+    account = Account(Deleter(handle, dry_run=dry_run, tell=hears), dry_run)
+    report = _Run(handle, retention, account).run(removals)
+    _log.info(
+        "%s %d snapshots and %d changelogs of %s: %d files, %d bytes, %d failures; %s",
+        "would expire" if dry_run else "expired",
+        len(report.snapshots),
+        len(report.changelogs),
+        report.table,
+        report.deleted.total,
+        report.deleted.bytes,
+        report.deleted.failures,
+        report.reason,
+    )
+    return report
+
+
+@dataclass(slots=True)
+class _Run:
+    """One call."""
+
+    handle: TableHandle
+    retention: Retention
+    account: Account
+    keeps_changelogs: bool = False
+    newest: int = 0
+    """The head when it was decided what goes."""
+
+    def run(self, removals: list[Removal]) -> ExpireReport:
+        handle, account = self.handle, self.account
+        self.keeps_changelogs = is_decoupled(handle.options)
+        forgotten = self._forget_consumers()
+        selection = Selection(0, _LEFT)
+        if self._finish():
+            progress = read_progress(handle, without=forgotten)
+            if self._expire_changelogs(progress):
+                selection = self._expire(progress)
+                if not account.deleter.deleted.failures:
+                    self._finish()  # snapshots of an earlier intent may have gone with ours
+        left = [number for number in self._ids() if number not in account.snapshots]
+        return ExpireReport(
+            table=handle.uri,
+            dry_run=account.dry_run,
+            snapshots=tuple(account.snapshots),
+            changelogs=tuple(account.changelogs),
+            consumers=tuple(forgotten),
+            stale_consumers=read_progress(handle, without=forgotten).stale,
+            earliest_snapshot=min(left, default=None),
+            reason=selection.reason,
+            limited=selection.limited,
+            finished=account.finished,
+            deleted=account.deleter.deleted,
+            directories=account.directories,
+            spared=account.spared,
+            notes=tuple(account.notes),
+            removals=tuple(removals),
+        )
+
+    def _forget_consumers(self) -> list[str]:
+        after = self.handle.options.consumer_expiration_time_millis
+        if after is None:
+            return []
+        older_than = self.handle.environment.now_millis() - after
+        report = expire_consumers(self.handle, older_than=older_than, dry_run=self.account.dry_run)
+        return [*report.removed]
+
+    def _expire_changelogs(self, progress: Progress) -> bool:
+        """Those first: what outlived its snapshots goes before what is about to."""
+        handle = self.handle
+        if not changelog_ids(handle.storage, handle.layout):
+            return True
+        now = handle.environment.now_millis()
+        retention = changelog_retention(handle.options, now, self.retention.limit)
+        numbers = select_old_changelogs(handle, retention, progress.guard)
+        return expire_changelogs(handle, self.account, numbers)
+
+    def _expire(self, progress: Progress) -> Selection:
+        """Select once, then go round by round."""
+        ids = self._ids()
+        if not ids:
+            return Selection(0, _NOTHING)
+        self.newest = ids[-1]
+        selection = select_snapshots(ids, self._time_of, self.retention, self._guard(progress))
+        position = 0
+        while position < selection.count:
+            going = self._read(ids[position : min(position + ROUND, selection.count)])
+            position = min(position + ROUND, selection.count)
+            if not going:  # somebody was faster
+                continue
+            oldest = next(filter(None, map(self._snapshot, ids[position:])), None)
+            if oldest is None:
+                return Selection(0, _OVERTAKEN)
+            kept = self._cut([*going, oldest])
+            if kept < len(going):
+                position = ids.index(going[kept].id)
+                going, oldest = going[:kept], going[kept]
+            stopped = self._round(going, oldest)
+            if stopped is not None:
+                return Selection(len(self.account.snapshots), stopped)
+        return selection
+
+    def _cut(self, snapshots: Sequence[Snapshot]) -> int:
+        """How many snapshots make a round, so that not too many files are planned at once."""
+        files = 0
+        for position, manifests in enumerate(deltas_of(self.handle, snapshots[1:])):
+            files += sum(manifest.num_deleted_files for manifest in manifests)
+            if files >= _FILES_PER_ROUND:
+                return position + 1
+        return len(snapshots) - 1
+
+    def _round(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> str | None:
+        """Expire some snapshots, the next of which stays; why the run ends here, if it does."""
+        handle, account, keeps = self.handle, self.account, self.keeps_changelogs
+        if account.dry_run:
+            plan = self._plan(snapshots, oldest, keeps)
+            hide_snapshots(handle, account, snapshots, oldest.id, keeps_changelogs=keeps)
+            remove_files(handle, account, plan)
+            return None
+        intent = announce(handle, snapshots, oldest.id, keeps_changelogs=keeps)
+        stopped = self._overtaken(snapshots, oldest)
+        if stopped is not None:
+            withdraw(handle, intent)
+            return stopped
+        try:
+            plan = self._plan(snapshots, oldest, keeps)
+        except CorruptTableError:
+            withdraw(handle, intent)
+            if self._snapshot(oldest.id) is not None:
+                raise
+            return _OVERTAKEN
+        hide_snapshots(handle, account, snapshots, oldest.id, keeps_changelogs=keeps)
+        if not remove_files(handle, account, plan):
+            return _LEFT
+        withdraw(handle, intent)
+        return None
+
+    def _overtaken(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> str | None:
+        """Whether anybody was first: those who come later see what is announced."""
+        guard = self._guard(read_progress(self.handle))
+        if guard is not None and guard.next_snapshot <= snapshots[-1].id:
+            return f"{guard.what} reads {guard.next_snapshot} next since a moment ago"
+        ids, going = self._ids(), {snapshot.id for snapshot in snapshots}
+        newest = self._snapshot(ids[-1]) if ids else None
+        if newest is None or newest.id < self.newest:
+            return _ROLLED_BACK
+        if any(number < oldest.id and number not in going for number in ids):
+            return _ROLLED_BACK
+        if is_fenced(self.handle.storage, self.handle.layout, newest):
+            return _ROLLED_BACK
+        return None
+
+    def _finish(self) -> bool:
+        """Bring interrupted expiries to their end, as far as their snapshots are gone."""
+        if not finish_changelogs(self.handle, self.account):
+            return False
+        return all(self._finish_one(intent) for intent in read_intents(self.handle))
+
+    def _finish_one(self, intent: Intent) -> bool:
+        handle, account = self.handle, self.account
+        ids = self._ids()
+        gone = [each for each in intent.snapshots if each.id not in ids]
+        after = [number for number in ids if not gone or number > gone[-1].id]
+        oldest = next(filter(None, map(self._snapshot, after)), None)
+        if gone and oldest is not None:
+            older = self._read([number for number in ids if number < oldest.id])
+            plan = self._plan(gone, oldest, intent.keeps_changelogs, older)
+            if not remove_files(handle, account, plan):
+                return False
+        age = handle.environment.now_millis() - intent.time_millis
+        is_over = len(gone) == len(intent.snapshots) or age > STALE_MILLIS
+        if is_over and not account.dry_run:
+            withdraw(handle, intent)
+            account.finished += 1
+        return True
+
+    def _plan(
+        self,
+        snapshots: Sequence[Snapshot],
+        oldest: Snapshot,
+        keeps: bool,
+        older: Sequence[Snapshot] = (),
+    ) -> Plan:
+        handle = self.handle
+        protection = find_protection(
+            handle,
+            oldest=oldest,
+            expiring=len(snapshots),
+            changelogs=[] if keeps else self._changelogs(),
+            older=older,
+        )
+        return plan_snapshots(handle, snapshots, oldest, protection, keeps_changelogs=keeps)
+
+    def _changelogs(self) -> list[Snapshot]:
+        """Those left from a time when they outlived their snapshots, and share files with them."""
+        handle = self.handle
+        if handle.options.changelog_producer != NO_PRODUCER:
+            return []
+        read = partial(read_changelog, handle.storage, handle.layout)
+        return in_parallel(handle, read, changelog_ids(handle.storage, handle.layout))
+
+    def _guard(self, progress: Progress) -> Guard | None:
+        if self.keeps_changelogs and self.handle.options.consumer_changelog_only:
+            return None
+        return progress.guard
+
+    def _ids(self) -> list[int]:
+        """All there are, whatever the hints say: a wrong one hides snapshots for ever."""
+        return snapshot_ids(self.handle.storage, self.handle.layout)
+
+    def _read(self, ids: Sequence[int]) -> list[Snapshot]:
+        found = in_parallel(self.handle, self._snapshot, ids)
+        return [snapshot for snapshot in found if snapshot is not None]
+
+    def _snapshot(self, number: int) -> Snapshot | None:
+        return read_snapshot_if_present(self.handle.storage, self.handle.layout, number)
+
+    def _time_of(self, number: int) -> int | None:
+        found = self._snapshot(number)
+        return None if found is None else found.time_millis

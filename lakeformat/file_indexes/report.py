@@ -1,0 +1,41 @@
+"""What was done to the indexes of files, for people and programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["FileIndexOutcome", "FileIndexReport"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileIndexOutcome:
+    """One data file whose index changes, and how."""
+
+    partition: str
+    bucket: int
+    file: str
+    reason: str
+    index_bytes: int = 0
+    """Of its new index; 0 where it has none, or in a dry run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileIndexReport:
+    """The outcome of a rewrite of file indexes, or what it would be."""
+
+    table: str
+    dry_run: bool
+    wanted: tuple[str, ...]
+    """What the options ask for, such as ``bitmap of kind``."""
+    snapshot_ids: tuple[int, ...]
+    files: int
+    """Files that were looked at."""
+    changed: tuple[FileIndexOutcome, ...]
+    index_bytes: int
+    reason: str
+    """One sentence for the log: what happened, or why nothing did."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)

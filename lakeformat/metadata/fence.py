@@ -1,0 +1,66 @@
+"""Fences: ``snapshot/.fence-<unique>``, the snapshots that a rollback took out of history.
+
+Their numbers are used again, so whoever built on one of them would publish after what follows the
+rollback, and bring back what was rolled back. A fence is written before the snapshots go. A writer
+that does not find its base any more right after it has published looks here for the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from lakeformat.errors import NotFoundError
+from lakeformat.layout import FENCE, TableLayout, suffixed
+from lakeformat.metadata.json_file import decode_json_file
+from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.storage import Storage
+
+__all__ = ["is_fenced", "remove_old_fences", "write_fence"]
+
+_KEPT_MILLIS = 7 * 24 * 60 * 60 * 1000
+"""Longer than any commit is under way."""
+
+
+def write_fence(
+    storage: Storage, layout: TableLayout, unique: str, removed: Iterable[Snapshot]
+) -> None:
+    """Say, before they go, which snapshots are taken out of history."""
+    content = {"removed": [_identity(snapshot) for snapshot in removed]}
+    storage.overwrite(layout.fence(unique), json.dumps(content).encode())
+
+
+def is_fenced(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> bool:
+    """Whether a snapshot was taken out of history."""
+    wanted = _identity(snapshot)
+    return any(wanted in _read(storage, layout, name) for name in _names(storage, layout))
+
+
+def remove_old_fences(storage: Storage, layout: TableLayout, now_millis: int) -> None:
+    """Remove those that nobody can be waiting at any more."""
+    for info in storage.list(layout.snapshot_directory):
+        if suffixed(info.name, FENCE) and info.modified_millis < now_millis - _KEPT_MILLIS:
+            storage.delete(info.path)
+
+
+def _names(storage: Storage, layout: TableLayout) -> list[str]:
+    found = (suffixed(info.name, FENCE) for info in storage.list(layout.snapshot_directory))
+    return [name for name in found if name is not None]
+
+
+def _read(storage: Storage, layout: TableLayout, name: str) -> frozenset[str]:
+    path = layout.fence(name)
+    try:
+        content = storage.read(path)
+    except NotFoundError:
+        return frozenset()
+    return decode_json_file(
+        content, storage.uri(path), lambda members: frozenset(members["removed"])
+    )
+
+
+def _identity(snapshot: Snapshot) -> str:
+    """The uuid; older writers give none."""
+    if snapshot.uuid is not None:
+        return snapshot.uuid
+    return f"{snapshot.id}:{snapshot.time_millis}:{snapshot.delta_manifest_list}"

@@ -1,0 +1,1 @@
+"""Files nothing leads to, files that are led to and gone, and hints that lead nowhere."""

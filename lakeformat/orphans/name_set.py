@@ -1,0 +1,93 @@
+"""File names as numbers: eight bytes for each, however many a table's history has.
+
+Two names that share a number make a file look needed that is not: it stays. None goes by mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["LiveNames", "NameSet", "numbers_of"]
+
+Numbers = npt.NDArray[np.int64]
+
+_NONE = np.empty(0, np.int64)
+_LEAST_PENDING = 1 << 16
+
+
+def numbers_of(names: Iterable[bytes]) -> Numbers:
+    """A number for each name, the same as long as this process lives."""
+    return np.fromiter(map(hash, names), np.int64)
+
+
+class NameSet:
+    """Names that something leads to."""
+
+    def __init__(self) -> None:
+        self._sorted = _NONE
+        self._pending: list[Numbers] = []
+        self._waiting = 0
+
+    def __len__(self) -> int:
+        return len(self._merged())
+
+    def add(self, numbers: Numbers) -> None:
+        """Add names by their numbers; those that are there already are fine."""
+        if len(numbers):
+            self._pending.append(numbers)
+            self._waiting += len(numbers)
+        if self._waiting > max(_LEAST_PENDING, len(self._sorted)):
+            self._merged()
+
+    def contains(self, numbers: Numbers) -> npt.NDArray[np.bool_]:
+        """Which of some names are among these."""
+        known = self._merged()
+        if not len(known):
+            return np.zeros(len(numbers), np.bool_)
+        places = np.searchsorted(known, numbers)
+        found: npt.NDArray[np.bool_] = known[np.minimum(places, len(known) - 1)] == numbers
+        return found
+
+    def _merged(self) -> Numbers:
+        if self._pending:
+            self._sorted = np.unique(np.concatenate([self._sorted, *self._pending]))
+            self._pending, self._waiting = [], 0
+        return self._sorted
+
+
+class LiveNames:
+    """Lets each DELETE of a name meet its ADD, manifest after manifest."""
+
+    def __init__(self) -> None:
+        self._numbers: list[Numbers] = []
+        self._is_delete: list[npt.NDArray[np.bool_]] = []
+
+    def add(self, numbers: Numbers, is_delete: npt.NDArray[np.bool_]) -> None:
+        """Entries in the order they were committed in."""
+        self._numbers.append(numbers)
+        self._is_delete.append(is_delete)
+
+    def left(self) -> Numbers:
+        """The names that are there in the end.
+
+        A history that does not add up keeps a file: a name goes only if it was taken out as often
+        as it came in, and last.
+        """
+        if not self._numbers:
+            return _NONE
+        numbers, is_delete = np.concatenate(self._numbers), np.concatenate(self._is_delete)
+        order = np.argsort(numbers, kind="stable")
+        ordered = numbers[order]
+        is_first = np.ones(len(ordered), np.bool_)
+        is_first[1:] = ordered[1:] != ordered[:-1]
+        firsts = np.flatnonzero(is_first)
+        if not len(firsts):
+            return _NONE
+        gone = is_delete[order]
+        count = np.add.reduceat(np.where(gone, -1, 1), firsts)
+        lasts = np.append(firsts[1:], len(ordered)) - 1
+        left: Numbers = ordered[firsts][(count > 0) | ~gone[lasts]]
+        return left

@@ -1,0 +1,370 @@
+"""Which files snapshots, tags, branches and long-lived changelogs lead to.
+
+Manifests are read a few at a time and only numbers of names are kept, so that memory does not
+grow with what a manifest says of a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.handle import TableHandle
+from lakeformat.layout import MAIN_BRANCH, TableLayout, suffixed
+from lakeformat.metadata.branch_directory import branches, unfinished_branches
+from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.metadata.index_manifest import read_index_manifest
+from lakeformat.metadata.manifest import ManifestColumns, read_manifests
+from lakeformat.metadata.manifest_list import ListKind, ManifestMeta, read_manifest_list
+from lakeformat.metadata.referrer import referred_to_by
+from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
+from lakeformat.metadata.tag import read_tag_if_present
+from lakeformat.orphans.name_set import LiveNames, NameSet, Numbers, numbers_of
+
+__all__ = ["LookedThrough", "References", "find_references"]
+
+_LOOKS = 3
+_NO_PRODUCER = "none"
+_MANIFESTS_AT_A_TIME = 4
+_SNAPSHOTS_AT_A_TIME = 16
+_READERS = 16
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What a branch has: numbers of snapshots and changelogs; tags and when they were changed."""
+
+    snapshots: frozenset[int] = frozenset()
+    changelogs: frozenset[int] = frozenset()
+    tags: frozenset[tuple[str, int]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class LookedThrough:
+    """How much was read to know what is needed."""
+
+    branches: int = 0
+    snapshots: int = 0
+    tags: int = 0
+    changelogs: int = 0
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether there is nothing that could lead to a file."""
+        return not (self.snapshots or self.tags or self.changelogs)
+
+    def __str__(self) -> str:
+        parts = [
+            _many(self.snapshots, "snapshot"),
+            _many(self.tags, "tag"),
+            _many(self.changelogs, "changelog"),
+        ]
+        return f"{', '.join(parts)} of {_many(self.branches, 'branch', 'branches')}"
+
+
+def find_references(handle: TableHandle) -> References:
+    """Read everything that leads to files; an error rather than half of it."""
+    found = References(handle, handle.options.file_operation_threads or _READERS)
+    found.catch_up()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Lists:
+    """The manifests of a snapshot."""
+
+    base: list[ManifestMeta]
+    delta: list[ManifestMeta]
+    changelog: list[ManifestMeta]
+
+    def manifests(self) -> Iterator[ManifestMeta]:
+        """All of them."""
+        yield from self.base
+        yield from self.delta
+        yield from self.changelog
+
+
+@dataclass(slots=True)
+class References:
+    """The names of all files that something leads to, and of what has been read for it."""
+
+    handle: TableHandle
+    parallelism: int = _READERS
+    names: NameSet = field(default_factory=NameSet)
+    looked_through: LookedThrough = field(default_factory=LookedThrough)
+    newest: dict[str, Snapshot] = field(default_factory=dict)
+    """The newest snapshot of each branch."""
+    times: dict[int, int] = field(default_factory=dict)
+    """When the snapshots of the main branch were committed, by number."""
+    _seen: dict[str, _State] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)
+    """The manifests and index manifests whose entries are known."""
+
+    def catch_up(self) -> None:
+        """Read what is new until nothing is; what has gone meanwhile still counts as needed."""
+        failures = 0
+        while (state := _state(self.handle)) != self._seen:
+            try:
+                for name, of_branch in state.items():
+                    self._read_branch(name, of_branch)
+            except CorruptTableError:  # a file that an expiry took away meanwhile is no damage
+                failures += 1
+                if failures == _LOOKS or _state(self.handle) == state:
+                    raise
+                continue
+            self._seen = state
+            self.looked_through = LookedThrough(
+                branches=len(state),
+                snapshots=sum(len(each.snapshots) for each in state.values()),
+                tags=sum(len(each.tags) for each in state.values()),
+                changelogs=sum(len(each.changelogs) for each in state.values()),
+            )
+
+    def _read_branch(self, name: str, state: _State) -> None:
+        branch = _Branch(self, name, is_first=name not in self._seen)
+        try:
+            branch.read(state, self._seen.get(name, _State()))
+        except CorruptTableError:
+            # Of a branch whose removal broke off, some files are gone; what is left counts.
+            if name not in unfinished_branches(self.handle.storage, self.handle.layout):
+                raise
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Count some files as needed, whatever the table says."""
+        self.names.add(numbers_of(encoded(name) for name in names))
+
+    def each(self, read: Callable[[_T], _R], of: Iterable[_T], at_a_time: int) -> Iterator[_R]:
+        """Read several at a time, with no more than those in memory."""
+        if self.parallelism == 1:
+            yield from map(read, of)
+            return
+        remaining = iter(of)
+        with ThreadPoolExecutor(self.parallelism) as pool:
+            while window := list(islice(remaining, at_a_time)):
+                yield from pool.map(read, window)
+
+
+class _Branch:
+    """What one branch leads to."""
+
+    def __init__(self, found: References, name: str, *, is_first: bool) -> None:
+        self._found = found
+        self._name = name
+        self._handle = found.handle
+        self._storage = found.handle.storage
+        self._layout = found.handle.layout.on_branch(name)
+        self._is_first = is_first
+
+    def read(self, state: _State, known: _State) -> None:
+        """Read the snapshots, changelogs and tags that are not known yet."""
+        self._add_snapshots(sorted(state.snapshots - known.snapshots))
+        for number in sorted(state.changelogs - known.changelogs):
+            self._add_changelog(number)
+        for name, _ in sorted(state.tags - known.tags):
+            self._add_tag(name)
+
+    def _snapshots(self, numbers: Sequence[int]) -> Iterator[tuple[Snapshot, _Lists]]:
+        def read(number: int) -> tuple[Snapshot, _Lists] | None:
+            snapshot = read_snapshot_if_present(self._storage, self._layout, number)
+            return None if snapshot is None else (snapshot, self._lists(snapshot))
+
+        found = self._found.each(read, numbers, _SNAPSHOTS_AT_A_TIME)
+        yield from (each for each in found if each is not None)
+
+    def _add_snapshots(self, numbers: Sequence[int]) -> None:
+        found, before = self._found, None
+        for snapshot, lists in self._snapshots(numbers):
+            self._add_metadata(snapshot, lists)
+            added = lists.changelog
+            if not self._is_first:
+                self._add_unread(lists)
+            elif before is None or snapshot.id != before + 1:
+                self._add_live(snapshot, lists)
+            else:
+                added = [*lists.delta, *lists.changelog]
+            self._add_added(added)
+            found.newest[self._name] = snapshot
+            if self._name == MAIN_BRANCH:
+                found.times[snapshot.id] = snapshot.time_millis
+            before = snapshot.id
+        newest = found.newest.get(self._name)
+        if self._is_first and newest is not None and len(numbers) > 1:
+            # What came before leads to all of it already, if no writer has left a change out.
+            self._add_live(newest, self._lists(newest))
+
+    def _add_changelog(self, number: int) -> None:
+        changelog = read_changelog(self._storage, self._layout, number)
+        source = f"changelog {number} of {self._handle.uri}"
+        # What the snapshot consisted of has expired. Its changes are kept: those its changelog
+        # tells or, where no producer tells any, what the commit added and took out.
+        is_untold = changelog.changelog_manifest_list is None and not self._has_producer
+        lists = _Lists(
+            base=self._list(changelog, ListKind.BASE, source, may_be_gone=True),
+            delta=self._list(changelog, ListKind.DELTA, source, may_be_gone=not is_untold),
+            changelog=self._list(changelog, ListKind.CHANGELOG, source),
+        )
+        self._add_metadata(changelog, lists, with_index=False)
+        self._add_added(lists.changelog)
+        for columns in self._columns(lists.delta if is_untold else []):
+            self._add_names(columns)
+
+    @property
+    def _has_producer(self) -> bool:
+        return self._handle.options.changelog_producer != _NO_PRODUCER
+
+    def _add_tag(self, name: str) -> None:
+        tag = read_tag_if_present(self._storage, self._layout, name)
+        if tag is None:
+            return
+        # The changelog of a snapshot goes when it expires, whoever has tagged it.
+        snapshot = replace(tag.snapshot, changelog_manifest_list=None)
+        lists = self._lists(snapshot)
+        self._add_metadata(snapshot, lists)
+        self._add_live(snapshot, lists)
+
+    def _lists(self, snapshot: Snapshot) -> _Lists:
+        source = f"snapshot {snapshot.id} of {self._handle.uri}"
+        return _Lists(
+            base=self._list(snapshot, ListKind.BASE, source),
+            delta=self._list(snapshot, ListKind.DELTA, source),
+            changelog=self._list(snapshot, ListKind.CHANGELOG, source),
+        )
+
+    def _list(
+        self, snapshot: Snapshot, kind: ListKind, source: str, *, may_be_gone: bool = False
+    ) -> list[ManifestMeta]:
+        name, size = (getattr(snapshot, member) for member in kind.value)
+        if name is None:
+            return []
+        try:
+            with referred_to_by(source):
+                return read_manifest_list(self._storage, self._layout, name, size=size)
+        except CorruptTableError:
+            if may_be_gone and not self._storage.exists(self._layout.manifest(name)):
+                return []
+            raise
+
+    def _add_metadata(self, snapshot: Snapshot, lists: _Lists, *, with_index: bool = True) -> None:
+        named = [
+            snapshot.base_manifest_list,
+            snapshot.delta_manifest_list,
+            snapshot.changelog_manifest_list,
+        ]
+        if with_index:
+            named.append(snapshot.statistics)
+        self._found.keep(name for name in named if name is not None)
+        self._found.keep(each.file_name for each in lists.manifests())
+        if with_index and snapshot.index_manifest is not None:
+            with referred_to_by(f"snapshot {snapshot.id} of {self._handle.uri}"):
+                self._add_index(snapshot.index_manifest)
+
+    def _add_index(self, name: str) -> None:
+        found = self._found
+        if name in found.read:
+            return
+        entries = read_index_manifest(self._storage, self._layout, name)
+        found.keep([name, *(entry.file_name for entry in entries)])
+        found.keep(_last(entry.external_path) for entry in entries if entry.external_path)
+        found.read.add(name)
+
+    def _add_live(self, snapshot: Snapshot, lists: _Lists) -> None:
+        """What a reader of a snapshot opens."""
+        live = LiveNames()
+        with referred_to_by(f"snapshot {snapshot.id} of {self._handle.uri}"):
+            for columns in self._columns([*lists.base, *lists.delta]):
+                for names, is_delete in _names_of(columns):
+                    live.add(names, is_delete)
+        self._found.names.add(live.left())
+
+    def _add_added(self, manifests: Sequence[ManifestMeta]) -> None:
+        for columns in self._columns(manifests):
+            self._add_names(columns.filter(~columns.is_delete))
+
+    def _add_unread(self, lists: _Lists) -> None:
+        """Whatever manifests add that nobody has met before: more than needed, never less."""
+        self._add_added(
+            [each for each in (*lists.base, *lists.delta) if each.file_name not in self._found.read]
+        )
+
+    def _add_names(self, columns: ManifestColumns) -> None:
+        for names, _ in _names_of(columns):
+            self._found.names.add(names)
+
+    def _columns(self, manifests: Sequence[ManifestMeta]) -> Iterator[ManifestColumns]:
+        def read(manifest: ManifestMeta) -> ManifestColumns:
+            return read_manifests(self._storage, self._layout, [manifest])
+
+        for manifest, columns in zip(
+            manifests, self._found.each(read, manifests, _MANIFESTS_AT_A_TIME), strict=True
+        ):
+            self._found.read.add(manifest.file_name)
+            yield columns
+
+
+def _names_of(columns: ManifestColumns) -> Iterator[tuple[Numbers, npt.NDArray[np.bool_]]]:
+    """Data files, what lies beside them and where outside of the table, each with its kind."""
+    is_delete = columns.is_delete
+    yield numbers_of(name or b"" for name in columns.file_name.values()), is_delete
+    if columns.extra_files.counts.any():
+        pairs = [
+            (encoded(name), gone)
+            for names, gone in zip(columns.extra_files.texts(), is_delete.tolist(), strict=True)
+            for name in names or ()
+        ]
+        yield numbers_of(name for name, _ in pairs), np.array([gone for _, gone in pairs], np.bool_)
+    external = columns.external_path
+    if external.present is None or external.present.any():
+        pairs = [
+            (encoded(_last(address)), gone)
+            for address, gone in zip(external.texts(), is_delete.tolist(), strict=True)
+            if address
+        ]
+        yield numbers_of(name for name, _ in pairs), np.array([gone for _, gone in pairs], np.bool_)
+
+
+def encoded(name: str) -> bytes:
+    """A name as manifests hold it; of a listing it may be no text."""
+    return name.encode(errors="surrogateescape")
+
+
+def _state(handle: TableHandle) -> dict[str, _State]:
+    storage, layout = handle.storage, handle.layout
+    names = [
+        MAIN_BRANCH,
+        *(branch.name for branch in branches(storage, layout)),
+        *unfinished_branches(storage, layout),
+    ]
+    return {name: _state_of(handle, layout.on_branch(name)) for name in names}
+
+
+def _state_of(handle: TableHandle, layout: TableLayout) -> _State:
+    storage = handle.storage
+    tags = [
+        (suffixed(info.name, "tag-"), info.modified_millis)
+        for info in storage.list(layout.tag_directory)
+        if not info.is_directory
+    ]
+    return _State(
+        frozenset(snapshot_ids(storage, layout)),
+        frozenset(changelog_ids(storage, layout)),
+        frozenset((name, changed) for name, changed in tags if name is not None),
+    )
+
+
+def _last(address: str) -> str:
+    return address.rpartition("/")[2]
+
+
+def _many(count: int, one: str, more: str = "") -> str:
+    return f"{count} {one}" if count == 1 else f"{count} {more or one + 's'}"

@@ -1,0 +1,24 @@
+"""What a drop of partitions would delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.snapshot_directory import latest_snapshot
+from lakeformat.partition_filter import PartitionSpec
+from lakeformat.partitions.live import chosen, live_partitions
+from lakeformat.partitions.report import DropPlan
+
+__all__ = ["plan_drop_partitions"]
+
+
+def plan_drop_partitions(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> DropPlan:
+    """The partitions that meet one of the specs now."""
+    head = latest_snapshot(handle.storage, handle.layout)
+    there = chosen(handle, live_partitions(handle, head), partitions)
+    return DropPlan(
+        table=handle.uri,
+        snapshot_id=None if head is None else head.id,
+        partitions=tuple(there),
+    )

@@ -1,0 +1,216 @@
+"""A rollback that keeps history: a new snapshot with the rows of an old one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from lakeformat.clean import Candidates, FileClass, Removal
+from lakeformat.clean.parallel import in_parallel
+from lakeformat.clean.places import FilePlaces
+from lakeformat.commit.attempt_files import AttemptFiles, WrittenList
+from lakeformat.commit.changes import Changes, as_deletes
+from lakeformat.commit.identity import BATCH_IDENTIFIER
+from lakeformat.commit.publish import Outcome, check_place, publish
+from lakeformat.errors import (
+    CommitConflictError,
+    CommitOutcomeUnknownError,
+    CorruptTableError,
+    LakeError,
+)
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.index_manifest import read_index_manifest
+from lakeformat.metadata.manifest import ManifestColumns, live_rows, meet, read_manifests
+from lakeformat.metadata.manifest_list import manifests_of
+from lakeformat.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.metadata.snapshot_directory import write_hints
+from lakeformat.metadata.tag import Tag, delete_tag
+from lakeformat.rollback.report import RollbackReport
+from lakeformat.storage.turns import turn
+from lakeformat.tags.create import publish_tag
+from lakeformat.tags.in_use import protection_name
+from lakeformat.tags.source import Origin
+
+__all__ = ["Return", "plan_return", "publish_return"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """The way from the newest snapshot to the rows of an older one."""
+
+    head: Snapshot
+    target: Origin
+    changes: ManifestColumns
+    """What goes, and then what comes back."""
+
+    @property
+    def added(self) -> ManifestColumns:
+        """The files that come back."""
+        return self.changes.filter(~self.changes.is_delete)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the table has these rows already, and says the same of them."""
+        target, head = self.target.snapshot, self.head
+        return not len(self.changes) and (target.index_manifest, target.schema_id) == (
+            head.index_manifest,
+            head.schema_id,
+        )
+
+
+def plan_return(handle: TableHandle, head: Snapshot, target: Origin) -> Return:
+    """Compare what both consist of, file by file."""
+    now, then = _live(handle, head), _live(handle, target.snapshot)
+    both = ManifestColumns.concat([now, as_deletes(then)])
+    left = meet(both).left
+    goes, comes = left[left < len(now)], left[left >= len(now)] - len(now)
+    # A file that changes its level is in both: what goes comes first.
+    changes = ManifestColumns.concat([as_deletes(now.take(goes)), then.take(comes)])
+    return Return(head, target, changes)
+
+
+def publish_return(handle: TableHandle, plan: Return) -> RollbackReport:
+    """Protect the files, look whether all are there, and publish; a race lost is an error.
+
+    Expiry of other engines goes by what each snapshot has deleted, and would remove a file that
+    came back: a tag keeps it, until every snapshot from before has expired.
+    """
+    target, back = plan.target, [*_files_back(handle, plan)]
+    name = protection_name(target.snapshot.id, handle.environment.new_id()) if back else None
+    if name is not None:
+        publish_tag(handle, Tag(name, target.snapshot), target)
+    files = AttemptFiles(handle)
+    try:
+        _require_there(handle, target.snapshot, back)
+        with turn(
+            handle.storage,
+            handle.layout.snapshot_directory,
+            handle.environment.sleep_seconds,
+        ):
+            snapshot = _build(handle, plan, files)
+            _publish(handle, plan, snapshot)
+    except CommitOutcomeUnknownError:
+        raise  # it may have been published: everything stays
+    except LakeError:
+        files.delete_all()
+        with suppress(LakeError):  # `tags.expire` finds it
+            if name is not None:
+                delete_tag(handle.storage, handle.layout, name)
+        raise
+    write_hints(handle.storage, handle.layout, snapshot.id)
+    _log.info("%s has the rows of snapshot %d as %d", handle.uri, target.snapshot.id, snapshot.id)
+    return report_return(handle, plan, snapshot.id, name)
+
+
+def report_return(
+    handle: TableHandle, plan: Return, snapshot_id: int, tag: str | None, *, dry_run: bool = False
+) -> RollbackReport:
+    """What was done, or would be."""
+    number, added = plan.target.snapshot.id, len(plan.added)
+    gone = len(plan.changes) - added
+    reason = f"snapshot {number} is the newest, and its rows are there already"
+    if not plan.is_empty:
+        verb = "would have" if dry_run else "has"
+        reason = (
+            f"snapshot {snapshot_id} {verb} the rows of snapshot {number}: {added} files came "
+            f"back, {gone} went; all snapshots stay"
+        )
+    return RollbackReport(
+        table=handle.uri,
+        target=number,
+        snapshot_id=snapshot_id,
+        as_latest=True,
+        added_files=added,
+        deleted_files=gone,
+        protection_tag=tag,
+        dry_run=dry_run,
+        reason=reason,
+    )
+
+
+def _live(handle: TableHandle, snapshot: Snapshot) -> ManifestColumns:
+    storage, layout = handle.storage, handle.layout
+    columns = read_manifests(storage, layout, manifests_of(storage, layout, snapshot))
+    return columns.take(live_rows(columns, f"snapshot {snapshot.id} of {handle.uri}"))
+
+
+def _require_there(handle: TableHandle, target: Snapshot, files: Sequence[Removal]) -> None:
+    """Refuse to go back to files that somebody has removed."""
+    there = in_parallel(handle, lambda each: each.storage.exists(each.path), files)
+    gone = [each.uri for each, is_there in zip(files, there, strict=True) if not is_there]
+    if gone:
+        raise CorruptTableError(
+            f"{handle.uri} cannot go back to snapshot {target.id}: {len(gone)} of its files are "
+            f"gone, {gone[0]} first; nothing was changed. Choose another snapshot, or restore the "
+            "files from a backup"
+        )
+
+
+def _files_back(handle: TableHandle, plan: Return) -> Iterator[Removal]:
+    """Every file the head does not need and the target does."""
+    data = Candidates(handle)
+    data.add(plan.added, FileClass.DATA, "comes back")
+    yield from data.removals()
+    target, places = plan.target.snapshot, FilePlaces(handle)
+    if target.index_manifest is not None and target.index_manifest != plan.head.index_manifest:
+        for entry in read_index_manifest(handle.storage, handle.layout, target.index_manifest):
+            yield places.index_file(entry, "comes back")
+
+
+def _build(handle: TableHandle, plan: Return, files: AttemptFiles) -> Snapshot:
+    """The members that say what the rows are, as the target has them."""
+    head, target = plan.head, plan.target.snapshot
+    base = files.write_list(manifests_of(handle.storage, handle.layout, head))
+    delta: WrittenList = files.write_entries(plan.changes)
+    row_ids = [each for each in (head.next_row_id, target.next_row_id) if each is not None]
+    prefix, unique = handle.options.commit_user_prefix, handle.environment.new_id()
+    return Snapshot(
+        id=head.id + 1,
+        uuid=handle.environment.new_id(),
+        schema_id=target.schema_id,
+        base_manifest_list=base.name,
+        base_manifest_list_size=base.size,
+        delta_manifest_list=delta.name,
+        delta_manifest_list_size=delta.size,
+        index_manifest=target.index_manifest,
+        commit_user=f"{prefix}_{unique}" if prefix else unique,
+        commit_identifier=BATCH_IDENTIFIER,
+        commit_kind=CommitKind.OVERWRITE,
+        time_millis=handle.environment.now_millis(),
+        total_record_count=target.total_record_count,
+        delta_record_count=target.total_record_count - head.total_record_count,
+        watermark=target.watermark,
+        statistics=target.statistics,
+        properties=target.properties,
+        next_row_id=max(row_ids, default=None),
+    )
+
+
+def _publish(handle: TableHandle, plan: Return, snapshot: Snapshot) -> None:
+    outcome = publish(handle, snapshot)
+    if outcome is Outcome.COMMITTED:
+        try:
+            changes = Changes(table=plan.changes)
+            outcome = check_place(handle, snapshot, changes, plan.head)
+        except LakeError as error:
+            raise _unknown(handle, plan, snapshot) from error
+    if outcome is Outcome.UNKNOWN:
+        raise _unknown(handle, plan, snapshot)
+    if outcome is Outcome.LOST:
+        raise CommitConflictError(
+            f"the rollback of {handle.uri} to snapshot {plan.target.snapshot.id} was planned on "
+            f"snapshot {plan.head.id}, and somebody has committed since: nothing was changed. "
+            "Look at what came in, and call it again if that shall go, too"
+        )
+
+
+def _unknown(handle: TableHandle, plan: Return, snapshot: Snapshot) -> CommitOutcomeUnknownError:
+    return CommitOutcomeUnknownError(
+        f"the rollback of {handle.uri} to snapshot {plan.target.snapshot.id} got no answer from "
+        f"the storage and may be snapshot {snapshot.id}: look whether that is of user "
+        f"{snapshot.commit_user!r} before you repeat it. No file was removed"
+    )

@@ -1,0 +1,115 @@
+"""A rollback that takes newer snapshots out of history.
+
+Newest first, so that the table is at one of its own states all the time, and a repeat goes on
+where a crash has ended it. A fence tells commits that are under way that their base is gone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from lakeformat.errors import LakeError, UnavailableError
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.consumer import Consumer, write_consumer
+from lakeformat.metadata.fence import remove_old_fences, write_fence
+from lakeformat.metadata.hints import NumberedFiles
+from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.metadata.snapshot_directory import (
+    read_snapshot_if_present,
+    snapshot_ids,
+)
+from lakeformat.metadata.tag import delete_tag, snapshot_content
+from lakeformat.rollback.plan import RollbackPlan
+from lakeformat.tags.source import Origin
+from lakeformat.tags.success_file import remove_success_file
+
+__all__ = ["cut_history"]
+
+_log = logging.getLogger(__name__)
+
+
+def cut_history(handle: TableHandle, plan: RollbackPlan) -> tuple[int, ...]:
+    """Make the target the newest snapshot; the numbers that went, newest first."""
+    storage, layout, target = handle.storage, handle.layout, plan.target
+    number = target.snapshot.id
+    _bring_back(handle, target)
+    _point_hint(handle, number)
+    for name in plan.tags:
+        delete_tag(storage, layout, name)
+        remove_success_file(handle, name)
+    gone = _remove_behind(handle, number)
+    _remove_changelogs(handle, plan.changelogs)
+    for consumer in plan.consumers:
+        write_consumer(storage, layout, Consumer(consumer.id, number + 1))
+    _point_hint(handle, number)
+    remove_old_fences(storage, layout, handle.environment.now_millis())
+    _log.info("%s went back to snapshot %d; %s are gone", handle.uri, number, gone)
+    return tuple(gone)
+
+
+def _bring_back(handle: TableHandle, target: Origin) -> None:
+    """A snapshot only a tag keeps is there again before anything goes."""
+    if target.tag is None:
+        target.require_kept(handle, "a rollback to it")
+        return
+    storage, path = handle.storage, handle.layout.snapshot(target.snapshot.id)
+    content = snapshot_content(storage, handle.layout, target.tag)
+    try:
+        storage.create(path, content)
+    except UnavailableError:
+        if not storage.exists(path):
+            raise
+    try:
+        target.require_kept(handle, "a rollback to it")
+    except LakeError:
+        storage.delete(path)
+        raise
+    _files(handle).write_earliest_hint(target.snapshot.id)
+
+
+def _remove_behind(handle: TableHandle, number: int) -> list[int]:
+    """Until nothing is behind the target but what was committed on it."""
+    storage, layout, gone = handle.storage, handle.layout, list[int]()
+    while strays := _strays(handle, number, gone):
+        write_fence(storage, layout, handle.environment.new_id(), strays)
+        for snapshot in strays:
+            storage.delete(layout.snapshot(snapshot.id))
+            gone.append(snapshot.id)
+    return gone
+
+
+def _strays(handle: TableHandle, number: int, gone: Sequence[int]) -> list[Snapshot]:
+    """At first everything behind the target; later what was committed on something that went."""
+    behind = [each for each in snapshot_ids(handle.storage, handle.layout) if each > number]
+    if gone:
+        chain = number + 1
+        while chain in behind:
+            behind.remove(chain)
+            chain += 1
+    found = (read_snapshot_if_present(handle.storage, handle.layout, n) for n in behind[::-1])
+    return [snapshot for snapshot in found if snapshot is not None]
+
+
+def _remove_changelogs(handle: TableHandle, behind: Sequence[int]) -> None:
+    if not behind:
+        return
+    storage, layout = handle.storage, handle.layout
+    files = NumberedFiles(storage, layout.changelog_directory, "changelog-")
+    left = [each for each in files.ids() if each not in behind]
+    if left:
+        files.write_latest_hint(max(left))
+    for number in sorted(behind, reverse=True):
+        storage.delete(layout.changelog(number))
+    if not left:
+        for hint in ("LATEST", "EARLIEST"):
+            storage.delete(f"{layout.changelog_directory}/{hint}")
+
+
+def _point_hint(handle: TableHandle, number: int) -> None:
+    """Other engines take a hint for right if nothing is behind it."""
+    _files(handle).write_latest_hint(number)
+
+
+def _files(handle: TableHandle) -> NumberedFiles:
+    return NumberedFiles(handle.storage, handle.layout.snapshot_directory, "snapshot-")

@@ -1,0 +1,38 @@
+"""What a rollback did, for people and programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+__all__ = ["RollbackReport"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackReport:
+    """The outcome of one rollback, or of a dry run of it."""
+
+    table: str
+    target: int
+    """The snapshot whose rows the table has now."""
+    snapshot_id: int
+    """The newest snapshot now."""
+    as_latest: bool
+    removed_snapshots: tuple[int, ...] = ()
+    """Taken out of history; their files are orphans."""
+    removed_changelogs: tuple[int, ...] = ()
+    removed_tags: tuple[str, ...] = ()
+    moved_consumers: tuple[str, ...] = ()
+    """Readers that were ahead of the target, and go on behind it."""
+    added_files: int = 0
+    """Data files that a rollback as latest brought back."""
+    deleted_files: int = 0
+    """Data files that it took out."""
+    protection_tag: str | None = None
+    """What keeps the files that were brought back; ``tags.expire`` deletes it when it may."""
+    dry_run: bool
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)

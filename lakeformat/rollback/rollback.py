@@ -1,0 +1,86 @@
+"""``table.rollback``: the rows of an earlier snapshot again."""
+
+from __future__ import annotations
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.snapshot_directory import latest_snapshot
+from lakeformat.read.time_travel import Moment
+from lakeformat.rollback.as_latest import plan_return, publish_return, report_return
+from lakeformat.rollback.cut import cut_history
+from lakeformat.rollback.plan import RollbackPlan, plan_rollback, require_unneeded
+from lakeformat.rollback.report import RollbackReport
+from lakeformat.rollback.target import find_target
+from lakeformat.tags.source import Origin
+
+__all__ = ["rollback"]
+
+
+def rollback(
+    handle: TableHandle,
+    *,
+    snapshot: int | None = None,
+    tag: str | None = None,
+    as_of: Moment | None = None,
+    watermark: int | None = None,
+    as_latest: bool = False,
+    force: bool = False,
+    dry_run: bool = False,
+) -> RollbackReport:
+    """Go back to a snapshot; ``as_latest`` by a new one, else by taking newer ones away."""
+    target = find_target(handle, snapshot=snapshot, tag=tag, as_of=as_of, watermark=watermark)
+    if as_latest and force:
+        raise InvalidRequestError(
+            "force=True is for a rollback that takes snapshots away: as_latest=True takes none, "
+            "leave one of them out"
+        )
+    if as_latest:
+        return _as_latest(handle, target, dry_run)
+    plan = plan_rollback(handle, target)
+    if not force and not dry_run:
+        require_unneeded(handle, plan)
+    gone = tuple(plan.snapshots) if dry_run or plan.is_empty else cut_history(handle, plan)
+    return RollbackReport(
+        table=handle.uri,
+        target=target.snapshot.id,
+        snapshot_id=target.snapshot.id,
+        as_latest=False,
+        removed_snapshots=gone,
+        removed_changelogs=tuple(plan.changelogs),
+        removed_tags=tuple(plan.tags),
+        moved_consumers=tuple(consumer.id for consumer in plan.consumers),
+        dry_run=dry_run,
+        reason=_reason(plan, len(gone), dry_run),
+    )
+
+
+def _as_latest(handle: TableHandle, target: Origin, dry_run: bool) -> RollbackReport:
+    head = latest_snapshot(handle.storage, handle.layout)
+    if head is None:
+        raise NotFoundError(f"{handle.uri} has no snapshot: roll it back to a tag first")
+    try:
+        plan = plan_return(handle, head, target)
+    except CorruptTableError:
+        target.require_kept(handle, "a rollback to it")  # else that is what happened
+        raise
+    if plan.is_empty:
+        return report_return(handle, plan, head.id, None, dry_run=dry_run)
+    if dry_run:
+        return report_return(handle, plan, head.id + 1, None, dry_run=True)
+    return publish_return(handle, plan)
+
+
+def _reason(plan: RollbackPlan, count: int, dry_run: bool) -> str:
+    number = plan.target.snapshot.id
+    if plan.is_empty:
+        return f"snapshot {number} is the newest already"
+    verb = "would be" if dry_run else "is"
+    said = [f"snapshot {number} {verb} the newest"]
+    said += [f"{count} behind it {'would go' if dry_run else 'are gone'}"] if count else []
+    said += [f"so do tags {', '.join(map(repr, plan.tags))}"] if plan.tags else []
+    if plan.consumers:
+        names = ", ".join(repr(consumer.id) for consumer in plan.consumers)
+        said.append(f"consumers {names} read {number + 1} next")
+    if plan.branches:
+        said.append(f"branches {', '.join(map(repr, plan.branches))} began behind it and stay")
+    return "; ".join(said) + "; files only they led to are left to the removal of orphans"

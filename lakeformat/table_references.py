@@ -1,0 +1,56 @@
+"""What gives snapshots of a table names and histories: tags, branches, rollback."""
+
+from __future__ import annotations
+
+from lakeformat.branches.table_branches import TableBranches
+from lakeformat.read.time_travel import Moment
+from lakeformat.rollback.report import RollbackReport
+from lakeformat.rollback.rollback import rollback
+from lakeformat.table_reads import TableReads
+from lakeformat.tags.table_tags import TableTags
+
+__all__ = ["TableReferences"]
+
+
+class TableReferences(TableReads):
+    """The part of a table that keeps snapshots, and goes back to them."""
+
+    @property
+    def tags(self) -> TableTags:
+        """The tags: snapshots kept under a name."""
+        return TableTags(self._handle)
+
+    @property
+    def branches(self) -> TableBranches:
+        """The branches: other histories over the same data files."""
+        return TableBranches(self._handle)
+
+    def rollback(
+        self,
+        *,
+        snapshot: int | None = None,
+        tag: str | None = None,
+        as_of: Moment | None = None,
+        watermark: int | None = None,
+        as_latest: bool = False,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> RollbackReport:
+        """Go back to a snapshot: by number, by tag, or the last of a time or watermark.
+
+        ``as_latest=True`` publishes a new snapshot with the rows of the old one: nothing is lost,
+        and it can be taken back the same way. Without it every newer snapshot is taken out of
+        history, with tags of them, and their numbers are used again; where tags or branches
+        began there, that is refused without ``force``. Files that nothing leads to any more are
+        left to ``remove_orphans``. Commits under way meanwhile are tried again on what is left.
+        """
+        return rollback(
+            self._handle,
+            snapshot=snapshot,
+            tag=tag,
+            as_of=as_of,
+            watermark=watermark,
+            as_latest=as_latest,
+            force=force,
+            dry_run=dry_run,
+        )

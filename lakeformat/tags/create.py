@@ -1,0 +1,209 @@
+"""Making tags, and letting a tag mean another snapshot or have another name."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from lakeformat.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    InvalidRequestError,
+    LakeError,
+    UnavailableError,
+)
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.tag import (
+    Tag,
+    create_tag,
+    delete_tag,
+    read_tag,
+    read_tag_if_present,
+    read_tags,
+    replace_tag,
+)
+from lakeformat.option_kinds import DURATION
+from lakeformat.tags.in_use import require_unused
+from lakeformat.tags.period import period_of
+from lakeformat.tags.report import TagReport
+from lakeformat.tags.source import Origin
+from lakeformat.tags.success_file import remove_success_file, write_success_file
+
+__all__ = [
+    "Retain",
+    "create",
+    "publish_tag",
+    "rename",
+    "replace_with",
+    "retention",
+    "utc_now",
+]
+
+Retain = timedelta | str
+"""For how long a tag is kept: ``"7 d"``."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_log = logging.getLogger(__name__)
+
+
+def create(
+    handle: TableHandle,
+    name: str,
+    origin: Origin,
+    *,
+    retain: Retain | None = None,
+    exist_ok: bool = False,
+) -> TagReport:
+    """Give a snapshot a name; with ``exist_ok`` a tag that is there stays as it is."""
+    there = read_tag_if_present(handle.storage, handle.layout, name)
+    if there is None:
+        _refuse_second_automatic(handle, name, origin)
+        tag = _tag(handle, name, origin, retention(handle, retain))
+        if publish_tag(handle, tag, origin):
+            return _report(handle, tag, "created", f"tag {name!r} is snapshot {tag.snapshot.id}")
+        there = read_tag(handle.storage, handle.layout, name)
+    if not exist_ok:
+        raise AlreadyExistsError(
+            f"{handle.uri} has a tag {name!r} already, of snapshot {there.snapshot.id}: choose "
+            "another name, or replace the tag if it shall mean another snapshot"
+        )
+    reason = f"tag {name!r} was there already, of snapshot {there.snapshot.id}"
+    return _report(handle, there, "kept", reason)
+
+
+def replace_with(
+    handle: TableHandle,
+    name: str,
+    origin: Origin,
+    *,
+    retain: Retain | None = None,
+    force: bool = False,
+) -> TagReport:
+    """Let a tag mean another snapshot, or be kept for another time.
+
+    Nothing is deleted: files that only the old snapshot led to are orphans afterwards.
+    """
+    before = read_tag(handle.storage, handle.layout, name)
+    if before.snapshot != origin.snapshot and not force:
+        require_unused(handle, before, "replacing")
+    tag = _tag(handle, name, origin, retention(handle, retain))
+    replace_tag(handle.storage, handle.layout, tag)
+    if origin.tag != name:
+        try:
+            origin.require_kept(handle, f"tag {name!r}")
+        except LakeError:
+            replace_tag(handle.storage, handle.layout, before)
+            raise
+    write_success_file(handle, name)
+    reason = f"tag {name!r} was snapshot {before.snapshot.id} and is {tag.snapshot.id} now"
+    return _report(handle, tag, "replaced", reason)
+
+
+def rename(handle: TableHandle, name: str, new_name: str) -> TagReport:
+    """Give a tag another name; for a moment it has both, and repeating the call ends that."""
+    storage, layout = handle.storage, handle.layout
+    there = read_tag_if_present(storage, layout, new_name)
+    old = read_tag(storage, layout, name)
+    tag = replace(old, name=new_name)
+    if name == new_name or (there is not None and there != tag):
+        raise AlreadyExistsError(
+            f"tag {name!r} of {handle.uri} cannot be called {new_name!r}: there is such a tag "
+            "already; choose another name, or delete that tag first"
+        )
+    if there is None and not _create_once(handle, tag):
+        raise CommitConflictError(
+            f"somebody made a tag {new_name!r} of {handle.uri} while {name!r} was renamed: look "
+            "at it and choose another name"
+        )
+    write_success_file(handle, new_name)
+    delete_tag(storage, layout, name)
+    remove_success_file(handle, name)
+    return _report(handle, tag, "renamed", f"tag {name!r} is called {new_name!r} now")
+
+
+def publish_tag(handle: TableHandle, tag: Tag, origin: Origin) -> bool:
+    """Write the file of a tag; False if its name is taken, an error if its snapshot goes."""
+    if not _create_once(handle, tag):
+        return False
+    try:
+        origin.require_kept(handle, f"tag {tag.name!r}")
+    except LakeError:
+        delete_tag(handle.storage, handle.layout, tag.name)
+        raise
+    write_success_file(handle, tag.name)
+    _log.info("tag %r of %s: snapshot %d", tag.name, handle.uri, tag.snapshot.id)
+    return True
+
+
+def _create_once(handle: TableHandle, tag: Tag) -> bool:
+    """A lost answer is resolved by reading back."""
+    try:
+        return create_tag(handle.storage, handle.layout, tag)
+    except UnavailableError:
+        if read_tag_if_present(handle.storage, handle.layout, tag.name) != tag:
+            raise
+        return True
+
+
+def retention(handle: TableHandle, retain: Retain | None) -> timedelta | None:
+    """How long a tag is kept: what was said, or what the table says of all tags."""
+    if retain is None:
+        millis = handle.options.tag_default_time_retained_millis
+        return None if millis is None else timedelta(milliseconds=millis)
+    if isinstance(retain, str):
+        try:
+            found = timedelta(milliseconds=DURATION.parse(retain))
+        except (ValueError, OverflowError) as reason:
+            raise InvalidRequestError(
+                f"retain is {retain!r}, but must be {DURATION.name}: {reason}"
+            ) from None
+    elif isinstance(retain, timedelta):
+        found = retain
+    else:
+        raise InvalidRequestError(f"retain is a timedelta or a text such as '7 d', got {retain!r}")
+    if found <= timedelta(0):
+        raise InvalidRequestError(
+            f"retain is {retain!r}, but must be longer than nothing: leave it out to keep the tag "
+            "for ever"
+        )
+    return found
+
+
+def utc_now(handle: TableHandle) -> datetime:
+    """The wall clock that tags carry: without a zone, in UTC."""
+    now = _EPOCH + timedelta(milliseconds=handle.environment.now_millis())
+    return now.replace(tzinfo=None)
+
+
+def _tag(handle: TableHandle, name: str, origin: Origin, retained: timedelta | None) -> Tag:
+    created = None if retained is None else utc_now(handle)
+    return Tag(name, origin.snapshot, created, retained)
+
+
+def _refuse_second_automatic(handle: TableHandle, name: str, origin: Origin) -> None:
+    """Whoever restores automatic tags from their names expects one per snapshot."""
+    if handle.options.tag_automatic_creation not in ("process-time", "watermark"):
+        return
+    period = period_of(handle.options)
+    if period.start_of(name) is None:
+        return
+    for tag in read_tags(handle.storage, handle.layout):
+        if tag.snapshot.id == origin.snapshot.id and period.start_of(tag.name) is not None:
+            raise InvalidRequestError(
+                f"{name!r} is a name of an automatic tag ('tag.automatic-creation'), and snapshot "
+                f"{tag.snapshot.id} of {handle.uri} has one already, {tag.name!r}: choose a name "
+                "of another form"
+            )
+
+
+def _report(handle: TableHandle, tag: Tag, action: str, reason: str) -> TagReport:
+    retained = None if tag.time_retained is None else tag.time_retained.total_seconds()
+    return TagReport(
+        table=handle.uri,
+        tag=tag.name,
+        action=action,
+        snapshot_id=tag.snapshot.id,
+        retained_seconds=retained,
+        reason=reason,
+    )

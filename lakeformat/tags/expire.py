@@ -1,0 +1,81 @@
+"""Deleting tags whose time is over."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from lakeformat.clean import Tell
+from lakeformat.errors import InvalidRequestError
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.tag import Tag, read_tags
+from lakeformat.read.time_travel import Moment, moment_text, to_millis
+from lakeformat.tags.create import utc_now
+from lakeformat.tags.delete import delete
+from lakeformat.tags.held import DeletionReport
+from lakeformat.tags.in_use import branches_from, is_over, is_protection, tag_made_millis
+
+__all__ = ["expire", "expires_at"]
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - tags carry a wall clock without a zone
+
+
+def expire(
+    handle: TableHandle,
+    *,
+    older_than: Moment | None = None,
+    dry_run: bool = False,
+    tell: Tell | None = None,
+) -> DeletionReport:
+    """Delete the tags whose time is over, and with ``older_than`` those made before then.
+
+    Tags a branch began at stay. Those that protect a rollback go once nothing needs them any more,
+    and are spared by ``older_than``.
+    """
+    before = _bound(handle, older_than)
+    over = [
+        tag.name
+        for tag in read_tags(handle.storage, handle.layout)
+        if _is_over(handle, tag, before) and not branches_from(handle, tag.snapshot)
+    ]
+    why = " because their time is over"
+    if before is not None:
+        why += f" or they are older than {moment_text(before)}"
+    return delete(handle, over, force=True, dry_run=dry_run, tell=tell, why=why)
+
+
+def expires_at(tag: Tag) -> datetime | None:
+    """When the time of a tag is over; None for never."""
+    if tag.create_time is None or tag.time_retained is None:
+        return None
+    try:
+        return tag.create_time + tag.time_retained
+    except OverflowError:
+        return None
+
+
+def _is_over(handle: TableHandle, tag: Tag, before: int | None) -> bool:
+    if is_protection(tag.name):
+        return is_over(handle, tag)
+    end = expires_at(tag)
+    if handle.options.tag_time_expire_enabled and end is not None and utc_now(handle) > end:
+        return True
+    return before is not None and _made(handle, tag) < before
+
+
+def _made(handle: TableHandle, tag: Tag) -> int:
+    if tag.create_time is not None:
+        return (tag.create_time - _EPOCH) // timedelta(milliseconds=1)
+    made = tag_made_millis(handle, tag.name)
+    return handle.environment.now_millis() if made is None else made
+
+
+def _bound(handle: TableHandle, older_than: Moment | None) -> int | None:
+    if older_than is None:
+        return None
+    millis = to_millis(older_than)
+    if millis > handle.environment.now_millis():
+        raise InvalidRequestError(
+            f"older_than is {moment_text(millis)}, which is still to come: every tag is older; "
+            "name a time in the past"
+        )
+    return millis

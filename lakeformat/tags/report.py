@@ -1,0 +1,50 @@
+"""What became of tags, for people and programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from typing import Any
+
+__all__ = ["TagInfo", "TagReport"]
+
+
+@dataclass(frozen=True, slots=True)
+class TagInfo:
+    """One tag as it is listed."""
+
+    name: str
+    snapshot_id: int
+    schema_id: int
+    commit_millis: int
+    """When its snapshot was committed."""
+    rows: int
+    created: str | None = None
+    """When it was made, in UTC; known only of tags that are kept for a time."""
+    retained: timedelta | None = None
+    expires: str | None = None
+    """When its time is over, in UTC; None for never."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        values = asdict(self)
+        values["retained"] = None if self.retained is None else self.retained.total_seconds()
+        return values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagReport:
+    """The outcome for one tag."""
+
+    table: str
+    tag: str
+    action: str
+    """``created``, ``kept``, ``replaced``, ``renamed``, or what a dry run would do."""
+    snapshot_id: int
+    retained_seconds: float | None = None
+    reason: str = field(default="")
+    """One sentence for the log."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)

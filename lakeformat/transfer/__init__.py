@@ -1,0 +1,1 @@
+"""Tables from elsewhere: copies of other tables, and directories of plain files."""

@@ -1,0 +1,157 @@
+"""Finds the data files of a plain directory, as Hive and Spark leave one behind.
+
+A directory ``key=value`` says what a column has in all rows below it. Names that begin with a dot
+or an underscore are hidden, as they are to Hive: marks, logs, and files that are being written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+
+from lakeformat.datafile.file_format import FileFormat, format_of
+from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
+from lakeformat.storage import Storage
+from lakeformat.storage.base import FileInfo
+
+__all__ = ["PlainDirectory", "PlainFile", "find_plain_files"]
+
+_OF_A_TABLE = ("schema/schema-0", "metadata/version-hint.text", "_delta_log")
+_MAGIC = {b"PAR1": FileFormat.PARQUET, b"ORC": FileFormat.ORC}
+_LONGEST_MAGIC = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PlainFile:
+    """One file, and what its footer says."""
+
+    info: FileInfo
+    uri: str
+    values: tuple[str, ...]
+    """Of its partition, as its directories spell them."""
+    format: FileFormat
+    names_format: bool
+    """Whether its name tells the format."""
+    schema: pa.Schema
+    rows: int
+    footer: pq.FileMetaData | None
+    """Of a Parquet file."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainDirectory:
+    """What is in a directory."""
+
+    files: tuple[PlainFile, ...]
+    keys: tuple[str, ...]
+    """The partition columns, from the outermost directory to the innermost."""
+    skipped: tuple[str, ...]
+
+
+def find_plain_files(storage: Storage, root: str) -> PlainDirectory:
+    """All files below a directory; refused where it is a table, or no two files agree."""
+    if not storage.directory_exists(root):
+        raise NotFoundError(f"{storage.uri(root)} is no directory: check the address")
+    _refuse_table(storage, root)
+    skipped: list[str] = []
+    found = [*_walk(storage, root, (), skipped)]
+    if not found:
+        raise InvalidRequestError(
+            f"{storage.uri(root)} holds no Parquet or ORC file, so there is no table to make"
+        )
+    keys = tuple(key for key, _ in found[0][1])
+    for info, partition in found:
+        if tuple(key for key, _ in partition) != keys:
+            raise InvalidRequestError(
+                f"{storage.uri(info.path)} lies below other directories than "
+                f"{storage.uri(found[0][0].path)}: every file of a table has the same partition "
+                f"columns, here {', '.join(keys) or 'none'}. Move one of them, or migrate the "
+                "directories one by one"
+            )
+    files = tuple(
+        _opened(storage, info, tuple(value for _, value in partition)) for info, partition in found
+    )
+    return PlainDirectory(files, keys, tuple(skipped))
+
+
+def _refuse_table(storage: Storage, root: str) -> None:
+    for path in _OF_A_TABLE:
+        place = f"{root}/{path}"
+        if storage.exists(place) or storage.directory_exists(place):
+            raise InvalidRequestError(
+                f"{storage.uri(root)} is a table already ({path}), not a directory of plain files: "
+                "its files are not all of its rows. Clone a Paimon table; read others and write "
+                "their rows"
+            )
+
+
+def _walk(
+    storage: Storage, directory: str, partition: tuple[tuple[str, str], ...], skipped: list[str]
+) -> Iterator[tuple[FileInfo, tuple[tuple[str, str], ...]]]:
+    for info in storage.list(directory):
+        if info.name.startswith((".", "_")):
+            skipped.append(storage.uri(info.path))
+        elif info.is_directory:
+            key, equals, value = info.name.partition("=")
+            inside = ((*partition, (unquote(key), unquote(value))),) if equals else (partition,)
+            yield from _walk(storage, info.path, inside[0], skipped)
+        else:
+            yield info, partition
+
+
+def _opened(storage: Storage, info: FileInfo, values: tuple[str, ...]) -> PlainFile:
+    uri = storage.uri(info.path)
+    try:
+        with storage.open_input(info.path) as stream:
+            head = stream.read(_LONGEST_MAGIC)
+            found = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+            if found is None:
+                raise UnsupportedError(
+                    f"{uri} is neither Parquet nor ORC: take it out of the directory, or convert "
+                    "it; `lake write` takes CSV and JSON"
+                )
+            stream.seek(0)
+            footer = pq.read_metadata(stream) if found is FileFormat.PARQUET else None
+            if footer is not None:
+                schema, rows = footer.schema.to_arrow_schema(), footer.num_rows
+            else:
+                file = orc.ORCFile(stream)
+                schema, rows = file.schema, file.nrows
+    except (pa.ArrowException, OSError) as reason:
+        raise InvalidRequestError(
+            f"{uri} cannot be read: {reason}; take it out of the directory or restore it"
+        ) from reason
+    return PlainFile(
+        info=info,
+        uri=uri,
+        values=values,
+        format=found,
+        names_format=_names(info.name, uri, found),
+        schema=pa.schema([_plain(field) for field in schema]),
+        rows=rows,
+        footer=footer,
+    )
+
+
+def _names(name: str, uri: str, found: FileFormat) -> bool:
+    try:
+        return format_of(name, uri) is found
+    except UnsupportedError:
+        return False
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    """The column without what Arrow alone knows of it, and nullable: no footer promises."""
+    kind = field.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_large_string(kind):
+        kind = pa.string()
+    elif pa.types.is_large_binary(kind):
+        kind = pa.binary()
+    return pa.field(field.name, kind, nullable=True)

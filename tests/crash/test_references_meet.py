@@ -1,0 +1,122 @@
+"""Tags, branches and rollbacks meet expiry and the deletion of tags at every storage call.
+
+Whoever makes something of a snapshot that is going is refused, or has all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+import lakeformat as lake
+from lakeformat.metadata.tag import read_tags
+from lakeformat.read.plan import plan_files
+from lakeformat.testing import CrashableStorage
+from tests.crash.test_references import filled, opened, rows
+from tests.expired import missing
+
+Act = Callable[[lake.Table], object]
+
+
+class Meeting(CrashableStorage):
+    """At one of its calls somebody else gets a turn on the same disk."""
+
+    def __init__(self, start: CrashableStorage, at: int, act: Act) -> None:
+        super().__init__()
+        self._disk = start.reopened()._disk
+        self._at, self._act = at, act
+        self.refused: lake.LakeError | None = None
+        self.met = False
+
+    def _call(self, operation, path, act, torn=None):
+        if not self.met and len(self.log) + 1 == self._at:
+            self.met = True
+            try:
+                self._act(opened(self))
+            except lake.LakeError as error:
+                self.refused = error
+        return super()._call(operation, path, act, torn)
+
+
+def expire(table: lake.Table) -> None:
+    table.expire_snapshots(retain_max=1, retain_min=1)
+
+
+def delete_tag(table: lake.Table) -> None:
+    table.tags.delete("two")
+
+
+MEETINGS: dict[str, tuple[Act, Act]] = {
+    "expiry, tag": (expire, lambda t: t.tags.create("new", snapshot=5)),
+    "expiry, branch": (expire, lambda t: t.branches.create("new", snapshot=5)),
+    "expiry, rollback": (expire, lambda t: t.rollback(snapshot=5, as_latest=True)),
+    "expiry, deletion of a tag": (expire, delete_tag),
+    "deletion, tag": (delete_tag, lambda t: t.tags.create("new", tag="two")),
+    "deletion, branch": (delete_tag, lambda t: t.branches.create("new", tag="two")),
+    "deletion, rollback as latest": (delete_tag, lambda t: t.rollback(tag="two", as_latest=True)),
+    "deletion, rollback": (delete_tag, lambda t: t.rollback(tag="two", force=True)),
+    "deletion, expiry": (delete_tag, expire),
+    "deletion, deletion": (delete_tag, delete_tag),
+    "tag, deletion": (lambda t: t.tags.create("new", tag="two"), delete_tag),
+    "tag, expiry": (lambda t: t.tags.create("new", snapshot=5), expire),
+    "branch, deletion": (lambda t: t.branches.create("new", tag="two"), delete_tag),
+    "branch, expiry": (lambda t: t.branches.create("new", snapshot=5), expire),
+    "rollback as latest, deletion": (lambda t: t.rollback(tag="two", as_latest=True), delete_tag),
+    "rollback, deletion": (lambda t: t.rollback(tag="two", force=True), delete_tag),
+    "rollback, expiry": (lambda t: t.rollback(snapshot=5, force=True), expire),
+}
+POSSIBLE = (lake.CommitConflictError, lake.NotFoundError, lake.InvalidRequestError)
+
+
+def complete(storage) -> None:
+    """Everything that has a name can be read, to its last file."""
+    table = opened(storage)
+    for each in [table, *(opened(storage, one.name) for one in table.branches.list())]:
+        rows(each)
+        for tag in read_tags(storage, each._handle.layout):
+            plan_files(each._handle, tag.snapshot)
+    assert missing(table) == set()
+
+
+@pytest.mark.parametrize("name", MEETINGS)
+def test_whoever_comes_second_is_refused_or_has_all_of_it(name):
+    first, second = MEETINGS[name]
+    start, at = filled(), 1
+    while True:
+        storage = Meeting(start, at, second)
+        with suppress(*POSSIBLE):
+            try:
+                first(opened(storage))
+            except (
+                lake.CorruptTableError
+            ):  # the tag it was looking at has gone: the next one ends it
+                assert first is expire
+                first(opened(storage))
+        if not storage.met:
+            break
+        assert storage.refused is None or isinstance(storage.refused, POSSIBLE), storage.refused
+        try:
+            complete(storage)
+        except BaseException as error:
+            error.add_note(f"{name}, met at call {at}: {storage.log[at - 1]}")
+            raise
+        at += 1
+    assert at > 3
+
+
+def test_a_tag_made_while_its_snapshot_expires_fails_or_is_complete():
+    outcomes = set()
+    start, at = filled(), 1
+    while True:
+        storage = Meeting(start, at, lambda t: t.tags.create("new", snapshot=5))
+        expire(opened(storage))
+        if not storage.met:
+            break
+        is_there = "new" in [tag.name for tag in opened(storage).tags.list()]
+        assert is_there == (storage.refused is None)
+        complete(storage)
+        outcomes.add(is_there)
+        at += 1
+    assert outcomes == {True, False}

@@ -1,0 +1,270 @@
+"""``table.branches``: made, forwarded, renamed and deleted, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.branches.marker import Creation, mark
+from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
+from lakeformat.storage.memory import MemoryStorage
+from tests.expired import missing, unneeded
+from tests.keyed_rows import KeyedRows
+
+
+def shop(commits: int = 3) -> KeyedRows:
+    rows = KeyedRows()
+    for number in range(1, commits + 1):
+        rows.commit(("+I", number, f"v{number}"))
+    return rows
+
+
+def branch_of(rows: KeyedRows, name: str) -> lake.Table:
+    return rows.catalog.table(f"shop.t$branch_{name}")
+
+
+def commit_on(rows: KeyedRows, name: str, *kinds) -> None:
+    main, rows.table = rows.table, branch_of(rows, name)
+    rows.commit(*kinds)
+    rows.table = main
+
+
+def values(table: lake.Table) -> list[str]:
+    return sorted(row["v"] for row in table.scan().to_arrow().to_pylist())
+
+
+def ids(table: lake.Table) -> list[int]:
+    return snapshot_ids(table._handle.storage, table._handle.layout)
+
+
+def test_a_branch_begins_empty_at_a_tag_or_at_a_snapshot():
+    rows = shop()
+    rows.table.tags.create("two", snapshot=2)
+    branches = rows.table.branches
+    assert branches.create("none").snapshot_id is None
+    assert branches.create("a", tag="two").snapshot_id == 2
+    assert branches.create("b", snapshot=1).snapshot_id == 1
+    found = {each.name: each for each in branches.list()}
+    assert [each.snapshots for each in found.values()] == [1, 1, 0]
+    assert (found["a"].first_snapshot, found["a"].tags) == (2, 1)
+    assert values(branch_of(rows, "a")) == ["v1", "v2"]
+    assert values(branch_of(rows, "none")) == []
+
+
+def test_a_branch_from_a_tag_has_the_same_bytes_as_another_engine_would_write():
+    rows = shop()
+    rows.table.tags.create("two", snapshot=2)
+    rows.table.branches.create("dev", tag="two")
+    handle = rows.table._handle
+    main, dev = handle.layout, handle.layout.on_branch("dev")
+    for old, new in (
+        (main.tag("two"), dev.tag("two")),
+        (main.snapshot(2), dev.snapshot(2)),
+        (main.schema(0), dev.schema(0)),
+    ):
+        assert json.loads(handle.storage.read(old)) == json.loads(handle.storage.read(new))
+    assert handle.storage.list(dev.consumer_directory) == []
+
+
+def test_a_branch_outlives_the_expiry_of_main_and_main_that_of_the_branch():
+    rows = shop()
+    rows.table.branches.create("dev", snapshot=2)
+    rows.table.compact(executor="serial")
+    rows.table.expire_snapshots(retain_max=1, retain_min=1)
+    assert (missing(rows.table), values(branch_of(rows, "dev"))) == (set(), ["v1", "v2"])
+    commit_on(rows, "dev", ("+I", 1, "dev"))
+    branch_of(rows, "dev").expire_snapshots(retain_max=1, retain_min=1)
+    assert missing(rows.table) == set()
+    assert values(branch_of(rows, "dev")) == ["dev", "v2"]
+
+
+def test_a_name_that_is_taken_or_impossible_is_refused():
+    branches = shop().table.branches
+    branches.create("dev")
+    with pytest.raises(lake.AlreadyExistsError, match="has a branch 'dev' already"):
+        branches.create("dev")
+    assert branches.create("dev", exist_ok=True).action == "kept"
+    for name in ("main", "12", " ", "a/b"):
+        with pytest.raises(lake.InvalidRequestError):
+            branches.create(name)
+    with pytest.raises(lake.NotFoundError, match="has no tag 'v9'"):
+        branches.create("new", tag="v9")
+
+
+def test_branches_are_looked_after_from_main():
+    rows = shop()
+    rows.table.branches.create("dev")
+    with pytest.raises(lake.InvalidRequestError, match="open the table without a branch"):
+        branch_of(rows, "dev").branches.create("more")
+
+
+def test_main_takes_over_what_a_branch_has_added():
+    rows = shop()
+    rows.table.branches.create("dev", snapshot=3)
+    rows.catalog.alter_table("shop.t$branch_dev", lake.add_column("more", "INT"))
+    for number in (4, 5):
+        data = pa.table({"k": pa.array([number], pa.int32()), "v": [f"v{number}"]})
+        branch_of(rows, "dev").write(data)
+    planned = rows.table.branches.fast_forward("dev", dry_run=True)
+    assert (planned.snapshots, planned.schemas) == ((4, 5), (1,))
+    assert ids(rows.table) == [1, 2, 3]
+    report = rows.table.branches.fast_forward("dev")
+    assert report.reason == "main took 2 snapshots, 1 schema of branch 'dev'"
+    assert values(rows.catalog.table("shop.t")) == ["v1", "v2", "v3", "v4", "v5"]
+    assert rows.catalog.table("shop.t").schema.column_names == ["k", "v", "more"]
+    assert rows.table.branches.fast_forward("dev").reason.startswith("main has everything")
+    rows.table.branches.delete("dev")
+    assert (missing(rows.table), unneeded(rows.table)) == (set(), set())
+
+
+def test_a_branch_main_has_gone_on_from_cannot_be_forwarded():
+    rows = shop()
+    rows.table.branches.create("dev", snapshot=2)
+    commit_on(rows, "dev", ("+I", 9, "dev"))
+    with pytest.raises(
+        lake.InvalidRequestError,
+        match="cannot be fast-forwarded: both began at snapshot 2, and main has gone on since, to "
+        "snapshot 3",
+    ):
+        rows.table.branches.fast_forward("dev")
+    rows.table.rollback(snapshot=2)
+    rows.table.branches.fast_forward("dev")
+    assert values(rows.table) == ["dev", "v1", "v2"]
+
+
+def test_a_branch_of_another_beginning_cannot_be_forwarded():
+    rows = shop()
+    rows.table.branches.create("dev")
+    with pytest.raises(lake.InvalidRequestError, match="the branch has no snapshot"):
+        rows.table.branches.fast_forward("dev")
+    commit_on(rows, "dev", ("+I", 9, "dev"))
+    with pytest.raises(lake.InvalidRequestError, match="it was made empty, or what they shared"):
+        rows.table.branches.fast_forward("dev")
+
+
+def test_an_empty_main_takes_over_a_branch_that_began_empty():
+    rows = KeyedRows()
+    rows.table.branches.create("dev")
+    commit_on(rows, "dev", ("+I", 9, "dev"))
+    rows.table.branches.fast_forward("dev")
+    assert values(rows.table) == ["dev"]
+
+
+def test_a_branch_that_has_lost_snapshots_main_needs_cannot_be_forwarded():
+    rows = shop()
+    rows.table.tags.create("three")
+    rows.table.branches.create("dev", tag="three")
+    for number in (4, 5):
+        commit_on(rows, "dev", ("+I", number, "dev"))
+    branch_of(rows, "dev").expire_snapshots(retain_max=1, retain_min=1)
+    with pytest.raises(lake.InvalidRequestError, match="the branch has lost 4"):
+        rows.table.branches.fast_forward("dev")
+
+
+def test_a_branch_whose_schema_main_has_changed_otherwise_cannot_be_forwarded():
+    rows = shop()
+    rows.table.branches.create("dev", snapshot=3)
+    commit_on(rows, "dev", ("+I", 9, "dev"))
+    rows.catalog.alter_table("shop.t$branch_dev", lake.add_column("a", "INT"))
+    rows.catalog.alter_table("shop.t", lake.add_column("b", "INT"))
+    with pytest.raises(lake.InvalidRequestError, match="schema 1 was changed on main and on"):
+        rows.table.branches.fast_forward("dev")
+
+
+def test_a_branch_with_another_tag_of_the_same_name_cannot_be_forwarded():
+    rows = shop()
+    rows.table.branches.create("dev", snapshot=3)
+    commit_on(rows, "dev", ("+I", 9, "dev"))
+    branch_of(rows, "dev").tags.create("v")
+    rows.table.tags.create("v")
+    with pytest.raises(lake.InvalidRequestError, match="tag 'v' is another snapshot on main"):
+        rows.table.branches.fast_forward("dev")
+    rows.table.tags.delete("v", force=True)
+    assert rows.table.branches.fast_forward("dev").tags == ("v",)
+
+
+def test_a_commit_to_main_while_it_is_forwarded_is_kept_and_ends_the_forwarding(monkeypatch):
+    rows = shop()
+    rows.table.branches.create("dev", snapshot=3)
+    for number in (4, 5):
+        commit_on(rows, "dev", ("+I", number, "dev"))
+    create = MemoryStorage.create
+    met = []
+
+    def with_rival(storage, path, content):
+        if path.endswith("t/snapshot/snapshot-5") and not met:
+            met.append(path)
+            rows.commit(("+I", 7, "rival"))
+        return create(storage, path, content)
+
+    monkeypatch.setattr(MemoryStorage, "create", with_rival)
+    with pytest.raises(lake.CommitConflictError, match="made by somebody else while main was"):
+        rows.table.branches.fast_forward("dev")
+    assert values(rows.table) == ["dev", "rival", "v1", "v2", "v3"]
+    with pytest.raises(lake.InvalidRequestError, match="both began at snapshot 4"):
+        rows.table.branches.fast_forward("dev")
+
+
+def test_deleting_a_branch_removes_exactly_what_only_it_held():
+    rows = shop()
+    rows.table.branches.create("dev", snapshot=2)
+    rows.table.branches.create("other", snapshot=2)
+    commit_on(rows, "dev", ("+I", 9, "dev"))
+    branch_of(rows, "dev").tags.create("mine")
+    branch_of(rows, "dev").compact(executor="serial")
+    before = {path: None for path in rows.table._handle.storage.files()}
+    planned, gone = [], []
+    rows.table.branches.delete("dev", dry_run=True, tell=planned.append)
+    assert {path: None for path in rows.table._handle.storage.files()} == before
+    report = rows.table.branches.delete("dev", tell=gone.append)
+    assert [each.path for each in planned] == [each.path for each in gone] != []
+    assert report.deleted == ("dev",)
+    assert (missing(rows.table), unneeded(rows.table)) == (set(), set())
+    assert [each.name for each in rows.table.branches.list()] == ["other"]
+    with pytest.raises(lake.NotFoundError, match="no branch 'dev'; its branches are 'other'"):
+        rows.table.branches.delete("dev")
+
+
+def test_a_branch_rows_are_read_through_is_in_use():
+    rows = shop()
+    rows.table.branches.create("dev")
+    handle = rows.table._handle
+    path = handle.layout.schema(0)
+    members = json.loads(handle.storage.read(path))
+    members["options"]["scan.fallback-branch"] = "dev"
+    handle.storage.overwrite(path, json.dumps(members).encode())
+    for change in (
+        rows.table.branches.delete,
+        lambda name: rows.table.branches.rename(name, "new"),
+    ):
+        with pytest.raises(lake.InvalidRequestError, match=r"'scan\.fallback-branch'"):
+            change("dev")
+
+
+def test_a_branch_gets_another_name():
+    rows = shop()
+    rows.table.branches.create("dev", snapshot=2)
+    rows.table.branches.create("other")
+    with pytest.raises(lake.AlreadyExistsError):
+        rows.table.branches.rename("dev", "other")
+    rows.table.branches.rename("dev", "staging")
+    assert [each.name for each in rows.table.branches.list()] == ["other", "staging"]
+    assert values(branch_of(rows, "staging")) == ["v1", "v2"]
+
+
+def test_a_branch_that_is_being_made_is_not_there_yet():
+    rows = shop()
+    handle = rows.table._handle
+    rows.table.branches.create("dev", snapshot=2)
+    work = Creation(None, read_snapshot(handle.storage, handle.layout, 2), 0)
+    assert mark(handle, "dev", work)
+    assert rows.table.branches.list() == []
+    with pytest.raises(lake.NotFoundError, match="being made or removed"):
+        branch_of(rows, "dev")
+    with pytest.raises(lake.AlreadyExistsError, match="of something else"):
+        rows.table.branches.create("dev", snapshot=1)
+    rows.table.branches.create("dev", snapshot=2)
+    assert values(branch_of(rows, "dev")) == ["v1", "v2"]

@@ -1,0 +1,153 @@
+"""``lake partition``, ``analyze``, ``rewrite-…``, ``migrate`` and ``clone`` at a terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import lakeformat as lake
+from lakeformat.cli.app import app
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def catalog(tmp_path) -> lake.Catalog:
+    catalog = lake.open_catalog(str(tmp_path / "here"))
+    catalog.create_database("shop")
+    columns = [("dt", "STRING"), ("h", "INT"), ("id", "BIGINT")]
+    table = catalog.create_table("shop.orders", columns, partition_by=["dt", "h"])
+    for day in ("2020-01-01", "2020-01-02", "2999-01-01"):
+        table.write(pa.table({"dt": [day], "h": pa.array([1], pa.int32()), "id": [1]}))
+    return catalog
+
+
+def says(catalog: lake.Catalog, *arguments: str) -> str:
+    shown = runner.invoke(app, ["-w", catalog.location, *arguments])
+    assert shown.exit_code == 0, shown.output
+    return shown.output
+
+
+def json_of(catalog: lake.Catalog, *arguments: str) -> dict:
+    [found] = json.loads(says(catalog, *arguments, "--json"))
+    return found
+
+
+def refuses(catalog: lake.Catalog, *arguments: str) -> str:
+    shown = runner.invoke(app, ["-w", catalog.location, *arguments])
+    assert isinstance(shown.exception, lake.LakeError), shown.output
+    return str(shown.exception)
+
+
+def newest(catalog: lake.Catalog) -> int:
+    return catalog.table("shop.orders").latest_snapshot().id
+
+
+def test_expired_partitions_are_shown_with_reasons_and_then_deleted(catalog):
+    how = ("partition", "expire", "shop.orders", "--older-than", "30 d")
+    shown = says(catalog, *how, "--dry-run")
+    assert "dt=2020-01-01/h=1" in shown
+    assert "of 2020-01-01 00:00:00, before" in shown
+    assert newest(catalog) == 3
+    found = json_of(catalog, *how, "--max", "1")
+    assert [each["partition"] for each in found["expired"]] == ["dt=2020-01-01/h=1"]
+    assert (found["left"], found["kept"], newest(catalog)) == (1, 1, 4)
+
+
+def test_a_drop_shows_what_it_drops(catalog):
+    how = ("partition", "drop", "shop.orders", "dt=2020-01-01,h=1")
+    assert "would be dropped" in says(catalog, *how, "--dry-run")
+    assert newest(catalog) == 3
+    assert "published as snapshot 4" in says(catalog, *how)
+    assert "nothing was dropped" in says(catalog, *how)
+    assert json_of(catalog, "partition", "drop", "shop.orders", "dt=2020-01-02")["commit"]
+
+
+def test_a_partition_is_marked_where_it_lies(catalog):
+    how = ("partition", "done", "shop.orders", "dt=2020-01-01,h=1")
+    assert "would be marked" in says(catalog, *how, "--dry-run")
+    assert "/dt=2020-01-01/h=1/_SUCCESS" in says(catalog, *how)
+    assert "which was marked before" in says(catalog, *how)
+    assert json_of(catalog, *how, "--action", "done-partition")["actions"] == ["done-partition"]
+    assert "'h' is missing" in refuses(catalog, *how[:3], "dt=2020-01-01")
+    assert "key=value" in refuses(catalog, *how[:3], "2020-01-01")
+    assert "mark-event" in refuses(catalog, *how, "--action", "mark-event")
+
+
+def test_statistics_are_printed_by_column(catalog):
+    shown = says(catalog, "analyze", "shop.orders", "--all-columns")
+    assert "2020-01-01" not in shown  # texts have no bounds
+    assert "3 rows and 3 columns of snapshot 3" in shown
+    found = json_of(catalog, "analyze", "shop.orders", "-c", "id", "--dry-run")
+    assert list(found["columns"]) == ["id"]
+    assert json.loads(says(catalog, "statistics", "shop.orders", "--json"))
+    assert "leave --column out" in refuses(
+        catalog, "analyze", "shop.orders", "-c", "id", "--all-columns"
+    )
+
+
+def test_manifests_and_indexes_are_made_anew_after_a_look(catalog):
+    how = ("rewrite-manifests", "shop.orders")
+    assert "would be merged" in says(catalog, *how, "--dry-run")
+    assert "3 manifests became 1" in says(catalog, *how)
+    assert json_of(catalog, *how)["snapshot_id"] is None
+    catalog.alter_table("shop.orders", lake.set_option("file-index.bitmap.columns", "id"))
+    how = ("rewrite-file-index", "shop.orders", "--where", "dt < '2021-01-01'")
+    assert "2 of 2 files would get other indexes" in says(catalog, *how, "--dry-run")
+    assert "bitmap of id is missing" in says(catalog, *how)
+    assert json_of(catalog, *how)["changed"] == []
+
+
+def test_a_table_is_cloned_into_another_warehouse_and_database(catalog, tmp_path):
+    there = lake.open_catalog(str(tmp_path / "there"))
+    there.create_database("shop")
+    how = ("clone", "shop.orders", "shop.copy", "--to", there.location)
+    assert "would be copied" in says(catalog, *how, "--dry-run")
+    assert there.list_tables("shop") == []
+    assert "snapshot 3 to" in says(catalog, *how)
+    assert there.table("shop.copy").scan().count() == 3
+    found = json_of(catalog, "clone", "shop.orders", "shop.all", "--full")
+    assert found["snapshot_ids"] == [1, 2, 3]
+    assert "choose another name" in refuses(catalog, *how)
+    shown = says(catalog, "clone-database", "shop", "--to", there.location, "--as", "backup")
+    assert shown.count("files are there") == 2
+    failed = refuses(catalog, "clone-database", "shop", "--to", there.location, "--as", "backup")
+    assert "2 tables were not cloned" in failed
+
+
+def test_a_directory_becomes_a_table(catalog, tmp_path: Path):
+    directory = tmp_path / "plain" / "dt=2024-01-31"
+    directory.mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1, 2]}), directory / "a.parquet")
+    how = ("migrate", str(tmp_path / "plain"), "shop.new", "--partition", "dt=DATE")
+    shown = says(catalog, *how, "--dry-run")
+    assert "registered" in shown
+    assert "shop.new (id BIGINT, dt DATE)" in shown
+    assert catalog.list_tables("shop") == ["orders"]
+    assert json_of(catalog, *how, "--option", "file.format=orc")["snapshot_id"] == 1
+    assert catalog.table("shop.new").scan().count() == 2
+    assert "no equals sign" in refuses(catalog, *how[:4], "dt")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("partition", "expire"),
+        ("partition", "drop"),
+        ("partition", "done"),
+        ("analyze",),
+        ("rewrite-manifests",),
+        ("rewrite-file-index",),
+        ("migrate",),
+        ("clone",),
+        ("clone-database",),
+    ],
+)
+def test_help_shows_an_example(command):
+    shown = runner.invoke(app, [*command, "--help"])
+    assert f"lake {' '.join(command)} " in " ".join(shown.output.split())

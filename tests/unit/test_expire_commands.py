@@ -1,0 +1,109 @@
+"""``lake expire`` and ``lake consumer``: what would go and why, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import lakeformat as lake
+from lakeformat.cli.app import app
+
+runner = CliRunner()
+ALL_BUT_ONE = ("--retain-max", "1", "--retain-min", "1")
+
+
+@pytest.fixture
+def catalog(tmp_path) -> lake.Catalog:
+    """Three snapshots of shop.orders; the third has replaced the files of the others."""
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    table = catalog.create_table(
+        "shop.orders", [("id", "BIGINT")], primary_key=["id"], options={"bucket": "1"}
+    )
+    for _ in range(2):
+        table.write(pa.table({"id": [1, 2]}))
+    table.compact()
+    return catalog
+
+
+def lake_says(catalog: lake.Catalog, *arguments: str) -> str:
+    shown = runner.invoke(app, ["-w", catalog.location, *arguments])
+    assert shown.exit_code == 0, shown.output
+    return shown.output
+
+
+def refused(catalog: lake.Catalog, *arguments: str) -> str:
+    shown = runner.invoke(app, ["-w", catalog.location, *arguments])
+    assert isinstance(shown.exception, lake.InvalidRequestError), shown.output
+    return str(shown.exception)
+
+
+def test_a_dry_run_shows_every_file_with_its_reason_and_removes_none(catalog):
+    shown = lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE, "--dry-run")
+    assert "snapshot 1 expires" in shown
+    assert "deleted by snapshot 3, and no older one is left" in shown
+    assert "2 snapshots, 1 to 2, would expire" in shown
+    assert "the oldest that stays is snapshot 3: the newest 1 stay whatever their age" in shown
+    assert len(catalog.table("shop.orders").snapshots()) == 3
+
+
+def test_snapshots_expire_and_the_report_counts_their_files(catalog, tmp_path):
+    saved = tmp_path / "removed.jsonl"
+    shown = lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE, "--save", str(saved))
+    assert "8 files of " in shown
+    assert "went: 2 data, 4 manifest list, 2 snapshot" in shown
+    assert len(catalog.table("shop.orders").snapshots()) == 1
+    files = [json.loads(line) for line in saved.read_text().splitlines()]
+    assert sorted({file["kind"] for file in files}) == ["data", "manifest list", "snapshot"]
+    assert "no snapshot expired" in lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE)
+
+
+def test_programs_get_one_report_with_the_files_of_a_dry_run(catalog):
+    shown = lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE, "--dry-run", "--json")
+    [planned] = json.loads(shown)
+    assert (planned["snapshots"], planned["dry_run"], len(planned["removals"])) == ([1, 2], True, 8)
+    [done] = json.loads(lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE, "--json"))
+    assert (done["snapshots"], done["earliest_snapshot"]) == ([1, 2], 3)
+    assert "removals" not in done
+
+
+def test_a_request_that_contradicts_itself_is_told_the_rule(catalog):
+    assert "in the future" in refused(
+        catalog, "expire", "shop.orders", "--older-than", "2999-01-01"
+    )
+    said = refused(catalog, "expire", "shop.orders", "--retain-max", "1", "--retain-min", "2")
+    assert "retain_min is 2 and retain_max is 1" in said
+
+
+def test_consumers_are_set_listed_moved_and_forgotten(catalog):
+    assert "has no consumer" in lake_says(catalog, "consumer", "list", "shop.orders")
+    lake_says(catalog, "consumer", "set", "shop.orders", "job", "--next", "2")
+    lake_says(catalog, "consumer", "set", "shop.orders", "test-1", "--next", "4")
+    [job, test] = json.loads(lake_says(catalog, "consumer", "list", "shop.orders", "--json"))
+    assert (job["id"], job["next_snapshot"], job["behind"], job["is_stale"]) == ("job", 2, 2, False)
+    assert (test["id"], test["behind"]) == ("test-1", 0)
+    assert "job" in lake_says(catalog, "consumer", "list", "shop.orders")
+    shown = lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE)
+    assert "consumer 'job' reads 2 next" in shown
+    assert "job reads snapshot 3 next" in lake_says(
+        catalog, "consumer", "reset", "shop.orders", "job", "--next", "3"
+    )
+    shown = lake_says(
+        catalog, "consumer", "clear", "shop.orders", "--including", "test-.*", "--dry-run"
+    )
+    assert "test-1 would be forgotten; 1 stay" in shown
+    assert "job is forgotten" in lake_says(catalog, "consumer", "reset", "shop.orders", "job")
+    shown = lake_says(
+        catalog, "consumer", "expire", "shop.orders", "--older-than", "2020-01-01", "--json"
+    )
+    [report] = json.loads(shown)
+    assert (report["removed"], report["kept"]) == ([], ["test-1"])
+
+
+def test_a_consumer_that_would_read_what_has_expired_is_told_the_earliest_there_is(catalog):
+    lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE)
+    said = refused(catalog, "consumer", "set", "shop.orders", "job", "--next", "1")
+    assert "fell behind: snapshot 1 has expired, the earliest left is 3" in said

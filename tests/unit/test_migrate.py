@@ -1,0 +1,231 @@
+"""Directories of plain files become tables: where they lie, copied or converted, and why."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+import pytest
+
+import lakeformat as lake
+from lakeformat.read.plan import plan_files
+
+ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "name": ["x", None]})
+
+
+@pytest.fixture
+def catalog(tmp_path) -> lake.Catalog:
+    catalog = lake.open_catalog(str(tmp_path / "warehouse"))
+    catalog.create_database("shop")
+    return catalog
+
+
+@pytest.fixture
+def source(tmp_path) -> Path:
+    return tmp_path / "plain"
+
+
+def put(path: Path, rows: pa.Table = ROWS) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    (orc.write_table if path.suffix == ".orc" else pq.write_table)(rows, path)
+    return path
+
+
+def content(directory: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def how(report) -> dict[str, str]:
+    return {each.file.rpartition("/")[2]: each.how for each in report.files}
+
+
+def rows(table: lake.Table) -> list[dict]:
+    return sorted(table.scan().to_arrow().to_pylist(), key=str)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.orc", "part-0.snappy.parquet"])
+def test_a_file_is_registered_where_it_lies_and_nothing_is_copied(catalog, source, name):
+    put(source / name)
+    before = content(source)
+    report = lake.migrate_directory(catalog, str(source), "shop.new")
+    table = catalog.table("shop.new")
+    assert how(report) == {name: "registered"}
+    assert rows(table) == sorted(ROWS.to_pylist(), key=str)
+    assert content(source) == before
+    [entry] = plan_files(table._handle, table.latest_snapshot())
+    assert entry.file.external_path == f"file:{source / name}"
+
+
+def test_directories_named_by_values_become_partitions(catalog, source):
+    put(source / "dt=2024-01-31" / "h=1" / "a.parquet")
+    put(source / "dt=2024-02-01" / "h=__HIVE_DEFAULT_PARTITION__" / "a.parquet")
+    put(source / "dt=2024-02-01" / "h=2%2F3" / "a.parquet")
+    report = lake.migrate_directory(
+        catalog, str(source), "shop.new", partition_types={"dt": "DATE"}
+    )
+    table = catalog.table("shop.new")
+    assert report.partition_by == ("dt", "h")
+    assert [name for name, _ in report.columns] == ["id", "name", "dt", "h"]
+    found = {(row["dt"], row["h"]) for row in rows(table)}
+    days = date(2024, 1, 31), date(2024, 2, 1)
+    assert found == {(days[0], "1"), (days[1], None), (days[1], "2/3")}
+    assert table.scan(["h"], where="dt = '2024-01-31'").to_arrow()["h"].to_pylist() == ["1", "1"]
+
+
+def test_the_table_is_written_to_compacted_and_expired_like_any_other(catalog, source):
+    for number in range(6):
+        put(source / "dt=2024-01-31" / f"{number}.parquet")
+    lake.migrate_directory(catalog, str(source), "shop.new")
+    table = catalog.table("shop.new")
+    table.write(pa.table({"id": [9], "name": ["new"], "dt": ["2024-01-31"]}))
+    before = rows(table)
+    assert table.compact().files_in == 7
+    assert rows(table) == before
+    assert len(table.expire_partitions(expiration_time="1 d").expired) == 1
+
+
+def test_copies_belong_to_the_table_and_the_source_may_go(catalog, source):
+    path = put(source / "a.parquet")
+    report = lake.migrate_directory(catalog, str(source), "shop.new", copy=True)
+    path.unlink()
+    assert how(report) == {"a.parquet": "copied"}
+    assert rows(catalog.table("shop.new")) == sorted(ROWS.to_pylist(), key=str)
+
+
+def test_what_no_reader_would_find_or_tell_apart_is_copied(catalog, source):
+    put(source / "part-0")
+    put(source / "one" / "same.parquet")
+    put(source / "two" / "same.parquet")
+    report = lake.migrate_directory(catalog, str(source), "shop.new")
+    assert {each.how for each in report.files} == {"copied"}
+    assert len(rows(catalog.table("shop.new"))) == 6
+
+
+def test_files_of_other_columns_are_converted_without_changing_a_value(catalog, source):
+    put(source / "a.parquet")
+    put(source / "b.parquet", pa.table({"id": pa.array([3], pa.int32()), "name": ["y"]}))
+    put(source / "c.parquet", pa.table({"id": pa.array([4], pa.int64())}))
+    report = lake.migrate_directory(catalog, str(source), "shop.new")
+    assert how(report) == {
+        "a.parquet": "registered",
+        "b.parquet": "converted",
+        "c.parquet": "converted",
+    }
+    assert "int32" in report.files[1].reason
+    assert [row["id"] for row in rows(catalog.table("shop.new"))] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pa.array([[1, 2]]), [[1, 2]]),
+        (pa.array([datetime(2024, 1, 1)], pa.timestamp("ns")), [datetime(2024, 1, 1)]),
+        (pa.array(["x"]).dictionary_encode(), ["x"]),
+        (pa.array(["x"], pa.large_string()), ["x"]),
+        (pa.array([b"12"], pa.binary(2)), [b"12"]),
+    ],
+    ids=["nested", "nanoseconds", "dictionary", "large", "fixed"],
+)
+def test_every_way_to_store_a_column_ends_in_the_same_rows(catalog, source, column, expected):
+    put(source / "a.parquet", pa.table({"c": column}))
+    lake.migrate_directory(catalog, str(source), "shop.new")
+    assert catalog.table("shop.new").scan().to_arrow()["c"].to_pylist() == expected
+
+
+def test_bounds_of_numbers_and_days_leave_files_out_and_those_of_text_do_not(catalog, source):
+    for number in range(3):
+        days = [date(2024, 1, 1 + number)]
+        put(source / f"{number}.parquet", pa.table({"id": [number], "d": days, "t": [f"{number}"]}))
+    lake.migrate_directory(catalog, str(source), "shop.new")
+    table = catalog.table("shop.new")
+
+    def read(where: str) -> int:
+        return sum(len(split.files) for split in table.scan(where=where).splits())
+
+    assert (read("id = 1"), read("d > '2024-01-02'"), read("t = '1'")) == (1, 1, 3)
+    assert table.scan(where="t = '1'").to_arrow()["id"].to_pylist() == [1]
+
+
+def test_hidden_files_are_skipped_and_named(catalog, source):
+    put(source / "a.parquet")
+    put(source / "_temporary" / "b.parquet")
+    (source / "_SUCCESS").write_text("")
+    (source / ".part.crc").write_text("x")
+    report = lake.migrate_directory(catalog, str(source), "shop.new")
+    names = [path.rpartition("/")[2] for path in report.skipped]
+    assert names == [".part.crc", "_SUCCESS", "_temporary"]
+    assert len(report.files) == 1
+
+
+def test_a_dry_run_tells_all_and_makes_no_table(catalog, source):
+    put(source / "dt=1" / "a.parquet")
+    planned = lake.migrate_directory(catalog, str(source), "shop.new", dry_run=True)
+    assert catalog.list_tables("shop") == []
+    done = lake.migrate_directory(catalog, str(source), "shop.new")
+    assert (planned.files, planned.columns, planned.rows) == (done.files, done.columns, 2)
+
+
+def test_a_second_time_does_nothing(catalog, source):
+    put(source / "a.parquet")
+    first = lake.migrate_directory(catalog, str(source), "shop.new")
+    again = lake.migrate_directory(catalog, str(source), "shop.new")
+    assert (first.replayed, again.replayed) == (False, True)
+    assert len(catalog.table("shop.new").snapshots()) == 1
+
+
+def test_another_table_of_the_name_is_left_alone(catalog, source):
+    put(source / "a.parquet")
+    catalog.create_table("shop.new", [("id", "BIGINT"), ("name", "STRING")]).write(ROWS)
+    with pytest.raises(lake.AlreadyExistsError, match=r"shop\.new"):
+        lake.migrate_directory(catalog, str(source), "shop.new")
+    assert len(catalog.table("shop.new").snapshots()) == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "how", "why"),
+    [
+        ({}, {}, "no Parquet or ORC file"),
+        ({"a.parquet": ROWS, "x.csv": None}, {}, "neither Parquet nor ORC"),
+        ({"dt=1/a.parquet": ROWS, "h=1/b.parquet": ROWS}, {}, "other directories"),
+        ({"dt=1/a.parquet": ROWS, "b.parquet": ROWS}, {}, "other directories"),
+        ({"a.parquet": ROWS}, {"partition_types": {"dt": "DATE"}}, "'dt' is no partition column"),
+        ({"dt=x/a.parquet": ROWS}, {"partition_types": {"dt": "DATE"}}, "'x' is no value"),
+        ({"dt=1/a.parquet": ROWS}, {"partition_types": {"dt": "DAY"}}, "DAY"),
+        ({"a.parquet": ROWS}, {"options": {"bucket": "4", "bucket-key": "id"}}, "in no bucket"),
+        ({"a.parquet": ROWS}, {"options": {"no-such": "1"}}, "no-such"),
+        ({"a.parquet": ROWS, "schema/schema-0": None}, {}, "is a table already"),
+        (
+            {"a.parquet": ROWS, "b.parquet": pa.table({"id": ["text"]})},
+            {},
+            "do not fit into one table",
+        ),
+    ],
+)
+def test_what_makes_no_table_is_refused_with_the_reason(catalog, source, files, how, why):
+    source.mkdir()
+    for name, table in files.items():
+        if table is not None:
+            put(source / name, table)
+        else:
+            (source / name).parent.mkdir(exist_ok=True)
+            (source / name).write_text("id,name\n")
+    with pytest.raises(lake.LakeError) as error:
+        lake.migrate_directory(catalog, str(source), "shop.new", **how)
+    assert why in str(error.value)
+    assert catalog.list_tables("shop") == []
+
+
+def test_a_damaged_file_is_named_before_anything_is_made(catalog, source):
+    path = put(source / "a.parquet")
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(lake.InvalidRequestError, match=r"a\.parquet"):
+        lake.migrate_directory(catalog, str(source), "shop.new")
+    assert catalog.list_tables("shop") == []
+
+
+def test_a_directory_that_is_not_there_is_named(catalog, source):
+    with pytest.raises(lake.NotFoundError, match="plain"):
+        lake.migrate_directory(catalog, str(source), "shop.new")

@@ -1,0 +1,182 @@
+"""``lake orphans``, ``lake missing-files`` and ``lake repair-hints``, as people type them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import lakeformat as lake
+from lakeformat.cli.app import app
+
+runner = CliRunner()
+UNIQUE = "0a1b2c3d-0000-4000-8000-0123456789ab"
+THREE_DAYS = 3 * 24 * 60 * 60
+
+
+@pytest.fixture
+def catalog(tmp_path) -> lake.Catalog:
+    """Two tables of two rows; orders has an orphan of three days and one of now."""
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    for name in ("orders", "events"):
+        table = catalog.create_table(f"shop.{name}", [("id", "BIGINT")])
+        for number in range(2):
+            table.write(pa.table({"id": [number]}))
+    put(catalog, f"bucket-0/data-{UNIQUE}-0.parquet", THREE_DAYS)
+    put(catalog, f"index/index-{UNIQUE.replace('0a', '0b')}-0", 0)
+    return catalog
+
+
+def put(catalog: lake.Catalog, path: str, age_seconds: float) -> Path:
+    file = Path(catalog.location.removeprefix("file://")) / "shop.db/orders" / path
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(b"orphan")
+    moment = time.time() - age_seconds
+    os.utime(file, (moment, moment))
+    return file
+
+
+def says(catalog: lake.Catalog, *words: str, code: int = 0) -> str:
+    shown = runner.invoke(app, ["-w", catalog.location, *words], env={"COLUMNS": "250"})
+    assert shown.exit_code == code, shown.output
+    return shown.output
+
+
+def refuses(catalog: lake.Catalog, *words: str) -> str:
+    shown = runner.invoke(app, ["-w", catalog.location, *words])
+    assert isinstance(shown.exception, lake.InvalidRequestError), shown.output
+    return str(shown.exception)
+
+
+def orphan_of(catalog: lake.Catalog) -> Path:
+    return put(catalog, f"bucket-0/data-{UNIQUE}-0.parquet", THREE_DAYS)
+
+
+def test_asking_shows_each_file_and_removes_none(catalog):
+    orphan = orphan_of(catalog)
+    for words in ([], ["--dry-run"]):
+        shown = says(catalog, "orphans", "shop.orders", *words)
+        assert orphan.name in shown
+        assert "nothing leads to 1 of 10 files; nothing was removed (6 B)" in shown
+        assert "1 left alone, as they are younger" in shown
+        assert orphan.exists()
+
+
+def test_removing_has_to_be_said(catalog):
+    orphan = orphan_of(catalog)
+    shown = says(catalog, "orphans", "shop.orders", "--remove")
+    assert "removed 1 of 10 files (6 B)" in shown
+    assert not orphan.exists()
+    assert "or they are not old enough" in says(catalog, "orphans", "shop.orders", "--remove")
+
+
+def test_a_whole_database_is_one_command(catalog):
+    orphan = orphan_of(catalog)
+    shown = says(catalog, "orphans", "shop", "--remove")
+    assert "shop.orders" in shown
+    assert "shop.events" in shown
+    assert not orphan.exists()
+
+
+def test_a_table_that_fails_stops_no_other_and_is_the_exit_code(catalog):
+    orphan = orphan_of(catalog)
+    events = Path(catalog.location.removeprefix("file://")) / "shop.db/events/manifest"
+    next(events.glob("manifest-list-*")).unlink()
+    shown = says(catalog, "orphans", "shop", "--remove", code=1)
+    assert "CorruptTableError" in shown
+    assert not orphan.exists()
+    [failed, done] = json.loads(says(catalog, "orphans", "shop", "--json", code=1))
+    assert (failed["table"], failed["report"]) == ("shop.events", None)
+    assert done["report"]["orphan_files"] == 0
+
+
+def test_programs_get_the_whole_report(catalog):
+    [report] = json.loads(says(catalog, "orphans", "shop.orders", "--json"))
+    assert (report["orphan_files"], report["young_files"], report["dry_run"]) == (1, 1, True)
+    assert report["files"][0]["reason"].startswith("nothing leads to it: 2 snapshots")
+
+
+def test_every_file_can_be_written_down(catalog, tmp_path):
+    saved = tmp_path / "orphans.jsonl"
+    says(catalog, "orphans", "shop.orders", "--remove", "--save", str(saved))
+    [line] = saved.read_text().splitlines()
+    removed = json.loads(line)
+    assert (removed["kind"], removed["size"]) == ("data", 6)
+    assert removed["path"].endswith(f"/bucket-0/data-{UNIQUE}-0.parquet")
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        (["--older-than", "2099-01-01"], "in the future"),
+        (["--older-than", "1 h"], "--allow-younger"),
+        (["--running-since", "2099-01-01"], "in the future"),
+        (["--older-than", "2 d", "--running-since", "2020-01-01"], "a write has been under way"),
+        (["--max-share", "2"], "max_share is a part"),
+        (["--older-than", "soon"], "an age such as '2 d'"),
+    ],
+)
+def test_what_is_not_safe_is_refused_with_the_rule(catalog, words, rule):
+    assert rule in refuses(catalog, "orphans", "shop.orders", *words)
+
+
+def test_setting_the_floor_aside_is_loud(catalog):
+    words = ["--older-than", "0 s", "--allow-younger", "--remove"]
+    shown = says(catalog, "orphans", "shop.orders", *words)
+    assert "AGE FLOOR SET ASIDE" in shown
+    assert "removed 2 of 10 files" in shown
+
+
+def test_external_paths_that_two_tables_share_are_refused(catalog, tmp_path):
+    outside = {
+        "data-file.external-paths": f"file://{tmp_path}/outside",
+        "data-file.external-paths.strategy": "round-robin",
+    }
+    for name in ("one", "two"):
+        catalog.create_table(f"shop.{name}", [("id", "BIGINT")], options=outside)
+    assert "both keep files in" in refuses(catalog, "orphans", "shop.one", "--external-paths")
+    assert "not looked at: file://" in says(catalog, "orphans", "shop.one")
+
+
+def test_missing_files_are_shown_and_taken_out(catalog):
+    bucket = Path(catalog.location.removeprefix("file://")) / "shop.db/events/bucket-0"
+    gone = sorted(bucket.iterdir())[0]
+    gone.unlink()
+    shown = says(catalog, "missing-files", "shop.events")
+    assert gone.name in shown
+    assert "1 of 2 data files are gone, with 1 rows; nothing was changed" in shown
+    [report] = json.loads(says(catalog, "missing-files", "shop.events", "--remove", "--json"))
+    assert report["published"] == 3
+    assert len(catalog.table("shop.events").scan().to_arrow()) == 1
+    assert "all of 1 data files are there" in says(catalog, "missing-files", "shop.events")
+
+
+def test_wrong_hints_are_shown_and_put_right(catalog):
+    hint = Path(catalog.location.removeprefix("file://")) / "shop.db/orders/snapshot/LATEST"
+    hint.write_text("7")
+    assert "LATEST" in says(catalog, "repair-hints", "shop.orders", "--dry-run")
+    assert hint.read_text() == "7"
+    [report] = json.loads(says(catalog, "repair-hints", "shop.orders", "--json"))
+    assert report["changes"][0]["after"] == 2
+    assert hint.read_text() == "2"
+    assert "every hint says what is there" in says(catalog, "repair-hints", "shop.orders")
+
+
+def test_the_examples_of_the_page_run(catalog, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).resolve().parents[2] / "docs" / "orphans.md").read_text()
+    commands = re.findall(r"^    lake (.+?)(?:\s+#.*)?$", page, re.MULTILINE)
+    assert len(commands) == 5
+    for command in commands:
+        says(catalog, *shlex.split(command))
+    for block in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        exec(block, {"orders": catalog.table("shop.orders")})
+    assert (tmp_path / "gone.jsonl").read_text().count("\n") == 1

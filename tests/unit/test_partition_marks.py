@@ -1,0 +1,145 @@
+"""Marking partitions as done, and looking at what a drop would delete."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.environment import SYSTEM
+from lakeformat.partitions.report import DonePartition
+
+START = 1_700_000_000_000
+
+
+@pytest.fixture
+def table(tmp_path) -> lake.Table:
+    ticks = count(START)
+    world = replace(SYSTEM, now_millis=lambda: next(ticks))
+    catalog = lake.open_catalog(str(tmp_path), environment=world)
+    catalog.create_database("shop")
+    table = catalog.create_table(
+        "shop.orders",
+        [("id", "BIGINT"), ("dt", "STRING"), ("h", "INT")],
+        partition_by=["dt", "h"],
+    )
+    hours = pa.array([1, 2, 1], pa.int32())
+    table.write(pa.table({"id": [1, 2, 3], "dt": ["a", "a", "b"], "h": hours}))
+    return table
+
+
+def root(table: lake.Table) -> Path:
+    return Path(table.location.removeprefix("file://"))
+
+
+def mark(table: lake.Table, **how) -> DonePartition:
+    [done] = table.mark_partitions_done([{"dt": "a", "h": 1}], **how).partitions
+    return done
+
+
+def test_a_success_file_says_when_a_partition_was_marked_first_and_last(table):
+    assert mark(table).repeated is False
+    path = root(table) / "dt=a" / "h=1" / "_SUCCESS"
+    first = json.loads(path.read_text())
+    assert first["creationTime"] <= first["modificationTime"]
+    assert mark(table).repeated is True
+    again = json.loads(path.read_text())
+    assert again["creationTime"] == first["creationTime"]
+    assert again["modificationTime"] > first["modificationTime"]
+
+
+def test_the_success_file_is_written_as_java_writes_it(table):
+    mark(table)
+    content = (root(table) / "dt=a" / "h=1" / "_SUCCESS").read_text()
+    times = json.loads(content)
+    assert content == (
+        f'{{\n  "creationTime" : {times["creationTime"]},\n'
+        f'  "modificationTime" : {times["modificationTime"]}\n}}'
+    )
+
+
+@pytest.mark.parametrize("torn", [b"", b"{", b'{"modificationTime": 1}', b"[]"])
+def test_a_mark_that_a_crash_has_torn_is_written_anew(table, torn):
+    mark(table)
+    path = root(table) / "dt=a" / "h=1" / "_SUCCESS"
+    path.write_bytes(torn)
+    assert mark(table).repeated is False
+    assert json.loads(path.read_text())["creationTime"]
+
+
+def test_a_done_partition_is_a_directory_of_its_name_and_rows_stay_as_they_are(table):
+    done = mark(table, actions=["done-partition", "success-file"])
+    assert (root(table) / "dt=a" / "h=1.done").is_dir()
+    assert len(done.marks) == 2
+    assert table.scan().to_arrow().num_rows == 3
+    assert mark(table, actions=["done-partition"]).rows == 1
+
+
+def test_a_dry_run_says_where_and_writes_nothing(table):
+    done = mark(table, dry_run=True)
+    assert done.marks[0].endswith("dt=a/h=1/_SUCCESS")
+    assert not (root(table) / "dt=a" / "h=1" / "_SUCCESS").exists()
+
+
+@pytest.mark.parametrize("action", ["mark-event", "http-report", "custom"])
+def test_actions_that_need_a_service_are_refused_by_name_before_anything_is_marked(table, action):
+    with pytest.raises(lake.UnsupportedError, match=action):
+        mark(table, actions=["success-file", action])
+    assert not (root(table) / "dt=a" / "h=1" / "_SUCCESS").exists()
+
+
+@pytest.mark.parametrize(
+    ("partitions", "why"),
+    [
+        ([{"dt": "a"}], "'h' is missing"),
+        ([{"dt": "a", "h": 1, "x": 1}], "no partition column"),
+        ([{"dt": "a", "h": "one"}], "no value"),
+        ({"dt": "a", "h": 1}, "say which partitions"),
+        ([], "say which partitions"),
+        ("dt=a", "say which partitions"),
+    ],
+)
+def test_what_names_no_whole_partition_is_refused(table, partitions, why):
+    with pytest.raises(lake.InvalidRequestError) as error:
+        table.mark_partitions_done(partitions)
+    assert why in str(error.value)
+
+
+def test_an_unknown_action_is_refused_with_those_there_are(table):
+    with pytest.raises(lake.InvalidRequestError, match="success-file"):
+        mark(table, actions=["sucess-file"])
+
+
+def test_a_partition_without_rows_is_marked_only_if_that_is_meant(table):
+    with pytest.raises(lake.NotFoundError, match="allow_empty"):
+        table.mark_partitions_done([{"dt": "z", "h": 1}])
+    [done] = table.mark_partitions_done([{"dt": "z", "h": 1}], allow_empty=True).partitions
+    assert (done.partition, done.rows) == ("dt=z/h=1", 0)
+    assert (root(table) / "dt=z" / "h=1" / "_SUCCESS").exists()
+
+
+def test_a_drop_can_be_looked_at_first(table):
+    plan = table.plan_drop_partitions([{"dt": "a"}])
+    assert [each.path for each in plan.partitions] == ["dt=a/h=1", "dt=a/h=2"]
+    assert plan.to_dict()["partitions"][0]["rows"] == 1
+    table.drop_partitions([{"dt": "a"}])
+    assert table.plan_drop_partitions([{"dt": "a"}]).partitions == ()
+
+
+def test_system_tables_refuse_what_belongs_to_the_table(table):
+    files = table.system_table("files")
+    for call in (
+        files.expire_partitions,
+        files.analyze,
+        files.compact_manifests,
+        files.rewrite_file_indexes,
+        lambda: files.mark_partitions_done([{}]),
+        lambda: files.plan_drop_partitions([{}]),
+    ):
+        with pytest.raises(lake.UnsupportedError, match="system table"):
+            call()

@@ -1,0 +1,106 @@
+"""``lake tag``, ``lake branch`` and ``lake rollback``: a line for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import lakeformat as lake
+from lakeformat.cli.app import app
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def catalog(tmp_path) -> lake.Catalog:
+    """Three snapshots of shop.orders, of which the first has a tag."""
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    for number in (1, 2, 3):
+        table.write(pa.table({"id": [number]}))
+    table.tags.create("v1", snapshot=1)
+    return catalog
+
+
+def lake_says(catalog: lake.Catalog, *arguments: str) -> str:
+    shown = runner.invoke(app, ["-w", catalog.location, *arguments])
+    assert shown.exit_code == 0, shown.output or str(shown.exception)
+    return shown.output
+
+
+def refused(catalog: lake.Catalog, *arguments: str) -> str:
+    shown = runner.invoke(app, ["-w", catalog.location, *arguments])
+    assert isinstance(shown.exception, lake.LakeError), shown.output
+    return str(shown.exception)
+
+
+def test_tags_are_created_listed_moved_and_renamed(catalog):
+    shown = lake_says(catalog, "tag", "create", "shop.orders", "now", "--retain", "7 d")
+    assert shown == "tag 'now' is snapshot 3\n"
+    assert "tag 'now' was snapshot 3 and is 2 now" in lake_says(
+        catalog, "tag", "replace", "shop.orders", "now", "--snapshot", "2"
+    )
+    lake_says(catalog, "tag", "rename", "shop.orders", "now", "then")
+    shown = lake_says(catalog, "tag", "list", "shop.orders")
+    assert [line.split()[:2] for line in shown.splitlines()[1:] if line.split()[0] != "─"][-2:] == [
+        ["then", "2"],
+        ["v1", "1"],
+    ]
+    [then, _] = json.loads(lake_says(catalog, "tag", "list", "shop.orders", "--json"))
+    assert (then["name"], then["snapshot_id"], then["rows"]) == ("then", 2, 2)
+
+
+def test_deleting_a_tag_says_which_files_go_and_why(catalog):
+    table = catalog.table("shop.orders")
+    table.compact(executor="serial")
+    table.truncate()
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    shown = lake_says(catalog, "tag", "delete", "shop.orders", "v1", "--dry-run")
+    assert "only tag 'v1' (snapshot 1) led to it" in shown
+    assert "tag 'v1' would go, and 3 files that only they led to" in shown
+    [report] = json.loads(lake_says(catalog, "tag", "delete", "shop.orders", "v1", "--json"))
+    assert report["deleted"] == ["v1"]
+    assert len(report["removals"]) == sum(report["files"].values()) > 0
+    assert "has no tag 'v1'" in refused(catalog, "tag", "delete", "shop.orders", "v1")
+    lake_says(catalog, "tag", "delete", "shop.orders", "v1", "--missing-ok")
+
+
+def test_tags_expire_and_are_made_on_a_schedule(catalog):
+    assert "no tag deleted because their time is over, and no other file" in lake_says(
+        catalog, "tag", "expire", "shop.orders"
+    )
+    catalog.alter_table("shop.orders", lake.set_option("tag.automatic-creation", "batch"))
+    shown = lake_says(catalog, "tag", "create-due", "shop.orders", "--dry-run")
+    assert shown.startswith("would be created 'batch-write-")
+    assert lake_says(catalog, "tag", "create-due", "shop.orders").startswith("created 'batch-write")
+
+
+def test_a_branch_is_made_forwarded_renamed_and_deleted(catalog):
+    lake_says(catalog, "branch", "create", "shop.orders", "dev", "--snapshot", "3")
+    catalog.table("shop.orders$branch_dev").write(pa.table({"id": [4]}))
+    shown = lake_says(catalog, "branch", "list", "shop.orders")
+    assert shown.splitlines()[-1].split() == ["dev", "2", "3", "4", "0"]
+    assert "main would take 1 snapshot of branch 'dev'" in lake_says(
+        catalog, "branch", "fast-forward", "shop.orders", "dev", "--dry-run"
+    )
+    lake_says(catalog, "branch", "fast-forward", "shop.orders", "dev")
+    lake_says(catalog, "branch", "rename", "shop.orders", "dev", "done")
+    shown = lake_says(catalog, "branch", "delete", "shop.orders", "done")
+    assert shown == "branch 'done' deleted, and no other file\n"
+    assert lake_says(catalog, "branch", "list", "shop.orders") == "the table has no branch\n"
+    assert len(catalog.table("shop.orders").snapshots()) == 4
+
+
+def test_a_rollback_says_what_would_go_before_it_goes(catalog):
+    shown = lake_says(catalog, "rollback", "shop.orders", "--tag", "v1", "--dry-run")
+    assert "snapshot 1 would be the newest; 2 behind it would go" in shown
+    shown = lake_says(catalog, "rollback", "shop.orders", "--snapshot", "2", "--as-latest")
+    assert "snapshot 4 has the rows of snapshot 2: 0 files came back, 1 went" in shown
+    [report] = json.loads(lake_says(catalog, "rollback", "shop.orders", "--tag", "v1", "--json"))
+    assert report["removed_snapshots"] == [4, 3, 2]
+    assert catalog.table("shop.orders").scan().count() == 1
+    assert "say what to go back to" in refused(catalog, "rollback", "shop.orders")

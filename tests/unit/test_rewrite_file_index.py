@@ -1,0 +1,237 @@
+"""File indexes of files that are there already: added, taken away, built anew; rows stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.read.plan import plan_files
+
+BLOOM = lake.set_option("file-index.bloom-filter.columns", "kind")
+FEW_ITEMS = lake.set_option("file-index.bloom-filter.kind.items", "100")
+BESIDE = lake.set_option("file-index.in-manifest-threshold", "1 b")
+
+
+@pytest.fixture
+def catalog(tmp_path) -> lake.Catalog:
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    return catalog
+
+
+def filled(catalog: lake.Catalog, **how) -> lake.Table:
+    table = catalog.create_table(
+        "shop.orders",
+        [("dt", "STRING"), ("id", "BIGINT"), ("kind", "STRING")],
+        partition_by=["dt"],
+        **how,
+    )
+    for number, kinds in enumerate((["a", "c"], ["b", "d"])):
+        days = [f"day-{number}"] * 2
+        table.write(pa.table({"dt": days, "id": [number, number + 1], "kind": kinds}))
+    return table
+
+
+def altered(catalog: lake.Catalog, *changes) -> lake.Table:
+    return catalog.alter_table("shop.orders", *changes)
+
+
+def entries(table: lake.Table) -> list:
+    return plan_files(table._handle, table.latest_snapshot())
+
+
+def rows(table: lake.Table) -> list[dict]:
+    return sorted(table.scan().to_arrow().to_pylist(), key=str)
+
+
+def read_of(table: lake.Table, where: str) -> int:
+    """How many files a scan reads."""
+    return len(plan_files_of(table, where))
+
+
+def plan_files_of(table: lake.Table, where: str) -> list:
+    return [entry for split in table.scan(where=where).splits() for entry in split.files]
+
+
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize(
+    "how", [{}, {"primary_key": ["dt", "id"], "options": {"bucket": "1"}}], ids=["append", "keyed"]
+)
+def test_existing_files_get_the_indexes_the_options_ask_for_now(catalog, how, beside):
+    table = filled(catalog, **how)
+    before, names = rows(table), [entry.file.file_name for entry in entries(table)]
+    table = altered(catalog, BLOOM, FEW_ITEMS, *([BESIDE] if beside else []))
+    report = table.rewrite_file_indexes()
+    assert (len(report.changed), len(report.snapshot_ids)) == (2, 1)
+    assert table.latest_snapshot().commit_kind is lake.CommitKind.COMPACT
+    assert [entry.file.file_name for entry in entries(table)] == names
+    for entry in entries(table):
+        assert (entry.file.embedded_file_index is None) == beside
+        assert len(entry.file.extra_files) == beside
+    assert rows(table) == before
+    assert table.rewrite_file_indexes().changed == ()
+
+
+def test_scans_leave_out_files_by_a_new_index(catalog):
+    table = filled(catalog)
+    assert read_of(table, "kind = 'bb'") == 2  # their bounds allow it
+    table = altered(catalog, BLOOM, FEW_ITEMS)
+    table.rewrite_file_indexes()
+    assert read_of(table, "kind = 'bb'") == 0
+    assert read_of(table, "kind = 'b'") == 1
+
+
+def test_indexes_nobody_asks_for_any_more_are_taken_away(catalog):
+    table = filled(
+        catalog,
+        options={"file-index.bitmap.columns": "kind", "file-index.in-manifest-threshold": "1 b"},
+    )
+    assert all(entry.file.extra_files for entry in entries(table))
+    table = altered(catalog, lake.remove_option("file-index.bitmap.columns"))
+    report = table.rewrite_file_indexes()
+    assert {each.reason for each in report.changed} == {"bitmap of kind is not asked for"}
+    assert not any(entry.file.extra_files for entry in entries(table))
+
+
+def test_older_snapshots_keep_their_index(catalog):
+    table = filled(
+        catalog,
+        options={"file-index.bitmap.columns": "kind", "file-index.in-manifest-threshold": "1 b"},
+    )
+    altered(catalog, BLOOM, FEW_ITEMS).rewrite_file_indexes()
+    assert table.scan(where="kind = 'a'", snapshot=2).to_arrow().num_rows == 1
+
+
+def test_columns_are_found_by_id_where_they_were_renamed_and_left_out_where_they_are_new(catalog):
+    filled(catalog)
+    renamed = lake.rename_column("kind", "sort")
+    table = altered(catalog, renamed, lake.add_column("more", "STRING"))
+    table.write(pa.table({"dt": ["day-2"], "id": [9], "sort": ["z"], "more": ["m"]}))
+    table = altered(catalog, lake.set_option("file-index.bitmap.columns", "sort,more"))
+    report = table.rewrite_file_indexes()
+    assert sorted(each.reason for each in report.changed) == [
+        "bitmap of kind is missing",
+        "bitmap of kind is missing",
+        "bitmap of more is missing; bitmap of sort is missing",
+    ]
+    assert read_of(table, "sort = 'a'") == 1
+    assert table.rewrite_file_indexes().changed == ()
+
+
+def test_a_value_no_index_can_hold_leaves_its_file_without_and_nothing_is_committed(catalog):
+    table = catalog.create_table("shop.low", [("id", "BIGINT")])
+    table.write(pa.table({"id": [-(2**63)]}))
+    table = catalog.alter_table("shop.low", lake.set_option("file-index.bsi.columns", "id"))
+    report = table.rewrite_file_indexes()
+    assert (report.changed, table.latest_snapshot().id) == ((), 1)
+
+
+def test_partitions_can_be_chosen_and_force_builds_anew(catalog):
+    filled(catalog)
+    table = altered(catalog, BLOOM, FEW_ITEMS)
+    report = table.rewrite_file_indexes(where="dt = 'day-0'")
+    assert [each.partition for each in report.changed] == ["dt=day-0"]
+    report = table.rewrite_file_indexes(partitions={"dt": "day-0"}, force=True)
+    assert [each.reason for each in report.changed] == ["built anew, as asked"]
+
+
+def test_rows_that_are_deleted_count_in_an_index(catalog):
+    table = catalog.create_table(
+        "shop.keyed", [("id", "BIGINT"), ("n", "STRING")], primary_key=["id"],
+        options={"bucket": "1", "deletion-vectors.enabled": "true"},
+    )  # fmt: skip
+    table.write(pa.table({"id": [1, 2, 3], "n": ["a", "b", "c"]}))
+    table.compact()
+    table.write(pa.table({"id": [1], "n": ["z"]}))
+    table.compact(strategy="minor")
+    table = catalog.alter_table("shop.keyed", lake.set_option("file-index.bitmap.columns", "n"))
+    before = rows(table)
+    table.rewrite_file_indexes()
+    assert rows(table) == before
+    assert table.scan(where="n = 'c'").to_arrow()["id"].to_pylist() == [3]
+    assert table.scan(where="n = 'a'").to_arrow().num_rows == 0
+
+
+def test_an_index_built_later_is_the_one_its_writer_would_have_built(catalog):
+    options = {
+        "bucket": "1",
+        "deletion-vectors.enabled": "true",
+        "file-index.bitmap.columns": "n",
+        "file-index.in-manifest-threshold": "1 mb",
+    }
+    columns = [("id", "BIGINT"), ("n", "STRING")]
+    table = catalog.create_table("shop.orders", columns, primary_key=["id"], options=options)
+    table.write(pa.table({"id": [1, 2, 3], "n": ["a", "b", "c"]}))
+    table.compact()
+    table.write(pa.table({"id": [1], "n": ["z"]}))
+    table.compact(strategy="minor")  # which marks a row of the first file as deleted
+    written = {e.file.file_name: e.file.embedded_file_index for e in entries(table)}
+    assert None not in written.values()
+    table = altered(catalog, lake.remove_option("file-index.bitmap.columns"))
+    table.rewrite_file_indexes()
+    assert {entry.file.embedded_file_index for entry in entries(table)} == {None}
+    table = altered(catalog, lake.set_option("file-index.bitmap.columns", "n"))
+    table.rewrite_file_indexes()
+    assert {e.file.file_name: e.file.embedded_file_index for e in entries(table)} == written
+
+
+def test_a_damaged_index_is_built_anew(catalog):
+    table = filled(
+        catalog,
+        options={"file-index.bitmap.columns": "kind", "file-index.in-manifest-threshold": "1 b"},
+    )
+    for path in Path(table.location.removeprefix("file://")).rglob("*.index"):
+        path.write_bytes(b"nothing")
+    with pytest.raises(lake.CorruptTableError):
+        table.scan(where="kind = 'a'").to_arrow()
+    assert len(table.rewrite_file_indexes().changed) == 2
+    assert table.scan(where="kind = 'a'").to_arrow().num_rows == 1
+
+
+def test_a_dry_run_says_which_and_writes_nothing(catalog):
+    filled(catalog)
+    table = altered(catalog, BLOOM, BESIDE)
+    report = table.rewrite_file_indexes(dry_run=True)
+    assert len(report.changed) == 2
+    assert table.latest_snapshot().id == 2
+    assert not list(Path(table.location.removeprefix("file://")).rglob("*.index"))
+
+
+def test_an_overwrite_that_comes_first_is_planned_on_and_leaves_no_index_behind(
+    catalog, monkeypatch
+):
+    filled(catalog)
+    table = altered(catalog, BLOOM, BESIDE)
+    from lakeformat.file_indexes import rewrite
+
+    asked = []
+
+    def build(handle, unit):
+        if not asked:
+            asked.append(unit)
+            catalog.table("shop.orders").write(
+                pa.table({"dt": ["day-0"], "id": [5], "kind": ["x"]}), overwrite={"dt": "day-0"}
+            )
+        return found(handle, unit)
+
+    found = rewrite.build_index
+    monkeypatch.setattr(rewrite, "build_index", build)
+    report = table.rewrite_file_indexes()
+    assert [each.partition for each in report.changed] == ["dt=day-1"]
+    known = {name for entry in entries(table) for name in entry.file.extra_files}
+    there = Path(table.location.removeprefix("file://")).rglob("*.index")
+    assert {path.name for path in there} == known
+
+
+def test_force_without_a_wanted_index_and_numbered_rows_are_refused(catalog):
+    table = filled(catalog)
+    with pytest.raises(lake.InvalidRequestError, match="asks for no file index"):
+        table.rewrite_file_indexes(force=True)
+    numbered = catalog.create_table(
+        "shop.numbered", [("id", "BIGINT")], options={"row-tracking.enabled": "true"}
+    )
+    with pytest.raises(lake.UnsupportedError, match="row-tracking"):
+        numbered.rewrite_file_indexes()

@@ -1,0 +1,315 @@
+"""``table.rollback``: back to an earlier state, with or without the history since."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.metadata.consumer import Consumer, read_consumers, write_consumer
+from lakeformat.metadata.hints import NumberedFiles
+from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
+from lakeformat.read.plan import plan_files
+from lakeformat.storage.memory import MemoryStorage
+from lakeformat.table import load_table
+from tests.expired import missing, unneeded
+from tests.keyed_rows import KeyedRows
+
+EXPIRE = {"retain_max": 1, "retain_min": 1}
+
+
+def shop(commits: int = 4, **options: str) -> KeyedRows:
+    rows = KeyedRows(options)
+    for number in range(1, commits + 1):
+        rows.commit(("+I", 1, f"v{number}"), watermark=number * 10)
+    return rows
+
+
+def value(table: lake.Table, **when) -> str:
+    [row] = table.scan(**when).to_arrow().to_pylist()
+    return row["v"]
+
+
+def ids(table: lake.Table) -> list[int]:
+    return snapshot_ids(table._handle.storage, table._handle.layout)
+
+
+@pytest.mark.parametrize(
+    "target", [{"snapshot": 2}, {"tag": "two"}, {"as_of": 179_999}, {"watermark": 29}]
+)
+def test_newer_snapshots_are_taken_out_of_history(target):
+    table = shop().table
+    table.tags.create("two", snapshot=2)
+    planned = table.rollback(**target, dry_run=True)
+    assert (planned.removed_snapshots, ids(table)) == ((4, 3), [1, 2, 3, 4])
+    report = table.rollback(**target)
+    assert (report.removed_snapshots, report.snapshot_id, ids(table)) == ((4, 3), 2, [1, 2])
+    assert value(table) == "v2"
+    assert table.rollback(**target).reason.startswith("snapshot 2 is the newest already")
+
+
+def test_what_comes_after_a_rollback_uses_the_numbers_again():
+    rows = shop()
+    old = rows.table.latest_snapshot()
+    rows.table.rollback(snapshot=2)
+    rows.commit(("+I", 1, "new"))
+    rows.commit(("+I", 1, "newer"))
+    assert ids(rows.table) == [1, 2, 3, 4]
+    assert rows.table.latest_snapshot().uuid != old.uuid
+    assert value(rows.table) == "newer"
+
+
+@pytest.mark.parametrize(
+    "target", [{}, {"snapshot": 1, "tag": "two"}, {"snapshot": 1, "watermark": 10}]
+)
+def test_exactly_one_target_is_said(target):
+    with pytest.raises(lake.InvalidRequestError, match="say what to go back to, by one of"):
+        shop().table.rollback(**target)
+
+
+def test_a_target_that_is_not_there_is_refused():
+    table = shop().table
+    for target in ({"snapshot": 9}, {"tag": "nix"}, {"as_of": 1}, {"watermark": 1}):
+        with pytest.raises(lake.NotFoundError):
+            table.rollback(**target)
+    with pytest.raises(lake.InvalidRequestError, match="force=True is for"):
+        table.rollback(snapshot=1, as_latest=True, force=True)
+
+
+def test_tags_and_branches_behind_the_target_are_not_lost_unless_somebody_insists():
+    table = shop().table
+    table.tags.create("three", snapshot=3)
+    table.branches.create("dev", snapshot=4)
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"tag 'three' and branch 'dev' of .* behind snapshot 2"
+    ):
+        table.rollback(snapshot=2)
+    assert ids(table) == [1, 2, 3, 4]
+    report = table.rollback(snapshot=2, force=True)
+    assert (report.removed_tags, table.tags.list()) == (("three",), [])
+    assert "branches 'dev' began behind it and stay" in report.reason
+    assert value(lake.open_table(table.location, branch="dev")) == "v4"
+
+
+def test_readers_that_were_ahead_go_on_behind_the_target():
+    table = shop().table
+    storage, layout = table._handle.storage, table._handle.layout
+    for name, number in (("slow", 2), ("fast", 5)):
+        write_consumer(storage, layout, Consumer(name, number))
+    assert table.rollback(snapshot=2).moved_consumers == ("fast",)
+    found = read_consumers(storage, layout, table._handle.environment)
+    assert {each.id: each.next_snapshot for each in found} == {"slow": 2, "fast": 3}
+
+
+def test_a_tag_whose_snapshot_has_expired_is_gone_back_to():
+    table = shop().table
+    table.tags.create("two", snapshot=2)
+    table.expire_snapshots(**EXPIRE)
+    report = table.rollback(tag="two")
+    assert (report.removed_snapshots, ids(table), value(table)) == ((4,), [2], "v2")
+    storage, layout = table._handle.storage, table._handle.layout
+    assert (storage.read(layout.earliest_hint), storage.read(layout.latest_hint)) == (b"2", b"2")
+    assert "tagCreateTime" not in json.loads(storage.read(layout.snapshot(2)))
+
+
+def test_a_tag_of_a_history_that_was_rolled_back_is_gone_back_to_as_latest_only():
+    rows = shop()
+    table, handle = rows.table, rows.table._handle
+    table.tags.create("old", snapshot=4)
+    content = handle.storage.read(handle.layout.tag("old"))
+    table.rollback(snapshot=3, force=True)
+    handle.storage.create(handle.layout.tag("old"), content)  # as another engine would leave it
+    rows.commit(("+I", 1, "new"))
+    with pytest.raises(lake.InvalidRequestError, match="of a history that was rolled back"):
+        table.rollback(tag="old")
+    table.rollback(tag="old", as_latest=True)
+    assert value(table) == "v4"
+
+
+def test_the_hints_of_other_engines_are_right_after_a_rollback():
+    table = shop().table
+    storage, layout = table._handle.storage, table._handle.layout
+    table.rollback(snapshot=2)
+    assert storage.read(layout.latest_hint) == b"2"
+
+
+def test_changelogs_behind_the_target_go():
+    table = shop().table
+    storage, layout = table._handle.storage, table._handle.layout
+    table.tags.create("two", snapshot=2)
+    for number in (1, 2, 3):
+        content = read_snapshot(storage, layout, number).to_json()
+        storage.overwrite(layout.changelog(number), content)
+    changelogs = NumberedFiles(storage, layout.changelog_directory, "changelog-")
+    changelogs.write_latest_hint(3)
+    assert table.rollback(snapshot=2).removed_changelogs == (3,)
+    assert (changelogs.ids(), changelogs.latest_id()) == ([1, 2], 2)
+
+
+def test_as_latest_keeps_history_and_can_be_taken_back():
+    table = shop().table
+    planned = table.rollback(snapshot=2, as_latest=True, dry_run=True)
+    assert (planned.snapshot_id, ids(table)) == (5, [1, 2, 3, 4])
+    report = table.rollback(snapshot=2, as_latest=True)
+    assert (report.snapshot_id, ids(table), value(table)) == (5, [1, 2, 3, 4, 5], "v2")
+    head, target = table.latest_snapshot(), table.snapshots()[1]
+    for member in ("schema_id", "total_record_count", "watermark", "index_manifest"):
+        assert getattr(head, member) == getattr(target, member), member
+    assert (head.commit_kind, head.commit_identifier) == ("OVERWRITE", 2**63 - 1)
+    table.rollback(snapshot=4, as_latest=True)
+    assert value(table) == "v4"
+
+
+def test_as_latest_on_what_is_there_does_nothing():
+    table = shop().table
+    assert table.rollback(snapshot=4, as_latest=True).snapshot_id == 4
+    assert (ids(table), table.tags.list()) == ([1, 2, 3, 4], [])
+
+
+def test_files_brought_back_stay_when_what_deleted_them_expires():
+    rows = shop()
+    table = rows.table
+    table.compact(executor="serial")
+    report = table.rollback(snapshot=4, as_latest=True)
+    assert (report.added_files, report.deleted_files) == (4, 1)
+    tag = report.protection_tag
+    assert [each.name for each in table.tags.list()] == [tag]
+    rows.commit(("+I", 1, "more"))
+    with pytest.raises(lake.InvalidRequestError, match="in use: a rollback has brought files"):
+        table.tags.delete(tag)
+    for keep in (2, 1):
+        table.expire_snapshots(retain_max=keep, retain_min=keep)
+        assert missing(table) == set()
+        assert value(table) == "more"
+    table.tags.delete(tag, force=True)
+    assert (missing(table), unneeded(table)) == (set(), set())
+    assert value(table) == "more"
+
+
+def test_the_protection_of_a_rollback_goes_once_every_older_snapshot_has_expired():
+    rows = shop()
+    table = rows.table
+    table.compact(executor="serial")
+    handle = table._handle
+    real = handle.storage.list(handle.layout.snapshot_directory)[0].modified_millis
+    rows.clock.millis = real
+    table.rollback(snapshot=4, as_latest=True)
+    table.expire_snapshots(**EXPIRE)
+    assert table.tags.expire().deleted == ()  # the clocks are too near each other to be sure
+    rows.clock.millis += 3_600_000
+    rows.commit(("+I", 1, "more"))
+    table.expire_snapshots(**EXPIRE)
+    assert len(table.tags.expire().deleted) == 1
+    assert (missing(table), unneeded(table)) == (set(), set())
+
+
+def test_going_back_to_files_that_are_gone_is_refused_and_changes_nothing():
+    table = shop().table
+    table.compact(executor="serial")
+    handle = table._handle
+    for path in handle.storage.files():
+        if "bucket-0/data-" in path and path not in live(table):
+            handle.storage.delete(path)
+    with pytest.raises(lake.CorruptTableError, match="2 of its files are gone"):
+        table.rollback(snapshot=2, as_latest=True)
+    assert (ids(table), table.tags.list()) == ([1, 2, 3, 4, 5], [])
+
+
+def live(table: lake.Table) -> set[str]:
+    entries = plan_files(table._handle, table.latest_snapshot())
+    return {table._handle.layout.data_file(each.bucket, each.file.file_name) for each in entries}
+
+
+def test_a_commit_that_overtakes_a_rollback_as_latest_is_kept(monkeypatch):
+    rows = shop()
+    rows.table.compact(executor="serial")
+    create, met = MemoryStorage.create, []
+
+    def with_rival(storage, path, content):
+        if path.endswith("snapshot-6") and not met:
+            met.append(path)
+            rows.commit(("+I", 2, "rival"))
+        return create(storage, path, content)
+
+    monkeypatch.setattr(MemoryStorage, "create", with_rival)
+    with pytest.raises(lake.CommitConflictError, match="somebody has committed since"):
+        rows.table.rollback(snapshot=2, as_latest=True)
+    assert rows.table.tags.list() == []
+    assert unneeded(rows.table) == set()
+    assert rows.table.scan().count() == 2
+
+
+class Meets(MemoryStorage):
+    """A storage on which something happens right before, or after, a snapshot is published."""
+
+    def __init__(self, inner: MemoryStorage, number: int, before=None, after=None) -> None:
+        self.__dict__.update(inner.__dict__)
+        self._met, self._number, self._before, self._after = [], number, before, after
+
+    def create(self, path: str, content: bytes) -> bool:
+        meets = path.endswith(f"snapshot/snapshot-{self._number}") and not self._met
+        if meets:
+            self._met.append(path)
+            if self._before:
+                self._before()
+        done = super().create(path, content)
+        if meets and self._after:
+            self._after()
+        return done
+
+
+def writer_that_meets(rows: KeyedRows, **what) -> lake.Table:
+    handle = rows.table._handle
+    return load_table(Meets(handle.storage, 5, **what), handle.layout, handle.environment)
+
+
+def write(table: lake.Table, value: str) -> None:
+    table.write(pa.table({"k": pa.array([2], pa.int32()), "v": [value]}))
+
+
+def both(table: lake.Table) -> dict[int, str]:
+    return {row["k"]: row["v"] for row in table.scan().to_arrow().to_pylist()}
+
+
+def test_a_commit_whose_base_is_rolled_back_before_it_publishes_is_made_again_on_what_is_left():
+    rows = shop()
+    late = writer_that_meets(rows, before=lambda: rows.table.rollback(snapshot=2))
+    write(late, "late")
+    assert (ids(rows.table), both(rows.table)) == ([1, 2, 3], {1: "v2", 2: "late"})
+    assert missing(rows.table) == set()
+
+
+def test_a_commit_that_was_published_on_what_is_rolled_back_goes_with_it_and_is_made_again():
+    rows = shop()
+    late = writer_that_meets(rows, after=lambda: rows.table.rollback(snapshot=2))
+    write(late, "late")
+    assert (ids(rows.table), both(rows.table)) == ([1, 2, 3], {1: "v2", 2: "late"})
+
+
+def test_numbers_used_again_below_a_commit_under_way_bring_nothing_back():
+    """What it builds on has the number it expects, and is another snapshot."""
+    rows = shop()
+
+    def roll_back_and_go_on() -> None:
+        rows.table.rollback(snapshot=2)
+        rows.commit(("+I", 1, "new 3"))
+        rows.commit(("+I", 1, "new 4"))
+
+    write(writer_that_meets(rows, before=roll_back_and_go_on), "late")
+    assert ids(rows.table) == [1, 2, 3, 4, 5]
+    assert both(rows.table) == {1: "new 4", 2: "late"}
+    assert missing(rows.table) == set()
+
+
+def test_a_base_that_expires_at_the_last_moment_is_no_rollback():
+    rows = shop()
+
+    def expire() -> None:
+        handle = rows.table._handle
+        for number in (1, 2, 3, 4):
+            handle.storage.delete(handle.layout.snapshot(number))
+
+    write(writer_that_meets(rows, after=expire), "late")
+    assert ids(rows.table) == [5]

@@ -1,0 +1,139 @@
+"""The consumers of a table: what they keep, and what they are told when they fell behind."""
+
+from __future__ import annotations
+
+import pytest
+
+import lakeformat as lake
+from lakeformat.clean import announce
+from lakeformat.errors import CommitConflictError
+from lakeformat.metadata.consumer import Consumer, write_consumer
+from lakeformat.metadata.snapshot_directory import read_snapshot
+from tests.keyed_rows import KeyedRows
+
+ALL = {"retain_max": 1, "retain_min": 1}
+
+
+def three_snapshots(**options: str) -> KeyedRows:
+    rows = KeyedRows({key.replace("_", "-"): value for key, value in options.items()})
+    for number in range(3):
+        rows.commit(("+I", number, "x"))
+    return rows
+
+
+def names(table: lake.Table) -> dict[str, int]:
+    return {state.id: state.next_snapshot for state in table.consumers.list()}
+
+
+def test_a_consumer_may_wait_for_the_snapshot_that_is_still_to_come():
+    table = three_snapshots().table
+    table.consumers.set("job", next_snapshot=4)
+    [state] = table.consumers.list()
+    assert (state.next_snapshot, state.behind, state.is_stale) == (4, 0, False)
+    with pytest.raises(lake.InvalidRequestError, match="the next one to come is 4"):
+        table.consumers.set("job", next_snapshot=5)
+
+
+def test_a_consumer_that_fell_behind_is_told_the_earliest_there_is():
+    table = three_snapshots().table
+    table.expire_snapshots(**ALL)
+    with pytest.raises(lake.InvalidRequestError, match=r"fell behind.* the earliest left is 3"):
+        table.consumers.set("job", next_snapshot=1)
+    assert names(table) == {}
+
+
+def test_a_stream_whose_consumer_fell_behind_is_told_the_earliest_there_is():
+    rows = three_snapshots()
+    storage, layout = rows.place
+    write_consumer(storage, layout, Consumer("job", 1))
+    storage.delete(layout.consumer("job"))  # forgotten while its reader was away
+    rows.table.expire_snapshots(**ALL)
+    write_consumer(storage, layout, Consumer("job", 1))
+    stream = rows.table.stream(consumer="job")
+    with pytest.raises(lake.NotFoundError, match="has expired: the earliest there is is 3"):
+        stream.poll()
+    [state] = rows.table.consumers.list()
+    assert state.is_stale
+
+
+def test_a_consumer_is_moved_back_and_on_or_forgotten():
+    table = three_snapshots().table
+    table.consumers.set("job", next_snapshot=2)
+    table.consumers.reset("job", next_snapshot=1)
+    assert names(table) == {"job": 1}
+    table.consumers.reset("job")
+    assert names(table) == {}
+    with pytest.raises(lake.NotFoundError, match="has no consumer 'job'; it has none"):
+        table.consumers.reset("job")
+
+
+def test_consumers_are_cleared_by_name():
+    table = three_snapshots().table
+    for name in ("a-1", "a-2", "b-1"):
+        table.consumers.set(name, next_snapshot=3)
+    planned = table.consumers.clear(including="a-.*", excluding=".*-2", dry_run=True)
+    assert (planned.removed, planned.kept) == (("a-1",), ("a-2", "b-1"))
+    table.consumers.clear(including="a-.*", excluding=".*-2")
+    assert sorted(names(table)) == ["a-2", "b-1"]
+    with pytest.raises(lake.InvalidRequestError, match="no regular expression"):
+        table.consumers.clear(including="(")
+
+
+def test_consumers_without_progress_are_forgotten():
+    rows = three_snapshots()
+    table = rows.table
+    table.consumers.set("old", next_snapshot=1)
+    [state] = table.consumers.list()
+    rows.clock.millis = state.modified_millis + 10_000
+    report = table.consumers.expire(older_than=state.modified_millis + 1, dry_run=True)
+    assert report.removed == ("old",)
+    assert table.consumers.expire(older_than=state.modified_millis).kept == ("old",)
+    with pytest.raises(lake.InvalidRequestError, match="in the future"):
+        table.consumers.expire(older_than=rows.clock.millis + 1)
+
+
+def test_an_expiry_forgets_consumers_first_where_the_table_says_after_how_long():
+    rows = three_snapshots(**{"consumer.expiration-time": "1 min"})
+    rows.table.consumers.set("old", next_snapshot=1)
+    [state] = rows.table.consumers.list()
+    rows.clock.millis = state.modified_millis + 61_000
+    planned = rows.table.expire_snapshots(**ALL, dry_run=True)
+    assert (planned.consumers, planned.snapshots) == (("old",), (1, 2))
+    assert names(rows.table) == {"old": 1}
+    report = rows.table.expire_snapshots(**ALL)
+    assert (report.consumers, report.snapshots) == (("old",), (1, 2))
+    assert names(rows.table) == {}
+
+
+def test_with_changelog_only_consumers_keep_changelogs_and_no_snapshots():
+    rows = KeyedRows(
+        {
+            "changelog-producer": "input",
+            "consumer.changelog-only": "true",
+            "snapshot.num-retained.min": "1",
+            "snapshot.num-retained.max": "1",
+            "changelog.num-retained.min": "1",
+            "changelog.num-retained.max": "2",
+        }
+    )
+    for number in range(5):
+        rows.commit(("+I", 1, f"{number}"))
+    rows.table.consumers.set("job", next_snapshot=2)
+    rows.table.expire_snapshots()
+    assert [snapshot.id for snapshot in rows.table.snapshots()] == [5]
+    rows.table.expire_snapshots()
+    stream = rows.table.stream(consumer="job")
+    told = [each.snapshot_id for each in stream]
+    assert told == [2, 3, 4, 5]
+
+
+def test_a_consumer_of_a_snapshot_that_is_expiring_is_refused_and_keeps_its_old_place():
+    rows = three_snapshots()
+    storage, layout = rows.place
+    rows.table.consumers.set("job", next_snapshot=3)
+    announce(rows.table._handle, [read_snapshot(storage, layout, 1)], 2)
+    with pytest.raises(CommitConflictError, match=r"snapshot 1 of .* is expiring"):
+        rows.table.consumers.set("job", next_snapshot=1)
+    with pytest.raises(CommitConflictError, match=r"snapshot 1 of .* is expiring"):
+        rows.table.consumers.set("new", next_snapshot=1)
+    assert names(rows.table) == {"job": 3}

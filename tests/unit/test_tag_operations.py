@@ -1,0 +1,326 @@
+"""``table.tags``: what a tag keeps, what goes with it, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from datetime import timedelta
+
+import pytest
+
+import lakeformat as lake
+from lakeformat.clean.intent import announce, withdraw
+from lakeformat.clean.removal import Removal
+from lakeformat.metadata.snapshot_directory import read_snapshot
+from lakeformat.tags.create import utc_now
+from tests.expired import files_of_tables, missing, unneeded
+from tests.keyed_rows import KeyedRows
+
+EXPIRE = {"retain_max": 1, "retain_min": 1}
+
+
+def shop(commits: int = 4, **options: str) -> KeyedRows:
+    """A table in which each commit replaces the rows of the one before."""
+    rows = KeyedRows(options)
+    for number in range(1, commits + 1):
+        rows.commit(("+I", 1, f"v{number}"))
+        rows.table.compact(executor="serial")
+    return rows
+
+
+def values(table: lake.Table, **when) -> list[str]:
+    return [row["v"] for row in table.scan(**when).to_arrow().to_pylist()]
+
+
+def names(table: lake.Table) -> list[str]:
+    return [tag.name for tag in table.tags.list()]
+
+
+def test_a_tag_keeps_a_snapshot_readable_after_it_has_expired():
+    table = shop().table
+    report = table.tags.create("first", snapshot=1)
+    assert (report.action, report.snapshot_id) == ("created", 1)
+    table.expire_snapshots(**EXPIRE)
+    assert values(table, tag="first") == ["v1"]
+    assert missing(table) == set()
+
+
+def test_without_saying_which_the_newest_snapshot_is_tagged():
+    table = shop().table
+    assert table.tags.create("now").snapshot_id == table.latest_snapshot().id
+
+
+def test_a_snapshot_is_named_by_time_watermark_or_another_tag():
+    rows = KeyedRows()
+    for number in (1, 2, 3):
+        rows.commit(("+I", number, "x"), watermark=number * 10)
+    tags = rows.table.tags
+    assert tags.create("a", at_or_after=60_001).snapshot_id == 2
+    assert tags.create("b", watermark=25).snapshot_id == 3
+    assert tags.create("c", tag="a").snapshot_id == 2
+    with pytest.raises(lake.NotFoundError, match="no snapshot with watermark 99 or later"):
+        tags.create("d", watermark=99)
+    with pytest.raises(lake.InvalidRequestError, match="not both"):
+        tags.create("d", snapshot=1, tag="a")
+
+
+def test_a_snapshot_that_only_a_tag_keeps_can_be_tagged_again():
+    table = shop().table
+    table.tags.create("first", snapshot=1)
+    table.expire_snapshots(**EXPIRE)
+    assert table.tags.create("again", snapshot=1).snapshot_id == 1
+    table.tags.delete("first")
+    assert values(table, tag="again") == ["v1"]
+
+
+def test_a_name_that_is_taken_is_refused_or_kept():
+    table = shop().table
+    table.tags.create("v", snapshot=1)
+    with pytest.raises(lake.AlreadyExistsError, match="has a tag 'v' already, of snapshot 1"):
+        table.tags.create("v", snapshot=2)
+    assert table.tags.create("v", snapshot=2, exist_ok=True).action == "kept"
+    assert table.tags.replace("v", snapshot=2).reason == "tag 'v' was snapshot 1 and is 2 now"
+    assert [tag.snapshot_id for tag in table.tags.list()] == [2]
+
+
+def test_a_tag_gets_another_name():
+    table = shop().table
+    table.tags.create("a", snapshot=1)
+    table.tags.create("b", snapshot=2)
+    with pytest.raises(lake.AlreadyExistsError):
+        table.tags.rename("a", "b")
+    table.tags.rename("a", "c")
+    assert names(table) == ["b", "c"]
+    assert values(table, tag="c") == ["v1"]
+
+
+@pytest.mark.parametrize("retain", ["soon", "0 s", timedelta(0), 7, "-1 d"])
+def test_a_time_to_keep_a_tag_that_is_none_is_refused(retain):
+    with pytest.raises(lake.InvalidRequestError, match="retain is"):
+        shop().table.tags.create("v", retain=retain)
+
+
+def test_a_tag_of_nothing_and_of_what_is_not_there_is_refused():
+    with pytest.raises(lake.NotFoundError, match="no snapshot yet"):
+        KeyedRows().table.tags.create("v")
+    with pytest.raises(lake.NotFoundError, match="snapshot 99"):
+        shop().table.tags.create("v", snapshot=99)
+
+
+def test_deleting_a_tag_removes_exactly_what_only_it_held():
+    table = shop(commits=6).table
+    for number in (2, 4, 6):
+        table.tags.create(f"t{number}", snapshot=number)
+    table.tags.create("twin", snapshot=4)
+    table.expire_snapshots(**EXPIRE)
+    kept = {name: values(table, tag=name) for name in names(table)}
+    for name in ("t4", "t2", "twin", "t6"):
+        planned: list[Removal] = []
+        table.tags.delete(name, dry_run=True, tell=planned.append)
+        before, gone = files_of_tables(table), list[Removal]()
+        report = table.tags.delete(name, tell=gone.append)
+        assert [each.path for each in gone] == [each.path for each in planned]
+        assert before - files_of_tables(table) == {each.path for each in gone}
+        assert sum(report.files.values()) == len(gone)
+        assert (len(gone) > 0) == (name != "t4")  # whose snapshot has another tag
+        assert all(name in each.reason for each in gone)
+        assert (unneeded(table), missing(table)) == (set(), set())
+        del kept[name]
+        assert {each: values(table, tag=each) for each in names(table)} == kept
+    assert values(table) == ["v6"]
+
+
+def test_deleting_a_tag_whose_snapshot_is_there_removes_no_other_file():
+    table = shop().table
+    table.tags.create("v", snapshot=2)
+    before = files_of_tables(table)
+    table.tags.delete("v")
+    assert files_of_tables(table) == before
+
+
+def test_a_tag_of_a_number_that_was_used_again_is_of_the_old_snapshot():
+    """After a rollback the number is of other rows, and the tag alone has the old ones."""
+    rows = shop(commits=3)
+    table = rows.table
+    table.tags.create("old", snapshot=5)
+    handle = table._handle
+    content = handle.storage.read(handle.layout.tag("old"))
+    table.rollback(snapshot=4, force=True)
+    handle.storage.create(handle.layout.tag("old"), content)  # as another engine would leave it
+    rows.commit(("+I", 1, "new"))
+    assert table.latest_snapshot().id == 5
+    assert values(table, tag="old") == ["v3"]
+    assert table.tags.delete("old").files["data"] == 1
+    assert missing(table) == set()
+    assert values(table) == ["new"]
+
+
+def test_an_unknown_tag_is_refused_by_name_before_anything_is_deleted():
+    table = shop().table
+    table.tags.create("v", snapshot=1)
+    with pytest.raises(lake.NotFoundError, match="has no tag 'w'; its tags are 'v'"):
+        table.tags.delete("v", "w")
+    assert names(table) == ["v"]
+
+
+def test_a_tag_a_branch_began_at_is_in_use():
+    table = shop().table
+    table.tags.create("v", snapshot=1)
+    table.branches.create("dev", tag="v")
+    for change in (table.tags.delete, table.tags.replace):
+        with pytest.raises(lake.InvalidRequestError, match="in use: branch 'dev' began at"):
+            change("v")
+    table.expire_snapshots(**EXPIRE)
+    table.tags.delete("v", force=True)
+    assert missing(table) == set()
+    assert values(lake.open_table(table.location, branch="dev")) == ["v1"]
+
+
+def test_tags_go_when_their_time_is_over():
+    rows = shop()
+    tags = rows.table.tags
+    tags.create("short", snapshot=1, retain="1 h")
+    tags.create("long", snapshot=2, retain=timedelta(days=1))
+    tags.create("ever", snapshot=3)
+    [ever, long, short] = tags.list()
+    assert (ever.expires, short.retained) == (None, timedelta(hours=1))
+    assert long.expires == (utc_now(rows.table._handle) + timedelta(days=1)).isoformat(" ")
+    rows.clock.millis += 2 * 3_600_000
+    assert tags.expire(dry_run=True).deleted == ("short",)
+    assert tags.expire().deleted == ("short",)
+    assert names(rows.table) == ["ever", "long"]
+
+
+def test_tags_made_before_a_time_go_if_somebody_says_so():
+    rows = shop()
+    tags = rows.table.tags
+    tags.create("old", snapshot=1, retain="30 d")
+    rows.clock.millis += 3_600_000
+    tags.create("new", snapshot=2, retain="30 d")
+    assert tags.expire(older_than=rows.clock.millis).deleted == ("old",)
+    with pytest.raises(lake.InvalidRequestError, match="still to come"):
+        tags.expire(older_than=rows.clock.millis + 1)
+
+
+def test_the_table_says_how_long_tags_are_kept_and_whether_they_expire():
+    rows = shop(**{"tag.default-time-retained": "1 h", "tag.time-expire-enabled": "false"})
+    rows.table.tags.create("v")
+    assert rows.table.tags.list()[0].retained == timedelta(hours=1)
+    rows.clock.millis += 2 * 3_600_000
+    assert rows.table.tags.expire().deleted == ()
+
+
+def test_a_success_file_tells_others_of_a_tag():
+    table = shop(**{"tag.create-success-file": "true"}).table
+    table.tags.create("v")
+    handle = table._handle
+    path = handle.layout.tag_success_file("v")
+    now = handle.environment.now_millis()
+    assert json.loads(handle.storage.read(path)) == {
+        "creationTime": now,
+        "modificationTime": now,
+    }
+    assert names(table) == ["v"]
+    table.tags.delete("v")
+    assert not handle.storage.exists(path)
+
+
+def test_a_tag_of_a_snapshot_that_is_expiring_fails_and_is_not_there():
+    table = shop().table
+    handle = table._handle
+    intent = announce(handle, [read_snapshot(handle.storage, handle.layout, 1)], 2)
+    with pytest.raises(lake.CommitConflictError, match=r"snapshot 1 of .* is expiring"):
+        table.tags.create("v", snapshot=1)
+    assert names(table) == []
+    withdraw(handle, intent)
+    table.tags.create("v", snapshot=1)
+
+
+def test_tags_of_a_branch_are_its_own():
+    table = shop().table
+    table.branches.create("dev", snapshot=2)
+    dev = lake.open_table(table.location, branch="dev")
+    dev.tags.create("v")
+    assert (names(table), names(dev)) == ([], ["v"])
+    dev.tags.delete("v")
+    assert missing(table) == set()
+
+
+def hourly(rows: KeyedRows, *hours: float) -> None:
+    for hour in hours:
+        rows.clock.millis = int(hour * 3_600_000) - 60_000  # a commit is a minute later
+        rows.commit(("+I", 1, f"{hour}"))
+
+
+def test_automatic_tags_are_made_once_and_the_oldest_go():
+    rows = KeyedRows(
+        {
+            "tag.automatic-creation": "process-time",
+            "tag.creation-period": "hourly",
+            "tag.num-retained-max": "2",
+        }
+    )
+    tags = rows.table.tags
+    hourly(rows, 1.5, 2.5, 2.75)
+    assert tags.create_due(dry_run=True).created == ("1970-01-01 00", "1970-01-01 01")
+    assert names(rows.table) == []
+    assert tags.create_due().created == ("1970-01-01 00", "1970-01-01 01")
+    assert tags.create_due().reason == "no tag is due"
+    hourly(rows, 3.5)
+    report = tags.create_due()
+    assert (report.created, report.deleted) == (("1970-01-01 02",), ("1970-01-01 00",))
+    assert [tag.snapshot_id for tag in tags.list()] == [2, 4]
+
+
+def test_automatic_tags_by_watermark_wait_for_one():
+    rows = KeyedRows({"tag.automatic-creation": "watermark"})
+    rows.commit(("+I", 1, "a"))
+    assert rows.table.tags.create_due().created == ()
+    rows.commit(("+I", 1, "b"), watermark=3 * 86_400_000)
+    assert rows.table.tags.create_due().created == ("1970-01-03",)
+
+
+def test_a_batch_tag_is_of_the_newest_snapshot_of_the_day():
+    rows = KeyedRows({"tag.automatic-creation": "batch", "tag.num-retained-max": "1"})
+    hourly(rows, 1, 2)
+    tags = rows.table.tags
+    assert tags.create_due().created == ("batch-write-1970-01-01",)
+    assert tags.create_due().created == ()
+    hourly(rows, 3)
+    assert tags.create_due().created == ("batch-write-1970-01-01",)
+    assert [tag.snapshot_id for tag in tags.list()] == [3]
+    hourly(rows, 25)
+    assert tags.create_due().deleted == ("batch-write-1970-01-01",)
+    assert names(rows.table) == ["batch-write-1970-01-02"]
+
+
+def test_one_snapshot_has_one_automatic_tag():
+    rows = KeyedRows({"tag.automatic-creation": "process-time"})
+    hourly(rows, 25)
+    rows.table.tags.create_due()
+    with pytest.raises(lake.InvalidRequestError, match="a name of an automatic tag"):
+        rows.table.tags.create("1971-01-01", snapshot=1)
+    rows.table.tags.create("mine", snapshot=1)
+
+
+def test_a_table_without_automatic_tags_says_so():
+    with pytest.raises(lake.InvalidRequestError, match=r"tag\.automatic-creation"):
+        shop().table.tags.create_due()
+
+
+def test_metadata_has_no_tags_of_its_own():
+    table = shop().table
+    for ask in (lambda t: t.tags, lambda t: t.branches, lambda t: t.rollback(snapshot=1)):
+        with pytest.raises(lake.UnsupportedError, match="can only be read"):
+            ask(table.system_table("files"))
+
+
+def test_reports_are_plain_values():
+    table = shop().table
+    reports = [
+        table.tags.create("v", snapshot=1, retain="1 d"),
+        *table.tags.list(),
+        table.tags.delete("v"),
+    ]
+    assert all(json.loads(json.dumps(each.to_dict())) for each in reports)
+    assert list(itertools.chain(table.tags.list())) == []
