@@ -15,6 +15,7 @@ from lakeformat.catalog.options import declared_catalog_options
 from lakeformat.cli.app import app
 from lakeformat.option import Group, Option
 from lakeformat.options import declared_options
+from lakeformat.other_engines_options import OTHER_ENGINES_OPTIONS
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent))  # for the tests, which no package installs
@@ -71,6 +72,15 @@ def options_page() -> str:
         lines += ["", f"## {group.capitalize()}", ""]
         lines += ["| option | takes | default | meaning |", "|---|---|---|---|"]
         lines += [_option_row(option) for option in declared_options() if option.group is group]
+    lines += ["", "## Of other engines", ""]
+    lines += [
+        "These are kept for other engines, which a table is shared with. They decide neither which",
+        "rows it has nor which bytes hold them: they mean nothing here, and refuse nothing.",
+        "",
+        "| option | what it says |",
+        "|---|---|",
+    ]
+    lines += [f"| `{key}` | {reason} |" for key, reason in sorted(OTHER_ENGINES_OPTIONS.items())]
     return "\n".join(lines) + "\n"
 
 

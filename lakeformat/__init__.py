@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from lakeformat.catalog import Catalog, open_catalog
     from lakeformat.commit.identity import CommitId
     from lakeformat.commit.report import CommitReport
+    from lakeformat.compact.report import CompactReport
+    from lakeformat.health import HealthReport
     from lakeformat.metadata.commit_message import CommitMessage
     from lakeformat.metadata.snapshot import CommitKind, Snapshot
     from lakeformat.options import TableOptions
@@ -68,8 +70,10 @@ __all__ = [
     "CommitOutcomeUnknownError",
     "CommitReport",
     "CommitUndecidableError",
+    "CompactReport",
     "CorruptTableError",
     "Environment",
+    "HealthReport",
     "InvalidRequestError",
     "LakeError",
     "LockUnavailableError",
@@ -111,6 +115,8 @@ _MODULE_OF = {
     "CommitKind": "metadata.snapshot",
     "CommitMessage": "metadata.commit_message",
     "CommitReport": "commit.report",
+    "CompactReport": "compact.report",
+    "HealthReport": "health",
     "Scan": "read.scan",
     "SchemaChange": "schema_changes",
     "Snapshot": "metadata.snapshot",

@@ -12,11 +12,19 @@ from lakeformat.option_kinds import (
     OPTIONAL_NUMBER,
     OPTIONAL_SIZE,
     RATIO,
+    Kind,
     one_of,
     whole_number,
 )
 
 __all__ = ["CompactionOptions"]
+
+_MOST_LEVELS = 1_000_000
+"""Any level of 32 bits is read; these are as many as the compaction trigger can ask for."""
+_LEVELS: Kind[int | None] = Kind(
+    f"{whole_number(1, _MOST_LEVELS).name}, or empty",
+    lambda text: whole_number(1, _MOST_LEVELS).parse(text) if text else None,
+)
 
 
 class CompactionOptions:
@@ -29,9 +37,18 @@ class CompactionOptions:
         "How many sorted runs of a bucket start a compaction; fewer is faster to read.",
         group=Group.PERFORMANCE,
     )
+    stop_trigger = Option(
+        "num-sorted-run.stop-trigger",
+        OPTIONAL_NUMBER,
+        "",
+        "At how many sorted runs of a bucket other engines' writers wait for a compaction; empty "
+        "is three more than the compaction trigger. Writers here never wait, and health calls so "
+        "many unhealthy.",
+        group=Group.PERFORMANCE,
+    )
     num_levels = Option(
         "num-levels",
-        OPTIONAL_NUMBER,
+        _LEVELS,
         "",
         "Number of levels of a primary-key table; empty is one more than the compaction trigger.",
         group=Group.PERFORMANCE,
@@ -128,7 +145,8 @@ class CompactionOptions:
         "compaction.file-num-limit",
         whole_number(2, 100_000_000),
         "100000",
-        "How many files of an append table one compaction looks at.",
+        "How many files of an append table one compaction takes; what is left waits for the next "
+        "one.",
         group=Group.PERFORMANCE,
     )
     compaction_delete_ratio_threshold = Option(

@@ -115,6 +115,7 @@ class MergeOptions(AggregateOptions):
         one_of("ascending", "descending"),
         "ascending",
         "Whether the largest or the smallest value of sequence.field is the newest.",
+        mutable=False,
     )
     row_kind_field = Option(
         "rowkind.field",

@@ -42,6 +42,8 @@ class Kind(Generic[T]):
     parse: Callable[[str], T]
 
 
+_MOST = 2**63 - 1
+"""Bytes and milliseconds are 64 bits in other engines."""
 _LEVEL = re.compile(r"[0-9]{1,9}")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/.*")
 _SCHEME_NAME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
@@ -68,7 +70,10 @@ def _with_unit(units: Mapping[str, int]) -> Callable[[str], int]:
         if found is None or found[2] not in units:
             known = ", ".join(unit for unit in units if unit)
             raise ValueError(f"write a number and a unit out of {known}")
-        return int(found[1]) * units[found[2]]
+        value = int(found[1]) * units[found[2]]
+        if value > _MOST:
+            raise ValueError("that is more than 64 bits can say")
+        return value
 
     return parse
 

@@ -31,6 +31,7 @@ from lakeformat.option_kinds import (
     one_of,
     whole_number,
 )
+from lakeformat.other_engines_options import OTHER_ENGINES_OPTIONS
 from lakeformat.partition_options import PartitionOptions
 from lakeformat.read_options import ReadOptions
 from lakeformat.tag_options import TagOptions
@@ -267,6 +268,16 @@ class TableOptions(
         levels = self.num_levels
         return self.compaction_trigger + 1 if levels is None else levels
 
+    @property
+    def looks_up(self) -> bool:
+        """Whether compactions of a table with a primary key merge new rows with all older ones."""
+        return (
+            self.changelog_producer == "lookup"
+            or self.merge_engine == "first-row"
+            or self.deletion_vectors_enabled
+            or self.force_lookup
+        )
+
     def __init__(self, raw: Mapping[str, str] | None = None) -> None:
         self._raw = dict(raw or {})
 
@@ -314,13 +325,18 @@ class TableOptions(
         return dict(self._raw)
 
     def unknown(self) -> list[str]:
-        """Keys this version does not know; it must not write where they are set."""
+        """Keys this version does not know; it must not write where they are set.
+
+        Those that mean something to other engines' jobs alone are no reason to.
+        """
         known = {key for option in declared_options() for key in (option.key, *option.older_keys)}
         by_column = [option for option in declared_options() if isinstance(option, ColumnOption)]
         return sorted(
             key
             for key in self._raw
-            if key not in known and not any(option.sets(key) for option in by_column)
+            if key not in known
+            and key not in OTHER_ENGINES_OPTIONS
+            and not any(option.sets(key) for option in by_column)
         )
 
     def validate(self) -> None:

@@ -25,7 +25,7 @@ class TableUpkeep(TableReads):
         """Facts about the newest snapshot, a score, and a verdict with reasons and advice.
 
         ``time_travel`` looks at every snapshot, tag and branch for the bytes they alone keep,
-        ``unknown`` lists the directories for files nothing refers to.
+        ``unknown`` lists the directories for files nothing refers to, and for such as are gone.
         """
         return check_health(self._handle, time_travel=time_travel, unknown=unknown)
 

@@ -133,8 +133,8 @@ class Catalog(ABC):
     ) -> Table:
         """Make a table ``database.table``; ``exist_ok`` returns an existing one as it is.
 
-        Columns of the primary key become NOT NULL. This version writes rows to append tables
-        without partitions and buckets; the others are for other engines to write and us to read.
+        Columns of the primary key become NOT NULL. Every table is read; rows are written to append
+        tables, and to tables with a primary key and a number of buckets.
         """
         parsed = parse_plain_name(name)
         self._require_database(parsed.database)

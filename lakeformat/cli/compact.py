@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakeformat.cli.output import AsJson, print_json, size
+from lakeformat.byte_size import size
+from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
+from lakeformat.compact.execute import require_executor
 
 if TYPE_CHECKING:
+    from lakeformat.compact.database import TableOutcome
     from lakeformat.compact.report import CompactReport, Progress
 
 __all__ = [
@@ -42,8 +45,8 @@ IdleOption = Annotated[
 OrderByOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COLUMN",
-        help="Sort the rows by a column; may be repeated. Of tables without primary key.",
+        metavar="A,B",
+        help="Sort the rows by these columns; may be repeated. Of tables without primary key.",
     ),
 ]
 OrderStrategyOption = Annotated[
@@ -86,9 +89,10 @@ def compact(
         "strategy": strategy,
         "where": where,
         "idle": idle,
-        "order_by": order_by or None,
+        "order_by": listed(",".join(order_by)) if order_by else None,
         "order_strategy": order_strategy,
     }
+    require_executor(executor)
     if plan:
         planned = found.plan_compaction(**which)
         if as_json:
@@ -116,42 +120,55 @@ def compact_database(
         str | None, typer.Option(metavar="REGEX", help="Not those of such names.")
     ] = None,
     strategy: StrategyOption = "full",
+    where: WhereOption = None,
     idle: IdleOption = None,
     executor: ExecutorOption = "threads",
+    plan: PlanOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Compact the tables of databases one after the other; one that fails stops no other."""
     # Arrow takes a while to load, and `lake --help` does without.
-    from lakeformat.compact.database import TableOutcome, compact_tables, matching_tables
-    from lakeformat.errors import LakeError
+    from lakeformat.compact.database import compact_tables, matching_tables, plan_tables
+    from lakeformat.errors import LakeError, NotFoundError
 
+    require_executor(executor)
     catalog: Any = existing_catalog(context)
     names = matching_tables(catalog, databases=databases, including=including, excluding=excluding)
+    if not names:
+        raise NotFoundError(
+            f"no table of a database {databases!r} is meant. Each is a regular expression of a "
+            "whole name: 'shop', 'shop.*' or '.*' for databases, 'shop\\..*_daily' for tables; "
+            "`lake tables` lists what there is"
+        )
     failed: list[TableOutcome] = []
+    which: dict[str, Any] = {"strategy": strategy, "where": where, "idle": idle}
 
     def outcomes() -> Iterator[TableOutcome]:
         with progressing() as tell:
-            how: dict[str, Any] = {
-                "strategy": strategy,
-                "idle": idle,
-                "executor": executor,
-                "tell": tell,
-            }
-            for outcome in compact_tables(catalog, names, **how):
+            done = (
+                plan_tables(catalog, names, **which)
+                if plan
+                else compact_tables(catalog, names, **which, executor=executor, tell=tell)
+            )
+            for outcome in done:
                 failed.extend([outcome] if outcome.error is not None else [])
                 yield outcome
 
     if as_json:
         print_json(outcome.to_dict() for outcome in outcomes())
-    elif not names:
-        typer.echo("no table has such a name")
     else:
         for outcome in outcomes():
-            said = outcome.error if outcome.report is None else _said(outcome.report)
-            typer.echo(f"{outcome.table}: {said}")
+            typer.echo(_line(outcome))
     if failed:
         raise LakeError(f"{len(failed)} of {len(names)} tables failed: {failed[0].table} first")
+
+
+def _line(outcome: TableOutcome) -> str:
+    if outcome.plan is not None:
+        return str(outcome.plan)
+    said = outcome.error if outcome.report is None else _said(outcome.report)
+    return f"{outcome.table}: {said}"
 
 
 def _said(report: CompactReport) -> str:

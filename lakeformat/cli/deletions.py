@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from lakeformat.cli.output import Shown, print_json, print_rows, size
+from lakeformat.byte_size import size
+from lakeformat.cli.output import Shown, print_json, print_rows
 from lakeformat.errors import LakeError
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakeformat.byte_size import size
 from lakeformat.cli.compact import TableArgument
-from lakeformat.cli.output import AsJson, Shown, print_json, print_rows, size
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.errors import LakeError
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakeformat.byte_size import size
 from lakeformat.cli.grid import Column, print_grid
-from lakeformat.cli.output import AsJson, Shown, print_json, print_rows, size
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
 from lakeformat.errors import LakeError
 
@@ -24,6 +25,11 @@ STYLE = {
     "unreadable": "bold red",
 }
 EXIT_FAILED = 1
+_GOOD_SCORE = 50
+_SCORE_AND_VERDICT = (
+    "the score says how much a compaction would mend, weighed by size; the verdict follows from "
+    "the reasons"
+)
 _UNREADABLE = "unreadable"
 _MINUTE, _HOUR, _DAY = 60, 60 * 60, 24 * 60 * 60
 
@@ -37,7 +43,8 @@ NameArgument = Annotated[
 UnknownOption = Annotated[
     bool,
     typer.Option(
-        "--unknown", help="Also list the directories for files nothing refers to; takes longer."
+        "--unknown",
+        help="Also list the directories: for files nothing refers to, and such as are gone.",
     ),
 ]
 
@@ -117,6 +124,10 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
             f"{report.score} of 100: small files {parts.small_files} of 40, rows to merge "
             f"{parts.rows_to_merge} of 40, hidden rows {parts.hidden_rows} of 20",
         ),
+    ]
+    if report.reasons and report.score >= _GOOD_SCORE:
+        found.append(("", _SCORE_AND_VERDICT))
+    found += [
         ("files", f"{files.files} in {files.buckets} buckets of {files.partitions} partitions"),
         ("small files", f"{files.small_files} with {size(files.small_bytes)}"),
     ]

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lakeformat.cli.output import Shown, size
+from lakeformat.byte_size import size
+from lakeformat.cli.output import Shown
 
 __all__ = ["METADATA_COMMANDS", "MetadataCommand"]
 

@@ -12,9 +12,8 @@ import typer
 
 from lakeformat.cli.grid import Column, print_grid
 
-__all__ = ["AsJson", "Shown", "print_json", "print_rows", "size"]
+__all__ = ["AsJson", "Shown", "listed", "print_json", "print_rows"]
 
-_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON array, for programs.")]
 
@@ -56,12 +55,6 @@ def print_json(rows: Iterable[Mapping[str, Any]]) -> None:
     sys.stdout.write("[]\n" if before == "[" else "]\n")
 
 
-def size(count: int) -> str:
-    """Bytes as people read them: ``912 B``, ``1.5 MiB``."""
-    amount, shown = float(count), f"{count} B"
-    for unit in _UNITS:
-        if amount < 1024:
-            break
-        amount /= 1024
-        shown = f"{amount:.1f} {unit}"
-    return shown
+def listed(columns: str) -> list[str]:
+    """Names with commas between."""
+    return [name.strip() for name in columns.split(",")]

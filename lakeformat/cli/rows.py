@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakeformat.cli.output import AsJson, print_json
+from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.errors import InvalidRequestError, NotFoundError
 
@@ -83,7 +83,7 @@ def scan(
 
     chosen = form_of(form, output)
     found = named_table(context, table).scan(
-        _listed(columns),
+        listed(columns) if columns is not None else None,
         where=where,
         snapshot=snapshot,
         tag=tag,
@@ -123,7 +123,7 @@ def changes(
         _window_end(after),
         None if upto is None else _window_end(upto),
         mode,
-        columns=_listed(columns),
+        columns=listed(columns) if columns is not None else None,
         where=where,
     )
     limited = Rows(found.schema, found.to_batches, _asked(limit, chosen))
@@ -196,10 +196,6 @@ def _emit(rows: Any, form: Form, output: str | None, limit: int | None) -> None:
 def _asked(limit: int | None, form: Form) -> int | None:
     """One row more than is shown tells whether there are more."""
     return SHOWN_ROWS + 1 if limit is None and form.value == "table" else limit
-
-
-def _listed(columns: str | None) -> list[str] | None:
-    return None if columns is None else [name.strip() for name in columns.split(",")]
 
 
 def _window_end(text: str) -> int | str | datetime:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import lakeformat as lake
-from lakeformat.cli.output import AsJson, Shown, print_json, print_rows, size
+from lakeformat.byte_size import size
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_catalog, named_table
 from lakeformat.errors import InvalidRequestError, LakeError
 

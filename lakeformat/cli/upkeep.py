@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lakeformat.cli.output import AsJson, Shown, print_json, print_rows, size
+from lakeformat.byte_size import size
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.errors import InvalidRequestError
 

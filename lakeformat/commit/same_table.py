@@ -15,7 +15,7 @@ from lakeformat.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.schema import TableSchema
 
-__all__ = ["SameTable", "is_same_table", "require_there"]
+__all__ = ["SameTable", "is_same_table", "require_same_table", "require_there"]
 
 
 @dataclass(slots=True)
@@ -46,10 +46,17 @@ def require_there(handle: TableHandle) -> int:
     return newest
 
 
+def require_same_table(handle: TableHandle) -> int:
+    """The same, and an error too if another table was made in its place."""
+    newest = require_there(handle)
+    _require_opened(handle, newest)
+    return newest
+
+
 def is_same_table(handle: TableHandle) -> bool:
     """Whether the schema the handle was opened with is still there."""
     try:
-        _require_opened(handle, require_there(handle))
+        require_same_table(handle)
     except NotFoundError:
         return False
     return True

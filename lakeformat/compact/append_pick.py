@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.options import TableOptions
@@ -96,50 +97,60 @@ def pick_queue(
     *,
     deletions: Deletions | None = None,
     full: bool = False,
-) -> AppendPick | None:
-    """Adjacent files of a bucket whose rows keep their order."""
+) -> list[AppendPick]:
+    """Packs of adjacent files of a bucket whose rows keep their order."""
     vectors = deletions or Deletions()
     queue = _oldest_first(files)
     if full and settings.rewrites_all and queue:
-        return AppendPick(tuple(queue), "all files are rewritten")
+        return [AppendPick(tuple(queue), "all files are rewritten")]
     if full or any(_has_many_deletions(file, settings, vectors) for file in queue):
         return _behind_large_files(queue, settings, vectors)
-    return _oldest_that_are_enough(queue, settings, vectors)
+    # Those with vectors are compacted together, or not at all.
+    runs = groupby(queue, key=lambda file: file.file_name in vectors.rows)
+    return [
+        AppendPick(tuple(pack), f"{len(pack)} adjacent files")
+        for is_marked, run in runs
+        if not is_marked
+        for pack in _packs(run, settings)
+    ]
 
 
-def _oldest_that_are_enough(
-    queue: Sequence[DataFileMeta], settings: AppendSettings, vectors: Deletions
-) -> AppendPick | None:
-    waiting: list[DataFileMeta] = []
+def _packs(run: Iterable[DataFileMeta], settings: AppendSettings) -> Iterator[list[DataFileMeta]]:
+    """The oldest files that are enough, filled up to the target size; then those behind them."""
+    pack: list[DataFileMeta] = []
     size = 0
-    for file in queue:
-        if file.file_name in vectors.rows:  # it is compacted with all that have vectors
-            waiting, size = [], 0
-            continue
-        waiting.append(file)
+    for file in run:
+        is_full = size >= settings.target_bytes or not _is_small(file, settings)
+        if is_full and _are_enough(pack, size, settings):
+            yield pack
+            pack, size = [], 0
+        pack.append(file)
         size += file.file_size
         while size >= 2 * settings.target_bytes:
-            size -= waiting.pop(0).file_size
-        # Files that would be as many again as before are left alone, or this would never end.
-        if len(waiting) >= settings.min_files and size // settings.target_bytes + 1 < len(waiting):
-            return AppendPick(tuple(waiting), f"{len(waiting)} adjacent files")
-    return None
+            size -= pack.pop(0).file_size
+    if _are_enough(pack, size, settings):
+        yield pack
+
+
+def _are_enough(pack: Sequence[DataFileMeta], size: int, settings: AppendSettings) -> bool:
+    """Files that would be as many again as before are left alone, or this would never end."""
+    return len(pack) >= settings.min_files and size // settings.target_bytes + 1 < len(pack)
 
 
 def _behind_large_files(
     queue: list[DataFileMeta], settings: AppendSettings, vectors: Deletions
-) -> AppendPick | None:
+) -> list[AppendPick]:
     """Everything behind the first large files, if more than half of those files are small."""
     rest = list(queue)
     while rest and rest[0].file_name not in vectors.rows and not _is_small(rest[0], settings):
         del rest[0]
     marked = sum(file.file_name in vectors.rows for file in rest)
     if marked:
-        return AppendPick(tuple(rest), f"{marked} of {len(rest)} files have deleted rows")
+        return [AppendPick(tuple(rest), f"{marked} of {len(rest)} files have deleted rows")]
     small = sum(_is_small(file, settings) for file in rest)
     if len(rest) >= 3 and small > len(rest) - small:
-        return AppendPick(tuple(rest), f"{small} of {len(rest)} adjacent files are small")
-    return None
+        return [AppendPick(tuple(rest), f"{small} of {len(rest)} adjacent files are small")]
+    return []
 
 
 def _with_deletions(

@@ -16,7 +16,7 @@ from lakeformat.handle import TableHandle
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.data_file_meta import DataFileMeta, FileSource, local_wall_clock
 from lakeformat.read.data_files import DataFiles
-from lakeformat.read.deletions import DeletedRows
+from lakeformat.read.deletions import deleted_rows_of
 from lakeformat.write.assign import Place
 from lakeformat.write.new_files import bucket_places
 
@@ -27,7 +27,7 @@ def compact_append_files(handle: TableHandle, unit: CompactUnit) -> CommitMessag
     """Copy the rows that are not deleted; when this raises, no file is left."""
     directory, external = bucket_places(handle, Place(unit.partition, unit.bucket))
     names = DataFileNames(handle.options, handle.environment.new_id())
-    rows = DataFiles(handle, unit.snapshot, DeletedRows(handle, unit.vectors))
+    rows = DataFiles(handle, unit.snapshot, deleted_rows_of(handle, unit.snapshot, unit.vectors))
     fields = handle.schema.fields
     writer = RollingWriter(
         handle.storage, directory, fields, handle.options, names.next_data, external=external

@@ -17,7 +17,7 @@ from lakeformat.compact.report import BucketOutcome, CompactReport, Progress
 from lakeformat.compact.run import run_unit
 from lakeformat.compact.unit import CompactPlan, CompactUnit
 from lakeformat.compact.where import Idle, Places
-from lakeformat.errors import LakeError
+from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.read.predicate_filter import Where
@@ -63,8 +63,12 @@ def compact(
             places=places,
         )
 
-    # A full compaction of a bucket with keys leaves nothing to do; packs of files may.
-    ends_at_once = strategy == "full" and bool(handle.schema.primary_keys)
+    def ends_at_once(newest: TableHandle) -> bool:
+        # A full compaction of a bucket with keys leaves nothing to do; packs of files may.
+        is_full = strategy == "full" or idle is not None
+        rewrites_all = newest.options.compaction_force_rewrite_all_files
+        return is_full and (bool(newest.schema.primary_keys) or rewrites_all)
+
     return run_plans(
         handle, strategy, plan, executor=executor, tell=tell, ends_at_once=ends_at_once
     )
@@ -77,19 +81,22 @@ def run_plans(
     *,
     executor: str | None,
     tell: Tell | None,
-    ends_at_once: bool,
+    ends_at_once: Callable[[TableHandle], bool],
 ) -> CompactReport:
     """Plan, run and commit until nothing is due; ``plan`` is asked for all buckets, then for some.
 
-    ``ends_at_once``: a bucket that was compacted is not planned again.
+    ``ends_at_once``: whether a bucket that was compacted is not planned again.
     """
+    if tell is not None and not callable(tell):
+        raise InvalidRequestError(f"tell is called with how far it has come, got {tell!r}")
     run = _Run(handle, strategy, require_executor(executor), tell, ends_at_once)
     _log.info("%s compaction of %s begins", strategy, handle.uri)
     report = run.until_done(lambda places: plan(run.handle, places))
     _log.info("%s compaction of %s ends: %s", strategy, handle.uri, report.reason)
     if run.failures:
         first = run.failures[0]
-        raise type(first)(f"{first}. {_also(len(run.failures) - 1, report)}") from first
+        said = str(first).removesuffix(".")
+        raise type(first)(f"{said}. {_also(len(run.failures) - 1, report)}") from first
     return report
 
 
@@ -101,7 +108,7 @@ class _Run:
     strategy: str
     executor: str
     tell: Tell | None
-    ends_at_once: bool
+    ends_at_once: Callable[[TableHandle], bool]
     failures: list[LakeError] = field(default_factory=list)
     _outcomes: list[BucketOutcome] = field(default_factory=list)
     _groups: list[Groups] = field(default_factory=list)
@@ -114,6 +121,7 @@ class _Run:
         began = self._now()
         places: Places | None = None
         conflicts = 0
+        unfinished = f"more may be due after {_ROUNDS} rounds: compact again"
         for _ in range(_ROUNDS):
             before = self._now()
             found = plan(places)
@@ -122,18 +130,25 @@ class _Run:
             if places is None:
                 self._outcomes += map(not_chosen, found.not_chosen)
             if not found.units:
+                unfinished = ""
                 break
             groups = self._round(found)
             conflicts = conflicts + 1 if groups.refused else 0
             if conflicts > _CONFLICTS:
+                unfinished = (
+                    f"other commits changed the same files {conflicts} times in a row: compact "
+                    "again while fewer of them are made"
+                )
                 break
             if not (places := self._again(found, groups)):
+                unfinished = ""
                 break
         return report_of(
             self.handle.uri,
             self.strategy,
             self._groups,
             self._outcomes,
+            unfinished=unfinished or None,
             guarantee=guarantee(self.handle.options),
             plan_millis=self._plan_millis,
             run_millis=self._run_millis,
@@ -173,7 +188,9 @@ class _Run:
         refused_places = {_place(unit) for unit, _ in groups.refused}
         done = {_place(made.unit) for made in groups.published}
         broken = {_place(unit) for unit in plan.units} - done - refused_places
-        return (refused_places if self.ends_at_once else refused_places | done) - broken
+        return (
+            refused_places if self.ends_at_once(self.handle) else refused_places | done
+        ) - broken
 
     def _work(
         self, unit: CompactUnit, stop: Event

@@ -29,7 +29,7 @@ from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.data_file_meta import DataFileMeta, FileSource, local_wall_clock
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.read.data_files import DataFiles
-from lakeformat.read.deletions import DeletedRows
+from lakeformat.read.deletions import deleted_rows_of
 from lakeformat.write.assign import Place
 from lakeformat.write.new_files import bucket_places
 
@@ -95,7 +95,9 @@ class _Rows:
 
     def __init__(self, handle: TableHandle, unit: CompactUnit) -> None:
         self._schema = handle.schema
-        self._files = DataFiles(handle, unit.snapshot, DeletedRows(handle, unit.vectors))
+        self._files = DataFiles(
+            handle, unit.snapshot, deleted_rows_of(handle, unit.snapshot, unit.vectors)
+        )
         self._entries = {entry.file.file_name: entry for entry in unit.files}
         self.marked: Mapping[str, Positions] = {}
         self._order, self._engine = merge_order(handle.schema), merge_engine(handle.schema)

@@ -61,6 +61,7 @@ def report_of(
     groups: Sequence[Groups],
     buckets: Sequence[BucketOutcome],
     *,
+    unfinished: str | None,
     guarantee: str,
     plan_millis: int,
     run_millis: int,
@@ -87,6 +88,7 @@ def report_of(
         changelog_bytes=sum(each.changelog_bytes for each in done),
         changelog_guarantee=guarantee,
         write_amplification=round(written / fresh, 3) if fresh else None,
+        unfinished=unfinished,
         rounds=len(groups),
         groups=sum(each.tried for each in groups),
         groups_refused=sum(each.conflicts for each in groups),
@@ -95,7 +97,7 @@ def report_of(
         commit_millis=sum(each.millis for each in groups),
         millis=millis,
         buckets=tuple(buckets),
-        reason=_reason(buckets, snapshots),
+        reason="; ".join(filter(None, [_reason(buckets, snapshots), unfinished])),
     )
 
 

@@ -74,7 +74,8 @@ def _is_due(levels: Levels, settings: PickSettings, interval_millis: int) -> boo
         for file in run.files
         if file.creation_time is not None
     ]
-    return not made or settings.now - max(made) > timedelta(milliseconds=interval_millis)
+    # In numbers: an interval may be longer than any a clock could show.
+    return not made or (settings.now - max(made)) / timedelta(milliseconds=1) > interval_millis
 
 
 def _too_large(levels: Levels, settings: PickSettings) -> Pick | None:

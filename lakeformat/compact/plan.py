@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from lakeformat.commit.same_table import require_same_table
 from lakeformat.compact.append_pick import (
     AppendPick,
     AppendSettings,
@@ -16,19 +17,26 @@ from lakeformat.compact.append_pick import (
 from lakeformat.compact.key_value_plan import plan_bucket
 from lakeformat.compact.settings import PickSettings
 from lakeformat.compact.steps import Rewrite
-from lakeformat.compact.supported import require_supported
+from lakeformat.compact.supported import require_supported, require_whole_rows
 from lakeformat.compact.unit import CompactPlan, CompactUnit, NotChosen
-from lakeformat.compact.where import Idle, Places, chosen_partitions, idle_millis
-from lakeformat.errors import UnsupportedError
+from lakeformat.compact.where import (
+    Idle,
+    Places,
+    asked_buckets,
+    chosen_partitions,
+    idle_millis,
+    require_buckets,
+)
+from lakeformat.duration_text import duration
 from lakeformat.handle import TableHandle, is_unaware
 from lakeformat.metadata.data_file_meta import local_wall_clock
 from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.metadata.schema_file import latest_schema_id, read_schema
+from lakeformat.metadata.schema_file import read_schema
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.partition import partition_path
-from lakeformat.read.deletions import DeletedRows, find_vectors
+from lakeformat.read.deletions import deleted_rows_of, find_vectors
 from lakeformat.read.plan import plan_columns
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions
@@ -38,8 +46,7 @@ __all__ = ["is_overtaken", "newest_schema", "plan_compaction", "under_schema"]
 
 def newest_schema(handle: TableHandle) -> TableHandle:
     """The table as it looks now; read after a snapshot, no file of that has a newer schema."""
-    newest = latest_schema_id(handle.storage, handle.layout)
-    return handle if newest is None else under_schema(handle, newest)
+    return under_schema(handle, require_same_table(handle))
 
 
 def under_schema(handle: TableHandle, schema_id: int) -> TableHandle:
@@ -77,6 +84,7 @@ def plan_compaction(
     snapshot = latest_snapshot(handle.storage, handle.layout)
     handle = newest_schema(handle)  # after the snapshot, or its files might lose newer columns
     require_supported(handle, strategy)
+    wanted = asked_buckets(buckets)
     millis = None if idle is None else idle_millis(idle)
     asked = chosen_partitions(handle.schema, where, partitions)
     nothing = CompactPlan(
@@ -86,7 +94,8 @@ def plan_compaction(
         return nothing
     now = local_wall_clock(handle.environment.now_millis())
     planner = _Planner(handle, snapshot, strategy == "full" or idle is not None, now)
-    entries = plan_columns(handle, snapshot, buckets=buckets).entries()
+    entries = plan_columns(handle, snapshot, buckets=wanted).entries()
+    require_buckets(handle, wanted if places is None else None, entries)
     meant = asked({entry.partition for entry in entries})
     by_place: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in entries:
@@ -122,11 +131,14 @@ def _written_since(
             made = entry.file.creation_time
             if made is not None:
                 written[partition] = max(made, written.get(partition, made))
-    asked = timedelta(milliseconds=millis)
+    ages = {
+        partition: (now - made) // timedelta(milliseconds=1) for partition, made in written.items()
+    }
     return {
-        partition: f"written to {now - made} ago, asked for are partitions idle for {asked}"
-        for partition, made in written.items()
-        if now - made < asked
+        partition: f"written to {duration(age)} ago, asked for are partitions idle for "
+        f"{duration(millis)}"
+        for partition, age in ages.items()
+        if age < millis
     }
 
 
@@ -139,16 +151,11 @@ class _Planner:
     full: bool
     now: datetime
     _vectors: dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]] | None = None
-    _looked_at: int = 0
+    _taken: int = 0
 
     def plan(self, files: list[ManifestEntry]) -> list[CompactUnit] | str:
         """The units of a bucket, or why it has none."""
-        for entry in files:
-            if entry.file.write_cols is not None:
-                raise UnsupportedError(
-                    f"{entry.file.file_name} of {self.handle.uri} keeps only some columns; this "
-                    "version does not join files by row id, so it cannot compact them"
-                )
+        require_whole_rows(self.handle, files)
         if self.handle.schema.primary_keys:
             settings = PickSettings.of_options(self.handle.options, self.now)
             return plan_bucket(self._unit(files, ""), self.handle, settings, full=self.full)
@@ -164,21 +171,19 @@ class _Planner:
         )
 
     def _append(self, files: list[ManifestEntry]) -> list[CompactUnit] | str:
-        limit = self.handle.options.compaction_file_num_limit
-        if self._looked_at >= limit:
-            return f"{self._looked_at} files were looked at before ('compaction.file-num-limit')"
-        self._looked_at += len(files)
+        if self._taken >= self.handle.options.compaction_file_num_limit:
+            return f"{self._taken} files of others are taken first ('compaction.file-num-limit')"
         settings = AppendSettings.of_options(self.handle.options)
         deletions = self._deletions(files)
         metas = [entry.file for entry in files]
         if is_unaware(self.handle):
             picks = pick_unordered(metas, settings, deletions=deletions, full=self.full)
         else:
-            pick = pick_queue(metas, settings, deletions=deletions, full=self.full)
-            picks = [] if pick is None else [pick]
+            picks = pick_queue(metas, settings, deletions=deletions, full=self.full)
         if not picks:
             small = sum(file.file_size < settings.small_bytes for file in metas)
-            return f"{small} of {len(metas)} files are small, too few to be worth it"
+            return _too_few_small(small, len(metas))
+        self._taken += sum(len(pick.files) for pick in picks)
         return [self._append_unit(files, pick, deletions, settings) for pick in picks]
 
     def _append_unit(
@@ -216,7 +221,7 @@ class _Planner:
 
     def _deletions(self, files: list[ManifestEntry]) -> Deletions:
         vectors = self._unit(files, "").vectors
-        deleted = DeletedRows(self.handle, vectors)
+        deleted = deleted_rows_of(self.handle, self.snapshot, vectors)
         named = {each.data_file_name: v.file_name for v in vectors for each in v.ranges or ()}
         rows = {
             name: deleted.count(entry) for entry in files if (name := entry.file.file_name) in named
@@ -225,6 +230,14 @@ class _Planner:
 
     def _path(self, partition: bytes) -> str:
         return partition_path(self.handle.schema, partition)
+
+
+def _too_few_small(small: int, files: int) -> str:
+    if files == 1:
+        return "there is one file only"
+    if small == 0:
+        return f"none of {files} files is small"
+    return f"{small} of {files} files {'is' if small == 1 else 'are'} small, too few to be worth it"
 
 
 def _all_bytes(unit: CompactUnit) -> int:

@@ -35,8 +35,8 @@ def strategy_of_changelog(options: TableOptions) -> str:
     if not tells(options):
         raise InvalidRequestError(
             f"option 'changelog-producer' is {options.changelog_producer!r}: no compaction makes "
-            "a changelog of this table; set it to 'lookup' or 'full-compaction', or use `lake "
-            "compact`"
+            "a changelog of this table. Use `lake compact`; docs/changelog.md says which tables "
+            "may get another producer"
         )
     return "minor" if options.changelog_producer == _LOOKUP else "full"
 

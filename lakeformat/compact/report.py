@@ -69,6 +69,8 @@ class CompactReport:
     ``none``; see docs/changelog.md."""
     write_amplification: float | None
     """Bytes written for each byte that had not been compacted before; None if there were none."""
+    unfinished: str | None = None
+    """Why it ended before nothing was due any more; None if it did not."""
     rounds: int
     """How often files were chosen: until nothing was due, and again where a commit was refused."""
     groups: int

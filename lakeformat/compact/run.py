@@ -20,6 +20,12 @@ def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
             f"{where} under schema-{unit.schema_id}: the table is opened with "
             f"schema-{handle.schema.id}. Nothing was written; plan again"
         )
+    newest = max((entry.file.schema_id for entry in unit.files), default=unit.schema_id)
+    if newest > unit.schema_id:
+        raise CommitConflictError(
+            f"{where} under schema-{unit.schema_id}: it has files of schema-{newest}, whose new "
+            "columns would be lost. Nothing was written; plan again"
+        )
     try:
         if handle.schema.primary_keys:
             return compact_key_values(handle, unit)

@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from lakeformat.compact.compact import Tell, run_plans
-from lakeformat.compact.plan import under_schema
+from lakeformat.compact.plan import newest_schema
 from lakeformat.compact.report import CompactReport
 from lakeformat.compact.sort_order import RowOrder, row_order
 from lakeformat.compact.steps import Rewrite
-from lakeformat.compact.supported import require_supported
+from lakeformat.compact.supported import require_supported, require_whole_rows
 from lakeformat.compact.unit import CompactPlan, CompactUnit
-from lakeformat.compact.where import Idle, Places, chosen_partitions
+from lakeformat.compact.where import (
+    Idle,
+    Places,
+    asked_buckets,
+    chosen_partitions,
+    require_buckets,
+)
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.handle import TableHandle, is_unaware
 from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.metadata.schema_file import latest_schema_id
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.partition import partition_path
-from lakeformat.read.deletions import DeletedRows, find_vectors
+from lakeformat.read.deletions import deleted_rows_of, find_vectors
 from lakeformat.read.plan import plan_columns
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions
@@ -57,7 +62,9 @@ def sort_compact(
             places=places,
         )
 
-    return run_plans(handle, strategy, plan, executor=executor, tell=tell, ends_at_once=True)
+    return run_plans(
+        handle, strategy, plan, executor=executor, tell=tell, ends_at_once=lambda _: True
+    )
 
 
 def asked_order(
@@ -89,17 +96,18 @@ def plan_sort(
     places: Places | None = None,
 ) -> CompactPlan:
     """What sorting would do at the newest snapshot: a unit for each partition."""
-    newest = latest_schema_id(handle.storage, handle.layout)
-    handle = handle if newest is None else under_schema(handle, newest)
+    snapshot = latest_snapshot(handle.storage, handle.layout)
+    handle = newest_schema(handle)  # after the snapshot, or its files might lose newer columns
     _require_sortable(handle)
     order = row_order(handle.schema, order_by, strategy)
+    wanted = asked_buckets(buckets)
     asked = chosen_partitions(handle.schema, where, partitions)
-    snapshot = latest_snapshot(handle.storage, handle.layout)
     if snapshot is None:
         return CompactPlan(
             table=handle.uri, strategy=strategy, snapshot_id=None, schema_id=handle.schema.id
         )
-    entries = plan_columns(handle, snapshot, buckets=buckets).entries()
+    entries = plan_columns(handle, snapshot, buckets=wanted).entries()
+    require_buckets(handle, wanted if places is None else None, entries)
     meant = asked({entry.partition for entry in entries})
     by_place: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in entries:
@@ -127,7 +135,8 @@ def _unit(
     order: RowOrder,
     vectors: tuple[IndexManifestEntry, ...],
 ) -> CompactUnit:
-    deleted = DeletedRows(handle, vectors)
+    require_whole_rows(handle, files)
+    deleted = deleted_rows_of(handle, snapshot, vectors)
     marked = {found.data_file_name for entry in vectors for found in entry.ranges or ()}
     size = sum(entry.file.file_size for entry in files)
     return CompactUnit(

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.handle import TableHandle, require_committable
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.merge.looked_up import looks_up
+from lakeformat.metadata.manifest import ManifestEntry
 
-__all__ = ["STRATEGIES", "require_supported"]
+__all__ = ["STRATEGIES", "require_strategy", "require_supported", "require_whole_rows"]
 
 STRATEGIES = ("full", "minor")
 
 
-def require_supported(handle: TableHandle, strategy: str) -> None:
-    """Refuse what a compaction would have to do and this version does not."""
+def require_strategy(strategy: str) -> None:
+    """Refuse a word that says nothing."""
     if strategy not in STRATEGIES:
         raise InvalidRequestError(
             f"strategy is 'full', everything into few large files, or 'minor', what is due; got "
             f"{strategy!r}"
         )
+
+
+def require_supported(handle: TableHandle, strategy: str) -> None:
+    """Refuse what a compaction would have to do and this version does not."""
+    require_strategy(strategy)
     require_committable(handle)
     reason = _keyed(handle) if handle.schema.primary_keys else _append(handle)
     if reason:
         raise UnsupportedError(
             f"{handle.uri} {reason}; compact the table with another engine. Nothing was changed"
         )
+
+
+def require_whole_rows(handle: TableHandle, files: Iterable[ManifestEntry]) -> None:
+    """Refuse files that keep only some columns of their rows."""
+    for entry in files:
+        if entry.file.write_cols is not None:
+            raise UnsupportedError(
+                f"{entry.file.file_name} of {handle.uri} keeps only some columns; this version "
+                "does not join files by row id, so it cannot compact them"
+            )
 
 
 def _keyed(handle: TableHandle) -> str | None:

@@ -13,7 +13,7 @@ from lakeformat.layout import index_file_name
 from lakeformat.merge.groups import Positions
 from lakeformat.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
 from lakeformat.partition import partition_path
-from lakeformat.read.deletions import DeletedRows
+from lakeformat.read.deletions import deleted_rows_of
 
 __all__ = ["VectorChange", "write_vectors"]
 
@@ -36,7 +36,7 @@ def write_vectors(
     ``marked`` are rows by data file. Vectors of files that are not there any more mean nothing:
     of those rewritten here, and of those that another engine's compaction has left behind.
     """
-    old = DeletedRows(handle, unit.vectors).vectors(unit.partition, unit.bucket)
+    old = deleted_rows_of(handle, unit.snapshot, unit.vectors).vectors(unit.partition, unit.bucket)
     left = unit.marked_elsewhere | {file.file_name for file in unit.moved}
     vectors = {name: vector for name, vector in old.items() if name in left}
     if not marked and len(vectors) == len(old):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from datetime import timedelta
+from operator import index
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -11,13 +12,22 @@ import pyarrow as pa
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.binary_row import FramedRows
 from lakeformat.errors import InvalidRequestError
+from lakeformat.handle import TableHandle, is_unaware
+from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.option_kinds import DURATION
 from lakeformat.partition import partition_fields
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions, row_filter
 from lakeformat.schema import TableSchema
 
-__all__ = ["Idle", "Places", "chosen_partitions", "idle_millis"]
+__all__ = [
+    "Idle",
+    "Places",
+    "asked_buckets",
+    "chosen_partitions",
+    "idle_millis",
+    "require_buckets",
+]
 
 Idle: TypeAlias = timedelta | str
 """How long, as a timedelta or a text such as ``"1 h"``."""
@@ -56,15 +66,44 @@ def chosen_partitions(
     return meant
 
 
+def asked_buckets(buckets: object) -> frozenset[int] | None:
+    """The numbers of buckets, whoever counts them; callers may pass anything."""
+    if buckets is None:
+        return None
+    if not isinstance(buckets, Collection) or isinstance(buckets, str | bytes):
+        raise InvalidRequestError(f"buckets are numbers in a list, such as [0, 3], got {buckets!r}")
+    numbers = [number for number in buckets if not isinstance(number, bool)]
+    if len(numbers) < len(buckets) or not all(hasattr(each, "__index__") for each in numbers):
+        raise InvalidRequestError(f"buckets are whole numbers, such as [0, 3], got {buckets!r}")
+    return frozenset(map(index, numbers))
+
+
+def require_buckets(
+    handle: TableHandle, asked: frozenset[int] | None, found: Iterable[ManifestEntry]
+) -> None:
+    """Refuse numbers that no bucket of the table has."""
+    count = 1 if is_unaware(handle) else handle.options.bucket
+    if asked is None or count < 0:  # as many as its keys need
+        return
+    # Partitions keep the number of buckets they were written with.
+    strange = asked - set(range(count)) - {entry.bucket for entry in found}
+    if strange:
+        raise InvalidRequestError(
+            f"{handle.uri} has no bucket {min(strange)}: they are counted from 0 to {count - 1}"
+        )
+
+
 def idle_millis(idle: Idle) -> int:
     """A duration in milliseconds."""
+    if not isinstance(idle, timedelta | str):
+        raise InvalidRequestError(f"idle is a timedelta or a text such as '1 h', got {idle!r}")
     try:
         millis = (
             idle // timedelta(milliseconds=1)
             if isinstance(idle, timedelta)
             else DURATION.parse(idle)
         )
-    except (ValueError, AttributeError) as reason:
+    except ValueError as reason:
         raise InvalidRequestError(f"idle is a time such as '1 h', got {idle!r}: {reason}") from None
     if millis < 0:
         raise InvalidRequestError(f"idle is how long ago, got {idle!r}")

@@ -99,7 +99,7 @@ class FileState:
         """Which buckets a compaction without further options would pick."""
         options, marked = self._handle.options, self.buckets.count(self._over_limit) > 0
         if self.is_keyed:
-            return self.runs >= options.compaction_trigger
+            return (self.runs >= options.compaction_trigger) & (self.runs > 1)
         small = self._is_small | self._over_limit
         count = self.buckets.count(small)
         sizes = self.buckets.sum(self._sizes + options.source_split_open_file_cost_bytes, small)

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakeformat.commit.same_table import require_same_table
 from lakeformat.handle import TableHandle
 from lakeformat.health.files import FileState, target_size
 from lakeformat.health.history import Reachable, files_of, find_reachable
+from lakeformat.health.lost import find_lost
 from lakeformat.health.reasons import find_reasons, verdict_of
 from lakeformat.health.report import (
     DeleteFacts,
@@ -48,6 +50,7 @@ def check_health(
     ``time_travel`` reads what each snapshot added, to know what is kept for older ones alone.
     ``unknown`` lists the table's directories too, for files that nothing refers to.
     """
+    require_same_table(handle)
     # What is committed after the listing is known when it is compared.
     listed = list_files(handle) if unknown else None
     references = find_references(handle) if unknown else None
@@ -63,6 +66,9 @@ def check_health(
     index_files = _index_files(handle, snapshot)
     state = FileState(handle, live, index_files)
     storage = replace(storage, live_bytes=state.live_bytes + _bytes(index_files))
+    if listed is not None:
+        lost = find_lost(handle, snapshot, listed, live, index_files)
+        storage = replace(storage, lost_files=lost)
     if reachable is not None:
         count, size = _for_time_travel(reachable, files_of(live), index_files)
         storage = replace(storage, time_travel_files=count, time_travel_bytes=size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lakeformat.byte_size import size
 from lakeformat.handle import TableHandle
 from lakeformat.health.report import (
     BucketFacts,
@@ -19,13 +20,13 @@ from lakeformat.read.buckets import skips_level_zero
 __all__ = ["find_reasons", "verdict_of"]
 
 STALL_AFTER = 3
-"""Writers of other engines wait for compaction with so many runs more than start one."""
+"""Writers of other engines wait with so many runs more, where no option says how many."""
+_SHOWN_FILES = 3
 _MANY_SNAPSHOTS = 1000
 _MUCH_HISTORY = 3
 """After a full compaction as much as before is kept for a while, and a few files are no fault."""
 _LOW_SCORE = 50
 _MUCH_DELETED = 0.2
-_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def find_reasons(
@@ -39,6 +40,7 @@ def find_reasons(
 ) -> tuple[Reason, ...]:
     """Severe ones first."""
     found = [
+        *_of_lost_files(storage),
         *(_of_runs if handle.schema.primary_keys else _of_small_files)(handle, table, files, worst),
         *_of_waiting_rows(handle, table, files),
         *_of_deletes(handle, table, files, deletes),
@@ -54,10 +56,24 @@ def verdict_of(reasons: Sequence[Reason], score: int) -> Verdict:
     return Verdict.DEGRADED if reasons else Verdict.HEALTHY
 
 
+def _of_lost_files(storage: StorageFacts) -> Iterator[Reason]:
+    lost = storage.lost_files
+    if not lost:
+        return
+    more = ", …" if len(lost) > _SHOWN_FILES else ""
+    yield Reason(
+        f"{_many(len(lost), 'file')} of the newest snapshot cannot be found: "
+        f"{', '.join(lost[:_SHOWN_FILES])}{more}; reads that need them fail",
+        "put them back from a copy, or write their partitions anew from the source",
+        is_severe=True,
+    )
+
+
 def _of_runs(
     handle: TableHandle, table: str, files: FileFacts, worst: Sequence[BucketFacts]
 ) -> Iterator[Reason]:
     trigger = handle.options.compaction_trigger
+    stalls = max(handle.options.stop_trigger or trigger + STALL_AFTER, trigger)
     if not files.buckets_due or not worst:
         return
     most = worst[0].sorted_runs or 0
@@ -65,7 +81,7 @@ def _of_runs(
         f"{trigger} or more sorted runs are in {files.buckets_due} of "
         f"{_many(files.buckets, 'bucket')}, {most} in {_place(worst[0])}; each read merges them",
         f"lake compact {table}",
-        is_severe=most >= trigger + STALL_AFTER,
+        is_severe=most >= stalls,
     )
 
 
@@ -156,14 +172,3 @@ def _place(bucket: BucketFacts) -> str:
 
 def _many(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def size(count: int) -> str:
-    """Bytes as people read them: ``912 B``, ``1.5 MiB``."""
-    amount, shown = float(count), f"{count} B"
-    for unit in _UNITS:
-        if amount < 1024:
-            break
-        amount /= 1024
-        shown = f"{amount:.1f} {unit}"
-    return shown

@@ -142,6 +142,8 @@ class StorageFacts:
     """Only for older snapshots, changelogs, tags and branches; None if nobody asked."""
     unknown: UnknownFiles | None = None
     """None if nobody asked; metadata files are counted here too."""
+    lost_files: tuple[str, ...] | None = None
+    """Addresses of files that the newest snapshot needs and that are gone; None if nobody asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

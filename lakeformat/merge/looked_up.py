@@ -35,17 +35,12 @@ LEVEL = "_LEVEL"
 
 NOWHERE = -1
 
-Levels = npt.NDArray[np.int8]
+Levels = npt.NDArray[np.int32]
 
 
 def looks_up(options: TableOptions) -> bool:
     """Whether compactions of a table with a primary key merge new rows with all older ones."""
-    return (
-        options.changelog_producer == "lookup"
-        or options.merge_engine == "first-row"
-        or options.deletion_vectors_enabled
-        or options.force_lookup
-    )
+    return options.looks_up
 
 
 def supersedes(options: TableOptions) -> bool:
@@ -58,9 +53,9 @@ def supersedes(options: TableOptions) -> bool:
 
 def with_level(batch: pa.RecordBatch, level: int) -> pa.RecordBatch:
     """Rows of a file with the level of that file."""
-    levels = pa.array(np.full(batch.num_rows, level, np.int8))
+    levels = pa.array(np.full(batch.num_rows, level, np.int32))
     return pa.RecordBatch.from_arrays(
-        [*batch.columns, levels], schema=batch.schema.append(pa.field(LEVEL, pa.int8()))
+        [*batch.columns, levels], schema=batch.schema.append(pa.field(LEVEL, pa.int32()))
     )
 
 

@@ -74,7 +74,7 @@ class DataFiles:
             asked = tuple(field for field in wanted if field.name not in constants)
             asked = asked or others[:1]  # a batch needs a column to have rows
         with self._naming_manifest(entry):
-            storage, path = self._place(entry)
+            storage, path = self.place(entry)
             batches = read_batches(
                 storage,
                 path,
@@ -121,7 +121,7 @@ class DataFiles:
         """
         keep = self._deleted.keep(entry)
         with self._naming_manifest(entry):
-            storage, path = self._place(entry)
+            storage, path = self.place(entry)
             yield from read_key_values(
                 storage,
                 path,
@@ -156,7 +156,8 @@ class DataFiles:
             with referred_to_by(source):
                 raise CorruptTableError(str(reason)) from reason
 
-    def _place(self, entry: ManifestEntry) -> tuple[Storage, str]:
+    def place(self, entry: ManifestEntry) -> tuple[Storage, str]:
+        """Where a file lies."""
         handle, file = self._handle, entry.file
         if file.external_path is None:
             with naming(f"_PARTITION of data file {file.file_name}"):

@@ -25,7 +25,7 @@ from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.partition import partition_path
 from lakeformat.storage import Storage, resolve
 
-__all__ = ["DeletedRows", "find_deleted_rows", "find_vectors"]
+__all__ = ["DeletedRows", "deleted_rows_of", "find_deleted_rows", "find_vectors"]
 
 Place = tuple[bytes, int]
 """Partition and bucket: file names are unique only inside one."""
@@ -102,10 +102,11 @@ class DeletedRows:
                 f"vectors, and where {len(ranges)} of them are; {RESTORE}"
             )
         with referred_to_by(self._source):
-            storage, path = self._place(entry)
+            storage, path = self.place(entry)
             return read_deletion_vectors(storage, path, ranges)
 
-    def _place(self, entry: IndexManifestEntry) -> tuple[Storage, str]:
+    def place(self, entry: IndexManifestEntry) -> tuple[Storage, str]:
+        """Where an index file lies."""
         handle = self._handle
         if entry.external_path is not None:
             return resolve(entry.external_path, handle.storage)
@@ -134,7 +135,16 @@ def find_vectors(
 def find_deleted_rows(handle: TableHandle, snapshot: Snapshot) -> DeletedRows:
     """The deletion vectors a snapshot refers to."""
     vectors = find_vectors(handle, snapshot)
+    return deleted_rows_of(
+        handle, snapshot, (entry for there in vectors.values() for entry in there)
+    )
+
+
+def deleted_rows_of(
+    handle: TableHandle, snapshot: Snapshot, entries: Iterable[IndexManifestEntry]
+) -> DeletedRows:
+    """Some of the deletion vectors a snapshot refers to."""
     source = ""
     if snapshot.index_manifest is not None:
         source = handle.storage.uri(handle.layout.manifest(snapshot.index_manifest))
-    return DeletedRows(handle, (entry for there in vectors.values() for entry in there), source)
+    return DeletedRows(handle, entries, source)

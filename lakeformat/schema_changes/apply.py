@@ -9,6 +9,7 @@ from typing import get_args
 from lakeformat.errors import AlreadyExistsError, InvalidRequestError
 from lakeformat.schema import CURRENT_VERSION, TableSchema
 from lakeformat.schema_changes import column_rules
+from lakeformat.schema_changes.changelog_rules import check_change_of_lookups
 from lakeformat.schema_changes.changes import (
     AddColumn,
     DropColumn,
@@ -58,6 +59,8 @@ def apply_changes(
     if altered == explicit:
         return schema
     _check_references(explicit, altered)
+    if has_snapshots:
+        check_change_of_lookups(explicit, altered)
     _check_table(explicit, altered)
     return replace(altered, id=schema.id + 1, time_millis=now)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from lakeformat.errors import InvalidRequestError
 from lakeformat.schema import TableSchema
 
-__all__ = ["check_changelog", "check_without_changelog"]
+__all__ = ["check_change_of_lookups", "check_changelog", "check_without_changelog"]
+
+_BY_COLUMN = ("aggregation", "partial-update")
 
 
 def check_changelog(schema: TableSchema) -> None:
@@ -50,3 +52,22 @@ def check_without_changelog(schema: TableSchema) -> None:
                 f"option {key!r} is {value!r}, and the table has no primary key; leave the option "
                 "out, or give the table a primary key"
             )
+
+
+def check_change_of_lookups(before: TableSchema, after: TableSchema) -> None:
+    """Raise if rows that files have already would be merged otherwise than they were compacted.
+
+    With look-ups the lowest level that has a key has all of it; without, each level has a part.
+    ``deletion-vectors.enabled`` has a rule of its own.
+    """
+    old, new = before.table_options, after.table_options
+    if old.looks_up == new.looks_up or new.merge_engine not in _BY_COLUMN:
+        return
+    if old.deletion_vectors_enabled != new.deletion_vectors_enabled:
+        return
+    raise InvalidRequestError(
+        f"option 'changelog-producer' cannot change from {old.changelog_producer!r} to "
+        f"{new.changelog_producer!r} once a table with 'merge-engine' = {new.merge_engine!r} has a "
+        "snapshot: only with 'lookup' a compaction brings all of a key together, so the rows there "
+        "are would become others; make a new table with it and copy the rows"
+    )

@@ -20,6 +20,8 @@ _RETRY = "Retry once the file system answers again."
 _REMEDIES = {
     errno.ENOSPC: "The disk is full: free some space, or expire snapshots, then retry.",
     errno.EDQUOT: "The disk quota is used up: free some space or raise the quota, then retry.",
+    errno.EFBIG: "The file is larger than the file system or a limit (ulimit -f) allows: raise it, "
+    "or lower 'target-file-size', then retry.",
     errno.ENOENT: "A directory on the way has vanished: retry, unless somebody dropped it.",
     errno.EROFS: "The file system is read-only: remount it writable or use another warehouse.",
     errno.ENOTDIR: "A file stands where a directory is needed: remove it or choose another path.",

@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 import lakeformat as lake
+from lakeformat.byte_size import size
 from lakeformat.cli.app import app
-from lakeformat.cli.output import size
 from lakeformat.doctor import DISTRIBUTION
 from lakeformat.type_text import type_to_json
 

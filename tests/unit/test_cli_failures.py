@@ -112,3 +112,11 @@ def test_the_first_and_the_last_time_of_the_calendar_are_text(millis):
     for beyond, has_text in ((0, True), (1 if millis > 0 else -1, False)):
         rows = pa.table({"at": pa.array([millis + beyond], pa.timestamp("ms"))})
         assert (next(iter(plain_rows(rows)))["at"] is not None) == has_text
+
+
+def test_the_package_of_the_command_line_runs_as_the_command():
+    shown = subprocess.run(
+        [sys.executable, "-m", "lakeformat.cli", "--help"], capture_output=True, text=True
+    )
+    assert shown.returncode == 0
+    assert "compact-database" in shown.stdout

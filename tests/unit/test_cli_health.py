@@ -36,13 +36,16 @@ def test_the_health_of_a_table_says_why_and_what_to_do(catalog):
     shown = show("health", "shop.orders", "--unknown")
     assert "verdict       degraded\n" in shown
     assert "score         100 of 100" in shown
+    assert "the verdict follows from the reasons" in shown
     assert "0 B in 0 unknown files" in shown
     assert shown.rstrip().endswith("lake compact shop.orders")
 
 
 def test_what_it_says_to_do_helps(catalog):
     show(*show("health", "shop.orders").split("lake ")[-1].split())
-    assert "verdict       healthy\n" in show("health", "shop.orders")
+    healthy = show("health", "shop.orders")
+    assert "verdict       healthy\n" in healthy
+    assert "the verdict follows" not in healthy
 
 
 def test_the_health_of_an_empty_table_is_empty(catalog):
@@ -95,6 +98,13 @@ def test_rows_are_sorted_from_the_command_line(catalog):
     [report] = json.loads(show("compact", "shop.orders", "--order-by", "id", "--json"))
     assert (report["strategy"], report["files_in"], report["files_out"]) == ("order", 5, 1)
     assert catalog.table("shop.orders").scan().to_arrow()["id"].to_pylist() == [1, 2, 3, 4, 5]
+
+
+def test_columns_to_sort_by_may_have_commas_between(catalog):
+    catalog.create_table("shop.pairs", [("a", "INT"), ("b", "INT")])
+    catalog.table("shop.pairs").write(pa.table({"a": pa.array([1], pa.int32())}))
+    for order in (("--order-by", "b, a"), ("--order-by", "b", "--order-by", "a")):
+        assert "sorted by b, a (order)" in show("compact", "shop.pairs", *order, "--plan")
 
 
 @pytest.mark.parametrize(

@@ -50,10 +50,8 @@ def deletions(picture: str, *, index_files: str = "") -> Deletions:
     return Deletions(deleted, dict(zip(deleted, letters, strict=True)))
 
 
-def shown(*picks: AppendPick | None) -> str:
-    packs = [
-        " ".join(file.file_name.partition(":")[2] for file in pick.files) for pick in picks if pick
-    ]
+def shown(*picks: AppendPick) -> str:
+    packs = [" ".join(file.file_name.partition(":")[2] for file in pick.files) for pick in picks]
     return " | ".join(packs) or "nothing"
 
 
@@ -105,8 +103,15 @@ def test_deleted_rows_of_files_without_an_order(picture, index_files, expected, 
         ("", "nothing", "nothing"),
         ("1 2 3 4", "nothing", "1 2 3 4"),
         ("1 2", "nothing", "nothing"),
-        # The oldest five, in their order, not the smallest.
-        ("9 1 2 3 4 5", "9 1 2 3 4", "9 1 2 3 4 5"),
+        # In their order, not the smallest first, and all there are: no further round is due.
+        ("9 1 2 3 4 5", "9 1 2 3 4 5", "9 1 2 3 4 5"),
+        # Up to the target size, then the next ones; the last pack may be too few.
+        (
+            "20 20 20 20 20 20 20 20 20 20 20",
+            "20 20 20 20 20 | 20 20 20 20 20",
+            " ".join(["20"] * 11),
+        ),
+        ("9 9 9 9 9 80 9 9 9", "9 9 9 9 9", "9 9 9 9 9 80 9 9 9"),
         # Where that is worth two files the oldest ones are left out.
         ("150 90 10 10 10 10", "90 10 10 10 10", "10 10 10 10"),
         # Large files stay; but in between they go along if more than half of all is small.
@@ -116,17 +121,17 @@ def test_deleted_rows_of_files_without_an_order(picture, index_files, expected, 
     ],
 )
 def test_adjacent_files_of_a_bucket_with_an_order(picture, minor, full):
-    assert shown(pick_queue(files(picture), settings())) == minor
-    assert shown(pick_queue(files(picture), settings(), full=True)) == full
+    assert shown(*pick_queue(files(picture), settings())) == minor
+    assert shown(*pick_queue(files(picture), settings(), full=True)) == full
 
 
 def test_files_that_would_be_as_many_again_are_left_alone():
     """Three of 50 bytes are two files afterwards; two of 60 are two again, for ever."""
-    assert shown(pick_queue(files("60 60"), settings(min_files=2))) == "nothing"
-    assert shown(pick_queue(files("40 50"), settings(min_files=2))) == "40 50"
-    assert shown(pick_queue(files("50 50 50"), settings(min_files=3))) == "50 50 50"
+    assert shown(*pick_queue(files("60 60"), settings(min_files=2))) == "nothing"
+    assert shown(*pick_queue(files("40 50"), settings(min_files=2))) == "40 50"
+    assert shown(*pick_queue(files("50 50 50"), settings(min_files=3))) == "50 50 50"
     # The third file makes three of them two.
-    assert shown(pick_queue(files("60 60 10"), settings(min_files=2))) == "60 60 10"
+    assert shown(*pick_queue(files("60 60 10"), settings(min_files=2))) == "60 60 10"
 
 
 @pytest.mark.parametrize(
@@ -142,15 +147,15 @@ def test_files_that_would_be_as_many_again_are_left_alone():
 )
 def test_deleted_rows_of_a_bucket_with_an_order(picture, minor, full):
     marked = deletions(picture)
-    assert shown(pick_queue(files(picture), settings(), deletions=marked)) == minor
-    assert shown(pick_queue(files(picture), settings(), deletions=marked, full=True)) == full
+    assert shown(*pick_queue(files(picture), settings(), deletions=marked)) == minor
+    assert shown(*pick_queue(files(picture), settings(), deletions=marked, full=True)) == full
 
 
 def test_everything_is_rewritten_if_that_is_asked_for():
     forced = settings(rewrites_all=True)
-    assert shown(pick_queue(files("100 100"), forced, full=True)) == "100 100"
+    assert shown(*pick_queue(files("100 100"), forced, full=True)) == "100 100"
     assert shown(*pick_unordered(files("100 100"), forced, full=True)) == "100 100"
-    assert shown(pick_queue(files("100 100"), forced)) == "nothing"
+    assert shown(*pick_queue(files("100 100"), forced)) == "nothing"
     assert shown(*pick_unordered(files("100 100"), forced)) == "nothing"
 
 

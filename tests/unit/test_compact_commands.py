@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import lakeformat as lake
 from lakeformat.cli.app import app
 from lakeformat.compact.database import compact_tables, matching_tables
+from lakeformat.table_upkeep import TableUpkeep
 
 runner = CliRunner()
 
@@ -39,6 +40,14 @@ def lake_says(catalog: lake.Catalog, *arguments: str) -> str:
     shown = runner.invoke(app, ["-w", catalog.location, *arguments])
     assert shown.exit_code == 0, shown.output
     return shown.output
+
+
+def invoked(catalog: lake.Catalog, *arguments: str) -> None:
+    """Raise what the program would say and end with."""
+    shown = runner.invoke(app, ["-w", catalog.location, *arguments])
+    assert shown.stdout == ""
+    if shown.exception is not None:
+        raise shown.exception
 
 
 def test_a_plan_says_what_would_be_done_and_changes_nothing(catalog):
@@ -83,7 +92,34 @@ def test_tables_of_a_database_are_chosen_by_regular_expressions(catalog):
     shown = lake_says(catalog, "compact-database", "shop", "--excluding", r".*\.events")
     assert shown.startswith("shop.orders: 2 compacted, published as snapshot 3")
     assert len(shown.splitlines()) == 1
-    assert lake_says(catalog, "compact-database", "nowhere") == "no table has such a name\n"
+    for pattern in ("nowhere", "shop.orders"):
+        with pytest.raises(lake.NotFoundError, match=r"'shop\.\*' .* for databases"):
+            invoked(catalog, "compact-database", pattern)
+
+
+def test_a_database_is_planned_and_partitions_are_chosen(catalog):
+    asked = ("compact-database", "shop", "--where", "dt = '1'")
+    shown = lake_says(catalog, *asked, "--plan")
+    assert shown.count("partition dt=1, bucket 0: 2 files become about 1") == 2
+    plans = json.loads(lake_says(catalog, *asked, "--plan", "--json"))
+    assert [len(each["plan"]["buckets"]) for each in plans] == [1, 1]
+    assert len(catalog.table("shop.orders").snapshots()) == 2
+    lake_says(catalog, *asked)
+    assert [
+        len(catalog.table(name).plan_compaction().units) for name in ("shop.orders", "lab.orders")
+    ] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "wrong", [("--strategy", "big"), ("--executor", "spark"), ("--idle", "soon")]
+)
+def test_what_is_wrong_for_every_table_is_said_before_the_first(catalog, wrong):
+    with pytest.raises(lake.InvalidRequestError, match=wrong[1]):
+        invoked(catalog, "compact-database", ".*", *wrong)
+    with pytest.raises(lake.InvalidRequestError, match=wrong[1]):
+        invoked(catalog, "compact-database", ".*", "--plan", *wrong)
+    with pytest.raises(lake.InvalidRequestError, match=wrong[1]):
+        invoked(catalog, "compact", "shop.orders", "--plan", *wrong)
 
 
 def test_a_table_that_fails_stops_no_other(catalog):
@@ -96,3 +132,19 @@ def test_a_table_that_fails_stops_no_other(catalog):
     shown = runner.invoke(app, ["-w", catalog.location, "compact-database", ".*", "--json"])
     assert [each["error"] is None for each in json.loads(shown.stdout)] == [True, False, True, True]
     assert "1 of 4 tables failed" in str(shown.exception)
+
+
+def test_a_defect_met_at_one_table_is_said_and_stops_no_other(catalog, monkeypatch):
+    found = TableUpkeep.compact
+
+    def compact(table: lake.Table, **how: object) -> object:
+        if table.location.endswith("events"):
+            raise OverflowError("too large")
+        return found(table, **how)
+
+    monkeypatch.setattr(TableUpkeep, "compact", compact)
+    outcomes = {each.table: each for each in compact_tables(catalog, matching_tables(catalog))}
+    assert str(outcomes["shop.events"].error) == (
+        "a defect of this library: OverflowError: too large"
+    )
+    assert outcomes["shop.orders"].report is not None

@@ -95,3 +95,14 @@ def test_a_row_that_is_deleted_meanwhile_does_not_come_back(options):
     assert "deleted rows would come back" in report.buckets[0].reason
     assert rows.table.scan().count() == 8
     assert vectors(rows.table) == []
+
+
+@PLACES
+def test_marks_that_are_lost_are_named_with_who_refers_to_them(options):
+    rows = three_files(options)
+    delete_rows(rows, {0: [0]})
+    storage, layout = rows.place
+    [entry] = vectors(rows.table)
+    storage.delete(layout.index_file(entry.file_name))
+    with pytest.raises(lake.CorruptTableError, match=rf"{entry.file_name}.*named by .*/manifest/"):
+        rows.table.compact()

@@ -10,6 +10,9 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
+from lakeformat.compact import compact as compaction
+from lakeformat.compact.compact import compact
+from lakeformat.compact.report import Progress
 from lakeformat.compact.run import run_unit
 from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
@@ -83,7 +86,7 @@ class FullDisk(MemoryStorage):
     @contextmanager
     def open_output(self, path):
         if self.full and self.full in path:
-            raise UnavailableError(f"{self.uri(path)}: {errno.ENOSPC} no space left on device")
+            raise UnavailableError(f"{self.uri(path)}: {errno.ENOSPC} no space left on device.")
         with super().open_output(path) as stream:
             yield stream
 
@@ -103,7 +106,9 @@ def test_a_full_disk_ends_the_units_that_meet_it(executor):
         table.write(pa.table({"p": ["a", "b"], "k": pa.array([1, 1], pa.int32())}))
     storage.full = "/p=a/"
     before = set(storage.files())
-    with pytest.raises(UnavailableError, match=r"partition p=a, bucket 0 .* no space left"):
+    with pytest.raises(
+        UnavailableError, match=r"p=a, bucket 0 .* no space left on device\. In all"
+    ):
         table.compact(executor=executor)
     assert [path for path in set(storage.files()) - before if "/p=a/" in path] == []
     assert len([e for e in live(table) if e.file.level == 5]) == 1
@@ -156,6 +161,34 @@ def test_a_bucket_that_was_overtaken_is_planned_again_alone():
     assert keyed.table.plan_compaction().units == ()
     names = {e.file.file_name for s in keyed.table.snapshots() for e in files_of(keyed, s)}
     assert names == data_files(keyed), "the files of the refused unit are gone"
+
+
+def test_a_bucket_that_is_overtaken_again_and_again_is_left_and_said_to_be():
+    keyed = KeyedRows()
+    for value in "xy":
+        keyed.commit(("+I", 1, value))
+
+    def rival(progress: Progress) -> None:
+        if progress.done:  # a unit is written and waits for its commit
+            compact(keyed.table._handle)
+            keyed.commit(("+I", 1, "z"))
+
+    report = compact(keyed.table._handle, executor="serial", tell=rival)
+    assert report.snapshot_ids == ()
+    assert report.unfinished is not None
+    assert "other commits changed the same files 11 times" in report.unfinished
+    assert report.reason.endswith(report.unfinished)
+    assert compact(keyed.table._handle).unfinished is None
+
+
+def test_what_is_due_after_the_last_round_is_said(monkeypatch):
+    monkeypatch.setattr(compaction, "_ROUNDS", 1)
+    rows = KeyedRows({"compaction.min.file-num": "2"}, keyed=False)
+    for number in range(2):
+        rows.commit(("+I", number, "a"))
+    report = rows.table.compact()
+    assert report.unfinished == "more may be due after 1 rounds: compact again"
+    assert rows.table.compact().unfinished is None
 
 
 def files_of(keyed: KeyedRows, snapshot: lake.Snapshot) -> list[ManifestEntry]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from datetime import timedelta
 
 import pyarrow as pa
@@ -169,16 +170,64 @@ def test_a_queue_keeps_its_order():
     before = listed(rows.table.scan())
     rows.table.compact(strategy="minor")
     assert listed(rows.table.scan()) == before
-    first, second = files(rows.table)
-    assert sorted(
-        [
-            (first.min_sequence_number, first.max_sequence_number),
-            (second.min_sequence_number, second.max_sequence_number),
-        ]
-    ) == [(0, 9), (10, 11)]
-    rows.commit(("+I", 7, "a"))
+    [made] = files(rows.table)
+    assert (made.min_sequence_number, made.max_sequence_number) == (0, 11)
+    for number in (7, 6):
+        rows.commit(("+I", number, "a"))
     rows.table.compact()
-    assert listed(rows.table.scan()) == [*before, (7, "a")]
+    assert listed(rows.table.scan()) == [*before, (7, "a"), (6, "a")]
+    assert len(files(rows.table)) == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [(1, "there is one file only"), (2, "2 of 2 files are small, too few to be worth it")],
+)
+def test_it_is_said_why_files_of_an_append_table_are_left_alone(count, said):
+    rows = KeyedRows(keyed=False)
+    for number in range(count):
+        rows.commit(("+I", number, "a"))
+    assert rows.table.compact(strategy="minor").reason == f"nothing to do: {said}"
+
+
+def test_a_long_queue_is_written_once():
+    """Not once more for every few files: that would be as much again for each of them."""
+    rows = KeyedRows({"bucket": "1", "bucket-key": "k"}, keyed=False)
+    for number in range(30):
+        rows.commit(("+I", number, "a"))
+    report = rows.table.compact(strategy="minor")
+    assert (report.rows_in, report.files_in, report.files_out) == (30, 30, 1)
+    assert len(report.snapshot_ids) == 1
+    assert listed(rows.table.scan()) == [(number, "a") for number in range(30)]
+
+
+@pytest.mark.parametrize("bucket", ["-1", "1"])
+@pytest.mark.parametrize("how", [{}, {"strategy": "minor", "idle": "0 s"}])
+def test_all_files_are_rewritten_once_if_that_is_asked_for(bucket, how):
+    options = {"bucket": bucket, "compaction.force-rewrite-all-files": "true"}
+    rows = KeyedRows({**options, **({"bucket-key": "k"} if bucket == "1" else {})}, keyed=False)
+    for number in range(3):
+        rows.commit(("+I", number, "a"))
+    opened = rows.catalog.table("shop.t")
+    for snapshot in (4, 5):
+        report = opened.compact(**how)
+        assert report.snapshot_ids == (snapshot,)
+        assert report.rows_in == 3
+
+
+def test_a_limit_puts_partitions_off_until_the_next_compaction_and_no_longer():
+    rows = KeyedRows({"compaction.file-num-limit": "2"}, keyed=False, partitioned=True)
+    for number in range(3):
+        rows.commit(("+I", "a", number, "x"), ("+I", "b", number, "x"))
+    first, second, third = (rows.table.compact() for _ in range(3))
+    assert [(each.outcome, each.files_in) for each in first.buckets] == [
+        ("not chosen", 0),
+        ("compacted", 3),
+    ]
+    assert first.buckets[0].reason.startswith("3 files of others are taken first")
+    assert [(each.outcome, each.files_in) for each in second.buckets][-1:] == [("compacted", 3)]
+    assert third.snapshot_ids == ()
+    assert len(files(rows.table)) == 2
 
 
 def test_partitions_are_chosen_by_value_and_by_condition():
@@ -193,7 +242,7 @@ def test_partitions_are_chosen_by_value_and_by_condition():
     assert chosen(partitions={"p": "a"}) == ["p=a"]
     assert chosen(partitions=[{"p": "a"}, {"p": "c"}], where="p <> 'c'") == ["p=a"]
     assert chosen(partitions=[]) == []
-    assert chosen(buckets=[1]) == []
+    assert chosen(buckets=[]) == []
     assert chosen(buckets=range(1)) == ["p=a", "p=b", "p=c"]
     keyed.table.compact(where="p = 'b'")
     assert chosen() == ["p=a", "p=c"]
@@ -211,9 +260,40 @@ def test_partitions_that_are_written_to_still_are_left_alone():
     assert [unit.path for unit in plan.units] == ["p=a"]
     [other] = plan.not_chosen
     assert other.path == "p=b"
-    assert other.reason == "written to 0:00:00 ago, asked for are partitions idle for 0:30:00"
+    assert other.reason == "written to 0 ms ago, asked for are partitions idle for 30 min"
     keyed.clock.millis += 30 * MINUTE
     assert len(keyed.table.plan_compaction(idle=timedelta(minutes=30)).units) == 2
+
+
+def test_times_longer_than_any_clock_shows_are_times():
+    keyed = KeyedRows({"compaction.optimization-interval": "99999999999 d"}, partitioned=True)
+    for _ in range(2):
+        keyed.commit(("+I", "a", 1, "x"))
+        keyed.table.compact()
+    [other] = keyed.table.plan_compaction(idle="99999999999 d").not_chosen
+    assert other.reason.endswith("idle for 99999999999 d")
+    keyed.commit(("+I", "a", 1, "x"))
+    assert keyed.table.plan_compaction(strategy="minor").units == ()
+
+
+@pytest.mark.parametrize("looked_up", [{}, {"changelog-producer": "lookup"}])
+def test_a_table_may_have_more_levels_than_a_byte_counts(looked_up):
+    options = {"num-levels": "1000", "num-sorted-run.compaction-trigger": "2", **looked_up}
+    keyed = KeyedRows(options)
+    keyed.commit(*(("+I", number, "x" * 50) for number in range(2000)))
+    keyed.table.compact()
+    for value in "ab":
+        keyed.commit(("+I", 1, value))
+    keyed.table.compact(strategy="minor")
+    assert {file.level for file in files(keyed.table)} == {998, 999}
+    assert listed(keyed.table.scan(where="k = 1")) == [(1, "b")]
+    keyed.table.compact()
+    assert listed(keyed.table.scan(where="k = 1")) == [(1, "b")]
+
+
+def test_more_levels_than_a_file_can_be_on_are_refused_by_name():
+    with pytest.raises(lake.InvalidRequestError, match=r"'num-levels' .* from 1 to 1000000"):
+        KeyedRows({"num-levels": "99999999999"})
 
 
 def test_a_plan_says_why_and_can_be_sent_elsewhere():
@@ -273,14 +353,43 @@ def test_requests_that_cannot_be_right_are_refused():
     keyed = KeyedRows()
     with pytest.raises(lake.InvalidRequestError, match=r"strategy is 'full', .* got 'big'"):
         keyed.table.compact(strategy="big")
+    for buckets in (0, "0", ["x"], [0.0], [True]):
+        with pytest.raises(lake.InvalidRequestError, match="buckets are "):
+            keyed.table.compact(buckets=buckets)
+    with pytest.raises(lake.InvalidRequestError, match="tell is called"):
+        keyed.table.compact(tell=5)
     with pytest.raises(lake.InvalidRequestError, match="executor is one of serial, threads"):
         keyed.table.compact(executor="spark")
     with pytest.raises(lake.InvalidRequestError, match="idle is a time such as '1 h', got 'soon'"):
         keyed.table.compact(idle="soon")
+    with pytest.raises(lake.InvalidRequestError, match="more than 64 bits can say"):
+        keyed.table.compact(idle="99999999999999999 d")
+    with pytest.raises(lake.InvalidRequestError, match=r"idle is a timedelta or a text .* got 5$"):
+        keyed.table.compact(idle=5)
     with pytest.raises(lake.InvalidRequestError, match="idle is how long ago"):
         keyed.table.compact(idle=timedelta(hours=-1))
     with pytest.raises(lake.UnsupportedError, match="can only be read"):
         keyed.catalog.table("shop.t$files").compact()
+
+
+@pytest.mark.parametrize("how", [{}, {"order_by": ["v"]}])
+@pytest.mark.parametrize("bucket", [99, -5])
+def test_a_bucket_that_the_table_does_not_have_is_refused(how, bucket):
+    rows = KeyedRows(keyed=False)
+    for number in range(2):
+        rows.commit(("+I", number, "a"))
+    with pytest.raises(lake.InvalidRequestError, match=f"has no bucket {bucket}: .* from 0 to 0"):
+        rows.table.plan_compaction(buckets=[bucket], **how)
+    assert len(rows.table.plan_compaction(buckets=[0], **how).units) == 1
+
+
+def test_a_bucket_that_is_empty_or_of_an_older_number_is_none_to_refuse():
+    keyed = KeyedRows({"bucket": "8"})
+    keyed.commit(*(("+I", number, "a") for number in range(50)))
+    empty = KeyedRows({"bucket": "8"}).table.plan_compaction(buckets=[7])
+    assert (empty.units, empty.not_chosen) == ((), ())
+    keyed.catalog.alter_table("shop.t", lake.set_option("bucket", "2"))
+    assert len(keyed.table.plan_compaction(buckets=[7]).units) == 1
 
 
 def test_tables_it_would_damage_are_refused_by_name():
@@ -301,3 +410,16 @@ def test_a_plan_of_another_schema_is_not_run():
     ):
         run_unit(newer, unit)
     assert plan_compaction(keyed.table._handle).units[0].schema_id == 1
+
+
+def test_a_unit_does_not_lose_the_columns_of_newer_files():
+    keyed = KeyedRows()
+    for _ in range(2):
+        keyed.commit(("+I", 1, "a"))
+    [unit] = keyed.table.plan_compaction().units
+    newer = tuple(
+        replace(entry, file=replace(entry.file, schema_id=entry.file.schema_id + 1))
+        for entry in unit.files
+    )
+    with pytest.raises(lake.CommitConflictError, match=r"under schema-0: it has files of schema-1"):
+        run_unit(keyed.table._handle, replace(unit, files=newer))

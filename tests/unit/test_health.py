@@ -12,6 +12,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
+from lakeformat.health import health
 from lakeformat.health.report import UnknownFiles, Verdict
 from lakeformat.metadata.tag import Tag, create_tag
 from tests.rewriting import rewrite_entries
@@ -154,6 +155,23 @@ def test_as_many_runs_as_start_a_compaction_are_a_reason_and_more_a_severe_one(w
     assert table.health().verdict is Verdict.UNHEALTHY
 
 
+def test_how_many_runs_are_severe_may_be_said(warehouse):
+    options = {"num-sorted-run.compaction-trigger": "2", "num-sorted-run.stop-trigger": "3"}
+    table = warehouse.keyed(**options)
+    for verdict in (Verdict.HEALTHY, Verdict.DEGRADED, Verdict.UNHEALTHY):
+        table.write(rows(1))
+        assert table.health().verdict is verdict
+
+
+def test_a_single_run_is_never_too_many(warehouse):
+    table = warehouse.keyed(**{"num-sorted-run.compaction-trigger": "1"})
+    for _ in range(2):
+        table.write(rows(1))
+    assert table.health().verdict is Verdict.DEGRADED
+    table.compact()
+    assert table.health().reasons == ()
+
+
 def test_rows_that_only_delete_others_are_counted(warehouse):
     table = warehouse.keyed()
     table.write(rows(1, 2, 3, 4))
@@ -245,6 +263,38 @@ def test_files_that_nothing_refers_to_are_unknown_and_a_reason_once_they_are_old
     assert [r.finding for r in report.reasons] == [
         "nothing refers to 1 file with 6 B, unchanged for a day"
     ]
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_files_that_are_gone_are_named(warehouse, count):
+    table = warehouse.partitioned(**{"compaction.min.file-num": "9"})
+    for number in range(count):
+        table.write(rows(number))
+    assert table.health(unknown=True).storage.lost_files == ()
+    data = sorted((warehouse.root / "shop.db/orders/dt=a/bucket-0").iterdir())
+    for path in data:
+        path.unlink()
+    report = table.health(unknown=True)
+    assert report.storage.lost_files == tuple(f"file://{path}" for path in data)
+    assert report.verdict is Verdict.UNHEALTHY
+    said = report.reasons[0].finding
+    assert said.startswith(f"{count} file{'s' if count > 1 else ''} of the newest snapshot")
+    assert [path.name in said for path in data] == [number < 3 for number in range(count)]
+    assert table.health().storage.lost_files is None
+
+
+def test_a_file_that_is_committed_after_the_listing_is_none_that_is_gone(warehouse, monkeypatch):
+    table = warehouse.table()
+    table.write(rows(1))
+    listed = health.list_files
+
+    def then_commit(handle: object) -> pa.Table:
+        found = listed(handle)
+        table.write(rows(2))
+        return found
+
+    monkeypatch.setattr(health, "list_files", then_commit)
+    assert table.health(unknown=True).storage.lost_files == ()
 
 
 def test_a_write_under_way_is_unknown_and_no_reason(warehouse):

@@ -66,11 +66,12 @@ STEPS: tuple[set[str], ...] = (
         "merge_options",
         "partition_options",
         "read_options",
+        "other_engines_options",
         "tag_options",
         "write_options",
     },
     {"option"},
-    {"java_numbers", "option_kinds", "text_files"},
+    {"byte_size", "duration_text", "java_numbers", "option_kinds", "text_files"},
     {"errors", "environment"},
 )
 

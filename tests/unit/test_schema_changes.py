@@ -174,6 +174,7 @@ REFUSED = [
     (lake.update_column_position("id", after="id"), "beside itself"),
     (lake.set_option("bucket-key", "id"), "cannot change once a table has a snapshot"),
     (lake.set_option("force-lookup", "true"), "cannot change once a table has a snapshot"),
+    (lake.set_option("sequence.field.sort-order", "descending"), "once a table has a snapshot"),
     (lake.set_option("bucket", "4"), "only between positive numbers"),
     (lake.set_option("type", "format-table"), "cannot be changed"),
     (lake.set_option("path", "/elsewhere"), "cannot be changed"),
@@ -261,6 +262,49 @@ def test_some_options_cannot_go_back_to_their_default(before, removed, reason):
     schema = replace(START, options={**before, "type": "table"})
     with pytest.raises(lake.InvalidRequestError, match=reason):
         altered(lake.remove_option(removed), schema=schema)
+
+
+LOOKS_UP = {"changelog-producer": "lookup"}
+SUMS = {"merge-engine": "aggregation", "fields.default-aggregate-function": "last_value"}
+VECTORS = "deletion-vectors.enabled"
+MODIFIABLE = {"deletion-vectors.modifiable": "true"}
+
+
+@pytest.mark.parametrize("engine", [SUMS, {"merge-engine": "partial-update"}])
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [
+        ({}, lake.set_option("changelog-producer", "lookup")),
+        ({"changelog-producer": "input"}, lake.set_option("changelog-producer", "lookup")),
+        (LOOKS_UP, lake.set_option("changelog-producer", "none")),
+        (LOOKS_UP, lake.remove_option("changelog-producer")),
+        # What another engine let the table have is no reason to change it once more.
+        ({**LOOKS_UP, **MODIFIABLE}, lake.set_option("changelog-producer", "full-compaction")),
+    ],
+)
+def test_whether_rows_are_looked_up_is_fixed_where_that_decides_what_they_are(
+    engine, before, change
+):
+    schema = replace(KEYED, options={"bucket": "1", **engine, **before})
+    with pytest.raises(lake.InvalidRequestError, match="'changelog-producer' cannot change from"):
+        altered(change, schema=schema)
+    assert altered(change, schema=schema, has_snapshots=False)
+
+
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [
+        ({}, lake.set_option("changelog-producer", "lookup")),
+        (LOOKS_UP, lake.set_option("changelog-producer", "none")),
+        (SUMS, lake.set_option("changelog-producer", "full-compaction")),
+        ({**SUMS, "changelog-producer": "input"}, lake.remove_option("changelog-producer")),
+        ({**SUMS, **LOOKS_UP, VECTORS: "true"}, lake.set_option("changelog-producer", "none")),
+        ({**SUMS, **MODIFIABLE}, lake.set_option(VECTORS, "true")),
+    ],
+)
+def test_the_producer_of_a_changelog_may_change_where_rows_stay_what_they_are(before, change):
+    schema = replace(KEYED, options={"bucket": "1", **before})
+    assert altered(change, schema=schema).id == 1
 
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "a.x", "a.y", "b.element.z"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,12 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.compact import run
+from lakeformat.compact import run, sort
 from lakeformat.compact.append_unit import compact_append_files
 from lakeformat.compact.sort import plan_sort, sort_compact
 from lakeformat.compact.unit import CompactUnit
 from lakeformat.datafile import rolling_writer
 from lakeformat.metadata.commit_message import CommitMessage
+from tests.rewriting import rewrite_entries
 
 COLUMNS = [("x", "BIGINT"), ("y", "INT"), ("name", "STRING"), ("dt", "STRING")]
 STRATEGIES = ["order", "zorder", "hilbert"]
@@ -248,6 +250,24 @@ def test_rows_added_meanwhile_stay(catalog, monkeypatch):
     )
 
 
+def test_columns_that_are_added_meanwhile_stay(catalog, monkeypatch):
+    table = create(catalog)
+    table.write(points(5))
+    found = sort.latest_snapshot
+    noted = pa.table({"x": [7], "note": ["precious"]})
+
+    def after_another_column(*where: object) -> object:
+        if len(catalog.table("shop.orders").schema.fields) == len(COLUMNS):
+            catalog.alter_table("shop.orders", lake.add_column("note", "STRING")).write(noted)
+        return found(*where)
+
+    monkeypatch.setattr(sort, "latest_snapshot", after_another_column)
+    sort_table(table, "x")
+    notes = catalog.table("shop.orders").scan(["note"]).to_arrow()["note"].to_pylist()
+    assert sorted(filter(None, notes)) == ["precious"]
+    assert len(notes) == 6
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_files_that_another_compaction_took_are_sorted_again(catalog, monkeypatch, strategy):
     table = create(catalog)
@@ -337,3 +357,13 @@ def test_how_much_of_a_text_counts_on_a_curve_may_be_said(catalog):
         sort_table(table, "name", strategy="zorder")
         found[size] = table.scan(["name"]).to_arrow()["name"].to_pylist()
     assert found == {"2": ["same-b", "same-a"], "8": ["same-a", "same-b"]}
+
+
+@pytest.mark.parametrize("how", [{}, {"order_by": ["x"]}])
+def test_files_that_keep_only_some_columns_are_not_compacted_without_the_others(catalog, how):
+    table = create(catalog)
+    table.write(points(5))
+    table.write(points(5))
+    rewrite_entries(table, lambda e: replace(e, file=replace(e.file, write_cols=("x",))))
+    with pytest.raises(lake.UnsupportedError, match="keeps only some columns"):
+        table.plan_compaction(**how)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pytest
 
@@ -83,6 +85,26 @@ def test_so_it_is_if_it_has_fewer_schemas_than_the_one_before(catalog, orders):
     catalog.create_table("shop.orders", COLUMNS)
     with pytest.raises(lake.NotFoundError, match=IS_ANOTHER):
         orders.write(ROWS)
+
+
+LOOKS: dict[str, Callable[[lake.Table], object]] = {
+    "compact": lambda table: table.compact(),
+    "plan": lambda table: table.plan_compaction(strategy="minor"),
+    "sort": lambda table: table.compact(order_by=["id"]),
+    "health": lambda table: table.health(),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_nothing_is_said_of_a_table_that_is_gone_or_another(catalog, orders, look):
+    catalog.drop_table("shop.orders")
+    with pytest.raises(lake.NotFoundError, match=IS_GONE):
+        LOOKS[look](orders)
+    anew = catalog.create_table("shop.orders", COLUMNS)
+    anew.write(ROWS)
+    with pytest.raises(lake.NotFoundError, match=IS_ANOTHER):
+        LOOKS[look](orders)
+    LOOKS[look](anew)
 
 
 def test_a_handle_whose_table_was_altered_goes_on(catalog, orders):
