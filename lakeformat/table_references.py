@@ -32,17 +32,17 @@ class TableReferences(TableReads):
         tag: str | None = None,
         as_of: Moment | None = None,
         watermark: int | None = None,
-        as_latest: bool = False,
+        as_latest: bool = True,
         force: bool = False,
         dry_run: bool = False,
     ) -> RollbackReport:
         """Go back to a snapshot: by number, by tag, or the last of a time or watermark.
 
-        ``as_latest=True`` publishes a new snapshot with the rows of the old one: nothing is lost,
-        and it can be taken back the same way. Without it every newer snapshot is taken out of
-        history, with tags of them, and their numbers are used again; where tags or branches
-        began there, that is refused without ``force``. Files that nothing leads to any more are
-        left to ``remove_orphans``. Commits under way meanwhile are tried again on what is left.
+        A new snapshot with the rows of the old one is published: nothing is lost, and it can be
+        taken back the same way. ``as_latest=False`` cuts history instead: every newer snapshot
+        goes, with tags of them, and their numbers are used again; where tags or branches began
+        there, that is refused without ``force``. Files that nothing leads to any more are then
+        left to ``remove_orphans``; commits under way are tried again on what is left.
         """
         return rollback(
             self._handle,

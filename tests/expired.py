@@ -59,9 +59,12 @@ def needed(table: lake.Table) -> set[str]:
     """What every snapshot, tag and changelog leads to, one after the other."""
     handle, found = table._handle, set[str]()
     for layout in _places(handle):
-        for number in snapshot_ids(handle.storage, layout):
+        ids = snapshot_ids(handle.storage, layout)
+        for number in ids:
             snapshot = read_snapshot(handle.storage, layout, number)
-            found.update(_of_state(handle, snapshot), _of_changelog(handle, snapshot))
+            found.update(_of_state(handle, snapshot))
+            if number > ids[0] or not _has_expired_changes(handle, snapshot):
+                found.update(_of_changelog(handle, snapshot))
         for tag in read_tags(handle.storage, layout):
             found.update(_of_state(handle, tag.snapshot))
         for number in changelog_ids(handle.storage, layout):
@@ -123,6 +126,12 @@ def _of_changelog(handle: TableHandle, snapshot: Snapshot) -> Iterator[str]:
         yield from paths
         for entry in entries:
             yield from _paths(handle, entry)
+
+
+def _has_expired_changes(handle: TableHandle, snapshot: Snapshot) -> bool:
+    """As of a branch that began at a tag: that keeps what it consists of alone."""
+    name = snapshot.changelog_manifest_list
+    return name is not None and not handle.storage.exists(handle.layout.manifest(name))
 
 
 def _of_delta(handle: TableHandle, snapshot: Snapshot) -> Iterator[str]:

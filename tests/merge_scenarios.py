@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -145,11 +146,19 @@ class Scenario:
         return {name for name in self.columns if self._function(name) in loose}
 
     @property
+    def sequence_groups(self) -> list[tuple[list[str], list[str]]]:
+        """The columns that say how new a row is, and those it is said of."""
+        return [
+            (option[len("fields.") : -len(".sequence-group")].split(","), protected.split(","))
+            for option, protected in self.options.items()
+            if option.endswith(".sequence-group")
+        ]
+
+    @property
     def ordering(self) -> set[str]:
         """Columns that say which row is newer, of all or of a group."""
-        named = [self.options.get("sequence.field", "")]
-        named += [key[7:-15] for key in self.options if key.endswith(".sequence-group")]
-        return set(",".join(named).split(","))
+        named = self.options.get("sequence.field", "").split(",")
+        return {*named, *chain.from_iterable(sequence for sequence, _ in self.sequence_groups)}
 
     def _function(self, name: str) -> str:
         return self.options.get(f"fields.{name}.aggregate-function", "")

@@ -128,8 +128,9 @@ def live_removals(handle: TableHandle, snapshot: Snapshot, reason: str) -> Candi
     manifests = manifests_of(handle.storage, handle.layout, snapshot)
     for columns in manifest_batches(handle, manifests):
         found.add(columns.filter(~columns.is_delete), FileClass.DATA, reason)
-        for key, delete in zip(found.keys(columns), columns.is_delete.tolist(), strict=True):
-            net[key] = net.get(key, 0) + (-1 if delete else 1)
+        for keys, delete in zip(found.keys(columns), columns.is_delete.tolist(), strict=True):
+            for key in keys:
+                net[key] = net.get(key, 0) + (-1 if delete else 1)
     found.drop(key for key, count in net.items() if count <= 0)
     return found
 

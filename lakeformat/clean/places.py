@@ -26,8 +26,11 @@ class FilePlaces:
             lambda partition: partition_path(handle.schema, partition)
         )
 
-    def keys(self, columns: ManifestColumns) -> list[str]:
-        """What tells the physical file of each entry from all others, whatever its level."""
+    def keys(self, columns: ManifestColumns) -> list[tuple[str, ...]]:
+        """What tells the files of each entry from all others: its own first, those beside it then.
+
+        The level does not count. A file keeps its name while those beside it are replaced.
+        """
         layout = self._handle.layout
         partitions = [self._directory(each or b"") for each in columns.partition.values()]
         rows = zip(
@@ -37,28 +40,28 @@ class FilePlaces:
             partitions,
             strict=True,
         )
-        return [
+        own = [
             layout.data_file(bucket, name or "", partition) if external is None else external
             for external, bucket, name, partition in rows
         ]
+        if not columns.extra_files.counts.any():
+            return [(key,) for key in own]
+        extras = zip(own, columns.extra_files.texts(), strict=True)
+        return [(key, *self._beside(key, names or ())) for key, names in extras]
 
     def removals(
         self, columns: ManifestColumns, kind: FileClass, reason: str
-    ) -> Iterator[tuple[str, tuple[Removal, ...]]]:
-        """The key of each entry, and the files that go with it: its own and those beside it."""
+    ) -> Iterator[tuple[str, Removal]]:
+        """Every file of each entry, with its key."""
         sizes = columns.file_size.numbers.tolist()
         external = columns.external_path.present
         is_external = np.ones(len(columns), np.bool_) if external is None else external
-        extras = (
-            columns.extra_files.texts()
-            if columns.extra_files.counts.any()
-            else [None] * len(columns)
-        )
-        rows = zip(self.keys(columns), sizes, is_external.tolist(), extras, strict=True)
-        for key, size, elsewhere, names in rows:
-            storage, path = self._resolved(key) if elsewhere else (self._handle.storage, key)
-            own = Removal(storage, path, kind, reason, size)
-            yield key, (own, *self._beside(own, names or ()))
+        for keys, size, elsewhere in zip(
+            self.keys(columns), sizes, is_external.tolist(), strict=True
+        ):
+            for position, key in enumerate(keys):
+                storage, path = self._resolved(key) if elsewhere else (self._handle.storage, key)
+                yield key, Removal(storage, path, kind, reason, None if position else size)
 
     def index_file(self, entry: IndexManifestEntry, reason: str) -> Removal:
         """The index file of an entry."""
@@ -78,11 +81,11 @@ class FilePlaces:
             return handle.storage, handle.layout.data_file(entry.bucket, entry.file_name, directory)
         return handle.storage, handle.layout.index_file(entry.file_name)
 
-    def _beside(self, own: Removal, names: tuple[str, ...]) -> Iterator[Removal]:
-        directory = own.path.rpartition("/")[0]
+    def _beside(self, own: str, names: tuple[str, ...]) -> Iterator[str]:
+        directory = own.rpartition("/")[0]
         for name in names:
             inside = self._handle.layout.data_file(0, name).rpartition("/")[2]  # refuses a way out
-            yield Removal(own.storage, f"{directory}/{inside}", own.kind, own.reason)
+            yield f"{directory}/{inside}"
 
     def _resolved(self, address: str) -> tuple[Storage, str]:
         return resolve(address, self._handle.storage)

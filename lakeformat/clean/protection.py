@@ -18,6 +18,7 @@ from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout
 from lakeformat.metadata.branch_directory import branches
 from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.metadata.expired_changes import without_expired_changes
 from lakeformat.metadata.manifest import ManifestColumns, read_manifests
 from lakeformat.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
 from lakeformat.metadata.snapshot import Snapshot
@@ -157,9 +158,11 @@ def find_protection(
     ``older`` are snapshots before it that stay all the same: a rollback has brought them back.
     """
     storage, layout = handle.storage, handle.layout
-    found = Protection(handle, oldest=oldest, with_oldest_state=with_oldest_state)
+    first = partial(without_expired_changes, storage, layout)
+    found = Protection(handle, with_oldest_state=with_oldest_state)
+    found.oldest = None if oldest is None else first(oldest)
     found.changelogs += changelogs
-    found.starts += older
+    found.starts += map(first, older)
     for name in (MAIN_BRANCH, *(branch.name for branch in branches(storage, layout))):
         place, is_own = layout.on_branch(name), name == layout.branch
         if name in without_branches:
@@ -183,7 +186,7 @@ def find_protection(
 def _add_branch(handle: TableHandle, place: TableLayout, found: Protection) -> None:
     storage = handle.storage
     snapshots = _read(handle, place, snapshot_ids(storage, place))
-    found.starts += snapshots[:1]
+    found.starts += [without_expired_changes(storage, place, each) for each in snapshots[:1]]
     found.additions += snapshots[1:]
     found.changelogs += in_parallel(
         handle, partial(read_changelog, storage, place), changelog_ids(storage, place)
@@ -234,9 +237,9 @@ class _Sightings:
         columns: ManifestColumns = read_manifests(handle.storage, handle.layout, [manifest])
         mask = pc.is_in(columns.file_name.to_arrow(), self._names)
         columns = columns.filter(_numpy(mask))
-        keys: Sequence[str] = self._candidates.keys(columns)
-        for key, is_delete in zip(keys, columns.is_delete.tolist(), strict=True):
-            if key in self._candidates:
+        of_entries = self._candidates.keys(columns)
+        for keys, is_delete in zip(of_entries, columns.is_delete.tolist(), strict=True):
+            for key in filter(self._candidates.__contains__, keys):
                 change, is_added = found.get(key, (0, False))
                 found[key] = (change + (-1 if is_delete else 1), is_added or not is_delete)
         return found

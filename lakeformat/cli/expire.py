@@ -13,6 +13,7 @@ import typer
 from lakeformat.byte_size import size
 from lakeformat.cli.compact import TableArgument
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
+from lakeformat.cli.progress import counting
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.errors import LakeError
 
@@ -83,10 +84,13 @@ def expire(
     """
     found = named_table(context, table)
     shown: list[Removal] = []
-    with _saving(save) as keep:
+    counted = "files would go" if dry_run else "files removed"
+    with _saving(save) as keep, counting("looking for what expires", counted) as step:
 
         def tell(removal: Removal) -> None:
             keep(removal)
+            if step is not None:
+                step()
             if dry_run:
                 shown.append(removal)
 

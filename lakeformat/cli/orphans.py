@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 
 from lakeformat.byte_size import size
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
+from lakeformat.cli.progress import counting
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
 from lakeformat.errors import InvalidRequestError, LakeError
 
@@ -230,7 +230,7 @@ def _saving(save: Path | None) -> Iterator[Callable[[Removal], None] | None]:
                 file = stack.enter_context(save.open("w", encoding="utf-8"))
             except OSError as reason:
                 raise LakeError(f"--save {save}: {reason.strerror}") from None
-        bar = stack.enter_context(_counting())
+        bar = stack.enter_context(counting("looking for orphan files", "orphan files"))
         if save is None and bar is None:
             yield None
             return
@@ -242,25 +242,3 @@ def _saving(save: Path | None) -> Iterator[Callable[[Removal], None] | None]:
                 bar()
 
         yield tell
-
-
-@contextmanager
-def _counting() -> Iterator[Callable[[], None] | None]:
-    """A count on stderr that only people see."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    parts = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*parts, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("looking for orphan files")
-        count = 0
-
-        def step() -> None:
-            nonlocal count
-            count += 1
-            progress.update(task, description=f"{count:,} orphan files")
-
-        yield step

@@ -36,29 +36,34 @@ def rollback(
         int | None,
         typer.Option(metavar="MILLIS", help="Go back to the last snapshot not past a watermark."),
     ] = None,
-    as_latest: Annotated[
+    cut_history: Annotated[
         bool,
-        typer.Option("--as-latest", help="Keep history: publish the old rows as a new snapshot."),
+        typer.Option(
+            "--cut-history", help="Take newer snapshots out of history; nobody gets them back."
+        ),
     ] = False,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Also if tags are lost with it, or branches began there."),
+        typer.Option(
+            "--force",
+            help="With --cut-history: also if tags are lost with it, or branches began there.",
+        ),
     ] = False,
     dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Go back to the rows of an earlier snapshot.
+    """Go back to the rows of an earlier snapshot, by a new snapshot that has them.
 
-    Newer snapshots are taken out of history, unless --as-latest keeps them: that is safer, and
-    can be taken back. An example: lake rollback shop.orders --tag v1 --as-latest --dry-run
+    All snapshots stay, so that it can be taken back; with --cut-history newer ones go. An
+    example: lake rollback shop.orders --tag v1 --dry-run
     """
     report = named_table(context, table).rollback(
         snapshot=snapshot,
         tag=tag,
         as_of=as_of,
         watermark=watermark,
-        as_latest=as_latest,
+        as_latest=not cut_history,
         force=force,
         dry_run=dry_run,
     )

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from lakeformat.clean import announce, find_protection, read_intents, withdraw
-from lakeformat.clean.parallel import in_parallel
+from lakeformat.clean.parallel import in_parallel, look_again
 from lakeformat.consumers import Guard
 from lakeformat.errors import NotFoundError
-from lakeformat.expire.plan import plan_changelogs
+from lakeformat.expire.plan import Plan, plan_changelogs
 from lakeformat.expire.retention import (
     Retention,
     Selection,
@@ -81,13 +81,17 @@ def _expire(
     next_changelog = _read_if_present(handle, left[0]) if left else None
     snapshots = snapshot_ids(storage, layout)
     oldest = read_snapshot_if_present(storage, layout, snapshots[0]) if snapshots else None
-    protection = find_protection(
-        handle,
-        oldest=oldest,
-        expiring=len(changelogs),
-        changelogs=[] if next_changelog is None else [next_changelog],
-    )
-    plan = plan_changelogs(handle, changelogs, protection)
+
+    def look() -> Plan:
+        protection = find_protection(
+            handle,
+            oldest=oldest,
+            expiring=len(changelogs),
+            changelogs=[] if next_changelog is None else [next_changelog],
+        )
+        return plan_changelogs(handle, changelogs, protection)
+
+    plan = look_again(look)
     if hides:
         hide_changelogs(handle, account, changelogs, left[0] if left else last + 1)
     return remove_files(handle, account, plan)

@@ -18,7 +18,7 @@ from lakeformat.clean import (
     withdraw,
 )
 from lakeformat.clean.intent import STALE_MILLIS
-from lakeformat.clean.parallel import in_parallel
+from lakeformat.clean.parallel import in_parallel, look_again
 from lakeformat.clean.protection import NO_PRODUCER
 from lakeformat.consumers import Guard, Progress, expire_consumers, read_progress
 from lakeformat.errors import CorruptTableError
@@ -222,7 +222,8 @@ class _Run:
             return _ROLLED_BACK
         if any(number < oldest.id and number not in going for number in ids):
             return _ROLLED_BACK
-        if is_fenced(self.handle.storage, self.handle.layout, newest):
+        # Not the newest alone: one that was committed behind a fence is not in it.
+        if is_fenced(self.handle.storage, self.handle.layout, *snapshots, oldest, newest):
             return _ROLLED_BACK
         return None
 
@@ -258,14 +259,18 @@ class _Run:
         older: Sequence[Snapshot] = (),
     ) -> Plan:
         handle = self.handle
-        protection = find_protection(
-            handle,
-            oldest=oldest,
-            expiring=len(snapshots),
-            changelogs=[] if keeps else self._changelogs(),
-            older=older,
-        )
-        return plan_snapshots(handle, snapshots, oldest, protection, keeps_changelogs=keeps)
+
+        def look() -> Plan:
+            protection = find_protection(
+                handle,
+                oldest=oldest,
+                expiring=len(snapshots),
+                changelogs=[] if keeps else self._changelogs(),
+                older=older,
+            )
+            return plan_snapshots(handle, snapshots, oldest, protection, keeps_changelogs=keeps)
+
+        return look_again(look)
 
     def _changelogs(self) -> list[Snapshot]:
         """Those left from a time when they outlived their snapshots, and share files with them."""

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -65,6 +64,15 @@ class Plan:
         return (self.files, self.manifests, self.lists)
 
 
+@dataclass(frozen=True, slots=True)
+class _Deletions:
+    """The entries a snapshot takes out."""
+
+    columns: ManifestColumns
+    put_back: frozenset[str] = frozenset()
+    """Files of theirs that it leads to all the same, by other entries."""
+
+
 def deltas_of(handle: TableHandle, snapshots: Sequence[Snapshot]) -> list[list[ManifestMeta]]:
     """The manifests of what each snapshot changed; none of those that are gone already."""
     return in_parallel(handle, partial(_list_or_gone, handle, ListKind.DELTA), snapshots)
@@ -89,11 +97,12 @@ def plan_snapshots(
     only_compacted = keeps_changelogs and not has_producer
     for snapshot in (*snapshots[1:], oldest):
         with _noting(plan, f"what snapshot {snapshot.id} deleted"):
-            columns = _deleted_by(handle, candidates, snapshot)
+            found = _deleted_by(handle, candidates, snapshot)
+            columns = found.columns
             if only_compacted:
                 columns = columns.filter(columns.file_source.numbers == _COMPACTED)
             reason = f"deleted by snapshot {snapshot.id}, and no older one is left"
-            candidates.add(columns, FileClass.DATA, reason)
+            candidates.add(columns, FileClass.DATA, reason, found.put_back)
     if not keeps_changelogs:
         for snapshot in snapshots:
             with _noting(plan, f"the changelog of snapshot {snapshot.id}"):
@@ -118,9 +127,9 @@ def plan_changelogs(
             if changelog.changelog_manifest_list is not None:
                 _add_changelog(handle, candidates, changelog)
             elif not has_producer:
-                columns = _deleted_by(handle, candidates, changelog)
+                found = _deleted_by(handle, candidates, changelog)
                 reason = f"deleted by snapshot {changelog.id}, whose changelog has expired"
-                candidates.add(columns, FileClass.DATA, reason)
+                candidates.add(found.columns, FileClass.DATA, reason, found.put_back)
     plan.spared = len(protection.spare(candidates))
     plan.files += candidates.removals()
     _plan_metadata(handle, plan, changelogs, protection, ALL_LISTS, with_index=False)
@@ -155,7 +164,7 @@ def _plan_metadata(
             kept.update(found)  # nothing is planned twice
 
 
-def _deleted_by(handle: TableHandle, candidates: Candidates, snapshot: Snapshot) -> ManifestColumns:
+def _deleted_by(handle: TableHandle, candidates: Candidates, snapshot: Snapshot) -> _Deletions:
     """What a snapshot took out and did not put back at once, as it does with one of a new level.
 
     What it has added is needed again if an earlier one took it out: going back does so.
@@ -163,26 +172,24 @@ def _deleted_by(handle: TableHandle, candidates: Candidates, snapshot: Snapshot)
     manifests = _list_or_gone(handle, ListKind.DELTA, snapshot)
     deletes = any(manifest.num_deleted_files for manifest in manifests)
     if not deletes and not len(candidates):
-        return ManifestColumns.concat([])
+        return _Deletions(ManifestColumns.concat([]))
     batches = list(manifest_batches(handle, manifests, _log_gone))
     deleted = ManifestColumns.concat([deleted_rows(columns) for columns in batches])
     added = [columns.filter(~columns.is_delete) for columns in batches]
     for columns in added:
         candidates.drop_added(columns)
     if not len(deleted):
-        return deleted
+        return _Deletions(deleted)
     names = deleted.file_name.to_arrow()
-    kept = {
+    put_back = frozenset(
         key
         for columns in added
-        for key in candidates.keys(
+        for keys in candidates.keys(
             columns.filter(_numpy(pc.is_in(columns.file_name.to_arrow(), names)))
         )
-    }
-    if not kept:
-        return deleted
-    mask = [key not in kept for key in candidates.keys(deleted)]
-    return deleted.filter(np.array(mask, np.bool_))
+        for key in keys
+    )
+    return _Deletions(deleted, put_back)
 
 
 def _numpy(mask: pa.BooleanArray) -> Mask:

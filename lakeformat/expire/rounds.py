@@ -21,6 +21,7 @@ from lakeformat.errors import LakeError
 from lakeformat.expire.plan import Plan
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.changelog_directory import write_changelog
+from lakeformat.metadata.expired_changes import has_expired_changes
 from lakeformat.metadata.hints import NumberedFiles
 from lakeformat.metadata.snapshot import Snapshot
 
@@ -53,8 +54,9 @@ def hide_snapshots(
 ) -> None:
     """Make snapshots unreachable, the oldest first, so that those left have no gap."""
     layout, storage = handle.layout, handle.storage
-    for snapshot in snapshots:
-        if keeps_changelogs and not account.dry_run:
+    for position, snapshot in enumerate(snapshots):
+        is_told = position > 0 or not has_expired_changes(storage, layout, snapshot)
+        if keeps_changelogs and is_told and not account.dry_run:
             write_changelog(storage, layout, snapshot)
         _hide(handle, account, layout.snapshot(snapshot.id), "snapshot", snapshot)
         account.snapshots.append(snapshot.id)

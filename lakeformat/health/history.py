@@ -16,6 +16,7 @@ from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout
 from lakeformat.metadata.branch_directory import branches
 from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.metadata.expired_changes import without_expired_changes
 from lakeformat.metadata.index_manifest import IndexManifestEntry, read_index_manifest
 from lakeformat.metadata.manifest import ManifestColumns, live_rows, read_manifests
 from lakeformat.metadata.manifest_list import (
@@ -120,7 +121,8 @@ class _Walk:
             (s.delta_manifest_list, s.delta_manifest_list_size) for s in snapshots[1:]
         ]
         # A tag keeps what its snapshot consists of; its changes expire with the snapshot.
-        told = [*snapshots, *changelogs]
+        first = [without_expired_changes(storage, layout, each) for each in snapshots[:1]]
+        told = [*first, *snapshots[1:], *changelogs]
         lists += [found for each in told if (found := _changelog_list(each)) is not None]
         lists += [
             (each.delta_manifest_list, each.delta_manifest_list_size)

@@ -11,10 +11,10 @@ import pyarrow as pa
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestColumns
+from lakeformat.metadata.manifest_columns.columns import Positions
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present
-from lakeformat.orphans.name_set import NameSet, numbers_of
-from lakeformat.orphans.references import encoded
+from lakeformat.orphans.name_set import Numbers, numbers_of
 from lakeformat.read.data_files import DataFiles
 from lakeformat.read.deletions import deleted_rows_of
 
@@ -33,13 +33,11 @@ def find_lost(
     """Their addresses. What the listing has not seen is looked for by its name."""
     deleted = deleted_rows_of(handle, snapshot, ())
     files = DataFiles(handle, snapshot, deleted)
-    names = live.file_name.to_arrow()
-    seen = NameSet()
-    seen.add(listed["number"].to_numpy())
-    unseen = ~seen.contains(numbers_of(names.to_pylist()))
-    places = [files.place(entry) for entry in live.entries(np.flatnonzero(unseen))]
-    unseen = ~seen.contains(numbers_of(encoded(entry.file_name) for entry in index_files))
-    places += [deleted.place(index_files[number]) for number in np.flatnonzero(unseen).tolist()]
+    seen = listed["number"].to_numpy()
+    names = numbers_of(name or b"" for name in live.file_name.values())
+    places = [files.place(entry) for entry in live.entries(_unseen(names, seen))]
+    names = numbers_of(entry.file_name.encode() for entry in index_files)
+    places += [deleted.place(index_files[at]) for at in _unseen(names, seen).tolist()]
     with ThreadPoolExecutor(_LOOKS_AT_ONCE) as pool:
         there = list(pool.map(lambda place: place[0].exists(place[1]), places))
     lost = [
@@ -50,3 +48,7 @@ def find_lost(
     if lost and read_snapshot_if_present(handle.storage, handle.layout, snapshot.id) is None:
         return ()  # it has expired meanwhile, and its files with it
     return tuple(sorted(lost))
+
+
+def _unseen(names: Numbers, seen: Numbers) -> Positions:
+    return np.flatnonzero(~np.isin(names, seen))

@@ -30,10 +30,11 @@ def write_fence(
     storage.overwrite(layout.fence(unique), json.dumps(content).encode())
 
 
-def is_fenced(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> bool:
-    """Whether a snapshot was taken out of history."""
-    wanted = _identity(snapshot)
-    return any(wanted in _read(storage, layout, name) for name in _names(storage, layout))
+def is_fenced(storage: Storage, layout: TableLayout, *snapshots: Snapshot) -> bool:
+    """Whether one of some snapshots was taken out of history, or is about to be."""
+    wanted = {_identity(snapshot) for snapshot in snapshots}
+    names = _names(storage, layout)
+    return any(not wanted.isdisjoint(_read(storage, layout, name)) for name in names)
 
 
 def remove_old_fences(storage: Storage, layout: TableLayout, now_millis: int) -> None:

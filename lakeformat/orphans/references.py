@@ -20,6 +20,7 @@ from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout, suffixed
 from lakeformat.metadata.branch_directory import branches, unfinished_branches
 from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.metadata.expired_changes import without_expired_changes
 from lakeformat.metadata.index_manifest import read_index_manifest
 from lakeformat.metadata.manifest import ManifestColumns, read_manifests
 from lakeformat.metadata.manifest_list import ListKind, ManifestMeta, read_manifest_list
@@ -165,9 +166,11 @@ class _Branch:
         self._storage = found.handle.storage
         self._layout = found.handle.layout.on_branch(name)
         self._is_first = is_first
+        self._first = 0
 
     def read(self, state: _State, known: _State) -> None:
         """Read the snapshots, changelogs and tags that are not known yet."""
+        self._first = min(state.snapshots, default=0)
         self._add_snapshots(sorted(state.snapshots - known.snapshots))
         for number in sorted(state.changelogs - known.changelogs):
             self._add_changelog(number)
@@ -177,7 +180,11 @@ class _Branch:
     def _snapshots(self, numbers: Sequence[int]) -> Iterator[tuple[Snapshot, _Lists]]:
         def read(number: int) -> tuple[Snapshot, _Lists] | None:
             snapshot = read_snapshot_if_present(self._storage, self._layout, number)
-            return None if snapshot is None else (snapshot, self._lists(snapshot))
+            if snapshot is None:
+                return None
+            if number == self._first:
+                snapshot = without_expired_changes(self._storage, self._layout, snapshot)
+            return snapshot, self._lists(snapshot)
 
         found = self._found.each(read, numbers, _SNAPSHOTS_AT_A_TIME)
         yield from (each for each in found if each is not None)

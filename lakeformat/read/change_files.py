@@ -8,12 +8,15 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
-from lakeformat.errors import UnsupportedError
+from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
 from lakeformat.handle import TableHandle, require_readable
+from lakeformat.metadata.changelog_directory import changelog_ids
+from lakeformat.metadata.expired_changes import has_expired_changes
 from lakeformat.metadata.manifest import FileKind, ManifestEntry, read_manifests
-from lakeformat.metadata.manifest_list import ListKind, manifests_of
+from lakeformat.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
 from lakeformat.metadata.schema_file import read_schema, require_schema_of
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.metadata.snapshot_directory import snapshot_ids
 from lakeformat.read.changed_rows import ChangedRows
 from lakeformat.read.data_files import DataFiles
 from lakeformat.read.deletions import DeletedRows
@@ -74,15 +77,35 @@ class ChangeFiles:
                 stored = map(asked.inserted, files.rows(entry, asked.fields))
             yield from (batch for batch in stored if batch.num_rows)
 
+    def _manifests(self, snapshot: Snapshot, which: ListKind) -> list[ManifestMeta]:
+        storage, layout = self._handle.storage, self._handle.layout
+        try:
+            return manifests_of(storage, layout, snapshot, which)
+        except CorruptTableError:
+            if which is not ListKind.CHANGELOG or not self._may_have_expired(snapshot):
+                raise
+        raise NotFoundError(
+            f"the changes of snapshot {snapshot.id} of {self._handle.uri} have expired: the tag "
+            "that kept it keeps rows alone. Read the changes after it, or begin with all rows"
+        )
+
+    def _may_have_expired(self, snapshot: Snapshot) -> bool:
+        """Whether it is the first of its branch, or has gone itself, and its list is not there."""
+        storage, layout = self._handle.storage, self._handle.layout
+        first = min(snapshot_ids(storage, layout), default=snapshot.id)
+        if snapshot.id > first or (
+            snapshot.id < first and snapshot.id in changelog_ids(storage, layout)
+        ):
+            return False
+        return has_expired_changes(storage, layout, snapshot)
+
     def _entries(self, snapshot: Snapshot, which: ListKind) -> list[ManifestEntry]:
         """The files of one list that are added and may hold rows asked for."""
         handle, where = self._handle, self._asked.where
         require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)
         conditions = () if where is None else where.conditions()
         pruner = EntryPruner(handle.schema, conditions, None, self._schema)
-        manifests = pruner.pick_manifests(
-            manifests_of(handle.storage, handle.layout, snapshot, which)
-        )
+        manifests = pruner.pick_manifests(self._manifests(snapshot, which))
         read = read_manifests(handle.storage, handle.layout, manifests)
         columns = read.filter(~np.asarray(read.is_delete) & (read.bucket.numbers >= 0))
         with naming_file(handle, snapshot, columns, "_PARTITION", pruner.by_place):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 
 from lakeformat.errors import LakeError, UnavailableError
 from lakeformat.handle import TableHandle
@@ -34,11 +35,13 @@ def cut_history(handle: TableHandle, plan: RollbackPlan) -> tuple[int, ...]:
     storage, layout, target = handle.storage, handle.layout, plan.target
     number = target.snapshot.id
     _bring_back(handle, target)
+    strays = _strays(handle, number, ())
+    _fence_first(handle, target, strays)
     _point_hint(handle, number)
     for name in plan.tags:
         delete_tag(storage, layout, name)
         remove_success_file(handle, name)
-    gone = _remove_behind(handle, number)
+    gone = _remove_behind(handle, number, strays)
     _remove_changelogs(handle, plan.changelogs)
     for consumer in plan.consumers:
         write_consumer(storage, layout, Consumer(consumer.id, number + 1))
@@ -68,14 +71,33 @@ def _bring_back(handle: TableHandle, target: Origin) -> None:
     _files(handle).write_earliest_hint(target.snapshot.id)
 
 
-def _remove_behind(handle: TableHandle, number: int) -> list[int]:
-    """Until nothing is behind the target but what was committed on it."""
+def _fence_first(handle: TableHandle, target: Origin, strays: Sequence[Snapshot]) -> None:
+    """Before anything goes: an expiry announces first and looks for fences then.
+
+    So either it finds the fence, or the target is found to be expiring here.
+    """
+    if not strays:
+        return
+    unique = handle.environment.new_id()
+    write_fence(handle.storage, handle.layout, unique, strays)
+    try:
+        Origin(target.snapshot).require_kept(handle, "a rollback to it")
+    except LakeError:
+        with suppress(LakeError):  # it would hold up expiry, although nothing goes
+            handle.storage.delete(handle.layout.fence(unique))
+        raise
+
+
+def _remove_behind(handle: TableHandle, number: int, strays: Sequence[Snapshot]) -> list[int]:
+    """Until nothing is behind the target but what was committed on it; the first are fenced."""
     storage, layout, gone = handle.storage, handle.layout, list[int]()
-    while strays := _strays(handle, number, gone):
-        write_fence(storage, layout, handle.environment.new_id(), strays)
+    while strays:
         for snapshot in strays:
             storage.delete(layout.snapshot(snapshot.id))
             gone.append(snapshot.id)
+        strays = _strays(handle, number, gone)
+        if strays:
+            write_fence(storage, layout, handle.environment.new_id(), strays)
     return gone
 
 

@@ -45,7 +45,8 @@ def plan_rollback(handle: TableHandle, target: Origin) -> RollbackPlan:
     if target.tag is not None and (number in ids or (ids and number > ids[-1])):
         raise InvalidRequestError(
             f"tag {target.tag!r} of {handle.uri} is of a history that was rolled back, in which "
-            f"snapshot {number} was another one: use as_latest=True to have its rows again"
+            f"snapshot {number} was another one: leave as_latest=False (--cut-history) out to have "
+            "its rows again"
         )
     behind = [each for each in ids if each > number]
     return RollbackPlan(
@@ -73,7 +74,8 @@ def require_unneeded(handle: TableHandle, plan: RollbackPlan) -> None:
         raise InvalidRequestError(
             f"{' and '.join(parts)} of {handle.uri} began behind snapshot {number}, which a "
             "rollback takes out of history: tags would be deleted, branches would lose their "
-            "beginning. Use as_latest=True, which keeps history, or force=True"
+            "beginning. Leave as_latest=False (--cut-history) out, which keeps history, or say "
+            "force=True (--force)"
         )
 
 

@@ -23,16 +23,16 @@ def rollback(
     tag: str | None = None,
     as_of: Moment | None = None,
     watermark: int | None = None,
-    as_latest: bool = False,
+    as_latest: bool = True,
     force: bool = False,
     dry_run: bool = False,
 ) -> RollbackReport:
-    """Go back to a snapshot; ``as_latest`` by a new one, else by taking newer ones away."""
+    """Go back to a snapshot: by a new one, or without ``as_latest`` by taking newer ones away."""
     target = find_target(handle, snapshot=snapshot, tag=tag, as_of=as_of, watermark=watermark)
     if as_latest and force:
         raise InvalidRequestError(
-            "force=True is for a rollback that takes snapshots away: as_latest=True takes none, "
-            "leave one of them out"
+            "force=True is for a rollback that takes snapshots away: say as_latest=False "
+            "(--cut-history) with it, or leave it out"
         )
     if as_latest:
         return _as_latest(handle, target, dry_run)
@@ -57,7 +57,7 @@ def rollback(
 def _as_latest(handle: TableHandle, target: Origin, dry_run: bool) -> RollbackReport:
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
-        raise NotFoundError(f"{handle.uri} has no snapshot: roll it back to a tag first")
+        raise NotFoundError(f"{handle.uri} has no snapshot: go back to a tag with as_latest=False")
     try:
         plan = plan_return(handle, head, target)
     except CorruptTableError:

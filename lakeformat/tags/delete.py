@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
 from lakeformat.clean import Deleter, Tell, find_protection
-from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
+from lakeformat.clean.parallel import look_again
+from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.handle import TableHandle
 from lakeformat.layout import suffixed
 from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
@@ -27,7 +27,6 @@ from lakeformat.tags.success_file import remove_success_file
 __all__ = ["delete"]
 
 _DELETED = ".deleted-"
-_LOOKS = 3
 _log = logging.getLogger(__name__)
 
 
@@ -111,14 +110,8 @@ class _Deletion:
     def _remove_files(self, tag: Tag) -> None:
         handle = self.handle
         _log.info("tag %r of %s is gone; removing what only it held", tag.name, handle.uri)
-        if self._look_and_remove(tag) and not self.dry_run:
+        if look_again(lambda: self._remove_held(tag)) and not self.dry_run:
             handle.storage.delete(handle.layout.deleted_tag(tag.name))
-
-    def _look_and_remove(self, tag: Tag) -> bool:
-        for _ in range(_LOOKS - 1):
-            with suppress(CorruptTableError):  # what needs files may go while it is looked at
-                return self._remove_held(tag)
-        return self._remove_held(tag)
 
     def _remove_held(self, tag: Tag) -> bool:
         protection = find_protection(

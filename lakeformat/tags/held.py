@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from lakeformat.clean import (
@@ -24,6 +25,7 @@ from lakeformat.clean.leads import manifest_batches
 from lakeformat.clean.protection import lists_of_changelog
 from lakeformat.errors import CorruptTableError
 from lakeformat.handle import TableHandle
+from lakeformat.metadata.expired_changes import without_expired_changes
 from lakeformat.metadata.manifest import ManifestColumns
 from lakeformat.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
 from lakeformat.metadata.snapshot import Snapshot
@@ -139,10 +141,11 @@ def _add_live(found: Candidates, entries: Iterable[ManifestColumns], reason: str
     """Files that no other state has brought: what one of them has deleted another may hold."""
     for columns in entries:
         keys = found.keys(columns)
-        fresh.update(key for key in keys if key not in found)
+        fresh.update(key for key in chain.from_iterable(keys) if key not in found)
         found.add(columns.filter(~columns.is_delete), FileClass.DATA, reason)
-        for key, delete in zip(keys, columns.is_delete.tolist(), strict=True):
-            net[key] = net.get(key, 0) + (-1 if delete else 1)
+        for of_entry, delete in zip(keys, columns.is_delete.tolist(), strict=True):
+            for key in of_entry:
+                net[key] = net.get(key, 0) + (-1 if delete else 1)
     found.drop(key for key in fresh if net[key] <= 0)
 
 
@@ -190,7 +193,9 @@ def _between(handle: TableHandle, lost: Lost, protection: Protection) -> Iterato
     newest = max((snapshot.id for snapshot in lost.all), default=0)
     if newest < protection.oldest.id:
         return
-    for number in snapshot_ids(handle.storage, handle.layout):
-        found = read_snapshot_if_present(handle.storage, handle.layout, number)
+    storage, layout, is_first = handle.storage, handle.layout, True
+    for number in snapshot_ids(storage, layout):
+        found = read_snapshot_if_present(storage, layout, number)
         if found is not None:
-            yield found
+            yield without_expired_changes(storage, layout, found) if is_first else found
+            is_first = False

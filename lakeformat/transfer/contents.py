@@ -16,6 +16,7 @@ from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout
 from lakeformat.metadata.branch_directory import branches
 from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.metadata.expired_changes import without_expired_changes
 from lakeformat.metadata.manifest import ManifestColumns, live_rows, read_manifests
 from lakeformat.metadata.manifest_list import ListKind, manifests_of
 from lakeformat.metadata.schema_file import schema_ids
@@ -53,17 +54,17 @@ def contents_of_snapshot(
     """One state of a table, without what was before and without other names for it."""
     reader = _Reader(handle, handle.layout, Contents())
     if snapshot is not None:
-        reader.add_live(snapshot)
-        reader.add_metadata(snapshot, tuple(ListKind))
-        reader.add_changelog_files(snapshot)
-        there = read_snapshot_if_present(handle.storage, handle.layout, snapshot.id)
+        storage, layout = handle.storage, handle.layout
+        there = read_snapshot_if_present(storage, layout, snapshot.id)
         is_there = there is not None and there.uuid == snapshot.uuid
-        content = (
-            handle.storage.read(handle.layout.snapshot(snapshot.id))
-            if is_there
-            else snapshot.to_json()
-        )
-        main = handle.layout.on_branch(MAIN_BRANCH)
+        begun = snapshot
+        if not is_there or snapshot.id == min(snapshot_ids(storage, layout)):
+            begun = without_expired_changes(storage, layout, snapshot)
+        reader.add_live(snapshot)
+        reader.add_metadata(begun, tuple(ListKind))
+        reader.add_changelog_files(begun)
+        content = storage.read(layout.snapshot(snapshot.id)) if is_there else snapshot.to_json()
+        main = layout.on_branch(MAIN_BRANCH)
         reader.found.names[_below(main, main.snapshot(snapshot.id))] = content
         reader.found.snapshot_ids[MAIN_BRANCH] = [snapshot.id]
     newest = None if all_schemas or snapshot is None else snapshot.schema_id
@@ -110,7 +111,9 @@ class _Reader:
             self.add_live(state)
         for snapshot in snapshots[1:]:
             self._add_entries(self._added(snapshot, ListKind.DELTA))
-        for snapshot in [*snapshots, *(tag.snapshot for tag in tags)]:
+        named = [*snapshots[:1], *(tag.snapshot for tag in tags)]
+        begun = [without_expired_changes(storage, layout, each) for each in named]
+        for snapshot in [*begun, *snapshots[1:]]:
             self.add_metadata(snapshot, tuple(ListKind))
             self.add_changelog_files(snapshot)
         for number in changelog_ids(storage, layout):
@@ -178,9 +181,8 @@ class _Reader:
             addresses = columns.external_path
             if addresses.present is None or addresses.present.any():
                 raise _elsewhere(self.handle, next(filter(None, addresses.texts()), "a data file"))
-            for _, removals in self._places.removals(columns, FileClass.DATA, ""):
-                for file in removals:
-                    self._add(file.path, file.size)
+            for _, file in self._places.removals(columns, FileClass.DATA, ""):
+                self._add(file.path, file.size)
 
     def _add(self, path: str, size: int | None) -> None:
         self.found.files.setdefault(_below(self.layout, path), size)

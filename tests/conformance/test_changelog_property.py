@@ -84,15 +84,37 @@ def test_the_changelog_tells_how_the_table_came_to_its_rows(engine: str, produce
         options["num-levels"] = "6"
         if "deletion-vectors.enabled" in options:
             assume((engine, producer) not in (("first-row", "lookup"), (engine, "full-compaction")))
+        commits = scenario.commits
+        if (engine, producer) == ("partial-update", "lookup"):
+            commits = [without_values_of_no_sequence(scenario, each) for each in commits]
         with new_table(scenario, options) as table:
             replay = Replay(scenario)
-            for changes, compaction in zip(scenario.commits, compactions, strict=False):
+            for changes, compaction in zip(commits, compactions, strict=False):
                 write(table, scenario, changes)
                 if compaction is not None:
                     check(table, replay, compaction)
             check(table, replay, "full")
 
     holds()
+
+
+def without_values_of_no_sequence(scenario: Scenario, changes: list[Change]) -> list[Change]:
+    """Retracts without the values of a sequence group of which they have no sequence.
+
+    A retract that is the oldest of its key in a merge, or removes the row, leaves its values there.
+    The next compaction that writes that row beside rows of level 0 asks the engine about it alone,
+    which skips a group without a sequence: those values become null. Nothing is told of a key
+    without rows of level 0, so no changelog replays to what is read then, Java's neither.
+    """
+
+    def taken(kind: str, row: dict[str, Any]) -> dict[str, Any]:
+        left = dict(row)
+        for sequence, protected in scenario.sequence_groups:
+            if kind in ("-U", "-D") and all(row[name] is None for name in sequence):
+                left.update(dict.fromkeys(protected))
+        return left
+
+    return [(kind, taken(kind, row)) for kind, row in changes]
 
 
 def write(table: lake.Table, scenario: Scenario, changes: list[Change]) -> None:

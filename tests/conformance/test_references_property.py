@@ -189,7 +189,7 @@ class History:
         if not numbers:
             return "nothing to go back to"
         number = self.chance.choice(numbers[-3:])
-        report = table.rollback(snapshot=number, force=True)
+        report = table.rollback(snapshot=number, force=True, as_latest=False)
         self.leaves_orphans |= bool(report.removed_snapshots)
         return f"roll back to {number}"
 

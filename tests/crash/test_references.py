@@ -124,8 +124,12 @@ CASES = {
         lambda t: t.branches.delete("dev"), ends=lake.NotFoundError
     ),
     "fast-forward": Case(lambda t: t.branches.fast_forward("dev")),
-    "roll back": Case(lambda t: t.rollback(snapshot=5, force=True), leaves_orphans=True),
-    "roll back to a tag": Case(lambda t: t.rollback(tag="two", force=True), leaves_orphans=True),
+    "roll back": Case(
+        lambda t: t.rollback(snapshot=5, force=True, as_latest=False), leaves_orphans=True
+    ),
+    "roll back to a tag": Case(
+        lambda t: t.rollback(tag="two", force=True, as_latest=False), leaves_orphans=True
+    ),
 }
 
 

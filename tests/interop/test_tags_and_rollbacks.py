@@ -42,7 +42,7 @@ def test_pypaimon_reads_what_is_left_after_each_operation(catalog: lake.Catalog,
 
     table.branches.delete("dev")
     table.tags.delete("one")
-    table.rollback(snapshot=5)
+    table.rollback(snapshot=5, as_latest=False)
     assert note(peer) == ["v5"]
     peer.write("shop.orders", rows("v6"))
     assert note(peer) == ["v6"]

@@ -130,7 +130,7 @@ def test_a_branch_main_has_gone_on_from_cannot_be_forwarded():
         "snapshot 3",
     ):
         rows.table.branches.fast_forward("dev")
-    rows.table.rollback(snapshot=2)
+    rows.table.rollback(snapshot=2, as_latest=False)
     rows.table.branches.fast_forward("dev")
     assert values(rows.table) == ["dev", "v1", "v2"]
 

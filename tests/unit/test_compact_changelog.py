@@ -23,15 +23,20 @@ LOOKUP = {"changelog-producer": "lookup"}
 FULL = {"changelog-producer": "full-compaction"}
 VECTORS = {"deletion-vectors.enabled": "true"}
 SUM = {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum"}
+COLUMNS = [("k", "INT"), ("v", "INT")]
 _warehouses = itertools.count()
 
 
-def new_table(options: dict[str, str], warehouse: str | None = None) -> lake.Table:
+def new_table(
+    options: dict[str, str],
+    warehouse: str | None = None,
+    columns: Sequence[tuple[str, str]] = COLUMNS,
+) -> lake.Table:
     catalog = lake.open_catalog(warehouse or f"memory://changelog-{next(_warehouses)}/wh")
     catalog.create_database("shop")
     return catalog.create_table(
         "shop.t",
-        [("k", "INT"), ("v", "INT")],
+        columns,
         primary_key=["k"],
         options={"bucket": "1", **options},
     )
@@ -54,7 +59,7 @@ def compact(table: lake.Table, strategy: str = "minor") -> list[tuple[Any, ...]]
     return [tuple(row.values()) for rows in told for row in rows.to_pylist()]
 
 
-def state(table: lake.Table) -> dict[int, int]:
+def state(table: lake.Table) -> dict[int, int | None]:
     return {row["k"]: row["v"] for row in table.scan().to_arrow().to_pylist()}
 
 
@@ -100,6 +105,20 @@ def test_a_row_that_several_levels_have_is_aggregated_once():
     assert compact(table, "full") == []
     assert state(table)[5] == 115
     assert {row["v"] for row in table.changes(0, None, "diff").to_arrow().to_pylist()} >= {115}
+
+
+def test_values_without_a_sequence_are_lost_untold_when_their_row_is_written_again():
+    # As in Java: the first retract of a key fills its row, later merges skip a null sequence.
+    group = {"merge-engine": "partial-update", "fields.s.sequence-group": "v"}
+    once = {"num-sorted-run.compaction-trigger": "1"}
+    table = new_table({**group, **once, **LOOKUP}, columns=[*COLUMNS, ("s", "INT")])
+    write(table, ("-U", 2, 5))
+    write(table, ("+I", 2, None))
+    assert compact(table) == [("+I", 2, 5, None)]
+    assert state(table) == {2: 5}
+    write(table, ("+I", 1, None), ("+I", 3, None))
+    assert compact(table) == [("+I", 1, None, None), ("+I", 3, None, None)]
+    assert state(table) == {1: None, 2: None, 3: None}
 
 
 def test_a_file_that_only_moves_is_told_without_being_written():

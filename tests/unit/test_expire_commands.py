@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
 
 import pyarrow as pa
 import pytest
@@ -107,3 +111,20 @@ def test_a_consumer_that_would_read_what_has_expired_is_told_the_earliest_there_
     lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE)
     said = refused(catalog, "consumer", "set", "shop.orders", "job", "--next", "1")
     assert "fell behind: snapshot 1 has expired, the earliest left is 3" in said
+
+
+def test_a_terminal_sees_how_far_an_expiry_has_come(catalog):
+    command = [sys.executable, "-m", "lakeformat.cli", "-w", catalog.location, "expire"]
+    mine, its = pty.openpty()
+    with os.fdopen(mine, "rb", buffering=0) as terminal:
+        with os.fdopen(its, "wb") as stderr:
+            said = subprocess.run(
+                [*command, "shop.orders", *ALL_BUT_ONE],
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env={**os.environ, "TERM": "xterm"},
+                check=True,
+            )
+        seen = terminal.read(1 << 16).decode()  # an error if nothing was written
+    assert "8 files removed" in seen
+    assert b"files removed" not in said.stdout

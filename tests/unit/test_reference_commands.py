@@ -96,11 +96,14 @@ def test_a_branch_is_made_forwarded_renamed_and_deleted(catalog):
 
 
 def test_a_rollback_says_what_would_go_before_it_goes(catalog):
-    shown = lake_says(catalog, "rollback", "shop.orders", "--tag", "v1", "--dry-run")
+    shown = lake_says(
+        catalog, "rollback", "shop.orders", "--tag", "v1", "--cut-history", "--dry-run"
+    )
     assert "snapshot 1 would be the newest; 2 behind it would go" in shown
-    shown = lake_says(catalog, "rollback", "shop.orders", "--snapshot", "2", "--as-latest")
+    shown = lake_says(catalog, "rollback", "shop.orders", "--snapshot", "2")
     assert "snapshot 4 has the rows of snapshot 2: 0 files came back, 1 went" in shown
-    [report] = json.loads(lake_says(catalog, "rollback", "shop.orders", "--tag", "v1", "--json"))
+    cut = ("rollback", "shop.orders", "--tag", "v1", "--cut-history", "--json")
+    [report] = json.loads(lake_says(catalog, *cut))
     assert report["removed_snapshots"] == [4, 3, 2]
     assert catalog.table("shop.orders").scan().count() == 1
     assert "say what to go back to" in refused(catalog, "rollback", "shop.orders")

@@ -9,6 +9,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.read.plan import plan_files
+from tests.expired import files_of_tables, missing, unneeded
 
 BLOOM = lake.set_option("file-index.bloom-filter.columns", "kind")
 FEW_ITEMS = lake.set_option("file-index.bloom-filter.kind.items", "100")
@@ -235,3 +236,38 @@ def test_force_without_a_wanted_index_and_numbered_rows_are_refused(catalog):
     )
     with pytest.raises(lake.UnsupportedError, match="row-tracking"):
         numbered.rewrite_file_indexes()
+
+
+def index_files(table: lake.Table) -> set[str]:
+    return {path for path in files_of_tables(table) if path.endswith(".index")}
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_indexes_that_were_replaced_go_with_the_snapshots_and_tags_that_had_them(catalog, keyed):
+    how = {"primary_key": ["dt", "id"]} if keyed else {}
+    options = {"file-index.bitmap.columns": "kind", "file-index.in-manifest-threshold": "1 b"}
+    table = filled(catalog, **how, options={**options, **({"bucket": "1"} if keyed else {})})
+    table.tags.create("old")
+    old = index_files(table)
+    table = altered(catalog, BLOOM, FEW_ITEMS)
+    table.rewrite_file_indexes()
+    new = index_files(table) - old
+    assert (len(old), len(new)) == (2, 2)
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    assert index_files(table) == old | new
+    assert table.scan(where="kind = 'a'", tag="old").to_arrow().num_rows == 1
+    table.tags.delete("old")
+    assert index_files(table) == new
+    assert table.scan(where="kind = 'a'").to_arrow().num_rows == 1
+
+
+def test_indexes_that_were_replaced_and_nobody_has_tagged_expire(catalog):
+    options = {"file-index.bitmap.columns": "kind", "file-index.in-manifest-threshold": "1 b"}
+    table = filled(catalog, options=options)
+    old = index_files(table)
+    table = altered(catalog, BLOOM, FEW_ITEMS)
+    table.rewrite_file_indexes()
+    new = index_files(table) - old
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    assert index_files(table) == new
+    assert missing(table) == unneeded(table) == set()

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.clean import announce
 from lakeformat.metadata.consumer import Consumer, read_consumers, write_consumer
 from lakeformat.metadata.hints import NumberedFiles
 from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
@@ -42,18 +43,20 @@ def ids(table: lake.Table) -> list[int]:
 def test_newer_snapshots_are_taken_out_of_history(target):
     table = shop().table
     table.tags.create("two", snapshot=2)
-    planned = table.rollback(**target, dry_run=True)
+    planned = table.rollback(**target, dry_run=True, as_latest=False)
     assert (planned.removed_snapshots, ids(table)) == ((4, 3), [1, 2, 3, 4])
-    report = table.rollback(**target)
+    report = table.rollback(**target, as_latest=False)
     assert (report.removed_snapshots, report.snapshot_id, ids(table)) == ((4, 3), 2, [1, 2])
     assert value(table) == "v2"
-    assert table.rollback(**target).reason.startswith("snapshot 2 is the newest already")
+    assert table.rollback(**target, as_latest=False).reason.startswith(
+        "snapshot 2 is the newest already"
+    )
 
 
 def test_what_comes_after_a_rollback_uses_the_numbers_again():
     rows = shop()
     old = rows.table.latest_snapshot()
-    rows.table.rollback(snapshot=2)
+    rows.table.rollback(snapshot=2, as_latest=False)
     rows.commit(("+I", 1, "new"))
     rows.commit(("+I", 1, "newer"))
     assert ids(rows.table) == [1, 2, 3, 4]
@@ -73,9 +76,9 @@ def test_a_target_that_is_not_there_is_refused():
     table = shop().table
     for target in ({"snapshot": 9}, {"tag": "nix"}, {"as_of": 1}, {"watermark": 1}):
         with pytest.raises(lake.NotFoundError):
-            table.rollback(**target)
+            table.rollback(**target, as_latest=False)
     with pytest.raises(lake.InvalidRequestError, match="force=True is for"):
-        table.rollback(snapshot=1, as_latest=True, force=True)
+        table.rollback(snapshot=1, force=True)
 
 
 def test_tags_and_branches_behind_the_target_are_not_lost_unless_somebody_insists():
@@ -85,9 +88,9 @@ def test_tags_and_branches_behind_the_target_are_not_lost_unless_somebody_insist
     with pytest.raises(
         lake.InvalidRequestError, match=r"tag 'three' and branch 'dev' of .* behind snapshot 2"
     ):
-        table.rollback(snapshot=2)
+        table.rollback(snapshot=2, as_latest=False)
     assert ids(table) == [1, 2, 3, 4]
-    report = table.rollback(snapshot=2, force=True)
+    report = table.rollback(snapshot=2, force=True, as_latest=False)
     assert (report.removed_tags, table.tags.list()) == (("three",), [])
     assert "branches 'dev' began behind it and stay" in report.reason
     assert value(lake.open_table(table.location, branch="dev")) == "v4"
@@ -98,7 +101,7 @@ def test_readers_that_were_ahead_go_on_behind_the_target():
     storage, layout = table._handle.storage, table._handle.layout
     for name, number in (("slow", 2), ("fast", 5)):
         write_consumer(storage, layout, Consumer(name, number))
-    assert table.rollback(snapshot=2).moved_consumers == ("fast",)
+    assert table.rollback(snapshot=2, as_latest=False).moved_consumers == ("fast",)
     found = read_consumers(storage, layout, table._handle.environment)
     assert {each.id: each.next_snapshot for each in found} == {"slow": 2, "fast": 3}
 
@@ -107,7 +110,7 @@ def test_a_tag_whose_snapshot_has_expired_is_gone_back_to():
     table = shop().table
     table.tags.create("two", snapshot=2)
     table.expire_snapshots(**EXPIRE)
-    report = table.rollback(tag="two")
+    report = table.rollback(tag="two", as_latest=False)
     assert (report.removed_snapshots, ids(table), value(table)) == ((4,), [2], "v2")
     storage, layout = table._handle.storage, table._handle.layout
     assert (storage.read(layout.earliest_hint), storage.read(layout.latest_hint)) == (b"2", b"2")
@@ -119,11 +122,11 @@ def test_a_tag_of_a_history_that_was_rolled_back_is_gone_back_to_as_latest_only(
     table, handle = rows.table, rows.table._handle
     table.tags.create("old", snapshot=4)
     content = handle.storage.read(handle.layout.tag("old"))
-    table.rollback(snapshot=3, force=True)
+    table.rollback(snapshot=3, force=True, as_latest=False)
     handle.storage.create(handle.layout.tag("old"), content)  # as another engine would leave it
     rows.commit(("+I", 1, "new"))
     with pytest.raises(lake.InvalidRequestError, match="of a history that was rolled back"):
-        table.rollback(tag="old")
+        table.rollback(tag="old", as_latest=False)
     table.rollback(tag="old", as_latest=True)
     assert value(table) == "v4"
 
@@ -131,7 +134,7 @@ def test_a_tag_of_a_history_that_was_rolled_back_is_gone_back_to_as_latest_only(
 def test_the_hints_of_other_engines_are_right_after_a_rollback():
     table = shop().table
     storage, layout = table._handle.storage, table._handle.layout
-    table.rollback(snapshot=2)
+    table.rollback(snapshot=2, as_latest=False)
     assert storage.read(layout.latest_hint) == b"2"
 
 
@@ -144,15 +147,15 @@ def test_changelogs_behind_the_target_go():
         storage.overwrite(layout.changelog(number), content)
     changelogs = NumberedFiles(storage, layout.changelog_directory, "changelog-")
     changelogs.write_latest_hint(3)
-    assert table.rollback(snapshot=2).removed_changelogs == (3,)
+    assert table.rollback(snapshot=2, as_latest=False).removed_changelogs == (3,)
     assert (changelogs.ids(), changelogs.latest_id()) == ([1, 2], 2)
 
 
-def test_as_latest_keeps_history_and_can_be_taken_back():
+def test_a_rollback_keeps_history_unless_somebody_says_otherwise_and_can_be_taken_back():
     table = shop().table
-    planned = table.rollback(snapshot=2, as_latest=True, dry_run=True)
+    planned = table.rollback(snapshot=2, dry_run=True)
     assert (planned.snapshot_id, ids(table)) == (5, [1, 2, 3, 4])
-    report = table.rollback(snapshot=2, as_latest=True)
+    report = table.rollback(snapshot=2)
     assert (report.snapshot_id, ids(table), value(table)) == (5, [1, 2, 3, 4, 5], "v2")
     head, target = table.latest_snapshot(), table.snapshots()[1]
     for member in ("schema_id", "total_record_count", "watermark", "index_manifest"):
@@ -275,7 +278,7 @@ def both(table: lake.Table) -> dict[int, str]:
 
 def test_a_commit_whose_base_is_rolled_back_before_it_publishes_is_made_again_on_what_is_left():
     rows = shop()
-    late = writer_that_meets(rows, before=lambda: rows.table.rollback(snapshot=2))
+    late = writer_that_meets(rows, before=lambda: rows.table.rollback(snapshot=2, as_latest=False))
     write(late, "late")
     assert (ids(rows.table), both(rows.table)) == ([1, 2, 3], {1: "v2", 2: "late"})
     assert missing(rows.table) == set()
@@ -283,7 +286,7 @@ def test_a_commit_whose_base_is_rolled_back_before_it_publishes_is_made_again_on
 
 def test_a_commit_that_was_published_on_what_is_rolled_back_goes_with_it_and_is_made_again():
     rows = shop()
-    late = writer_that_meets(rows, after=lambda: rows.table.rollback(snapshot=2))
+    late = writer_that_meets(rows, after=lambda: rows.table.rollback(snapshot=2, as_latest=False))
     write(late, "late")
     assert (ids(rows.table), both(rows.table)) == ([1, 2, 3], {1: "v2", 2: "late"})
 
@@ -293,7 +296,7 @@ def test_numbers_used_again_below_a_commit_under_way_bring_nothing_back():
     rows = shop()
 
     def roll_back_and_go_on() -> None:
-        rows.table.rollback(snapshot=2)
+        rows.table.rollback(snapshot=2, as_latest=False)
         rows.commit(("+I", 1, "new 3"))
         rows.commit(("+I", 1, "new 4"))
 
@@ -313,3 +316,58 @@ def test_a_base_that_expires_at_the_last_moment_is_no_rollback():
 
     write(writer_that_meets(rows, after=expire), "late")
     assert ids(rows.table) == [5]
+
+
+class MeetsTheFence(MemoryStorage):
+    """A storage on which something happens right before, or after, the first fence is written."""
+
+    def __init__(self, inner: MemoryStorage, before=None, after=None) -> None:
+        self.__dict__.update(inner.__dict__)
+        self._met, self._before, self._after = [], before, after
+
+    def overwrite(self, path: str, content: bytes) -> None:
+        meets = "/.fence-" in path and not self._met
+        if meets:
+            self._met.append(path)
+            if self._before:
+                self._before()
+        super().overwrite(path, content)
+        if meets and self._after:
+            self._after()
+
+
+def roll_back_meeting(rows: KeyedRows, **what) -> None:
+    handle = rows.table._handle
+    storage = MeetsTheFence(handle.storage, **what)
+    table = load_table(storage, handle.layout, handle.environment)
+    table.rollback(snapshot=2, as_latest=False, force=True)
+
+
+def test_an_expiry_that_announces_the_target_before_the_fence_is_up_ends_the_rollback():
+    rows = shop()
+    rows.table.tags.create("three", snapshot=3)
+    handle = rows.table._handle
+
+    def announces() -> None:
+        going = [read_snapshot(handle.storage, handle.layout, number) for number in (1, 2, 3)]
+        announce(handle, going, 4)
+
+    with pytest.raises(lake.CommitConflictError, match=r"snapshot 2 of .* is expiring"):
+        roll_back_meeting(rows, before=announces)
+    assert ids(rows.table) == [1, 2, 3, 4]
+    assert [tag.name for tag in rows.table.tags.list()] == ["three"]
+    names = [info.name for info in handle.storage.list(handle.layout.snapshot_directory)]
+    assert not [name for name in names if name.startswith(".fence-")]
+
+
+def test_an_expiry_behind_the_fence_lets_the_target_live_whoever_commits_meanwhile():
+    rows, reports = shop(), []
+
+    def commits_and_expires() -> None:
+        rows.commit(("+I", 1, "late"))
+        reports.append(rows.table.expire_snapshots(**EXPIRE))
+
+    roll_back_meeting(rows, after=commits_and_expires)
+    assert reports[0].snapshots == ()
+    assert "a rollback is under way" in reports[0].reason
+    assert (ids(rows.table), value(rows.table)) == ([1, 2], "v2")

@@ -145,7 +145,7 @@ def test_a_tag_of_a_number_that_was_used_again_is_of_the_old_snapshot():
     table.tags.create("old", snapshot=5)
     handle = table._handle
     content = handle.storage.read(handle.layout.tag("old"))
-    table.rollback(snapshot=4, force=True)
+    table.rollback(snapshot=4, force=True, as_latest=False)
     handle.storage.create(handle.layout.tag("old"), content)  # as another engine would leave it
     rows.commit(("+I", 1, "new"))
     assert table.latest_snapshot().id == 5
