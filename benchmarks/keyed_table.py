@@ -62,14 +62,19 @@ def open_keyed(folder: Path, **options: str) -> lake.Table:
     return lake.Table(replace(table._handle, schema=schema)) if options else table
 
 
-def keyed_files(folder: Path) -> Callable[[], Batches]:
-    """All rows of its files by pyarrow alone, with the columns of the table and no others."""
+def keyed_files(folder: Path, *, verified: bool = False) -> Callable[[], Batches]:
+    """All rows of its files by pyarrow alone, with the columns of the table and no others.
+
+    ``verified`` compares the checksums of pages, as the library always does.
+    """
     files = sorted(folder.glob("**/bucket-0/*.parquet"))
     columns = open_keyed(folder).schema.column_names
     return lambda: (
         batch
-        for file in map(pq.ParquetFile, files)
-        for batch in file.iter_batches(BATCH_ROWS, columns=columns)
+        for file in files
+        for batch in pq.ParquetFile(file, page_checksum_verification=verified).iter_batches(
+            BATCH_ROWS, columns=columns
+        )
     )
 
 

@@ -38,7 +38,7 @@ def merge_question(sentence: str, key: Key, target: float) -> MergeQuestion:
         rows=10_000_000,
         make_data=lambda folder, rows: write_runs(folder, rows, key),
         open_data=lambda folder: folder,
-        candidates={"files": _files, _SCAN: _to_batches},
+        candidates={"files": _files, "files, verified": _verified, _SCAN: _to_batches},
         baseline="files",
         answer=lambda rows: distinct_keys(rows, columns),
         consume=drain,
@@ -49,6 +49,11 @@ def merge_question(sentence: str, key: Key, target: float) -> MergeQuestion:
 def _files(table: Path, _: Path) -> Callable[[], Batches]:
     """Every row of the files by pyarrow alone, one file after the other, merged by nobody."""
     return keyed_files(table)
+
+
+def _verified(table: Path, _: Path) -> Callable[[], Batches]:
+    """The same with the checksums of all pages compared, which is part of every scan."""
+    return keyed_files(table, verified=True)
 
 
 def _to_batches(table: Path, _: Path) -> Callable[[], Batches]:

@@ -8,7 +8,7 @@ pass through as they are: nothing is sorted, nothing is copied.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -45,18 +45,19 @@ def merge_runs(
     engine: MergeEngine,
     *,
     numbered: bool = True,
+    ahead: Callable[[Iterator[Round]], Iterator[Round]] = iter,
 ) -> Iterator[pa.Table]:
     """The rows of all runs, each key once and in order, what is left of retracts too.
 
     Each run has its keys in order and each of them once; of rows that compare equal the one of
     the later run is newer. ``numbered=False``: all rows of a run are newer than those of the runs
-    before, so sequence numbers need not be looked at.
+    before, so sequence numbers need not be looked at. ``ahead`` may get rounds before their turn.
     """
     if len(runs) == 1:
         for batch in runs[0]:
             yield pa.Table.from_batches([batch])
         return
-    for parts in rounds_of(runs, order.keys):
+    for parts in ahead(rounds_of(runs, order.keys)):
         rows = one_table([batch for _, batches in parts for batch in batches])
         if len(parts) > 1:
             # In one piece: the order, then every column of the result looks into it.

@@ -19,6 +19,7 @@ from lakeformat.merge.row_kinds import is_retract
 from lakeformat.merge.streams import batch_rows_of, merge_runs
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.read.data_files import DataFiles
+from lakeformat.read.read_ahead import read_ahead
 from lakeformat.read.row_run import Filters, RunReader, conditions, meeting
 from lakeformat.read.splits import Split, file_sections
 from lakeformat.schema import TableSchema
@@ -73,7 +74,8 @@ class SplitReader:
             levels=supersedes(self.schema.table_options),
             carried=self._carried(fields, order, engine),
         )
-        merged = merge_runs([*map(reader.read, section)], order, engine, numbered=numbered)
+        runs = [*map(reader.read, section)]
+        merged = merge_runs(runs, order, engine, numbered=numbered, ahead=read_ahead)
         after = [] if before is self.filters else self.filters
         yield from meeting(_without_retracts(merged), after)
 

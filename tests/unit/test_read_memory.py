@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Lock
+
 import pyarrow as pa
 import pytest
 
@@ -17,13 +19,15 @@ class Held:
 
     def __init__(self, monkeypatch) -> None:
         self.now = self.most = self.read = 0
+        self.lock = Lock()  # batches are read in another thread than they come out in
         key_values = DataFiles.key_values
 
         def counted(*arguments, **options):
             for batch in key_values(*arguments, **options):
-                self.read += batch.num_rows
-                self.now += batch.num_rows
-                self.most = max(self.most, self.now)
+                with self.lock:
+                    self.read += batch.num_rows
+                    self.now += batch.num_rows
+                    self.most = max(self.most, self.now)
                 yield batch
 
         monkeypatch.setattr(DataFiles, "key_values", counted)
@@ -34,7 +38,8 @@ class Held:
         rows = 0
         for batch in table.scan().to_batches():
             rows += batch.num_rows
-            self.now -= RUNS * batch.num_rows
+            with self.lock:
+                self.now -= RUNS * batch.num_rows
         return rows
 
 
