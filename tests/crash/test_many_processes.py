@@ -1,7 +1,7 @@
 """Real processes on one table: side by side, and killed at random moments and started again.
 
-The long run is opt-in: ``KILL_SECONDS=600 bin/test crash -- tests/crash/test_many_processes.py``.
-``KILL_WAREHOUSE`` is where its tables lie, any address of an empty warehouse; else a local folder.
+The long run is opt-in, so long on a disk and then so long on an S3 server of its own:
+``KILL_SECONDS=600 bin/test crash -- -s tests/crash/test_many_processes.py -k killed``.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ import random
 import subprocess
 import sys
 import time
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import lakeformat as lake
+from tests.conformance.s3_server import ACCESS_KEY, SECRET_KEY, running_s3_server
 from tests.crash.process_writer import ROOT, ids_of, make_table, promised, start_writer
 
 PROCESSES = 8
@@ -77,14 +80,30 @@ def test_of_many_processes_one_creates_each_file(tmp_path):
             assert (tmp_path / "files" / str(number)).read_bytes() == str(racer).encode() * 50
 
 
+@pytest.fixture(params=["disk", "s3"])
+def warehouse(request, tmp_path, monkeypatch) -> Iterator[str]:
+    """The address of a place where warehouses can be made, for this process and its children."""
+    if request.param == "disk":
+        yield str(tmp_path)
+        return
+    with running_s3_server() as endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+        monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+        monkeypatch.setenv("AWS_REGION", "us-east-1")
+        new = urllib.request.Request(f"{endpoint}/kills", method="PUT")
+        urllib.request.urlopen(new, timeout=10).close()
+        yield "s3://kills"
+
+
 @pytest.mark.skipif(not KILL_SECONDS, reason="opt-in: set KILL_SECONDS, such as 600")
-def test_writers_killed_again_and_again_lose_and_double_nothing(tmp_path):
+def test_writers_killed_again_and_again_lose_and_double_nothing(tmp_path, warehouse):
     seed = int(os.environ.get("SEED") or time.time_ns())
     print(f"SEED={seed}")
     chance, began, tables, kills = random.Random(seed), time.monotonic(), 0, 0
     while time.monotonic() - began < KILL_SECONDS:
-        base = os.environ.get("KILL_WAREHOUSE", str(tmp_path))
-        table = make_table(f"{base}/warehouse-{seed}-{tables}")
+        table = make_table(f"{warehouse}/warehouse-{seed}-{tables}")
         end = began + KILL_SECONDS
         kills += kill_until_done(table, tmp_path / f"promises-{tables}", chance, end)
         tables += 1
