@@ -14,6 +14,7 @@ from lakeformat.metadata.data_file_meta import FileSource
 from lakeformat.metadata.index_manifest import read_index_manifest
 from lakeformat.metadata.manifest import FileKind, ManifestEntry, live_files, read_manifest
 from lakeformat.metadata.manifest_list import ListKind, read_manifest_list
+from lakeformat.metadata.schema_file import read_schema, schema_ids
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
 from lakeformat.metadata.tag import read_tags
@@ -71,9 +72,20 @@ def needed(table: lake.Table) -> set[str]:
             changelog = read_changelog(handle.storage, layout, number)
             if changelog.changelog_manifest_list is not None:
                 found.update(_of_changelog(handle, changelog))
-            elif handle.options.changelog_producer == "none":
+            elif _producer(handle, layout) == "none" or _is_there(handle, changelog):
                 found.update(_of_delta(handle, changelog))
     return found
+
+
+def _producer(handle: TableHandle, layout: TableLayout) -> str:
+    """The producer of a branch, which need not be that of main."""
+    newest = schema_ids(handle.storage, layout)[-1]
+    return read_schema(handle.storage, layout, newest).table_options.changelog_producer
+
+
+def _is_there(handle: TableHandle, changelog: Snapshot) -> bool:
+    """With a producer, what a commit added is kept if it is from before there was one."""
+    return handle.storage.exists(handle.layout.manifest(changelog.delta_manifest_list))
 
 
 def waiting(table: lake.Table) -> set[str]:

@@ -19,6 +19,7 @@ from lakeformat.handle import TableHandle
 from lakeformat.layout import EXPIRY_INTENT, expiry_intent_name
 from lakeformat.metadata.json_file import Remedy, decode_json_file
 from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.metadata.snapshot_directory import read_snapshot_if_present
 
 __all__ = ["STALE_MILLIS", "Intent", "announce", "read_intents", "refuse_if_expiring", "withdraw"]
 
@@ -37,6 +38,10 @@ class Intent:
     snapshots: tuple[Snapshot, ...]
     keeps_changelogs: bool = False
     """Whether their changes can be read afterwards."""
+
+    def is_over(self, gone: Sequence[Snapshot]) -> bool:
+        """Whether all of them went: an older one that is there was brought back by a rollback."""
+        return bool(gone) and gone[-1] == self.snapshots[-1]
 
     def to_json(self) -> bytes:
         """The content of its file."""
@@ -132,12 +137,18 @@ def refuse_if_expiring(handle: TableHandle, snapshot_id: int, what: str) -> None
 
 
 def _is_expiring(handle: TableHandle, snapshot_id: int, *, newer_than: int = 0) -> bool:
-    return any(
-        snapshot.id == snapshot_id
+    found = {
+        snapshot.identity
         for intent in read_intents(handle)
         if intent.time_millis >= newer_than
         for snapshot in intent.snapshots
-    )
+        if snapshot.id == snapshot_id
+    }
+    if not found:
+        return False
+    # After a rollback its number is that of another one.
+    there = read_snapshot_if_present(handle.storage, handle.layout, snapshot_id)
+    return there is None or there.identity in found
 
 
 def _is_abandoned(handle: TableHandle, snapshot_id: int) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -12,14 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.clean.candidates import Candidates
-from lakeformat.clean.leads import MetadataFiles, metadata_of
+from lakeformat.clean.leads import MetadataFiles, metadata_of, or_gone
 from lakeformat.clean.parallel import in_parallel
 from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout
 from lakeformat.metadata.branch_directory import branches
-from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.metadata.changelog_directory import (
+    changelog_ids,
+    read_changelog,
+    read_changelog_if_present,
+)
 from lakeformat.metadata.expired_changes import without_expired_changes
-from lakeformat.metadata.manifest import ManifestColumns, read_manifests
+from lakeformat.metadata.manifest import read_manifests
 from lakeformat.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
@@ -30,6 +35,7 @@ __all__ = ["NO_PRODUCER", "Protection", "find_protection", "lists_of_changelog"]
 LATER_SNAPSHOTS = 100
 """So many snapshots behind the oldest that stays are asked for files they have added again; of
 those behind that only the newest. More are asked where more expire at a time."""
+_log = logging.getLogger(__name__)
 BASE = ListKind.BASE
 STATE = (BASE, ListKind.DELTA)
 NO_PRODUCER = "none"
@@ -57,6 +63,9 @@ class Protection:
     """Whether files the oldest consists of are looked for: what it does not delete it may have."""
     changelogs: list[Snapshot] = field(default_factory=list)
     """Those that outlive their snapshots."""
+    later_changelogs: Sequence[int] = ()
+    """Of this branch, those behind that are asked for files they have added again. Their metadata
+    is new, or of one of ``changelogs``."""
 
     def metadata(self) -> MetadataFiles:
         """The metadata and index files that stay, of everything but snapshots behind the oldest.
@@ -71,9 +80,8 @@ class Protection:
         of_tags = partial(metadata_of, handle, lists=STATE)
         for each in in_parallel(handle, of_tags, self.tags):
             found.update(each)
-        for snapshot in self.changelogs:
-            lists = lists_of_changelog(handle, snapshot)
-            found.update(metadata_of(handle, snapshot, lists, with_index=False))
+        for each in in_parallel(handle, self._metadata_of_changelog, self.changelogs):
+            found.update(each)
         for snapshot in self.later:
             if snapshot.index_manifest not in found.index_manifests:
                 found.update(metadata_of(handle, snapshot, ()))
@@ -95,10 +103,9 @@ class Protection:
         others = [*self.starts, *self.additions]
         for manifests in self._many(others, ListKind.CHANGELOG):
             needed |= seen.added(manifests)
-        for snapshot in self.changelogs:
-            lists = lists_of_changelog(self.handle, snapshot)
-            for manifests in self._many([snapshot], *(each for each in lists if each is not BASE)):
-                needed |= seen.added(manifests)
+        changelogs = [*self.changelogs, *self._untold()]
+        for manifests in in_parallel(self.handle, self._told, changelogs):
+            needed |= seen.added(manifests, _expired)
         found = {key for key in needed if key in candidates}
         candidates.drop(found)
         return found
@@ -120,6 +127,27 @@ class Protection:
             needed |= seen.added([each for each in newest if each.file_name not in known])
         return needed
 
+    def _untold(self) -> list[Snapshot]:
+        """Later changelogs without a list of their own: what they tell of is what was added."""
+        storage, layout = self.handle.storage, self.handle.layout
+        read = partial(read_changelog_if_present, storage, layout)
+        found = in_parallel(self.handle, read, self.later_changelogs)
+        return [each for each in found if each and each.changelog_manifest_list is None]
+
+    def _told(self, changelog: Snapshot) -> list[ManifestMeta]:
+        """The manifests of what a changelog tells of, as far as they are there."""
+        if changelog.changelog_manifest_list is not None:
+            return self._manifests(changelog, ListKind.CHANGELOG)
+        handle = self.handle
+        path = handle.layout.manifest(changelog.delta_manifest_list)
+        read = partial(self._manifests, changelog, ListKind.DELTA)
+        return or_gone(handle, path, read, _expired) or []
+
+    def _metadata_of_changelog(self, changelog: Snapshot) -> MetadataFiles:
+        handle = self.handle
+        lists = lists_of_changelog(handle, changelog)
+        return metadata_of(handle, changelog, lists, with_index=False)
+
     def _many(self, snapshots: Sequence[Snapshot], *lists: ListKind) -> list[list[ManifestMeta]]:
         if not lists:
             return []
@@ -132,11 +160,15 @@ class Protection:
 def lists_of_changelog(handle: TableHandle, changelog: Snapshot) -> tuple[ListKind, ...]:
     """What a changelog that outlives its snapshot still leads to.
 
-    Without a producer that is what the commit added; with one, only what it has told of.
+    Without one of its own that is what the commit added, unless it expired with the snapshot: that
+    is so where a producer tells of changes. The options of today do not say what was then.
     """
     if changelog.changelog_manifest_list is not None:
         return (ListKind.CHANGELOG,)
-    return STATE if handle.options.changelog_producer == NO_PRODUCER else ()
+    storage, layout = handle.storage, handle.layout
+    return tuple(
+        kind for kind in STATE if storage.exists(layout.manifest(getattr(changelog, kind.value[0])))
+    )
 
 
 def find_protection(
@@ -148,18 +180,21 @@ def find_protection(
     without_tags: Collection[str] = (),
     without_branches: Collection[str] = (),
     changelogs: Iterable[Snapshot] = (),
+    later_changelogs: Sequence[int] = (),
     older: Iterable[Snapshot] = (),
 ) -> Protection:
     """Everything that stays once some tags and the snapshots before ``oldest`` are gone.
 
     ``expiring`` says how many snapshots go at once; ``without_tags`` are tags of this branch.
     ``with_oldest_state`` is for files that the oldest snapshot may still consist of: those of a
-    tag. Who goes by what snapshots up to the oldest delete knows that they are not in it.
+    tag, and those of changelogs, after which they may have been added again. Who goes by what
+    snapshots up to the oldest delete knows that they are not in it.
     ``older`` are snapshots before it that stay all the same: a rollback has brought them back.
     """
     storage, layout = handle.storage, handle.layout
     first = partial(without_expired_changes, storage, layout)
     found = Protection(handle, with_oldest_state=with_oldest_state)
+    found.later_changelogs = later_changelogs
     found.oldest = None if oldest is None else first(oldest)
     found.changelogs += changelogs
     found.starts += map(first, older)
@@ -215,26 +250,36 @@ class _Sightings:
                 net[key] = net.get(key, 0) + change
         return {key for key, count in net.items() if count > 0}
 
-    def added(self, manifests: Iterable[ManifestMeta]) -> set[str]:
+    def added(
+        self, manifests: Iterable[ManifestMeta], gone: Callable[[str], object] | None = None
+    ) -> set[str]:
         """The candidates that some of these manifests add."""
         return set(
             chain.from_iterable(
-                (key for key, (_, is_added) in self._of(manifest).items() if is_added)
+                (key for key, (_, is_added) in self._of(manifest, gone).items() if is_added)
                 for manifest in manifests
                 if manifest.num_added_files
             )
         )
 
-    def _of(self, manifest: ManifestMeta) -> dict[str, tuple[int, bool]]:
+    def _of(
+        self, manifest: ManifestMeta, gone: Callable[[str], object] | None = None
+    ) -> dict[str, tuple[int, bool]]:
         """By candidate, its ADDs less its DELETEs, and whether there is any ADD."""
         found = self._seen.get(manifest.file_name)
         if found is None:
-            found = self._seen[manifest.file_name] = self._read(manifest)
+            found = self._seen[manifest.file_name] = self._read(manifest, gone)
         return found
 
-    def _read(self, manifest: ManifestMeta) -> dict[str, tuple[int, bool]]:
+    def _read(
+        self, manifest: ManifestMeta, gone: Callable[[str], object] | None
+    ) -> dict[str, tuple[int, bool]]:
         handle, found = self._handle, dict[str, tuple[int, bool]]()
-        columns: ManifestColumns = read_manifests(handle.storage, handle.layout, [manifest])
+        path = handle.layout.manifest(manifest.file_name)
+        read = partial(read_manifests, handle.storage, handle.layout, [manifest])
+        columns = or_gone(handle, path, read, gone)
+        if columns is None:
+            return found
         mask = pc.is_in(columns.file_name.to_arrow(), self._names)
         columns = columns.filter(_numpy(mask))
         of_entries = self._candidates.keys(columns)
@@ -243,6 +288,10 @@ class _Sightings:
                 change, is_added = found.get(key, (0, False))
                 found[key] = (change + (-1 if is_delete else 1), is_added or not is_delete)
         return found
+
+
+def _expired(path: str) -> None:
+    _log.debug("%s has expired with its snapshot", path)
 
 
 def _numpy(mask: pa.BooleanArray) -> Any:

@@ -8,7 +8,6 @@ from functools import partial
 from lakeformat.clean import announce, find_protection, read_intents, withdraw
 from lakeformat.clean.parallel import in_parallel, look_again
 from lakeformat.consumers import Guard
-from lakeformat.errors import NotFoundError
 from lakeformat.expire.plan import Plan, plan_changelogs
 from lakeformat.expire.retention import (
     Retention,
@@ -17,7 +16,7 @@ from lakeformat.expire.retention import (
 )
 from lakeformat.expire.rounds import Account, hide_changelogs, remove_files
 from lakeformat.handle import TableHandle
-from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog_if_present
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 
@@ -35,7 +34,7 @@ def select(handle: TableHandle, retention: Retention, guard: Guard | None) -> li
         return []
 
     def time_of(number: int) -> int | None:
-        found = _read_if_present(handle, number)
+        found = read_changelog_if_present(handle.storage, handle.layout, number)
         return None if found is None else found.time_millis
 
     found: Selection = select_changelogs(ids, snapshots[-1], time_of, retention, guard)
@@ -46,7 +45,9 @@ def expire_changelogs(handle: TableHandle, account: Account, numbers: Sequence[i
     """Remove changelogs with their files; whether every file went."""
     for start in range(0, len(numbers), ROUND):
         some = numbers[start : start + ROUND]
-        read = in_parallel(handle, partial(_read_if_present, handle), some)
+        read = in_parallel(
+            handle, partial(read_changelog_if_present, handle.storage, handle.layout), some
+        )
         changelogs = [each for each in read if each is not None]
         if not changelogs:
             continue
@@ -62,12 +63,15 @@ def expire_changelogs(handle: TableHandle, account: Account, numbers: Sequence[i
 
 def finish_changelogs(handle: TableHandle, account: Account) -> bool:
     """Bring interrupted expiries to their end, as far as their changelogs are gone."""
+    storage, layout = handle.storage, handle.layout
     for intent in read_intents(handle, changelogs=True):
-        there = set(changelog_ids(handle.storage, handle.layout))
-        gone = [each for each in intent.snapshots if each.id not in there]
+        numbers = [each.id for each in intent.snapshots]
+        found = (read_changelog_if_present(storage, layout, number) for number in numbers)
+        there = {each.identity for each in found if each is not None}
+        gone = [each for each in intent.snapshots if each.identity not in there]
         if gone and not _expire(handle, account, gone, hides=False):
             return False
-        if len(gone) == len(intent.snapshots) and not account.dry_run:
+        if intent.is_over(gone) and not account.dry_run:
             withdraw(handle, intent)
             account.finished += 1
     return True
@@ -77,8 +81,12 @@ def _expire(
     handle: TableHandle, account: Account, changelogs: Sequence[Snapshot], *, hides: bool
 ) -> bool:
     storage, layout, last = handle.storage, handle.layout, changelogs[-1].id
-    left = [number for number in changelog_ids(storage, layout) if number > last]
-    next_changelog = _read_if_present(handle, left[0]) if left else None
+    # One that is there already has not the same number only: a rollback has made room for it.
+    going = {changelog.id for changelog in changelogs if hides}
+    left = [number for number in changelog_ids(storage, layout) if number not in going]
+    later = [number for number in left if number > last]
+    kept = [number for number in left if number <= last] + later[:1]
+    read = partial(read_changelog_if_present, storage, layout)
     snapshots = snapshot_ids(storage, layout)
     oldest = read_snapshot_if_present(storage, layout, snapshots[0]) if snapshots else None
 
@@ -87,18 +95,13 @@ def _expire(
             handle,
             oldest=oldest,
             expiring=len(changelogs),
-            changelogs=[] if next_changelog is None else [next_changelog],
+            with_oldest_state=True,
+            changelogs=filter(None, in_parallel(handle, read, kept)),
+            later_changelogs=later[1:],
         )
         return plan_changelogs(handle, changelogs, protection)
 
     plan = look_again(look)
     if hides:
-        hide_changelogs(handle, account, changelogs, left[0] if left else last + 1)
+        hide_changelogs(handle, account, changelogs, later[0] if later else last + 1)
     return remove_files(handle, account, plan)
-
-
-def _read_if_present(handle: TableHandle, number: int) -> Snapshot | None:
-    try:
-        return read_changelog(handle.storage, handle.layout, number)
-    except NotFoundError:
-        return None

@@ -38,6 +38,7 @@ from lakeformat.expire.rounds import Account, hide_snapshots, remove_files
 from lakeformat.handle import TableHandle, require_committable
 from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
 from lakeformat.metadata.fence import is_fenced
+from lakeformat.metadata.schema_file import read_schema, schema_ids
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.read.time_travel import Moment
@@ -236,8 +237,10 @@ class _Run:
     def _finish_one(self, intent: Intent) -> bool:
         handle, account = self.handle, self.account
         ids = self._ids()
-        gone = [each for each in intent.snapshots if each.id not in ids]
-        after = [number for number in ids if not gone or number > gone[-1].id]
+        # By more than their numbers: a rollback to a tag makes room for others of the same.
+        there = {each.identity for each in self._read([each.id for each in intent.snapshots])}
+        gone = [each for each in intent.snapshots if each.identity not in there]
+        after = [number for number in ids if not gone or number > gone[-1].id] or ids[-1:]
         oldest = next(filter(None, map(self._snapshot, after)), None)
         if gone and oldest is not None:
             older = self._read([number for number in ids if number < oldest.id])
@@ -245,8 +248,7 @@ class _Run:
             if not remove_files(handle, account, plan):
                 return False
         age = handle.environment.now_millis() - intent.time_millis
-        is_over = len(gone) == len(intent.snapshots) or age > STALE_MILLIS
-        if is_over and not account.dry_run:
+        if (intent.is_over(gone) or age > STALE_MILLIS) and not account.dry_run:
             withdraw(handle, intent)
             account.finished += 1
         return True
@@ -256,8 +258,10 @@ class _Run:
         snapshots: Sequence[Snapshot],
         oldest: Snapshot,
         keeps: bool,
-        older: Sequence[Snapshot] = (),
+        older: Sequence[Snapshot] | None = None,
     ) -> Plan:
+        """``older`` stay all the same, where an earlier expiry is finished; what went by then may
+        have been brought back since, so that whatever a snapshot consists of is looked for."""
         handle = self.handle
 
         def look() -> Plan:
@@ -265,20 +269,34 @@ class _Run:
                 handle,
                 oldest=oldest,
                 expiring=len(snapshots),
-                changelogs=[] if keeps else self._changelogs(),
-                older=older,
+                with_oldest_state=older is not None,
+                changelogs=self._changelogs(keeps),
+                older=older or (),
             )
             return plan_snapshots(handle, snapshots, oldest, protection, keeps_changelogs=keeps)
 
         return look_again(look)
 
-    def _changelogs(self) -> list[Snapshot]:
-        """Those left from a time when they outlived their snapshots, and share files with them."""
+    def _changelogs(self, keeps: bool) -> list[Snapshot]:
+        """Those that share files with what goes: without a producer they tell of what was added.
+
+        Left from a time when they outlived their snapshots, or from one when there was no producer.
+        """
         handle = self.handle
-        if handle.options.changelog_producer != NO_PRODUCER:
+        has_producer = handle.options.changelog_producer != NO_PRODUCER
+        if keeps and not has_producer:
+            return []
+        ids = changelog_ids(handle.storage, handle.layout)
+        if not ids or (has_producer and not self._had_no_producer()):
             return []
         read = partial(read_changelog, handle.storage, handle.layout)
-        return in_parallel(handle, read, changelog_ids(handle.storage, handle.layout))
+        found = in_parallel(handle, read, ids)
+        return [each for each in found if not has_producer or not each.changelog_manifest_list]
+
+    def _had_no_producer(self) -> bool:
+        storage, layout = self.handle.storage, self.handle.layout
+        schemas = (read_schema(storage, layout, each) for each in schema_ids(storage, layout))
+        return any(each.table_options.changelog_producer == NO_PRODUCER for each in schemas)
 
     def _guard(self, progress: Progress) -> Guard | None:
         if self.keeps_changelogs and self.handle.options.consumer_changelog_only:

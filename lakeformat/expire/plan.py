@@ -121,12 +121,11 @@ def plan_changelogs(
 ) -> Plan:
     """The files that go with changelogs whose snapshots have expired before."""
     plan, candidates = Plan(), Candidates(handle)
-    has_producer = handle.options.changelog_producer != NO_PRODUCER
     for changelog in changelogs:
         with _noting(plan, f"changelog {changelog.id}"):
             if changelog.changelog_manifest_list is not None:
                 _add_changelog(handle, candidates, changelog)
-            elif not has_producer:
+            else:  # with a producer that is gone already
                 found = _deleted_by(handle, candidates, changelog)
                 reason = f"deleted by snapshot {changelog.id}, whose changelog has expired"
                 candidates.add(found.columns, FileClass.DATA, reason, found.put_back)

@@ -125,21 +125,27 @@ class _Run:
         try:
             for _ in outcomes_of(self.executor, build, units):
                 pass
-            if built:
-                places = {unit.entry.identity: place for place, unit in enumerate(units)}
-                built.sort(key=lambda each: places[each.unit.entry.identity])
-                options = CommitOptions()
-                report = commit_messages(self.handle, _messages(self.handle, built), options)
-                assert report.snapshot_id is not None
-                self.snapshot_ids.append(report.snapshot_id)
+        except BaseException:
+            _discard(built)
+            raise
+        try:
+            self._commit(built, units)
         except CommitOutcomeUnknownError:
             raise  # the table may refer to the files: they stay
-        except BaseException:
-            for each in built:
-                each.discard()
+        except LakeError:  # of anything else nobody knows whether it came before or after
+            _discard(built)
             raise
         self.published += built
         self._settled |= {unit.entry.file.file_name for unit in units}
+
+    def _commit(self, built: list[BuiltIndex], units: Sequence[IndexUnit]) -> None:
+        if not built:
+            return
+        places = {unit.entry.identity: place for place, unit in enumerate(units)}
+        built.sort(key=lambda each: places[each.unit.entry.identity])
+        report = commit_messages(self.handle, _messages(self.handle, built), CommitOptions())
+        assert report.snapshot_id is not None
+        self.snapshot_ids.append(report.snapshot_id)
 
     def _build(self, unit: IndexUnit) -> BuiltIndex | None:
         try:
@@ -178,6 +184,11 @@ class _Run:
             index_bytes=sum(sizes.values()),
             reason=reason,
         )
+
+
+def _discard(built: Sequence[BuiltIndex]) -> None:
+    for each in built:
+        each.discard()
 
 
 def _messages(handle: TableHandle, built: Sequence[BuiltIndex]) -> list[CommitMessage]:

@@ -133,9 +133,14 @@ class _Walk:
 
     def _untold(self, changelogs: Sequence[Snapshot]) -> list[Snapshot]:
         """Those whose changes are what their commits added: nothing has told of them."""
-        if self._handle.options.changelog_producer != NO_PRODUCER:
-            return []
-        return [each for each in changelogs if each.changelog_manifest_list is None]
+        untold = [each for each in changelogs if each.changelog_manifest_list is None]
+        if self._handle.options.changelog_producer == NO_PRODUCER:
+            return untold
+        # With a producer it has expired, but for what is from before there was one.
+        return [each for each in untold if self._is_there(each.delta_manifest_list)]
+
+    def _is_there(self, name: str) -> bool:
+        return self._storage.exists(self._layout.manifest(name))
 
     def _add_live(self, snapshot: Snapshot) -> None:
         manifests = manifests_of(self._storage, self._layout, snapshot)

@@ -20,6 +20,7 @@ __all__ = [
     "earliest_changelog_id",
     "latest_changelog_id",
     "read_changelog",
+    "read_changelog_if_present",
     "write_changelog",
 ]
 
@@ -58,6 +59,16 @@ def read_changelog(storage: Storage, layout: TableLayout, snapshot_id: int) -> S
             "restore the file from a backup, or delete it and lose the changes of that snapshot"
         )
     return changelog
+
+
+def read_changelog_if_present(
+    storage: Storage, layout: TableLayout, snapshot_id: int
+) -> Snapshot | None:
+    """The same; None when it does not exist or has expired."""
+    try:
+        return read_changelog(storage, layout, snapshot_id)
+    except NotFoundError:
+        return None
 
 
 def write_changelog(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> None:

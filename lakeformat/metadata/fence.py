@@ -26,13 +26,13 @@ def write_fence(
     storage: Storage, layout: TableLayout, unique: str, removed: Iterable[Snapshot]
 ) -> None:
     """Say, before they go, which snapshots are taken out of history."""
-    content = {"removed": [_identity(snapshot) for snapshot in removed]}
+    content = {"removed": [snapshot.identity for snapshot in removed]}
     storage.overwrite(layout.fence(unique), json.dumps(content).encode())
 
 
 def is_fenced(storage: Storage, layout: TableLayout, *snapshots: Snapshot) -> bool:
     """Whether one of some snapshots was taken out of history, or is about to be."""
-    wanted = {_identity(snapshot) for snapshot in snapshots}
+    wanted = {snapshot.identity for snapshot in snapshots}
     names = _names(storage, layout)
     return any(not wanted.isdisjoint(_read(storage, layout, name)) for name in names)
 
@@ -58,10 +58,3 @@ def _read(storage: Storage, layout: TableLayout, name: str) -> frozenset[str]:
     return decode_json_file(
         content, storage.uri(path), lambda members: frozenset(members["removed"])
     )
-
-
-def _identity(snapshot: Snapshot) -> str:
-    """The uuid; older writers give none."""
-    if snapshot.uuid is not None:
-        return snapshot.uuid
-    return f"{snapshot.id}:{snapshot.time_millis}:{snapshot.delta_manifest_list}"

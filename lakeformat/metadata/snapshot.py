@@ -54,6 +54,14 @@ class Snapshot:
     next_row_id: int | None = None
     operation: str | None = None
 
+    @property
+    def identity(self) -> str:
+        """What tells it from another of its number, as a rollback makes: older writers give no
+        uuid."""
+        if self.uuid is not None:
+            return self.uuid
+        return f"{self.id}:{self.time_millis}:{self.delta_manifest_list}"
+
     def to_json(self) -> bytes:
         """The content of the snapshot file; absent members are left out."""
         return json.dumps(self.members(), indent=2, ensure_ascii=False).encode()

@@ -214,17 +214,25 @@ class _Branch:
         changelog = read_changelog(self._storage, self._layout, number)
         source = f"changelog {number} of {self._handle.uri}"
         # What the snapshot consisted of has expired. Its changes are kept: those its changelog
-        # tells or, where no producer tells any, what the commit added and took out.
-        is_untold = changelog.changelog_manifest_list is None and not self._has_producer
+        # tells or, where no producer tells any, what the commit added and took out. Whether that
+        # was so then, the options of today and those of another branch do not say.
+        is_untold = changelog.changelog_manifest_list is None
+        must_be_there = is_untold and not self._has_producer
         lists = _Lists(
             base=self._list(changelog, ListKind.BASE, source, may_be_gone=True),
-            delta=self._list(changelog, ListKind.DELTA, source, may_be_gone=not is_untold),
+            delta=self._list(changelog, ListKind.DELTA, source, may_be_gone=not must_be_there),
             changelog=self._list(changelog, ListKind.CHANGELOG, source),
         )
         self._add_metadata(changelog, lists, with_index=False)
         self._add_added(lists.changelog)
-        for columns in self._columns(lists.delta if is_untold else []):
+        added = lists.delta if is_untold else []
+        if not must_be_there:
+            added = [each for each in added if self._is_there(each.file_name)]
+        for columns in self._columns(added):
             self._add_names(columns)
+
+    def _is_there(self, name: str) -> bool:
+        return self._storage.exists(self._layout.manifest(name))
 
     @property
     def _has_producer(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
 import numpy as np
@@ -24,9 +24,16 @@ from lakeformat.read.plan import naming_file
 from lakeformat.read.prune_entries import EntryPruner
 from lakeformat.schema import TableSchema
 
-__all__ = ["ChangeFiles"]
+__all__ = ["NO_PRODUCER", "ChangeFiles", "changelog_producer"]
 
 _CARRY_CHANGELOG = (CommitKind.APPEND, CommitKind.COMPACT)
+
+NO_PRODUCER, _AS_WRITTEN = "none", "input"
+
+
+def changelog_producer(options: Mapping[str, str]) -> str:
+    """What writes changelog files of a table; this version need not be able to do so itself."""
+    return options.get("changelog-producer", NO_PRODUCER).strip().lower()
 
 
 class ChangeFiles:
@@ -49,9 +56,24 @@ class ChangeFiles:
             yield from self._rows(snapshot, self.delta_files(snapshot))
 
     def changelog(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
-        """The rows of its changelog files, if it has any."""
-        if snapshot.commit_kind in _CARRY_CHANGELOG:
+        """The rows of its changelog files, if it has any; else those of before there was one."""
+        if self._is_from_before(snapshot):
+            yield from self.delta(snapshot)
+        elif snapshot.commit_kind in _CARRY_CHANGELOG:
             yield from self._rows(snapshot, self._entries(snapshot, ListKind.CHANGELOG))
+
+    def _is_from_before(self, snapshot: Snapshot) -> bool:
+        """Whether nothing tells of its rows but what it added: it had no producer, input is one.
+
+        Other producers may tell of the rows later, in the compaction that finds them at level 0.
+        """
+        handle = self._handle
+        is_untold = snapshot.changelog_manifest_list is None
+        if not is_untold or changelog_producer(handle.options.to_dict()) != _AS_WRITTEN:
+            return False
+        producer = changelog_producer(self._schema(snapshot.schema_id).options)
+        path = handle.layout.manifest(snapshot.delta_manifest_list)
+        return producer == NO_PRODUCER and handle.storage.exists(path)
 
     def delta_files(self, snapshot: Snapshot) -> list[ManifestEntry]:
         """The files a commit added at level 0, those of a bucket in the order of their rows."""

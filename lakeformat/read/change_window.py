@@ -17,14 +17,22 @@ from lakeformat.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.metadata.tag import read_tag
+from lakeformat.read.change_files import NO_PRODUCER
+from lakeformat.read.change_files import changelog_producer as producer_of
 from lakeformat.read.time_travel import newest_at, to_millis
 
-__all__ = ["ChangeMode", "Window", "WindowEnd", "changelog_producer", "find_window", "read_change"]
+__all__ = [
+    "NO_PRODUCER",
+    "ChangeMode",
+    "Window",
+    "WindowEnd",
+    "changelog_producer",
+    "find_window",
+    "read_change",
+]
 
 WindowEnd: TypeAlias = int | str | datetime
 """The number of a snapshot, the name of a tag, or a time (in UTC unless it says a zone)."""
-
-NO_PRODUCER = "none"
 
 
 class ChangeMode(StrEnum):
@@ -56,7 +64,7 @@ class Window:
 
 def changelog_producer(handle: TableHandle) -> str:
     """What writes changelog files of a table; this version need not be able to do so itself."""
-    return handle.options.to_dict().get("changelog-producer", NO_PRODUCER).strip().lower()
+    return producer_of(handle.options.to_dict())
 
 
 def find_window(handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, mode: str) -> Window:

@@ -7,11 +7,9 @@ import re
 from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.branch_directory import branches
+from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog_if_present
 from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.metadata.snapshot_directory import (
-    earliest_snapshot_id,
-    read_snapshot_if_present,
-)
+from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.metadata.tag import Tag, read_tags
 
 __all__ = [
@@ -78,13 +76,26 @@ def require_unneeded(handle: TableHandle, tag: Tag, doing: str) -> None:
 
 
 def is_over(handle: TableHandle, tag: Tag) -> bool:
-    """Whether every snapshot from before the rollback, with which a tag came, has expired."""
-    oldest = earliest_snapshot_id(handle.storage, handle.layout)
-    if oldest is None:
-        return False
-    first = read_snapshot_if_present(handle.storage, handle.layout, oldest)
+    """Whether every snapshot from before the rollback, with which a tag came, has expired.
+
+    So must its changelog have, if it outlives it: its expiry, too, goes by what was deleted.
+    """
     made = tag_made_millis(handle, tag.name)
-    return first is not None and made is not None and first.time_millis > made + _CLOCK_SKEW_MILLIS
+    oldest = _oldest(handle)
+    return (
+        oldest is not None and made is not None and oldest.time_millis > made + _CLOCK_SKEW_MILLIS
+    )
+
+
+def _oldest(handle: TableHandle) -> Snapshot | None:
+    """The oldest changelog, or else snapshot; None if there is none, or it has just expired."""
+    storage, layout = handle.storage, handle.layout
+    changelogs, snapshots = changelog_ids(storage, layout), snapshot_ids(storage, layout)
+    if not snapshots:
+        return None
+    if changelogs and changelogs[0] < snapshots[0]:
+        return read_changelog_if_present(storage, layout, changelogs[0])
+    return read_snapshot_if_present(storage, layout, snapshots[0])
 
 
 def tag_made_millis(handle: TableHandle, name: str) -> int | None:

@@ -153,15 +153,25 @@ class _Migration:
         writer = self.table.new_writer()
         try:
             messages = [*self._messages(), *self._converted(writer)]
-            return commit_messages(self._handle, messages, CommitOptions(commit=identity))
+        except BaseException:
+            self._give_up(writer)
+            raise
+        try:
+            report = commit_messages(self._handle, messages, CommitOptions(commit=identity))
         except CommitOutcomeUnknownError:
             raise  # the table may refer to the files: they stay
-        except BaseException:
-            writer.abort()
-            for path in self._written:
-                with suppress(LakeError):
-                    self._handle.storage.delete(path)
+        except LakeError:  # of anything else nobody knows whether it came before or after
+            self._give_up(writer)
             raise
+        if report.replayed:  # a twin was faster: its files are the table's
+            self._give_up(writer)
+        return report
+
+    def _give_up(self, writer: TableWriter) -> None:
+        writer.abort()
+        for path in self._written:
+            with suppress(LakeError):
+                self._handle.storage.delete(path)
 
     def _converted(self, writer: TableWriter) -> list[CommitMessage]:
         handle = self._handle

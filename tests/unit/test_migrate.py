@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
+from lakeformat.commit import transaction
 from lakeformat.read.plan import plan_files
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "name": ["x", None]})
@@ -174,6 +175,27 @@ def test_a_second_time_does_nothing(catalog, source):
     again = lake.migrate_directory(catalog, str(source), "shop.new")
     assert (first.replayed, again.replayed) == (False, True)
     assert len(catalog.table("shop.new").snapshots()) == 1
+
+
+@pytest.mark.parametrize("written", ["copied", "converted"])
+def test_who_interrupts_right_after_the_commit_keeps_its_files(
+    catalog, source, monkeypatch, written
+):
+    put(source / ("a.parquet" if written == "copied" else "a.orc"))
+    if written == "converted":
+        put(source / "b.parquet", ROWS.append_column("more", pa.array([1, 2], pa.int32())))
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(transaction, "write_hints", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        lake.migrate_directory(catalog, str(source), "shop.new", copy=True)
+    monkeypatch.undo()
+    before = rows(catalog.table("shop.new"))
+    report = lake.migrate_directory(catalog, str(source), "shop.new", copy=True)
+    assert report.replayed
+    assert rows(catalog.table("shop.new")) == before != []
 
 
 def test_another_table_of_the_name_is_left_alone(catalog, source):

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.commit import transaction
 from lakeformat.read.plan import plan_files
 from tests.expired import files_of_tables, missing, unneeded
 
@@ -225,6 +226,21 @@ def test_an_overwrite_that_comes_first_is_planned_on_and_leaves_no_index_behind(
     known = {name for entry in entries(table) for name in entry.file.extra_files}
     there = Path(table.location.removeprefix("file://")).rglob("*.index")
     assert {path.name for path in there} == known
+
+
+def test_who_interrupts_right_after_the_commit_keeps_the_indexes(catalog, monkeypatch):
+    filled(catalog)
+    table = altered(catalog, BLOOM, FEW_ITEMS, BESIDE)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(transaction, "write_hints", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        table.rewrite_file_indexes()
+    monkeypatch.undo()
+    assert len(table.snapshots()) == 3
+    assert read_of(table, "kind = 'a'") == 1
 
 
 def test_force_without_a_wanted_index_and_numbered_rows_are_refused(catalog):
