@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 __all__ = [
     "ADDRESSES",
+    "ASKED_DURATION",
     "BOOLEAN",
     "BUCKETS",
     "COLUMN_NAMES",
@@ -149,6 +150,17 @@ UNAWARE, POSTPONE = -1, -2
 BUCKETS: Kind[int] = Kind("-1, -2 or a number of buckets", _buckets)
 SIZE: Kind[int] = Kind("a size such as '128 mb'", _with_unit(_SIZE_UNITS))
 DURATION: Kind[int] = Kind("a duration such as '10 s'", _with_unit(_DURATION_UNITS))
+
+
+def _asked_duration(text: str) -> int:
+    # Options are in milliseconds if they name no unit, as in Java; nobody who types 7 means that.
+    if text.strip().isdecimal():
+        raise ValueError(f"a number needs a unit, as in '{text.strip()} d'")
+    return DURATION.parse(text)
+
+
+ASKED_DURATION: Kind[int] = Kind("a duration such as '10 s'", _asked_duration)
+"""What somebody says in a call or a command."""
 OPTIONAL_DURATION: Kind[int | None] = Kind(
     "a duration such as '10 s', or empty", lambda text: DURATION.parse(text) if text else None
 )

@@ -101,10 +101,9 @@ def _values(schema: TableSchema, spec: PartitionSpec) -> _Values:
     fields = partition_fields(schema)
     unknown = [key for key in spec if key not in schema.partition_keys]
     if unknown:
-        keys = ", ".join(schema.partition_keys) or "nothing"
-        raise InvalidRequestError(
-            f"{unknown[0]!r} is no partition column: the table is partitioned by {keys}"
-        )
+        keys = ", ".join(schema.partition_keys)
+        known = f"the table is partitioned by {keys}" if keys else "the table has no partitions"
+        raise InvalidRequestError(f"{unknown[0]!r} is no partition column: {known}")
     default = schema.table_options.partition_default_name
     return {
         position: _value(spec[field.name], field, default)

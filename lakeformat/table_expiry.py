@@ -5,7 +5,7 @@ from __future__ import annotations
 from lakeformat.clean import Tell
 from lakeformat.consumers import TableConsumers
 from lakeformat.expire import ExpireReport, expire_snapshots
-from lakeformat.read.time_travel import Moment
+from lakeformat.read.past_time import PastTime
 from lakeformat.table_reads import TableReads
 
 __all__ = ["TableExpiry"]
@@ -19,7 +19,7 @@ class TableExpiry(TableReads):
         *,
         retain_max: int | None = None,
         retain_min: int | None = None,
-        older_than: Moment | None = None,
+        older_than: PastTime | None = None,
         limit: int | None = None,
         dry_run: bool = False,
         tell: Tell | None = None,
@@ -27,7 +27,8 @@ class TableExpiry(TableReads):
         """Remove old snapshots with the files only they need; the newest always stays.
 
         At least ``retain_min`` of the newest stay, and at most ``retain_max``; between those, what
-        was replaced before ``older_than`` goes. What is not said is as the table's options have it.
+        was replaced before ``older_than`` goes: a time, or an age such as ``"2 d"``. What is not
+        said is as the table's options have it.
         Nothing goes that a tag, a branch or a consumer needs. ``limit`` is how many go at most.
 
         A ``dry_run`` removes nothing, and its report has each file with the reason. ``tell`` hears

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from lakeformat.clean import Tell
 from lakeformat.commit.identity import CommitId
 from lakeformat.metadata.commit_message import CommitMessage
-from lakeformat.orphans.floor import OlderThan
 from lakeformat.orphans.hints import RepairReport, repair_hints
 from lakeformat.orphans.missing import MissingFilesReport, remove_missing_files
 from lakeformat.orphans.remove import OrphanOptions, remove_orphans
 from lakeformat.orphans.report import OrphanReport
+from lakeformat.read.past_time import PastTime
 from lakeformat.read.time_travel import Moment
 from lakeformat.table_reads import TableReads
 
@@ -23,7 +23,7 @@ class TableOrphans(TableReads):
 
     def remove_orphans(
         self,
-        older_than: OlderThan | None = None,
+        older_than: PastTime | None = None,
         dry_run: bool = True,
         *,
         running_since: Moment | None = None,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 
 from lakeformat.analyze.analyze import analyze
 from lakeformat.analyze.report import AnalyzeReport
@@ -16,6 +15,7 @@ from lakeformat.partitions.drop import plan_drop_partitions
 from lakeformat.partitions.expire import ExpireRequest, expire_partitions
 from lakeformat.partitions.mark_done import mark_partitions_done
 from lakeformat.partitions.report import DropPlan, ExpireReport, MarkDoneReport
+from lakeformat.read.past_time import PastTime
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions
 from lakeformat.table_reads import TableReads
@@ -29,7 +29,7 @@ class TablePartitions(TableReads):
     def expire_partitions(
         self,
         *,
-        expiration_time: timedelta | str | None = None,
+        expiration_time: PastTime | None = None,
         strategy: str | None = None,
         timestamp_pattern: str | None = None,
         timestamp_formatter: str | None = None,
@@ -37,7 +37,7 @@ class TablePartitions(TableReads):
         batch_size: int | None = None,
         dry_run: bool = False,
     ) -> ExpireReport:
-        """Delete the rows of partitions older than ``expiration_time``, such as ``"7 d"``.
+        """Delete the rows of partitions older than ``expiration_time``: ``"7 d"``, or a time.
 
         What is not said comes from the options ``partition.expiration-time`` and its siblings.
         With the strategy ``values-time`` the values of a partition tell its age, with

@@ -14,6 +14,7 @@ from lakeformat.analyze.column import ColumnSummary, can_be_analyzed
 from lakeformat.analyze.report import AnalyzeReport
 from lakeformat.commit.commit import CommitOptions, commit_statistics, find_commit
 from lakeformat.commit.identity import CommitId
+from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.handle import TableHandle, require_committable
 from lakeformat.metadata.schema_file import latest_schema_id, read_schema
@@ -59,7 +60,8 @@ def analyze(
         return replace(nothing, snapshot_id=done.snapshot_id, replayed=True, reason=done.reason)
     statistics = _statistics(handle, head, chosen)
     found = replace(nothing, statistics=statistics, skipped=skipped)
-    what = f"{statistics.merged_record_count} rows and {len(chosen)} columns of snapshot {head.id}"
+    rows = counted(statistics.merged_record_count or 0, "row")
+    what = f"{rows} and {counted(len(chosen), 'column')} of snapshot {head.id}"
     if dry_run:
         return replace(found, reason=f"{what} were looked at; nothing was published")
     published = commit_statistics(handle, statistics, CommitOptions(commit=commit))

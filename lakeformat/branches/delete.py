@@ -8,6 +8,7 @@ from dataclasses import replace
 from lakeformat.branches.create import refuse_inside_branch
 from lakeformat.branches.marker import Creation, Deletion, Move, clear, mark, read_mark
 from lakeformat.clean import Deleter, Tell, find_protection
+from lakeformat.count_text import counted
 from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout
@@ -58,7 +59,11 @@ def delete(
         clear(handle, name)
     deleted = deleter.deleted
     verb = "would go" if dry_run else "deleted"
-    files = f"{deleted.total} files that only it led to" if deleted.total else "no other file"
+    files = (
+        f"{counted(deleted.total, 'file')} that only it led to"
+        if deleted.total
+        else "no other file"
+    )
     said = f"branch {name!r} {verb}, and {files}"
     if deleted.failures:
         said += f"; {deleted.failures} would not go: delete the branch again to remove them"

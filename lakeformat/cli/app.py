@@ -31,12 +31,14 @@ from lakeformat.cli import (
     transfer,
     upkeep,
 )
+from lakeformat.cli.panels import arrange
 from lakeformat.cli.warehouse import (
     CatalogOptionOption,
     MetastoreOption,
     UriOption,
     WarehouseOption,
 )
+from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.doctor import DISTRIBUTION
 from lakeformat.errors import InvalidRequestError, LakeError
 
@@ -50,7 +52,7 @@ DEBUG = "LAKE_DEBUG"
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 
@@ -95,6 +97,7 @@ transfer.register(app)
 changelog.register(app)
 names.register(app)
 doctor.register(app)
+arrange(app)
 
 
 def main() -> None:
@@ -144,7 +147,10 @@ class _WithoutPandas(MetaPathFinder):
 
 def _say(error: Exception, *more: str) -> None:
     """One line, whatever the message holds."""
-    line = "; ".join((" ".join(f"{type(error).__name__}: {error}".splitlines()), *more))
+    said = str(error)
+    if isinstance(error, LakeError):
+        said = in_words_of_commands(said, typer.main.get_command(app))
+    line = "; ".join((" ".join(f"{type(error).__name__}: {said}".splitlines()), *more))
     Console(stderr=True, highlight=False, soft_wrap=True).print(line, markup=False)
 
 

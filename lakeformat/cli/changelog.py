@@ -15,6 +15,7 @@ from lakeformat.cli.compact import (
 )
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.count_text import counted
 
 if TYPE_CHECKING:
     from lakeformat.compact.report import CompactReport
@@ -36,7 +37,10 @@ def changelog(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring the changelog of a table up to date: compact what it does not tell of yet."""
+    """Bring the changelog of a table up to date: compact what it does not tell of yet.
+
+    An example: lake changelog shop.orders --where "dt >= '2024-01-31'"
+    """
     # Arrow takes a while to load, and `lake --help` does without.
     from lakeformat.compact.producers import strategy_of_changelog
 
@@ -52,7 +56,7 @@ def changelog(
     typer.echo(_said(report))
     for each in report.buckets:
         place = f"partition {each.partition}, " if each.partition else ""
-        rows = f"{each.changelog_rows} rows" if each.outcome == "compacted" else each.outcome
+        rows = counted(each.changelog_rows, "row") if each.outcome == "compacted" else each.outcome
         typer.echo(f"  {place}bucket {each.bucket}: {rows}")
 
 
@@ -60,4 +64,4 @@ def _said(report: CompactReport) -> str:
     if not report.snapshot_ids:
         return report.reason
     numbers = ", ".join(map(str, report.snapshot_ids))
-    return f"{report.changelog_rows} rows of changelog in snapshot {numbers}"
+    return f"{counted(report.changelog_rows, 'row')} of changelog in snapshot {numbers}"

@@ -13,6 +13,7 @@ from lakeformat.byte_size import size
 from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
 from lakeformat.compact.execute import require_executor
+from lakeformat.count_text import counted
 
 if TYPE_CHECKING:
     from lakeformat.compact.database import TableOutcome
@@ -40,7 +41,7 @@ WhereOption = Annotated[
 ]
 IdleOption = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="Only partitions nobody has written to for so long: '1 h'."),
+    typer.Option(metavar="AGE", help="Only partitions nobody has written to for so long: '1 h'."),
 ]
 OrderByOption = Annotated[
     list[str] | None,
@@ -83,7 +84,10 @@ def compact(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Merge the files of a table into fewer and larger ones."""
+    """Merge the files of a table into fewer and larger ones.
+
+    An example: lake compact shop.orders --where "dt >= '2024-01-31'" --dry-run
+    """
     found = named_table(context, table)
     which: dict[str, Any] = {
         "strategy": strategy,
@@ -127,7 +131,10 @@ def compact_database(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compact the tables of databases one after the other; one that fails stops no other."""
+    """Compact the tables of databases one after the other; one that fails stops no other.
+
+    An example: lake compact-database 'shop|sales' --excluding '.*_tmp' --strategy minor
+    """
     # Arrow takes a while to load, and `lake --help` does without.
     from lakeformat.compact.database import compact_tables, matching_tables, plan_tables
     from lakeformat.errors import LakeError, NotFoundError
@@ -175,7 +182,7 @@ def _said(report: CompactReport) -> str:
     if not report.snapshot_ids:
         return report.reason
     return (
-        f"{report.reason}: {report.files_in} files of {size(report.bytes_in)} became "
+        f"{report.reason}: {counted(report.files_in, 'file')} of {size(report.bytes_in)} became "
         f"{report.files_out} of {size(report.bytes_out)}, {report.files_moved} were moved"
     )
 

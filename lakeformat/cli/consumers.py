@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakeformat.cli.compact import TableArgument
+from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.count_text import counted
 
 if TYPE_CHECKING:
     from lakeformat.consumers import ConsumerReport
@@ -111,7 +113,8 @@ def expire_consumers(
     older_than: Annotated[
         str,
         typer.Option(
-            metavar="TIME", help="Those without progress since then: '2024-01-31 10:00' in UTC."
+            metavar="TIME|AGE",
+            help="Those without progress since then: '2024-01-31 10:00' in UTC, or '7 d' ago.",
         ),
     ],
     dry_run: DryRunOption = False,
@@ -133,21 +136,25 @@ def clear_consumers(
     context: typer.Context,
     table: TableArgument,
     including: Annotated[
-        str, typer.Option(metavar="REGEX", help="Those whose whole name is like this.")
-    ] = ".*",
+        str | None, typer.Option(metavar="REGEX", help="Those whose whole name is like this.")
+    ] = None,
     excluding: Annotated[
         str | None, typer.Option(metavar="REGEX", help="But not those of such names.")
     ] = None,
     dry_run: DryRunOption = False,
+    yes: Yes = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Forget the consumers with some names; without a name, all of them.
+    """Forget the consumers with some names; without a name, all of them, and --yes is needed.
 
     An example: lake consumer clear shop.orders --including 'test-.*' --dry-run
     """
     consumers = named_table(context, table).consumers
-    report = consumers.clear(including=including, excluding=excluding, dry_run=dry_run)
+    named = including is not None or excluding is not None
+    if not (named or dry_run or is_wanted(f"all consumers of {table}", yes=yes)):
+        return
+    report = consumers.clear(including=including or ".*", excluding=excluding, dry_run=dry_run)
     _print(report, as_json=as_json)
 
 
@@ -157,4 +164,4 @@ def _print(report: ConsumerReport, *, as_json: bool) -> None:
         return
     names = ", ".join(report.removed) or "no consumer"
     done = "would be forgotten" if report.dry_run else "forgotten"
-    typer.echo(f"{names} {done}; {len(report.kept)} stay")
+    typer.echo(f"{names} {done}; {counted(len(report.kept), 'stays', 'stay')}")

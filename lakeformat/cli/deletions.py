@@ -9,6 +9,7 @@ import typer
 
 from lakeformat.byte_size import size
 from lakeformat.cli.output import Shown, print_json, print_rows
+from lakeformat.count_text import counted
 from lakeformat.errors import LakeError
 
 if TYPE_CHECKING:
@@ -37,6 +38,6 @@ def show_deletion(report: DeletionReport, removals: Sequence[Removal], *, as_jso
         typer.echo(report.reason)
     if report.failures:
         raise LakeError(
-            f"{report.failures} files of {report.table} would not go: run it again to remove "
-            f"them. The first is {report.failed[0]}"
+            f"{counted(report.failures, 'file')} of {report.table} would not go: run it again to "
+            f"remove them. The first is {report.failed[0]}"
         )

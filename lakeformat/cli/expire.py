@@ -14,7 +14,9 @@ from lakeformat.byte_size import size
 from lakeformat.cli.compact import TableArgument
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import counting
+from lakeformat.cli.save import open_saved
 from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.count_text import counted
 from lakeformat.errors import LakeError
 
 if TYPE_CHECKING:
@@ -34,7 +36,8 @@ RetainMinOption = Annotated[
 OlderThanOption = Annotated[
     str | None,
     typer.Option(
-        metavar="TIME", help="Between those, what was replaced before: '2024-01-31 10:00' in UTC."
+        metavar="TIME|AGE",
+        help="Between those, what was replaced before: '2024-01-31 10:00' in UTC, or '7 d' ago.",
     ),
 ]
 LimitOption = Annotated[
@@ -49,6 +52,8 @@ SaveOption = Annotated[
         metavar="FILE", help="Write every file that goes and why there, a line of JSON each."
     ),
 ]
+
+_SHOWN_FILES = 1_000
 
 _FILES = (
     Shown("kind", "kind"),
@@ -77,21 +82,22 @@ def expire(
 ) -> None:
     """Remove old snapshots of a table, with the files that only they need.
 
-    The newest snapshot always stays, and whatever a tag, a branch or a consumer needs. What is
-    not said is as the table's options have it: snapshot.num-retained.min and .max,
-    snapshot.time-retained, snapshot.expire.limit. An expiry that was interrupted is finished by
-    the next one. An example: lake expire shop.orders --retain-max 20 --dry-run
+    Time travel and rollback to them end. The newest snapshot always stays, and whatever a tag, a
+    branch or a consumer needs. What is not said is as the table's options have it, by default:
+    snapshot.num-retained.min 10, snapshot.num-retained.max no bound, snapshot.time-retained 1 h,
+    snapshot.expire.limit 50. An expiry that was interrupted is finished by the next one.
+    An example: lake expire shop.orders --retain-max 20 --dry-run
     """
     found = named_table(context, table)
     shown: list[Removal] = []
-    counted = "files would go" if dry_run else "files removed"
-    with _saving(save) as keep, counting("looking for what expires", counted) as step:
+    unit = "files would go" if dry_run else "files removed"
+    with _saving(save) as keep, counting("looking for what expires", unit) as step:
 
         def tell(removal: Removal) -> None:
             keep(removal)
             if step is not None:
                 step()
-            if dry_run:
+            if dry_run and (as_json or len(shown) < _SHOWN_FILES):
                 shown.append(removal)
 
         report = found.expire_snapshots(
@@ -109,8 +115,8 @@ def expire(
         _print(report, shown)
     if not report.is_complete:
         raise LakeError(
-            f"{report.deleted.failures} files of {report.table} would not go: run it again to "
-            f"remove them. The first is {report.deleted.failed[0]}"
+            f"{counted(report.deleted.failures, 'file')} of {report.table} would not go: run it "
+            f"again to remove them. The first is {report.deleted.failed[0]}"
         )
 
 
@@ -119,6 +125,8 @@ def _print(report: ExpireReport, shown: list[Removal]) -> None:
         rows: list[dict[str, Any]] = [each.to_dict() for each in shown]
         columns = {column.key: [row[column.key] for row in rows] for column in _FILES}
         print_rows(_FILES, columns, empty="no file would go")
+        if left_out := report.deleted.total - len(shown):
+            typer.echo(f"and {left_out:,} more; --save FILE writes all of them")
     for line in _said(report):
         typer.echo(line)
 
@@ -137,11 +145,13 @@ def _said(report: ExpireReport) -> Iterator[str]:
             f"{count} {kind}" for kind, count in sorted(report.deleted.files.items())
         )
         gone = "would go" if report.dry_run else "went"
-        yield f"{report.deleted.total} files of {size(report.deleted.bytes)} {gone}: {counts}"
+        files = counted(report.deleted.total, "file")
+        yield f"{files} of {size(report.deleted.bytes)} {gone}: {counts}"
     if report.directories:
-        yield f"{report.directories} empty directories went"
+        yield f"{counted(report.directories, 'empty directory', 'empty directories')} went"
     if report.spared:
-        yield f"{report.spared} files stay for a tag, a branch or a later snapshot"
+        stay = counted(report.spared, "file stays", "files stay")
+        yield f"{stay} for a tag, a branch or a later snapshot"
     if report.consumers:
         yield f"forgotten, for want of progress: {', '.join(report.consumers)}"
     if report.stale_consumers:
@@ -163,5 +173,5 @@ def _saving(path: Path | None) -> Iterator[Callable[[Removal], None]]:
     if path is None:
         yield lambda removal: None
         return
-    with path.open("w", encoding="utf-8") as file:
+    with open_saved(path) as file:
         yield lambda removal: print(json.dumps(removal.to_dict()), file=file)

@@ -10,6 +10,7 @@ from lakeformat.byte_size import size
 from lakeformat.cli.grid import Column, print_grid
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
+from lakeformat.count_text import counted
 from lakeformat.errors import LakeError
 
 if TYPE_CHECKING:
@@ -72,7 +73,10 @@ def health(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how a table fares, why, and what to do; of a database, each table in a line."""
+    """Say how a table fares, why, and what to do; of a database, each table in a line.
+
+    An example: lake health shop.orders
+    """
     if "." in name or "/" in name:
         _show_table(named_table(context, name).health(unknown=unknown), as_json=as_json)
     else:
@@ -128,7 +132,11 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
     if report.reasons and report.score >= _GOOD_SCORE:
         found.append(("", _SCORE_AND_VERDICT))
     found += [
-        ("files", f"{files.files} in {files.buckets} buckets of {files.partitions} partitions"),
+        (
+            "files",
+            f"{files.files} in {counted(files.buckets, 'bucket')} of "
+            f"{counted(files.partitions, 'partition')}",
+        ),
         ("small files", f"{files.small_files} with {size(files.small_bytes)}"),
     ]
     if files.most_sorted_runs is not None:

@@ -12,6 +12,7 @@ from lakeformat.cli.warehouse import WarehouseOption, named_table
 
 __all__ = ["register"]
 
+EXIT_FAILED = 1
 _SHOWN_FILES = 20
 
 TableArgument = Annotated[
@@ -58,7 +59,8 @@ def missing_files(
 ) -> None:
     """Find data files the table has and that are gone; taken out, the others can be read again.
 
-    The rows in them are lost. Without --remove nothing is changed.
+    The newest snapshot is looked at, and no older one. The rows of files that are gone are lost.
+    Without --remove nothing is changed, and the exit code is 1 if a file is gone.
     An example: lake missing-files shop.orders
     """
     report = named_table(context, table).remove_missing_files(
@@ -68,13 +70,17 @@ def missing_files(
         typer.secho(f"--remove would refuse: {report.objection}", fg="red", bold=True, err=True)
     if as_json:
         print_json([report.to_dict()])
-        return
-    files = report.files[:_SHOWN_FILES]
-    if files:
-        columns = {each.key: [getattr(file, each.key) for file in files] for each in _FILES}
-        print_rows(_FILES, columns, empty="")
-        typer.echo()
-    typer.echo(report.reason)
+    else:
+        files = report.files[:_SHOWN_FILES]
+        if files:
+            columns = {each.key: [getattr(file, each.key) for file in files] for each in _FILES}
+            print_rows(_FILES, columns, empty="")
+            if left_out := report.missing_files - len(files):
+                typer.echo(f"and {left_out:,} more")
+            typer.echo()
+        typer.echo(report.reason.replace("dry_run=False", "--remove"))
+    if report.missing_files and not remove:
+        raise typer.Exit(EXIT_FAILED)
 
 
 def repair_hints(

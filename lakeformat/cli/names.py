@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_catalog
 from lakeformat.errors import InvalidRequestError
@@ -21,7 +21,6 @@ __all__ = ["register"]
 DatabaseArgument = Annotated[str, typer.Argument(metavar="DATABASE")]
 TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="database.table")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, and stop.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before removing.")]
 
 _COLUMN = re.compile(r"(?:`([^`]+)`|(\S+))\s+(.+)", re.DOTALL)
 """In backticks a name may hold spaces."""
@@ -85,7 +84,10 @@ def create_table(
     ] = False,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Make a table in a database that exists."""
+    """Make a table in a database that exists.
+
+    An example: lake create-table shop.orders --column 'id BIGINT' --primary-key id
+    """
     existing_catalog(context).create_table(
         table,
         [_column(text) for text in columns],
@@ -194,11 +196,4 @@ def _go_on(what: str, plans: Sequence[DropPlan], *, dry_run: bool, yes: bool) ->
     if dry_run:
         typer.echo("nothing was removed")
         return False
-    if yes:
-        return True
-    if not sys.stdin.isatty():
-        raise InvalidRequestError(f"removing {what} cannot be undone: say --yes to do it")
-    if not typer.confirm(f"Remove {what} for good?"):
-        typer.echo("nothing was removed")
-        return False
-    return True
+    return is_wanted(what, yes=yes)

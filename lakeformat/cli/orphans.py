@@ -13,8 +13,9 @@ import typer
 from lakeformat.byte_size import size
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import counting
+from lakeformat.cli.save import open_saved
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
-from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     import lakeformat as lake
@@ -226,10 +227,7 @@ def _saving(save: Path | None) -> Iterator[Callable[[Removal], None] | None]:
     """Writes each file down as it is heard of; a terminal sees how far it has come."""
     with ExitStack() as stack:
         if save is not None:
-            try:
-                file = stack.enter_context(save.open("w", encoding="utf-8"))
-            except OSError as reason:
-                raise LakeError(f"--save {save}: {reason.strerror}") from None
+            file = stack.enter_context(open_saved(save))
         bar = stack.enter_context(counting("looking for orphan files", "orphan files"))
         if save is None and bar is None:
             yield None

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakeformat.byte_size import size
+from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, named_table
-from lakeformat.errors import InvalidRequestError
+from lakeformat.count_text import counted
+from lakeformat.errors import InvalidRequestError, NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from lakeformat.partitions.live import LivePartition
 
@@ -31,8 +33,9 @@ OlderThanOption = Annotated[
     str | None,
     typer.Option(
         "--older-than",
-        metavar="TIME",
-        help="How old they are at least: '30 d'; the option 'partition.expiration-time' if unsaid.",
+        metavar="TIME|AGE",
+        help="How old they are at least: '30 d', or of before '2024-01-31' in UTC; the option "
+        "'partition.expiration-time' if unsaid.",
     ),
 ]
 StrategyOption = Annotated[
@@ -126,7 +129,11 @@ def drop(
     context: typer.Context,
     table: TableArgument,
     partition: SpecsArgument,
+    missing_ok: Annotated[
+        bool, typer.Option("--missing-ok", help="Say nothing of partitions that are not there.")
+    ] = False,
     dry_run: DryRun = False,
+    yes: Yes = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -136,8 +143,17 @@ def drop(
     """
     found, specs = named_table(context, table), [_spec(text) for text in partition]
     plan = found.plan_drop_partitions(specs)
+    if plan.missing and not missing_ok:
+        raise NotFoundError(
+            f"{table} has no partition {_spelled(plan.missing[0])}: `lake partitions {table}` "
+            "lists them, --missing-ok passes over those that are not there"
+        )
     report = None
     if plan.partitions and not dry_run:
+        if not as_json:
+            _print(plan.partitions, ["named"] * len(plan.partitions))
+        if not is_wanted(f"{counted(len(plan.partitions), 'partition')} of {table}", yes=yes):
+            return
         report = found.drop_partitions(specs)
     if as_json:
         members = plan.to_dict()
@@ -146,7 +162,8 @@ def drop(
     if not plan.partitions:
         typer.echo("no partition has these values; nothing was dropped")
         return
-    _print(plan.partitions, ["named"] * len(plan.partitions))
+    if report is None:
+        _print(plan.partitions, ["named"] * len(plan.partitions))
     typer.echo("these would be dropped" if report is None else f"dropped: {report.reason}")
 
 
@@ -188,6 +205,10 @@ def _print(found: Sequence[LivePartition], reasons: Sequence[str]) -> None:
         "reason": list(reasons),
     }
     print_rows(_PARTITIONS, values, empty="no partition")
+
+
+def _spelled(spec: Mapping[str, Any]) -> str:
+    return ",".join(f"{key}={value}" for key, value in spec.items())
 
 
 def _spec(text: str) -> dict[str, str]:

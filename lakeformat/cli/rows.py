@@ -10,6 +10,7 @@ import typer
 
 from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError, NotFoundError
 
 if TYPE_CHECKING:
@@ -78,7 +79,10 @@ def scan(
     output: OutputOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Print rows of a table, or write them into a file."""
+    """Print rows of a table, or write them into a file.
+
+    An example: lake scan shop.orders --where "amount > 10" --limit 5
+    """
     from lakeformat.cli.row_files import form_of
 
     chosen = form_of(form, output)
@@ -114,7 +118,10 @@ def changes(
     output: OutputOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Print what changed after one snapshot and up to another, each row after its kind."""
+    """Print what changed after one snapshot and up to another, each row after its kind.
+
+    An example: lake changes shop.orders --after 3
+    """
     from lakeformat.cli.row_files import form_of
     from lakeformat.read.rows import Rows
 
@@ -152,7 +159,10 @@ def write(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add the rows of files to a table, all of them in one commit."""
+    """Add the rows of files to a table, all of them in one commit.
+
+    An example: lake write shop.orders new.csv more.parquet
+    """
     from lakeformat.cli.progress import progressing
     from lakeformat.cli.read_files import read_rows
 
@@ -172,7 +182,7 @@ def write(
     if as_json:
         print_json([report.to_dict()])
     else:
-        typer.echo(f"{report.rows} rows: {report.reason}")
+        typer.echo(f"{counted(report.rows, 'row')}: {report.reason}")
 
 
 def _emit(rows: Any, form: Form, output: str | None, limit: int | None) -> None:

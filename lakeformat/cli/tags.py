@@ -38,7 +38,7 @@ WatermarkOption = Annotated[
 ]
 RetainOption = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="After how long `lake tag expire` deletes it: '7 d'."),
+    typer.Option(metavar="AGE", help="After how long `lake tag expire` deletes it: '7 d'."),
 ]
 ForceOption = Annotated[
     bool, typer.Option("--force", help="Also tags that a branch or a rollback relies on.")
@@ -187,7 +187,10 @@ def expire_tags(
     table: TableArgument,
     older_than: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Also all tags made before: '2024-01-31 10:00', in UTC."),
+        typer.Option(
+            metavar="TIME|AGE",
+            help="Also all tags made before: '2024-01-31 10:00' in UTC, or '7 d' ago.",
+        ),
     ] = None,
     dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,

@@ -13,6 +13,7 @@ import lakeformat as lake
 from lakeformat.byte_size import size
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_catalog, named_table
+from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError, LakeError
 
 if TYPE_CHECKING:
@@ -193,7 +194,10 @@ def clone_database(
             said = outcome.error if outcome.report is None else _said(outcome.report)
             typer.echo(f"{outcome.table}: {said}")
     if failed:
-        raise LakeError(f"{len(failed)} tables were not cloned: {failed[0].table} first")
+        raise LakeError(
+            f"{counted(len(failed), 'table was', 'tables were')} not cloned: "
+            f"{failed[0].table} first"
+        )
 
 
 def _said(report: CloneReport) -> str:

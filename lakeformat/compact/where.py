@@ -14,7 +14,7 @@ from lakeformat.binary_row import FramedRows
 from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle, is_unaware
 from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.option_kinds import DURATION
+from lakeformat.option_kinds import ASKED_DURATION
 from lakeformat.partition import partition_fields
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions, row_filter
@@ -46,10 +46,11 @@ def chosen_partitions(
     fields = partition_fields(schema)
     names = {field.name for field in fields}
     if others := sorted(asked.columns - names):
-        known = ", ".join(schema.partition_keys) or "nothing"
+        keys = ", ".join(schema.partition_keys)
+        known = f"the table is partitioned by {keys}" if keys else "the table has no partitions"
         raise InvalidRequestError(
             f"a compaction takes whole buckets: choose by partition columns only, not by "
-            f"{others[0]!r}; the table is partitioned by {known}"
+            f"{others[0]!r}; {known}"
         )
 
     def meant(there: set[bytes]) -> set[bytes]:
@@ -101,7 +102,7 @@ def idle_millis(idle: Idle) -> int:
         millis = (
             idle // timedelta(milliseconds=1)
             if isinstance(idle, timedelta)
-            else DURATION.parse(idle)
+            else ASKED_DURATION.parse(idle)
         )
     except ValueError as reason:
         raise InvalidRequestError(f"idle is a time such as '1 h', got {idle!r}: {reason}") from None

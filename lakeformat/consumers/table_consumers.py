@@ -20,7 +20,8 @@ from lakeformat.metadata.consumer import (
     write_consumer,
 )
 from lakeformat.metadata.snapshot_directory import FIRST_SNAPSHOT_ID
-from lakeformat.read.time_travel import Moment, moment_text, require_number, to_millis
+from lakeformat.read.past_time import PastTime, past_millis
+from lakeformat.read.time_travel import require_number
 
 __all__ = ["TableConsumers", "expire_consumers"]
 
@@ -97,11 +98,18 @@ class TableConsumers:
             dry_run=dry_run,
         )
 
-    def expire(self, *, older_than: Moment, dry_run: bool = False) -> ConsumerReport:
+    def expire(self, *, older_than: PastTime, dry_run: bool = False) -> ConsumerReport:
         """Forget the consumers that have made no progress since a time gone by."""
-        return expire_consumers(self._handle, older_than=to_millis(older_than), dry_run=dry_run)
+        now = self._handle.environment.now_millis()
+        before = past_millis("older_than", older_than, now)
+        return expire_consumers(self._handle, older_than=before, dry_run=dry_run)
 
     def _require_available(self, consumer_id: str, number: int) -> None:
+        if number < FIRST_SNAPSHOT_ID:
+            raise InvalidRequestError(
+                f"next_snapshot is from {FIRST_SNAPSHOT_ID}, got {number}: no snapshot has a lower "
+                "number"
+            )
         ids = available_ids(self._handle)
         earliest, following = min(ids, default=FIRST_SNAPSHOT_ID), max(ids, default=0) + 1
         if number < earliest:
@@ -131,12 +139,6 @@ def expire_consumers(
     handle: TableHandle, *, older_than: int, dry_run: bool = False
 ) -> ConsumerReport:
     """Forget the consumers whose file was last written before then, in epoch milliseconds."""
-    now = handle.environment.now_millis()
-    if older_than > now:
-        raise InvalidRequestError(
-            f"older_than is {moment_text(older_than)}, which is in the future: consumers are "
-            f"forgotten that have made no progress since a time gone by; it is {moment_text(now)}"
-        )
     return _forget(handle, lambda _, modified: modified < older_than, dry_run=dry_run)
 
 

@@ -41,7 +41,7 @@ from lakeformat.metadata.fence import is_fenced
 from lakeformat.metadata.schema_file import read_schema, schema_ids
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
-from lakeformat.read.time_travel import Moment
+from lakeformat.read.past_time import PastTime
 
 __all__ = ["expire_snapshots"]
 
@@ -59,7 +59,7 @@ def expire_snapshots(
     *,
     retain_max: int | None = None,
     retain_min: int | None = None,
-    older_than: Moment | None = None,
+    older_than: PastTime | None = None,
     limit: int | None = None,
     dry_run: bool = False,
     tell: Tell | None = None,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from lakeformat.consumers import Guard
 from lakeformat.errors import InvalidRequestError
 from lakeformat.options import TableOptions
-from lakeformat.read.time_travel import Moment, moment_text, to_millis
+from lakeformat.read.past_time import PastTime, past_millis
+from lakeformat.read.time_travel import moment_text
 
 __all__ = [
     "Retention",
@@ -60,18 +61,13 @@ def snapshot_retention(
     *,
     retain_max: int | None = None,
     retain_min: int | None = None,
-    older_than: Moment | None = None,
+    older_than: PastTime | None = None,
     limit: int | None = None,
 ) -> Retention:
     """What the call says, else what the table says; refused where it contradicts itself."""
     bound = now_millis - options.snapshot_time_retained_millis
     if older_than is not None:
-        bound = to_millis(older_than)
-        if bound > now_millis:
-            raise InvalidRequestError(
-                f"older_than is {moment_text(bound)}, which is in the future: snapshots expire "
-                f"that are older than a time gone by; it is {moment_text(now_millis)} now"
-            )
+        bound = past_millis("older_than", older_than, now_millis)
     return _checked(
         _count("retain_max", retain_max, options.snapshot_num_retained_max),
         _count("retain_min", retain_min, options.snapshot_num_retained_min),
@@ -108,9 +104,12 @@ def _checked(
 ) -> Retention:
     if retain_min > retain_max:
         names = [option if said is None else name for name, option, said in (least, most)]
+        todo = "lower the one or raise the other"
+        if most[2] is not None and least[2] is None:
+            todo = f"say {least[0]}={retain_max}, too, to keep so few"
         raise InvalidRequestError(
             f"{names[0]} is {retain_min} and {names[1]} is {retain_max}: no more can be kept at "
-            "least than at most; lower the one or raise the other"
+            f"least than at most; {todo}"
         )
     return Retention(retain_max, retain_min, older_than, limit)
 
@@ -119,10 +118,12 @@ def _count(name: str, said: object, otherwise: int) -> int:
     if said is None:
         return otherwise
     if isinstance(said, bool) or not isinstance(said, int) or said < 1:
-        raise InvalidRequestError(
-            f"{name} is {said!r}, but must be a whole number from 1: the newest snapshot is the "
-            "table, and never expires"
+        why = (
+            "leave it out to let go of as many as the table's options say"
+            if name == "limit"
+            else "the newest snapshot is the table, and never expires"
         )
+        raise InvalidRequestError(f"{name} is {said!r}, but must be a whole number from 1: {why}")
     return said
 
 

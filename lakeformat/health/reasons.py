@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lakeformat.byte_size import size
+from lakeformat.count_text import counted
 from lakeformat.handle import TableHandle
 from lakeformat.health.report import (
     BucketFacts,
@@ -137,7 +138,7 @@ def _of_history(
 ) -> Iterator[Reason]:
     if snapshots.count > _MANY_SNAPSHOTS:
         yield Reason(
-            f"{snapshots.count} snapshots have not expired",
+            f"{counted(snapshots.count, 'snapshot has', 'snapshots have')} not expired",
             "expire old ones, or set 'snapshot.time-retained' and 'snapshot.num-retained.max' "
             "where an engine expires them",
         )

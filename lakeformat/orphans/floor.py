@@ -5,16 +5,12 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TypeAlias
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.option_kinds import DURATION
+from lakeformat.read.past_time import PastTime, past_millis, refuse_future
 from lakeformat.read.time_travel import Moment, moment_text, to_millis
 
-__all__ = ["AgeFloor", "OlderThan", "find_floor"]
-
-OlderThan: TypeAlias = Moment | timedelta
-"""A point in time, or how long ago: a timedelta or a text such as ``"2 d"``."""
+__all__ = ["AgeFloor", "find_floor"]
 
 _DAY_MILLIS = 24 * 60 * 60 * 1000
 _TOLERATED_LAG_MILLIS = 5 * 60 * 1000
@@ -47,7 +43,7 @@ class AgeFloor:
 def find_floor(
     now_millis: int,
     *,
-    older_than: OlderThan | None = None,
+    older_than: PastTime | None = None,
     running_since: Moment | None = None,
     allow_younger: bool = False,
 ) -> AgeFloor:
@@ -58,15 +54,14 @@ def find_floor(
     safe = AgeFloor(now_millis - _DAY_MILLIS, "files of a day are left to writes under way")
     if running_since is not None:
         began = to_millis(running_since)
-        _refuse_future("running_since", began, now_millis)
+        refuse_future("running_since", began, now_millis)
         # Its first file may look older than the write, by as much as clocks may differ.
         if began - _TOLERATED_LAG_MILLIS < safe.millis:
             reason = f"a write has been under way since {moment_text(began)}"
             safe = AgeFloor(began - _TOLERATED_LAG_MILLIS, reason)
     if older_than is None:
         return safe
-    asked = _asked_millis(older_than, now_millis)
-    _refuse_future("older_than", asked, now_millis)
+    asked = past_millis("older_than", older_than, now_millis)
     if asked <= safe.millis:
         return AgeFloor(asked, "as asked for")
     rule = f"{moment_text(asked)} is after {safe.moment}, and {safe.reason}"
@@ -74,31 +69,7 @@ def find_floor(
         raise InvalidRequestError(
             f"older_than: {rule}. Files that a write has made and not committed yet would go, and "
             "what it commits then would lack them. Take an earlier time; or stop every writer, "
-            "and say allow_younger=True (--allow-younger)"
+            "and say allow_younger=True"
         )
     _log.warning("orphan files: the age floor is set aside: %s", rule)
     return AgeFloor(asked, "as asked for", override=rule)
-
-
-def _asked_millis(older_than: OlderThan, now_millis: int) -> int:
-    if isinstance(older_than, timedelta):
-        return now_millis - older_than // timedelta(milliseconds=1)
-    if isinstance(older_than, str):
-        try:
-            return now_millis - DURATION.parse(older_than)
-        except ValueError:
-            pass
-    try:
-        return to_millis(older_than)
-    except InvalidRequestError as reason:
-        raise InvalidRequestError(
-            f"older_than is an age such as '2 d', or a time: {reason}"
-        ) from None
-
-
-def _refuse_future(name: str, millis: int, now_millis: int) -> None:
-    if millis > now_millis:
-        raise InvalidRequestError(
-            f"{name} is {moment_text(millis)}, in the future: it is {moment_text(now_millis)} now, "
-            "and files that are being written would go; take a time that has passed"
-        )

@@ -10,6 +10,7 @@ from typing import Any
 
 from lakeformat.commit.commit import CommitOptions, commit_messages
 from lakeformat.commit.identity import CommitId
+from lakeformat.count_text import counted
 from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.commit_message import CommitMessage
@@ -105,7 +106,7 @@ def remove_missing_files(
             if not remaining:
                 raise
             continue
-        reason = f"took {report.missing_files} files out; {done.reason}"
+        reason = f"took {counted(report.missing_files, 'file')} out; {done.reason}"
         _log.warning(
             "%s: %s rows are lost with them; %s", *(handle.uri, report.missing_rows, reason)
         )
@@ -191,7 +192,7 @@ def _objection(report: MissingFilesReport, max_share: float) -> str | None:
     return (
         f"{report.missing_files} of {report.checked_files} data files of {report.table} are not "
         f"there, more than max_share={max_share:.0%}: is the storage mounted, and is this the "
-        "right place? If they are lost, say max_share=1 (--max-share 1)"
+        "right place? If they are lost, say max_share=1"
     )
 
 
@@ -204,7 +205,14 @@ def _report(
     dry_run: bool,
 ) -> MissingFilesReport:
     rows = sum(entry.file.row_count for entry in missing)
-    nothing_done = "; nothing was changed" if dry_run else ""
+    of = "" if snapshot is None else f" of snapshot {snapshot.id}, the newest,"
+    gone = "1 is gone" if len(missing) == 1 else f"{len(missing):,} are gone"
+    todo = ""
+    if dry_run:
+        todo = (
+            "; nothing was changed. Look for them in a backup, or take them out of the table: "
+            "dry_run=False. Older snapshots were not looked at"
+        )
     return MissingFilesReport(
         table=handle.uri,
         dry_run=dry_run,
@@ -216,9 +224,10 @@ def _report(
         missing_bytes=sum(entry.file.file_size for entry in missing),
         objection=None,
         files=tuple(_shown(handle, entry) for entry in missing[:_NAMED_FILES]),
-        reason=f"{len(missing)} of {checked} data files are gone, with {rows} rows{nothing_done}"
+        reason=f"{counted(checked, 'data file')}{of} looked for: {gone}, with "
+        f"{counted(rows, 'row')}{todo}"
         if missing
-        else f"all of {checked} data files are there",
+        else f"{counted(checked, 'data file')}{of} looked for: none is gone",
     )
 
 

@@ -7,15 +7,17 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from lakeformat.clean import Deleter, Removal, Tell, bucket_directories, remove_empty_directories
+from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.orphans.directories import find_directories
-from lakeformat.orphans.floor import AgeFloor, OlderThan, find_floor
+from lakeformat.orphans.floor import AgeFloor, find_floor
 from lakeformat.orphans.references import References, find_references
 from lakeformat.orphans.report import OrphanFile, OrphanReport
 from lakeformat.orphans.scan import Candidate, Scan, newest_at, scan_table
+from lakeformat.read.past_time import PastTime
 from lakeformat.read.time_travel import Moment, moment_text
 
 __all__ = ["OrphanOptions", "remove_orphans"]
@@ -30,7 +32,7 @@ _log = logging.getLogger(__name__)
 class OrphanOptions:
     """What can be said about a removal."""
 
-    older_than: OlderThan | None = None
+    older_than: PastTime | None = None
     running_since: Moment | None = None
     """When the oldest write under way began: its files are not too old, whatever their age."""
     allow_younger: bool = False
@@ -149,7 +151,7 @@ def _objection(handle: TableHandle, scan: Scan, plan: _Plan, max_share: float) -
     """Why so much must not go without another word."""
     if not plan.files or max_share == 1:
         return None
-    remedy = "look at a dry run, and say max_share=1 (--max-share 1) if it is right"
+    remedy = "look at a dry run, and say max_share=1 if it is right"
     if scan.references.looked_through.is_nothing:
         return (
             f"{handle.uri} has no snapshot, tag or changelog, so all its files look as if nothing "
@@ -159,8 +161,9 @@ def _objection(handle: TableHandle, scan: Scan, plan: _Plan, max_share: float) -
     if plan.files <= _FEW_FILES or share <= max_share:
         return None
     return (
-        f"{plan.files} of {scan.files} files of {handle.uri} would go, {share:.0%} of its files or "
-        f"bytes and more than max_share={max_share:.0%}: something may be wrong; {remedy}"
+        f"{plan.files} of {counted(scan.files, 'file')} of {handle.uri} would go, {share:.0%} of "
+        f"its files or bytes and more than max_share={max_share:.0%}: something may be wrong; "
+        f"{remedy}"
     )
 
 
@@ -215,10 +218,11 @@ def _report(
 
 
 def _reason(plan: _Plan, scan: Scan, deleter: Deleter, *, dry_run: bool) -> str:
+    files = counted(scan.files, "file")
     if not plan.files:
-        return f"something leads to each of {scan.files} files, or they are not old enough"
+        return f"something leads to each of {files}, or they are not old enough"
     if dry_run:
-        return f"nothing leads to {plan.files} of {scan.files} files; nothing was removed"
+        return f"nothing leads to {plan.files} of {files}; nothing was removed"
     deleted = deleter.deleted
     failed = f", {deleted.failures} would not go and are left to the next run"
-    return f"removed {deleted.total} of {scan.files} files{failed if deleted.failures else ''}"
+    return f"removed {deleted.total} of {files}{failed if deleted.failures else ''}"

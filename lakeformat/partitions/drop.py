@@ -16,9 +16,12 @@ __all__ = ["plan_drop_partitions"]
 def plan_drop_partitions(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> DropPlan:
     """The partitions that meet one of the specs now."""
     head = latest_snapshot(handle.storage, handle.layout)
-    there = chosen(handle, live_partitions(handle, head), partitions)
+    live = live_partitions(handle, head)
+    there = chosen(handle, live, partitions)
+    missing = [spec for spec in partitions if not chosen(handle, live, [spec])]
     return DropPlan(
         table=handle.uri,
         snapshot_id=None if head is None else head.id,
         partitions=tuple(there),
+        missing=tuple(dict(spec) for spec in missing),
     )

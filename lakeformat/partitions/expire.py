@@ -22,7 +22,6 @@ from lakeformat.metadata.data_file_meta import local_wall_clock
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.option import Option
-from lakeformat.option_kinds import DURATION
 from lakeformat.options import TableOptions
 from lakeformat.partition_filter import these_partitions
 from lakeformat.partitions.expired import UPDATE_TIME, ExpireRules, Expiry, pick_expired
@@ -30,6 +29,7 @@ from lakeformat.partitions.live import LivePartition, live_partitions
 from lakeformat.partitions.mark_done import remove_done_directory
 from lakeformat.partitions.report import ExpiredPartition, ExpireReport
 from lakeformat.partitions.time_format import fill_pattern, time_format
+from lakeformat.read.past_time import PastTime, past_millis
 
 __all__ = ["ExpireRequest", "expire_partitions"]
 
@@ -42,7 +42,7 @@ _PLANS = 10
 class ExpireRequest:
     """What a caller says in place of the table's options; None leaves an option as it is."""
 
-    expiration_time: timedelta | str | None = None
+    expiration_time: PastTime | None = None
     strategy: str | None = None
     timestamp_pattern: str | None = None
     timestamp_formatter: str | None = None
@@ -84,12 +84,11 @@ class ExpireRequest:
                 )
             found = timedelta(milliseconds=millis)
         else:
+            now = handle.environment.now_millis()
             try:
-                found = timedelta(milliseconds=DURATION.parse(asked))
-            except (ValueError, AttributeError, OverflowError) as reason:
-                raise InvalidRequestError(
-                    f"expiration_time is a time such as '7 d', got {asked!r}: {reason}"
-                ) from None
+                found = timedelta(milliseconds=now - past_millis("expiration_time", asked, now))
+            except OverflowError:
+                found = timedelta.max
         if found <= timedelta(0):
             raise InvalidRequestError(
                 f"expiration_time {found} is not above zero: every partition would have expired. "
@@ -118,7 +117,7 @@ def expire_partitions(
     report = run.report(dry_run=dry_run)
     _log.info("expire partitions %s", report)
     for path, why in report.unknown:
-        _log.warning("partition %s of %s stays: %s", path, handle.uri, why)
+        _log.info("partition %s of %s stays: %s", path, handle.uri, why)  # the report says it, too
     return report
 
 

@@ -61,6 +61,8 @@ class DropPlan:
     table: str
     snapshot_id: int | None
     partitions: tuple[LivePartition, ...]
+    missing: tuple[dict[str, Any], ...] = ()
+    """What was asked for, and no partition has."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -68,6 +70,7 @@ class DropPlan:
             "table": self.table,
             "snapshot_id": self.snapshot_id,
             "partitions": [partition.to_dict() for partition in self.partitions],
+            "missing": [dict(spec) for spec in self.missing],
         }
 
 

@@ -18,7 +18,15 @@ from lakeformat.metadata.snapshot_directory import (
 )
 from lakeformat.metadata.tag import read_tag
 
-__all__ = ["Moment", "find_snapshot", "moment_text", "newest_at", "require_number", "to_millis"]
+__all__ = [
+    "Moment",
+    "find_snapshot",
+    "moment_text",
+    "newest_at",
+    "require_number",
+    "to_millis",
+    "watermark_text",
+]
 
 Moment: TypeAlias = datetime | str | int
 """A point in time: a datetime or ISO text, in UTC unless it says a zone, or epoch milliseconds."""
@@ -83,6 +91,12 @@ def moment_text(millis: int) -> str:
     return shown.replace(tzinfo=None).isoformat(" ", "milliseconds") + "Z"
 
 
+def watermark_text(snapshot: Snapshot) -> str:
+    """The watermark of a snapshot for people."""
+    found = snapshot.watermark
+    return "without watermark" if found is None else f"with watermark {found}"
+
+
 def _require_one(said: Mapping[str, object]) -> None:
     given = [f"{name}={value!r}" for name, value in said.items() if value is not None]
     if len(given) > 1:
@@ -115,7 +129,7 @@ def _of_watermark(handle: TableHandle, watermark: int) -> Snapshot:
     if found is None:
         raise NotFoundError(
             f"{handle.uri} has no snapshot with watermark {watermark} or later; "
-            + _there(handle, lambda s: f"snapshot {s.id} with watermark {s.watermark}")
+            + _there(handle, lambda s: f"snapshot {s.id} {watermark_text(s)}")
         )
     return found
 

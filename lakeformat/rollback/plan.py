@@ -15,12 +15,12 @@ from lakeformat.metadata.tag import read_tags
 from lakeformat.tags.in_use import is_protection
 from lakeformat.tags.source import Origin
 
-__all__ = ["RollbackPlan", "plan_rollback", "require_unneeded"]
+__all__ = ["RollbackPlan", "objection_to", "plan_rollback", "require_unneeded"]
 
 
 @dataclass(frozen=True, slots=True)
 class RollbackPlan:
-    """Everything behind the target."""
+    """Everything newer than the target."""
 
     target: Origin
     snapshots: Sequence[int]
@@ -29,7 +29,7 @@ class RollbackPlan:
     tags: Sequence[str]
     consumers: Sequence[Consumer]
     branches: Sequence[str]
-    """Those that began behind the target; they stay."""
+    """Those that began at a newer snapshot than the target; they stay."""
 
     @property
     def is_empty(self) -> bool:
@@ -39,7 +39,7 @@ class RollbackPlan:
 
 
 def plan_rollback(handle: TableHandle, target: Origin) -> RollbackPlan:
-    """What is behind a snapshot of this history, or a tag of one that has expired."""
+    """What is newer than a snapshot of this history, or a tag of one that has expired."""
     storage, layout, number = handle.storage, handle.layout, target.snapshot.id
     ids = snapshot_ids(storage, layout)
     if target.tag is not None and (number in ids or (ids and number > ids[-1])):
@@ -65,18 +65,25 @@ def plan_rollback(handle: TableHandle, target: Origin) -> RollbackPlan:
 
 def require_unneeded(handle: TableHandle, plan: RollbackPlan) -> None:
     """Refuse to lose what somebody has given a name."""
+    if (objection := objection_to(handle, plan)) is not None:
+        raise InvalidRequestError(objection)
+
+
+def objection_to(handle: TableHandle, plan: RollbackPlan) -> str | None:
+    """Why a rollback that is not forced would refuse; None if it would not."""
     number = plan.target.snapshot.id
     named = [name for name in plan.tags if not is_protection(name)]
     parts = [f"tag {', '.join(map(repr, named))}"] if named else []
     if plan.branches:
         parts.append(f"branch {', '.join(map(repr, plan.branches))}")
-    if parts:
-        raise InvalidRequestError(
-            f"{' and '.join(parts)} of {handle.uri} began behind snapshot {number}, which a "
-            "rollback takes out of history: tags would be deleted, branches would lose their "
-            "beginning. Leave as_latest=False (--cut-history) out, which keeps history, or say "
-            "force=True (--force)"
-        )
+    if not parts:
+        return None
+    return (
+        f"{' and '.join(parts)} of {handle.uri} began at a snapshot newer than {number}, which a "
+        "rollback takes out of history: tags would be deleted, branches would lose their "
+        "beginning. Leave as_latest=False (--cut-history) out, which keeps history, or say "
+        "force=True (--force)"
+    )
 
 
 def _tags_behind(handle: TableHandle, number: int) -> list[str]:

@@ -30,6 +30,8 @@ class RollbackReport:
     """Data files that it took out."""
     protection_tag: str | None = None
     """What keeps the files that were brought back; ``tags.expire`` deletes it when it may."""
+    objection: str | None = None
+    """Why the rollback of a dry run would be refused without force."""
     dry_run: bool
     reason: str
 

@@ -8,7 +8,7 @@ from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.read.time_travel import Moment
 from lakeformat.rollback.as_latest import plan_return, publish_return, report_return
 from lakeformat.rollback.cut import cut_history
-from lakeformat.rollback.plan import RollbackPlan, plan_rollback, require_unneeded
+from lakeformat.rollback.plan import RollbackPlan, objection_to, plan_rollback, require_unneeded
 from lakeformat.rollback.report import RollbackReport
 from lakeformat.rollback.target import find_target
 from lakeformat.tags.source import Origin
@@ -39,6 +39,7 @@ def rollback(
     plan = plan_rollback(handle, target)
     if not force and not dry_run:
         require_unneeded(handle, plan)
+    objection = objection_to(handle, plan) if dry_run and not force else None
     gone = tuple(plan.snapshots) if dry_run or plan.is_empty else cut_history(handle, plan)
     return RollbackReport(
         table=handle.uri,
@@ -49,8 +50,9 @@ def rollback(
         removed_changelogs=tuple(plan.changelogs),
         removed_tags=tuple(plan.tags),
         moved_consumers=tuple(consumer.id for consumer in plan.consumers),
+        objection=objection,
         dry_run=dry_run,
-        reason=_reason(plan, len(gone), dry_run),
+        reason=_reason(plan, len(gone), dry_run, objection),
     )
 
 
@@ -70,17 +72,19 @@ def _as_latest(handle: TableHandle, target: Origin, dry_run: bool) -> RollbackRe
     return publish_return(handle, plan)
 
 
-def _reason(plan: RollbackPlan, count: int, dry_run: bool) -> str:
+def _reason(plan: RollbackPlan, count: int, dry_run: bool, objection: str | None) -> str:
     number = plan.target.snapshot.id
     if plan.is_empty:
         return f"snapshot {number} is the newest already"
     verb = "would be" if dry_run else "is"
     said = [f"snapshot {number} {verb} the newest"]
-    said += [f"{count} behind it {'would go' if dry_run else 'are gone'}"] if count else []
-    said += [f"so do tags {', '.join(map(repr, plan.tags))}"] if plan.tags else []
+    gone = "would go" if dry_run else "gone"
+    said += [f"{gone}: {count} newer"] if count else []
+    said += [f"{gone}: tags {', '.join(map(repr, plan.tags))}"] if plan.tags else []
     if plan.consumers:
         names = ", ".join(repr(consumer.id) for consumer in plan.consumers)
         said.append(f"consumers {names} read {number + 1} next")
     if plan.branches:
-        said.append(f"branches {', '.join(map(repr, plan.branches))} began behind it and stay")
-    return "; ".join(said) + "; files only they led to are left to the removal of orphans"
+        said.append(f"branches {', '.join(map(repr, plan.branches))} began at newer ones and stay")
+    said.append("files only they led to are left to the removal of orphans")
+    return "; ".join(said) + (f". Will be refused without force: {objection}" if objection else "")

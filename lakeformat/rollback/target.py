@@ -5,6 +5,7 @@ from __future__ import annotations
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
+from lakeformat.read.past_time import refuse_future
 from lakeformat.read.time_travel import (
     Moment,
     moment_text,
@@ -37,6 +38,7 @@ def find_target(
         )
     if as_of is not None:
         millis = to_millis(as_of)
+        refuse_future("as_of", millis, handle.environment.now_millis())
         found = newest_at(handle, millis)
         if found is None:
             raise NotFoundError(

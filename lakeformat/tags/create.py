@@ -23,7 +23,7 @@ from lakeformat.metadata.tag import (
     read_tags,
     replace_tag,
 )
-from lakeformat.option_kinds import DURATION
+from lakeformat.option_kinds import ASKED_DURATION
 from lakeformat.tags.in_use import require_unused
 from lakeformat.tags.period import period_of
 from lakeformat.tags.report import TagReport
@@ -153,10 +153,10 @@ def retention(handle: TableHandle, retain: Retain | None) -> timedelta | None:
         return None if millis is None else timedelta(milliseconds=millis)
     if isinstance(retain, str):
         try:
-            found = timedelta(milliseconds=DURATION.parse(retain))
+            found = timedelta(milliseconds=ASKED_DURATION.parse(retain))
         except (ValueError, OverflowError) as reason:
             raise InvalidRequestError(
-                f"retain is {retain!r}, but must be {DURATION.name}: {reason}"
+                f"retain is {retain!r}, but must be {ASKED_DURATION.name}: {reason}"
             ) from None
     elif isinstance(retain, timedelta):
         found = retain

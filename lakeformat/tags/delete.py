@@ -9,6 +9,7 @@ from functools import partial
 
 from lakeformat.clean import Deleter, Tell, find_protection
 from lakeformat.clean.parallel import look_again
+from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.handle import TableHandle
 from lakeformat.layout import suffixed
@@ -155,7 +156,9 @@ class _Deletion:
         deleted, count = self.deleter.deleted, len(names)
         tags = f"{count} tags" if count > 1 else f"tag {names[0]!r}" if names else "no tag"
         verb = "would go" if self.dry_run else "deleted"
-        files = f"{deleted.total} files that only they led to" if deleted.total else "no other file"
+        whose = "they" if count > 1 else "it"
+        files = f"{counted(deleted.total, 'file')} that only {whose} led to"
+        files = files if deleted.total else "no other file"
         said = [f"{tags} {verb}{why}, and {files}"]
         if deleted.failures:
             said.append(f"{deleted.failures} would not go: delete any tag, or expire, to try again")

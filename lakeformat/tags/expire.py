@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from lakeformat.clean import Tell
-from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.tag import Tag, read_tags
-from lakeformat.read.time_travel import Moment, moment_text, to_millis
+from lakeformat.read.past_time import PastTime, past_millis
+from lakeformat.read.time_travel import moment_text
 from lakeformat.tags.create import utc_now
 from lakeformat.tags.delete import delete
 from lakeformat.tags.held import DeletionReport
@@ -22,7 +22,7 @@ _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - tags carry a wall clock without 
 def expire(
     handle: TableHandle,
     *,
-    older_than: Moment | None = None,
+    older_than: PastTime | None = None,
     dry_run: bool = False,
     tell: Tell | None = None,
 ) -> DeletionReport:
@@ -37,9 +37,10 @@ def expire(
         for tag in read_tags(handle.storage, handle.layout)
         if _is_over(handle, tag, before) and not branches_from(handle, tag.snapshot)
     ]
-    why = " because their time is over"
+    many = len(over) != 1
+    why = f" because {'their' if many else 'its'} time is over"
     if before is not None:
-        why += f" or they are older than {moment_text(before)}"
+        why += f" or {'they are' if many else 'it is'} older than {moment_text(before)}"
     return delete(handle, over, force=True, dry_run=dry_run, tell=tell, why=why)
 
 
@@ -69,13 +70,7 @@ def _made(handle: TableHandle, tag: Tag) -> int:
     return handle.environment.now_millis() if made is None else made
 
 
-def _bound(handle: TableHandle, older_than: Moment | None) -> int | None:
+def _bound(handle: TableHandle, older_than: PastTime | None) -> int | None:
     if older_than is None:
         return None
-    millis = to_millis(older_than)
-    if millis > handle.environment.now_millis():
-        raise InvalidRequestError(
-            f"older_than is {moment_text(millis)}, which is still to come: every tag is older; "
-            "name a time in the past"
-        )
-    return millis
+    return past_millis("older_than", older_than, handle.environment.now_millis())

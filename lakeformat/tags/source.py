@@ -16,7 +16,13 @@ from lakeformat.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.metadata.tag import Tag, read_tag, read_tag_if_present, read_tags
-from lakeformat.read.time_travel import Moment, moment_text, require_number, to_millis
+from lakeformat.read.time_travel import (
+    Moment,
+    moment_text,
+    require_number,
+    to_millis,
+    watermark_text,
+)
 
 __all__ = ["Origin", "find_origin"]
 
@@ -128,7 +134,7 @@ def _first(handle: TableHandle, fits: Callable[[Snapshot], bool], what: str) -> 
         newest = latest_snapshot(handle.storage, handle.layout)
         there = f"the newest is {newest.id}" if newest else "it has none yet"
         if newest is not None:
-            there += f" of {moment_text(newest.time_millis)}, with watermark {newest.watermark}"
+            there += f" of {moment_text(newest.time_millis)}, {watermark_text(newest)}"
         raise NotFoundError(f"{handle.uri} has no snapshot {what}; {there}")
     return found
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lakeformat.clean import Tell
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.tag import Tag, read_tags
+from lakeformat.read.past_time import PastTime
 from lakeformat.read.time_travel import Moment
 from lakeformat.tags.automatic import AutomaticTagsReport, create_due
 from lakeformat.tags.create import Retain, create, rename, replace_with
@@ -94,7 +95,7 @@ class TableTags:
     def expire(
         self,
         *,
-        older_than: Moment | None = None,
+        older_than: PastTime | None = None,
         dry_run: bool = False,
         tell: Tell | None = None,
     ) -> DeletionReport:

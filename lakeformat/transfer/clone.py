@@ -18,6 +18,7 @@ from typing import TypeAlias
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.leftovers import has_leftovers
 from lakeformat.clean.parallel import in_parallel
+from lakeformat.count_text import counted
 from lakeformat.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -205,7 +206,7 @@ class _Clone:
             copied=self.copied,
             bytes=contents.bytes,
             snapshot_ids=tuple(contents.snapshot_ids.get(MAIN_BRANCH, ())),
-            reason=f"{len(contents.files)} files {would}",
+            reason=f"{counted(len(contents.files), 'file')} {would}",
         )
 
     def _is_ours(self) -> bool:

@@ -1,7 +1,7 @@
 """Makes a table of a directory of plain Parquet and ORC files, without copying where that goes.
 
-The source is only read. A file that stays where it lies belongs to the table from then on: once a
-compaction has replaced it and its snapshots have expired, it is removed.
+The source is only read, and marked. A file that stays where it lies belongs to the table from then
+on: once a compaction has replaced it and its snapshots have expired, it is removed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import logging
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -22,12 +22,14 @@ from lakeformat.catalog.base import Catalog
 from lakeformat.commit.commit import CommitOptions, commit_messages
 from lakeformat.commit.identity import CommitId
 from lakeformat.commit.report import CommitReport
+from lakeformat.count_text import counted
 from lakeformat.datafile.file_statistics import encode_value_statistics
 from lakeformat.errors import (
     AlreadyExistsError,
     CommitOutcomeUnknownError,
     InvalidRequestError,
     LakeError,
+    NotFoundError,
 )
 from lakeformat.handle import TableHandle
 from lakeformat.layout import data_file_name, partition_directory
@@ -41,12 +43,14 @@ from lakeformat.transfer.footers import footer_statistics
 from lakeformat.transfer.migrate_plan import (
     CONVERTED,
     COPIED,
+    REGISTERED,
     Chosen,
     address_of,
     choose,
     columns_of,
     partition_columns,
 )
+from lakeformat.transfer.ownership import Owner, claim, refuse_owned, withdraw
 from lakeformat.transfer.plain_files import PlainDirectory, find_plain_files
 from lakeformat.transfer.plain_rows import read_plain_rows
 from lakeformat.transfer.report import MigratedFile, MigrateReport
@@ -93,14 +97,41 @@ def migrate_directory(
     for each in chosen:
         partition_columns(schema, each.file)  # which refuses a value that is none
     catalog.place_of_new_table(name)  # which refuses a name that cannot be
+    registers = any(each.how == REGISTERED for each in chosen)
+    if registers:
+        refuse_owned(storage, root, directory.marks, _owner(catalog, name))
     done = None
     if not dry_run:
         identity = _identity(storage.uri(root), name)
         table = _made_table(catalog, name, columns, schema, identity)
-        done = table.find_commit(identity) or _Migration(table, storage, chosen).run(identity)
+        with _owned(table, storage, root) if registers else nullcontext():
+            done = table.find_commit(identity) or _Migration(table, storage, chosen).run(identity)
     report = _report(catalog, name, storage.uri(root), schema, directory, chosen, done)
     _log.info("migrate table=%s %s", name, report.reason)
     return report
+
+
+def _owner(catalog: Catalog, name: str) -> Owner | None:
+    """The table of that name, if there is one: an earlier try has marked the files for it."""
+    try:
+        return Owner.of(catalog.table(name)._handle)
+    except NotFoundError:
+        return None
+
+
+@contextmanager
+def _owned(table: Table, source: Storage, root: str) -> Iterator[None]:
+    """The files are the table's from before they are registered, unless none is after all."""
+    made = claim(source, root, Owner.of(table._handle))
+    try:
+        yield
+    except CommitOutcomeUnknownError:
+        raise  # they may be registered, as they may after an interruption
+    except LakeError:
+        if made:
+            with suppress(LakeError):
+                withdraw(source, root)
+        raise
 
 
 def _identity(source: str, name: str) -> CommitId:
@@ -289,7 +320,9 @@ def _report(
         rows=sum(file.rows for file in files),
         snapshot_id=None if done is None else done.snapshot_id,
         replayed=False if done is None else done.replayed,
-        reason=f"{len(files)} files would be {told}" if done is None else f"{told}: {done.reason}",
+        reason=f"{counted(len(files), 'file')} would be {told}"
+        if done is None
+        else f"{told}: {done.reason}",
     )
 
 

@@ -18,6 +18,7 @@ from lakeformat.datafile.file_format import FileFormat, format_of
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.storage import Storage
 from lakeformat.storage.base import FileInfo
+from lakeformat.transfer.ownership import MARK, parents
 
 __all__ = ["PlainDirectory", "PlainFile", "find_plain_files"]
 
@@ -51,15 +52,19 @@ class PlainDirectory:
     keys: tuple[str, ...]
     """The partition columns, from the outermost directory to the innermost."""
     skipped: tuple[str, ...]
+    marks: tuple[str, ...] = ()
+    """Paths of what says that files below are a table's."""
 
 
 def find_plain_files(storage: Storage, root: str) -> PlainDirectory:
     """All files below a directory; refused where it is a table, or no two files agree."""
     if not storage.directory_exists(root):
         raise NotFoundError(f"{storage.uri(root)} is no directory: check the address")
-    _refuse_table(storage, root)
+    for directory in (root, *parents(root)):
+        _refuse_table(storage, root, directory)
     skipped: list[str] = []
-    found = [*_walk(storage, root, (), skipped)]
+    marks: list[str] = []
+    found = [*_walk(storage, root, (), skipped, marks)]
     if not found:
         raise InvalidRequestError(
             f"{storage.uri(root)} holds no Parquet or ORC file, so there is no table to make"
@@ -76,30 +81,38 @@ def find_plain_files(storage: Storage, root: str) -> PlainDirectory:
     files = tuple(
         _opened(storage, info, tuple(value for _, value in partition)) for info, partition in found
     )
-    return PlainDirectory(files, keys, tuple(skipped))
+    return PlainDirectory(files, keys, tuple(skipped), tuple(marks))
 
 
-def _refuse_table(storage: Storage, root: str) -> None:
+def _refuse_table(storage: Storage, root: str, directory: str) -> None:
     for path in _OF_A_TABLE:
-        place = f"{root}/{path}"
+        place = f"{directory}/{path}"
         if storage.exists(place) or storage.directory_exists(place):
+            inside = "is" if directory == root else f"lies in {storage.uri(directory)}, which is"
             raise InvalidRequestError(
-                f"{storage.uri(root)} is a table already ({path}), not a directory of plain files: "
-                "its files are not all of its rows. Clone a Paimon table; read others and write "
-                "their rows"
+                f"{storage.uri(root)} {inside} a table already ({path}), no directory of plain "
+                "files: "
+                "the table removes files, and not all that are there are of its rows. Clone a "
+                "Paimon table; read others and write their rows"
             )
 
 
 def _walk(
-    storage: Storage, directory: str, partition: tuple[tuple[str, str], ...], skipped: list[str]
+    storage: Storage,
+    directory: str,
+    partition: tuple[tuple[str, str], ...],
+    skipped: list[str],
+    marks: list[str],
 ) -> Iterator[tuple[FileInfo, tuple[tuple[str, str], ...]]]:
     for info in storage.list(directory):
-        if info.name.startswith((".", "_")):
+        if info.name == MARK:
+            marks.append(info.path)
+        elif info.name.startswith((".", "_")):
             skipped.append(storage.uri(info.path))
         elif info.is_directory:
             key, equals, value = info.name.partition("=")
             inside = ((*partition, (unquote(key), unquote(value))),) if equals else (partition,)
-            yield from _walk(storage, info.path, inside[0], skipped)
+            yield from _walk(storage, info.path, inside[0], skipped, marks)
         else:
             yield info, partition
 

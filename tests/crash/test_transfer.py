@@ -16,6 +16,7 @@ from lakeformat.metadata.tag import Tag, create_tag
 from lakeformat.storage import open_storage
 from lakeformat.testing import CrashableStorage, every_fault
 from lakeformat.transfer.clone import CLONE_MARK
+from lakeformat.transfer.ownership import MARK
 
 SEED = int(os.environ.get("SEED", "0"))
 SOURCE, COPY = "wh/shop.db/orders", "wh/shop.db/copy"
@@ -122,6 +123,7 @@ def test_a_migration_comes_in_once_and_whole_and_the_source_stays_as_it_is():
         start = CrashableStorage()
         opened(start).create_database("shop")
         for trial in every_fault(migrate, start=start, seed=SEED):
+            plain_storage.delete(f"{root}/{MARK}")  # of the table of another trial
             trial.run()
             storage = trial.reopened()
             with suppress(lake.NotFoundError):
@@ -129,4 +131,6 @@ def test_a_migration_comes_in_once_and_whole_and_the_source_stays_as_it_is():
             migrate(storage)
             assert rows(opened(storage), "shop.new") == [(1, "1"), (2, "2")], str(trial)
             assert len(opened(storage).table("shop.new").snapshots()) == 1, str(trial)
-            assert plain_storage.files(root) == before, str(trial)  # type: ignore[attr-defined]
+            after = plain_storage.files(root)  # type: ignore[attr-defined]
+            assert (after.pop(f"{root}/{MARK}", None) is None) is copy, str(trial)
+            assert after == before, str(trial)

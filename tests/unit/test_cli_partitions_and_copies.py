@@ -63,9 +63,23 @@ def test_a_drop_shows_what_it_drops(catalog):
     how = ("partition", "drop", "shop.orders", "dt=2020-01-01,h=1")
     assert "would be dropped" in says(catalog, *how, "--dry-run")
     assert newest(catalog) == 3
-    assert "published as snapshot 4" in says(catalog, *how)
-    assert "nothing was dropped" in says(catalog, *how)
-    assert json_of(catalog, "partition", "drop", "shop.orders", "dt=2020-01-02")["commit"]
+    assert "removing 1 partition of shop.orders cannot be undone: say --yes" in refuses(
+        catalog, *how
+    )
+    assert newest(catalog) == 3
+    assert "published as snapshot 4" in says(catalog, *how, "--yes")
+    assert json_of(catalog, "partition", "drop", "shop.orders", "dt=2020-01-02", "-y")["commit"]
+
+
+def test_a_drop_of_a_partition_that_is_not_there_is_an_error_unless_that_is_fine(catalog):
+    how = ("partition", "drop", "shop.orders", "dt=2020-01-01", "dt=1999-01-01,h=1", "--yes")
+    for more in ((), ("--dry-run",)):
+        said = refuses(catalog, *how, *more)
+        assert "shop.orders has no partition dt=1999-01-01,h=1" in said
+        assert "--missing-ok" in said
+    assert newest(catalog) == 3
+    assert "published as snapshot 4" in says(catalog, *how, "--missing-ok")
+    assert "nothing was dropped" in says(catalog, *how, "--missing-ok")
 
 
 def test_a_partition_is_marked_where_it_lies(catalog):
@@ -146,6 +160,14 @@ def test_a_directory_becomes_a_table(catalog, tmp_path: Path):
         ("migrate",),
         ("clone",),
         ("clone-database",),
+        ("compact",),
+        ("compact-database",),
+        ("changelog",),
+        ("health",),
+        ("scan",),
+        ("changes",),
+        ("write",),
+        ("create-table",),
     ],
 )
 def test_help_shows_an_example(command):

@@ -98,13 +98,19 @@ def test_consumers_are_set_listed_moved_and_forgotten(catalog):
     shown = lake_says(
         catalog, "consumer", "clear", "shop.orders", "--including", "test-.*", "--dry-run"
     )
-    assert "test-1 would be forgotten; 1 stay" in shown
+    assert "test-1 would be forgotten; 1 stays" in shown
+    assert "removing all consumers of shop.orders cannot be undone: say --yes" in refused(
+        catalog, "consumer", "clear", "shop.orders"
+    )
     assert "job is forgotten" in lake_says(catalog, "consumer", "reset", "shop.orders", "job")
     shown = lake_says(
         catalog, "consumer", "expire", "shop.orders", "--older-than", "2020-01-01", "--json"
     )
     [report] = json.loads(shown)
     assert (report["removed"], report["kept"]) == ([], ["test-1"])
+    assert "test-1 forgotten; 0 stay" in lake_says(
+        catalog, "consumer", "clear", "shop.orders", "--yes"
+    )
 
 
 def test_a_consumer_that_would_read_what_has_expired_is_told_the_earliest_there_is(catalog):
@@ -128,3 +134,27 @@ def test_a_terminal_sees_how_far_an_expiry_has_come(catalog):
         seen = terminal.read(1 << 16).decode()  # an error if nothing was written
     assert "8 files removed" in seen
     assert b"files removed" not in said.stdout
+
+
+def test_a_file_that_cannot_be_saved_is_said_before_anything_is_removed(catalog, tmp_path):
+    for command in (("expire", "shop.orders", *ALL_BUT_ONE), ("orphans", "shop.orders")):
+        shown = runner.invoke(
+            app, ["-w", catalog.location, *command, "--save", str(tmp_path / "no" / "file")]
+        )
+        assert isinstance(shown.exception, lake.LakeError), shown.output
+        assert "No such file" in str(shown.exception)
+        assert f"make the directory {tmp_path / 'no'} first" in str(shown.exception)
+    assert len(catalog.table("shop.orders").snapshots()) == 3
+
+
+def test_a_long_list_is_cut_and_the_sum_comes_last(catalog, monkeypatch):
+    monkeypatch.setattr("lakeformat.cli.expire._SHOWN_FILES", 3)
+    lines = lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE, "--dry-run").splitlines()
+    assert len([line for line in lines if "/shop.db/" in line]) == 3
+    assert "and 5 more; --save FILE writes all of them" in lines
+    assert lines[-1].startswith("the oldest that stays is snapshot 3")
+
+
+def test_a_consumer_reads_no_snapshot_before_the_first(catalog):
+    said = refused(catalog, "consumer", "set", "shop.orders", "job", "--next", "0")
+    assert "is from 1, got 0" in said

@@ -6,6 +6,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.clean import announce, read_intents
+from lakeformat.clean.intent import STALE_MILLIS
 from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog, write_changelog
 from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
 from tests.expired import missing
@@ -38,6 +39,8 @@ def all_expire_without_their_files(rows: KeyedRows) -> None:
 
 
 def back_to_the_tag(rows: KeyedRows) -> lake.Table:
+    """After a day: until then whoever expires is believed to be at it still."""
+    rows.clock.millis += STALE_MILLIS + 1
     rows.table.rollback(tag="one", as_latest=False)
     rows.table.tags.delete("one")
     return rows.table

@@ -411,10 +411,10 @@ def test_a_tag_that_cannot_be_read_stops_everything_before_anything_goes():
     [
         ({"older_than": 10**15}, "older_than is .* in the future"),
         ({"retain_min": 3, "retain_max": 2}, "retain_min is 3 and retain_max is 2"),
-        ({"retain_max": 5}, "snapshot.num-retained.min is 10 and retain_max is 5"),
+        ({"retain_max": 5}, "min is 10 and retain_max is 5: .*; say retain_min=5, too"),
         ({"retain_min": 0}, "retain_min is 0, but must be a whole number from 1"),
         ({"retain_max": "2"}, "retain_max is '2', but must be a whole number"),
-        ({"limit": 0}, "limit is 0"),
+        ({"limit": 0}, "limit is 0, but must be a whole number from 1: leave it out"),
         ({"older_than": "yesterday"}, "yesterday"),
     ],
 )

@@ -71,7 +71,7 @@ STEPS: tuple[set[str], ...] = (
         "write_options",
     },
     {"option"},
-    {"byte_size", "duration_text", "java_numbers", "option_kinds", "text_files"},
+    {"byte_size", "count_text", "duration_text", "java_numbers", "option_kinds", "text_files"},
     {"errors", "environment"},
 )
 

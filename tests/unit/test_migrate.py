@@ -13,6 +13,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.commit import transaction
 from lakeformat.read.plan import plan_files
+from lakeformat.transfer.ownership import MARK
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "name": ["x", None]})
 
@@ -36,7 +37,9 @@ def put(path: Path, rows: pa.Table = ROWS) -> Path:
 
 
 def content(directory: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+    """All but the mark that says whose the files are."""
+    paths = [path for path in directory.rglob("*") if path.is_file() and path.name != MARK]
+    return {str(path): path.read_bytes() for path in paths}
 
 
 def how(report) -> dict[str, str]:
@@ -251,3 +254,51 @@ def test_a_damaged_file_is_named_before_anything_is_made(catalog, source):
 def test_a_directory_that_is_not_there_is_named(catalog, source):
     with pytest.raises(lake.NotFoundError, match="plain"):
         lake.migrate_directory(catalog, str(source), "shop.new")
+
+
+def test_files_of_another_table_are_not_registered(catalog, tmp_path):
+    """Else the expiry of the one would take the files of the other."""
+    catalog.create_table("shop.a", ROWS.schema)
+    put(tmp_path / "warehouse" / "shop.db" / "a" / "bucket-0" / "a.parquet")
+    with pytest.raises(lake.InvalidRequestError, match=r"lies in .*shop\.db/a, which is a table"):
+        lake.migrate_directory(
+            catalog, str(tmp_path / "warehouse" / "shop.db" / "a" / "bucket-0"), "shop.b"
+        )
+    assert catalog.list_tables("shop") == ["a"]
+
+
+@pytest.mark.parametrize("place", ["", "dt=1", ".."], ids=["same", "below", "above"])
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_directory_is_registered_in_one_table_alone(catalog, tmp_path, place, dry_run):
+    source = tmp_path / "all" / "plain"
+    put(source / "dt=1" / "a.parquet")
+    lake.migrate_directory(catalog, str(source), "shop.a")
+    again = str((source / place).resolve())
+    with pytest.raises(lake.InvalidRequestError, match=r"registered in the table .*shop\.db/a"):
+        lake.migrate_directory(catalog, again, "shop.b", dry_run=dry_run)
+    assert catalog.list_tables("shop") == ["a"]
+    report = lake.migrate_directory(catalog, again, "shop.b", copy=True)
+    assert set(how(report).values()) == {"copied"}
+
+
+def test_a_renamed_table_keeps_its_files_from_one_of_its_old_name(catalog, source):
+    put(source / "a.parquet")
+    lake.migrate_directory(catalog, str(source), "shop.a")
+    catalog.rename_table("shop.a", "shop.b")
+    with pytest.raises(lake.InvalidRequestError, match="copy=True"):
+        lake.migrate_directory(catalog, str(source), "shop.a")
+
+
+def test_a_mark_goes_with_a_migration_that_fails(catalog, source, monkeypatch):
+    put(source / "a.parquet")
+
+    def fail(*_: object, **__: object) -> None:
+        raise lake.UnavailableError("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("lakeformat.transfer.migrate.commit_messages", fail)
+        with pytest.raises(lake.UnavailableError):
+            lake.migrate_directory(catalog, str(source), "shop.a")
+    assert not (source / MARK).exists()
+    lake.migrate_directory(catalog, str(source), "shop.a")
+    assert (source / MARK).exists()

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import logging
 import os
 import uuid
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from random import Random
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -24,9 +21,6 @@ from lakeformat.metadata.changelog_directory import write_changelog
 from lakeformat.metadata.manifest_list import manifests_of
 from lakeformat.metadata.snapshot_directory import read_snapshot
 from lakeformat.metadata.tag import Tag, create_tag
-from lakeformat.orphans.file_names import is_temporary, writer_of
-from lakeformat.orphans.floor import find_floor
-from lakeformat.orphans.name_set import LiveNames, NameSet, numbers_of
 from lakeformat.storage import MemoryStorage
 
 SEED = int(os.environ.get("SEED", "0"))
@@ -292,32 +286,6 @@ def test_where_the_storage_says_no_age_a_file_stays(warehouse):
     assert table.remove_orphans(dry_run=False).unknown_files == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "is_prepared"),
-    [
-        (f".snapshot-3.{UNIQUE}.tmp", True),
-        (".LATEST.5f.tmp", True),
-        (f"snapshot-3{UNIQUE}.tmp", True),
-        ("snapshot-3", False),
-        ("snapshot-3.tmp", False),
-        (".moving.tmp", False),
-        (".expire-3-5f", False),
-    ],
-)
-def test_files_prepared_for_publication_are_known_by_their_names(name, is_prepared):
-    assert is_temporary(name) is is_prepared
-
-
-def test_files_of_one_writer_have_a_part_of_their_names_in_common():
-    other = UNIQUE.replace("0a", "0b")
-    assert writer_of(f"data-{UNIQUE}-0.parquet") == writer_of(f"changelog-{UNIQUE}-7.orc") == UNIQUE
-    assert writer_of(f"manifest-{other}-0") == other
-    assert writer_of("README") is None
-
-
-# ---------------------------------------------------------------- how old a file must be
-
-
 def test_a_writer_that_is_still_at_work_keeps_all_its_files(warehouse):
     """The first file is three days old, the last of minutes ago."""
     table = warehouse.table()
@@ -355,50 +323,6 @@ def test_the_oldest_write_under_way_moves_the_floor(warehouse):
     assert "a write has been under way since" in report.older_than_reason
     assert removed(table, running_since=began + 5 * MINUTE) == 0
     assert removed(table, running_since=began + 5 * MINUTE + 1) == 1
-
-
-def test_a_time_in_the_future_is_refused():
-    for moment in (NOON + 1, datetime(2030, 1, 1, tzinfo=UTC), timedelta(seconds=-1)):
-        with pytest.raises(lake.InvalidRequestError, match=r"older_than is .*, in the future"):
-            find_floor(NOON, older_than=moment, allow_younger=True)
-    with pytest.raises(lake.InvalidRequestError, match=r"running_since is .*, in the future"):
-        find_floor(NOON, running_since=NOON + 1)
-
-
-@pytest.mark.parametrize("asked", [NOON, timedelta(hours=23), "23 h", NOON - DAY + 1])
-def test_less_than_a_day_needs_another_word_and_that_is_told(asked, caplog):
-    with pytest.raises(lake.InvalidRequestError, match="files of a day are left to writes under"):
-        find_floor(NOON, older_than=asked)
-    with caplog.at_level(logging.WARNING):
-        floor = find_floor(NOON, older_than=asked, allow_younger=True)
-    assert "the age floor is set aside" in caplog.text
-    assert "is after" in floor.override
-
-
-@pytest.mark.parametrize(
-    ("asked", "millis"),
-    [
-        (None, NOON - DAY),
-        ("3 d", NOON - 3 * DAY),
-        (timedelta(days=1), NOON - DAY),
-        (NOON - 5 * DAY, NOON - 5 * DAY),
-        ("2023-11-01", 1_698_796_800_000),
-        (datetime(2023, 11, 1, tzinfo=UTC), 1_698_796_800_000),
-    ],
-)
-def test_the_floor_is_a_time_or_an_age(asked, millis):
-    floor = find_floor(NOON, older_than=asked)
-    assert (floor.millis, floor.override) == (millis, None)
-
-
-def test_what_is_neither_is_refused():
-    with pytest.raises(lake.InvalidRequestError, match="older_than is an age such as '2 d', or a"):
-        find_floor(NOON, older_than="yesterday")
-
-
-def test_after_a_write_that_began_long_ago_the_same_words_are_needed():
-    with pytest.raises(lake.InvalidRequestError, match="a write has been under way since"):
-        find_floor(NOON, older_than="2 d", running_since=NOON - 3 * DAY)
 
 
 def test_younger_files_go_only_if_somebody_insists(warehouse):
@@ -610,42 +534,3 @@ def test_emptied_directories_go_where_the_table_wants_them_to(warehouse):
 
 
 # ---------------------------------------------------------------- names as numbers
-
-
-def test_names_that_were_added_are_there_and_no_others():
-    random = Random(SEED)
-    names, known = NameSet(), set()
-    for _ in range(50):
-        batch = [random.randrange(3_000) for _ in range(random.randrange(200))]
-        names.add(numbers_of(b"%d" % each for each in batch))
-        known |= set(batch)
-        asked = [random.randrange(3_000) for _ in range(50)]
-        found = names.contains(numbers_of(b"%d" % each for each in asked))
-        assert found.tolist() == [each in known for each in asked]
-    assert len(names) == len(known)
-
-
-def test_of_entries_in_order_the_names_are_left_that_are_live():
-    random = Random(SEED)
-    for _ in range(200):
-        live, there, ever = LiveNames(), set(), []
-        for _ in range(random.randrange(6)):
-            batch = []
-            for _ in range(random.randrange(8)):
-                is_delete = bool(there) and random.random() < 0.4
-                name = random.choice(sorted(there)) if is_delete else len(ever)
-                (there.discard if is_delete else there.add)(name)
-                ever.append(name)
-                batch.append((name, is_delete))
-            names = numbers_of(b"%d" % name for name, _ in batch)
-            live.add(names, np.array([gone for _, gone in batch], np.bool_))
-        left = {int(each) for each in live.left()}
-        assert left == {int(each) for each in numbers_of(b"%d" % name for name in there)}
-
-
-def test_a_history_that_does_not_add_up_keeps_the_file():
-    """Added twice and taken out once; moved up a level with both entries in the wrong order."""
-    for kinds in ([False, False, True], [False, False, True, True, False], [True, False]):
-        live = LiveNames()
-        live.add(numbers_of([b"file"] * len(kinds)), np.array(kinds))
-        assert len(live.left()) == 1

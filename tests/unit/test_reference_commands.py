@@ -61,7 +61,7 @@ def test_deleting_a_tag_says_which_files_go_and_why(catalog):
     table.expire_snapshots(retain_max=1, retain_min=1)
     shown = lake_says(catalog, "tag", "delete", "shop.orders", "v1", "--dry-run")
     assert "only tag 'v1' (snapshot 1) led to it" in shown
-    assert "tag 'v1' would go, and 3 files that only they led to" in shown
+    assert "tag 'v1' would go, and 3 files that only it led to" in shown
     [report] = json.loads(lake_says(catalog, "tag", "delete", "shop.orders", "v1", "--json"))
     assert report["deleted"] == ["v1"]
     assert len(report["removals"]) == sum(report["files"].values()) > 0
@@ -99,7 +99,7 @@ def test_a_rollback_says_what_would_go_before_it_goes(catalog):
     shown = lake_says(
         catalog, "rollback", "shop.orders", "--tag", "v1", "--cut-history", "--dry-run"
     )
-    assert "snapshot 1 would be the newest; 2 behind it would go" in shown
+    assert "snapshot 1 would be the newest; would go: 2 newer" in shown
     shown = lake_says(catalog, "rollback", "shop.orders", "--snapshot", "2")
     assert "snapshot 4 has the rows of snapshot 2: 0 files came back, 1 went" in shown
     cut = ("rollback", "shop.orders", "--tag", "v1", "--cut-history", "--json")

@@ -86,14 +86,24 @@ def test_tags_and_branches_behind_the_target_are_not_lost_unless_somebody_insist
     table.tags.create("three", snapshot=3)
     table.branches.create("dev", snapshot=4)
     with pytest.raises(
-        lake.InvalidRequestError, match=r"tag 'three' and branch 'dev' of .* behind snapshot 2"
+        lake.InvalidRequestError, match=r"tag 'three' and branch 'dev' of .* newer than 2"
     ):
         table.rollback(snapshot=2, as_latest=False)
     assert ids(table) == [1, 2, 3, 4]
     report = table.rollback(snapshot=2, force=True, as_latest=False)
     assert (report.removed_tags, table.tags.list()) == (("three",), [])
-    assert "branches 'dev' began behind it and stay" in report.reason
+    assert "branches 'dev' began at newer ones and stay" in report.reason
     assert value(lake.open_table(table.location, branch="dev")) == "v4"
+
+
+def test_a_dry_run_says_what_would_be_refused():
+    table = shop().table
+    table.tags.create("three", snapshot=3)
+    report = table.rollback(snapshot=2, as_latest=False, dry_run=True)
+    assert "Will be refused without force: tag 'three'" in report.reason
+    assert report.objection is not None
+    assert table.rollback(snapshot=2, as_latest=False, dry_run=True, force=True).objection is None
+    assert table.rollback(snapshot=3, as_latest=False, dry_run=True).objection is None
 
 
 def test_readers_that_were_ahead_go_on_behind_the_target():

@@ -67,7 +67,7 @@ def test_a_snapshot_is_named_in_four_ways(table, where_to, rows):
         (
             {"watermark": 901},
             lake.NotFoundError,
-            "watermark 901 or later; the oldest is snapshot 1 with watermark None, the newest "
+            "watermark 901 or later; the oldest is snapshot 1 without watermark, the newest "
             "snapshot 3 with watermark 900",
         ),
         ({"watermark": "500"}, lake.InvalidRequestError, "a watermark is a number"),

@@ -1,0 +1,37 @@
+"""Which commands stand together in the help."""
+
+from __future__ import annotations
+
+import typer
+from typer.main import get_command_name
+
+__all__ = ["arrange"]
+
+_PANELS = {
+    "Read": (
+        "tables snapshots schemas options manifests files partitions buckets tags branches "
+        "consumers statistics indexes scan changes"
+    ),
+    "Write": "write rollback tag branch consumer",
+    "Maintain": (
+        "compact compact-database changelog expire partition analyze rewrite-manifests "
+        "rewrite-file-index"
+    ),
+    "Look after": "health doctor orphans missing-files repair-hints repair",
+    "Catalog": (
+        "create-database create-table drop-database drop-table rename-table migrate clone "
+        "clone-database"
+    ),
+}
+
+
+def arrange(app: typer.Typer) -> None:
+    """Put each command of the program into its panel, and the panels into their order."""
+    place = {name: panel for panel, names in _PANELS.items() for name in names.split()}
+    order = [*_PANELS]
+    for command in app.registered_commands:
+        name = command.name or get_command_name(getattr(command.callback, "__name__", ""))
+        command.name, command.rich_help_panel = name, place[name]
+    for group in app.registered_groups:
+        group.rich_help_panel = place[str(group.name)]
+    app.registered_commands.sort(key=lambda each: order.index(str(each.rich_help_panel)))

@@ -1,0 +1,72 @@
+"""Errors of the library in the words of commands: an argument there is an option here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from typer.core import TyperGroup
+
+__all__ = ["in_words_of_commands"]
+
+_OTHER_NAMES = {
+    "expiration_time": "--older-than",
+    "max_num": "--max",
+    "next_snapshot": "--next",
+}
+_NAME = r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)*)"
+_CALL = re.compile(_NAME + r"\('([^']*)'\)")
+_FIRST = re.compile(r"^([a-z]+)(?= is )")
+_REMOVE = re.compile(r"(?<![\w'\"`/.$=-])dry_run=False\b")
+_VALUE = re.compile(_NAME + r"=(True\b|'[^']*'|(?=[\s,;)]|$))")
+_NUMBER = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)=([\d.%]*\d%?)")
+_BARE = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)(?![\w=(./])")
+
+
+def in_words_of_commands(text: str, program: Any) -> str:
+    """The same with ``--retain-max 1`` for ``retain_max=1``, where a command has such an option.
+
+    Names in quotes or paths are somebody's own, and stay.
+    """
+    options = {option[2:].replace("-", "_"): option for option in _options(program)}
+    options |= _OTHER_NAMES
+    commands = {name.replace("-", "_"): name for name in _names(program)}
+
+    def replaced(show: Callable[[str, str], str]) -> Callable[[re.Match[str]], str]:
+        def replace(found: re.Match[str]) -> str:
+            option = options.get(found[1])
+            return found[0] if option is None else show(option, found[found.re.groups])
+
+        return replace
+
+    def called(found: re.Match[str]) -> str:
+        command = commands.get(found[1])
+        return found[0] if command is None else f"`lake {command} {found[2]}`"
+
+    text = _CALL.sub(called, text)
+    text = _REMOVE.sub("--remove", text)
+    text = _VALUE.sub(replaced(_with_value), text)
+    text = _NUMBER.sub(replaced(lambda option, value: f"{option} {value}"), text)
+    text = _BARE.sub(replaced(lambda option, _: option), text)
+    return _FIRST.sub(replaced(lambda option, _: option), text)
+
+
+def _with_value(option: str, value: str) -> str:
+    if value in ("True", ""):
+        return option
+    return f"{option} {value if ' ' in value else value.strip(chr(39))}"
+
+
+def _options(command: Any) -> Iterator[str]:
+    for parameter in command.params:
+        yield from (option for option in parameter.opts if option.startswith("--"))
+        yield from (option for option in parameter.secondary_opts if option.startswith("--"))
+    if isinstance(command, TyperGroup):
+        for each in command.commands.values():
+            yield from _options(each)
+
+
+def _names(command: Any) -> Iterator[str]:
+    if isinstance(command, TyperGroup):
+        yield from command.commands

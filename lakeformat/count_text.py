@@ -1,0 +1,10 @@
+"""Numbers of things as people read them."""
+
+from __future__ import annotations
+
+__all__ = ["counted"]
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """``1 file``, ``2 files``, ``1,000 directories``."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

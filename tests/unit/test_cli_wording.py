@@ -1,0 +1,87 @@
+"""Errors speak of options where somebody typed a command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from lakeformat.cli.app import app
+from lakeformat.cli.wording import in_words_of_commands
+from lakeformat.duration_text import duration
+from lakeformat.options import TableOptions
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("retain_max is 0, but must be", "--retain-max is 0, but must be"),
+        ("limit is -1, but must be", "--limit is -1, but must be"),
+        ("say retain_min=1, too", "say --retain-min 1, too"),
+        ("pass exist_ok=True to accept that", "pass --exist-ok to accept that"),
+        ("say expiration_time='7 d'", "say --older-than '7 d'"),
+        (
+            "by one of snapshot=, tag= and as_of=; got",
+            "by one of --snapshot, --tag and --as-of; got",
+        ),
+        ("use mode='delta'", "use --mode delta"),
+        ("make it with create_database('nodb')", "make it with `lake create-database nodb`"),
+        ("dry_run=False takes them out", "--remove takes them out"),
+        ("more than max_share=50%: is it", "more than --max-share 50%: is it"),
+        ("next_snapshot is from 1, got 0", "--next is from 1, got 0"),
+    ],
+)
+def test_an_argument_is_called_by_its_option(said, told):
+    assert in_words_of_commands(said, typer.main.get_command(app)) == told
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "column 'retain_max' is missing",
+        "/shop.db/orders/dry_run=1/tag=v1",
+        "partition tag=v1 is gone",
+        "no_such_argument is 0",
+        "open_table('x')",
+    ],
+)
+def test_what_is_somebodys_own_stays(said):
+    assert in_words_of_commands(said, typer.main.get_command(app)) == said
+
+
+def test_the_program_says_it_so(tmp_path):
+    command = [sys.executable, "-m", "lakeformat.cli", "-w", str(tmp_path)]
+    shown = subprocess.run(
+        [*command, "create-table", "nodb.orders", "--column", "id BIGINT"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert shown.returncode == 1
+    assert "make it with `lake create-database nodb`" in shown.stderr
+
+
+def test_every_command_has_a_panel_in_the_help():
+    shown = CliRunner().invoke(app, ["-h"]).output
+    panels = ["Read", "Write", "Maintain", "Look after", "Catalog"]
+    places = [shown.index(f"─ {panel} ─") for panel in panels]
+    assert places == sorted(places)
+    assert "─ Commands ─" not in shown
+    assert "--install-completion" in shown
+
+
+def test_the_short_word_for_help_works_everywhere():
+    for command in (["scan"], ["tag", "create"], ["partition"]):
+        assert "Usage:" in CliRunner().invoke(app, [*command, "-h"]).output
+
+
+def test_the_help_of_expire_says_what_it_does_when_nothing_is_said():
+    shown = " ".join(CliRunner().invoke(app, ["expire", "--help"]).output.split())
+    assert "Time travel and rollback to them end." in shown
+    options = TableOptions({})
+    assert f"snapshot.num-retained.min {options.snapshot_num_retained_min}" in shown
+    assert f"snapshot.expire.limit {options.snapshot_expire_limit}" in shown
+    assert f"snapshot.time-retained {duration(options.snapshot_time_retained_millis)}" in shown
