@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from lakeformat.byte_size import size
 from lakeformat.cli.output import AsJson, listed, print_json
+from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
 from lakeformat.compact.execute import require_executor
 from lakeformat.count_text import counted
@@ -190,19 +190,13 @@ def _said(report: CompactReport) -> str:
 @contextmanager
 def progressing() -> Iterator[Callable[[Progress], None] | None]:
     """A bar on stderr that only people see."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("planning", total=None)
+    with progress_line("planning", bar=True) as update:
+        if update is None:
+            yield None
+            return
 
         def tell(done: Any) -> None:
-            bar.update(
-                task,
+            update(
                 description=f"{done.table}: {done.done} of {done.units} units",
                 total=done.bytes or None,
                 completed=done.bytes_done,

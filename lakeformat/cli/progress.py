@@ -5,48 +5,57 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["counting", "progressing"]
+__all__ = ["counting", "progress_line", "progressing"]
+
+
+@contextmanager
+def progress_line(begins: str, *, bar: bool = False) -> Iterator[Callable[..., Any] | None]:
+    """What changes the line: ``description``, and of a bar ``total`` and ``completed``.
+
+    None where no terminal shows it.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    text = TextColumn("{task.description}")
+    parts = (text, BarColumn()) if bar else (SpinnerColumn(), text)
+    console = Console(stderr=True)
+    with Progress(*parts, TimeElapsedColumn(), console=console, transient=True) as progress:
+        yield partial(progress.update, progress.add_task(begins, total=None))
 
 
 def progressing(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.RecordBatch]:
     """The same batches; a terminal shows how many rows have passed."""
-    if not sys.stderr.isatty():
-        yield from batches
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    parts = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*parts, console=Console(stderr=True), transient=True) as progress:
-        task, rows = progress.add_task(what), 0
+    with progress_line(what) as update:
+        rows = 0
         for batch in batches:
             rows += batch.num_rows
-            progress.update(task, description=f"{what}: {rows:,} rows")
+            if update is not None:
+                update(description=f"{what}: {rows:,} rows")
             yield batch
 
 
 @contextmanager
 def counting(begins: str, counted: str) -> Iterator[Callable[[], None] | None]:
     """What to call for each file; a terminal shows what is done, and how many there are by now."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    parts = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*parts, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(begins, total=None)
+    with progress_line(begins) as update:
+        if update is None:
+            yield None
+            return
         count = 0
 
         def step() -> None:
             nonlocal count
             count += 1
-            progress.update(task, description=f"{count:,} {counted}")
+            update(description=f"{count:,} {counted}")
 
         yield step

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ import typer
 import lakeformat as lake
 from lakeformat.byte_size import size
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
+from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_catalog, named_table
 from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError, LakeError
@@ -228,17 +228,12 @@ def _pairs(option: str, words: list[str] | None) -> dict[str, str]:
 @contextmanager
 def _progressing() -> Iterator[Callable[[int, int], None] | None]:
     """A bar on stderr that only people see."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("planning", total=None)
+    with progress_line("planning", bar=True) as update:
+        if update is None:
+            yield None
+            return
 
         def tell(files: int, done: Any) -> None:
-            bar.update(task, description=f"{done} of {files} files", total=files, completed=done)
+            update(description=f"{done} of {files} files", total=files, completed=done)
 
         yield tell

@@ -58,22 +58,23 @@ each_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: samp
 PROBES = {INT: [7, -41, 1], STRING: ["x", "", "k5k5"]}
 
 
-def ask_everything(index_type, data_type, body) -> None:
+def answers_with_rows_of_the_file(index_type, data_type, body) -> bool:
+    """Every question is asked; one may be refused."""
     index = open_column_index(index_type, data_type, body, "index")
     probes = PROBES[data_type]
     if isinstance(index, BloomFilter):
-        index.may_contain(probes[0])
-        return
+        return index.may_contain(probes[0]) in (True, False)
     # A damaged part must not keep the others from being asked.
     questions = [index.is_null, index.is_not_null, lambda: index.one_of(probes)]
     if index_type is not IndexType.BITMAP:
         for probe in probes:
             questions += [lambda probe=probe: index.less_than(probe)]
             questions += [lambda probe=probe: index.at_least(probe)]
+    found = []
     for question in questions:
         with contextlib.suppress(CorruptTableError):
-            rows = question()
-            assert not rows or rows.max() < index.row_count
+            found.append(question())
+    return all(not rows or rows.max() < index.row_count for rows in found)
 
 
 @given(st.sampled_from(SAMPLES), st.data())
@@ -82,7 +83,7 @@ def test_changed_bytes_give_our_error_or_rows_of_the_file(sample, data):
     index_type, data_type, body = sample
     changed = data.draw(damaged(body))
     with within_bounds(), contextlib.suppress(CorruptTableError):
-        ask_everything(index_type, data_type, changed)
+        assert answers_with_rows_of_the_file(index_type, data_type, changed)
 
 
 @each_sample
@@ -90,7 +91,7 @@ def test_a_truncated_body_gives_our_error_or_rows_of_the_file(sample):
     index_type, data_type, body = sample
     for length in range(0, len(body), 1 + len(body) // 200):
         with contextlib.suppress(CorruptTableError):
-            ask_everything(index_type, data_type, body[:length])
+            assert answers_with_rows_of_the_file(index_type, data_type, body[:length])
 
 
 @each_sample
@@ -101,7 +102,7 @@ def test_announced_lengths_ask_for_no_memory(sample):
         for number in (2**31 - 1, -1, -(2**31)):
             damaged = body[:position] + struct.pack(">i", number) + body[position + 4 :]
             with contextlib.suppress(CorruptTableError):
-                ask_everything(index_type, data_type, damaged)
+                assert answers_with_rows_of_the_file(index_type, data_type, damaged)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10 * 2**20
