@@ -43,7 +43,11 @@ JAVA = Group(
 )
 GROUPS = (
     GATE,
-    Group("unit", "One module at a time, in seconds: no Java, network or Docker."),
+    Group(
+        "unit",
+        "One module at a time, in minutes: no Java, network or Docker.",
+        is_parallel=True,
+    ),
     Group("conformance", "Every implementation keeps one set of promises.", is_parallel=True),
     Group("crash", "Power cuts and faults at each storage call.", is_parallel=True),
     INTEROP,
