@@ -4,7 +4,7 @@
   schema/schema-<n>
   snapshot/snapshot-<n>   EARLIEST   LATEST
   changelog/changelog-<n>   EARLIEST   LATEST
-  tag/tag-<name>   consumer/consumer-<id>
+  tag/tag-<name>   consumer/consumer-<id>   staged/staged-<name>   claim-<name>
   branch/branch-<name>/   schema, snapshot, changelog, tag and consumer of a branch
   manifest/manifest-<uuid>-<n>   manifest-list-<uuid>-<n>   index-manifest-<uuid>-<n>
   statistics/stat-<uuid>-<n>
@@ -188,6 +188,10 @@ class TableLayout:
         return f"{self.metadata_root}/consumer"
 
     @property
+    def staged_directory(self) -> str:
+        return f"{self.metadata_root}/staged"
+
+    @property
     def latest_hint(self) -> str:
         return f"{self.snapshot_directory}/LATEST"
 
@@ -226,6 +230,14 @@ class TableLayout:
 
     def consumer(self, consumer_id: str) -> str:
         return f"{self.consumer_directory}/consumer-{consumer_id}"
+
+    def staged(self, name: str) -> str:
+        """What waits to be published; nobody else's format."""
+        return f"{self.staged_directory}/staged-{_plain(name)}"
+
+    def staged_claim(self, name: str) -> str:
+        """Who is publishing it."""
+        return f"{self.staged_directory}/claim-{_plain(name)}"
 
     def manifest(self, name: str) -> str:
         """A manifest, a manifest list or an index manifest; all live in one directory."""

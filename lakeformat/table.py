@@ -41,6 +41,7 @@ from lakeformat.read.scan import Scan
 from lakeformat.read.time_travel import Moment, find_snapshot
 from lakeformat.read.where import Partitions, check_limit
 from lakeformat.schema import TableSchema
+from lakeformat.staged import TableStaged
 from lakeformat.storage import Storage, open_storage
 from lakeformat.system_tables import (
     Asked,
@@ -212,6 +213,11 @@ class Table(TableUpkeep, TableExpiry, TableOrphans, TablePartitions, TableRefere
         """The result of a commit of any kind that was made before; None if it was not."""
         return find_commit(self._handle, commit)
 
+    @property
+    def staged(self) -> TableStaged:
+        """Results that were written and wait for their publication."""
+        return TableStaged(self._handle, self.commit)
+
     def truncate(
         self, *, commit: CommitId | None = None, read_snapshot: int | None = None
     ) -> CommitReport:
@@ -335,6 +341,11 @@ class ReadOnlyTable(Table):
 
     def expire_snapshots(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refused: its snapshots are those of the table."""
+        self._refuse()
+
+    @property
+    def staged(self) -> NoReturn:
+        """Refused: metadata changes with the table."""
         self._refuse()
 
     @property

@@ -1,57 +1,174 @@
-"""The command line every job shares: a request in, one marked line of JSON out."""
+"""The command line every job shares: a request in, one marked line of JSON out.
+
+=====  ==========================================================
+code   meaning
+=====  ==========================================================
+0      done
+10     nothing was to be done
+20     another writer was first, again and again: run it again
+30     the request is wrong: the same one will never work
+1      anything else
+143    the process was to end: SIGTERM, or its parent had died
+=====  ==========================================================
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-__all__ = ["REPORT_MARKER", "run_command"]
+from spark_jobs.job import Job
+from spark_jobs.job_files import read_request_text, write_result
+from spark_jobs.progress import progress_lines
+from spark_jobs.request import refusal
+from spark_jobs.watchdog import ending_cleanly, watch_parent
+
+__all__ = ["REPORT_MARKER", "help_example", "run_command"]
 
 REPORT_MARKER = "LAKE_REPORT "
-"""What the line with the report begins with, on standard output."""
+"""What the line with the result begins with, on standard output."""
 
 DONE = 0
 FAILED = 1
-INVALID_REQUEST = 2
+NOTHING_TO_DO = 10
+CONFLICT = 20
+INVALID_REQUEST = 30
+
+_Run = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
-def run_command(
-    name: str, run: Callable[[Mapping[str, Any]], dict[str, Any]], arguments: list[str] | None
-) -> int:
-    """Run a job from words: 0 done, 2 the request is wrong, 1 anything else went wrong."""
-    parser = argparse.ArgumentParser(prog=name)
-    parser.add_argument(
-        "--request", required=True, metavar="JSON|PATH", help="a JSON object, or a file with one"
-    )
-    given = parser.parse_args(arguments).request
+def run_command(job: Job[Any], run: _Run, arguments: list[str] | None) -> int:
+    """Run a job from words and return the exit code."""
+    words = _parser(job).parse_args(arguments)
+    if words.watch_parent or os.environ.get("LAKE_WATCH_PARENT") == "1":
+        watch_parent()
+    with ending_cleanly(), progress_lines():
+        return _run_request(job, run, words)
+
+
+def help_example(job: Job[Any]) -> list[str]:
+    """The words of an example of a job, for its help."""
+    return ["python", "-m", f"spark_jobs.{job.name}", "--request", json.dumps(dict(job.example))]
+
+
+def _run_request(job: Job[Any], run: _Run, words: argparse.Namespace) -> int:
+    options: Mapping[str, str] | None = None
     try:
-        report = run(_parse(given))
+        options = _options_of_environment(words.catalog_options_env)
+        request = _request(words.request, options)
+        options = request.get("catalog_options")
+        result = run(request)
+        code = NOTHING_TO_DO if result["skipped"] else DONE
     except Exception as error:  # noqa: BLE001 - the process ends here: the exit code tells
-        return _explain(name, error)
-    print(f"{REPORT_MARKER}{json.dumps(report)}", flush=True)
-    return DONE
+        code = _explain(job.name, error)
+        result = _failure(job.name, error, code)
+        if getattr(error, "result", None) is not None:
+            print(f"{REPORT_MARKER}{json.dumps(result)}", flush=True)
+    else:
+        print(f"{REPORT_MARKER}{json.dumps(result)}", flush=True)
+    return code if _kept(job.name, words.result_uri, result, options) else code or FAILED
 
 
-def _parse(given: str) -> Any:
-    from lakeformat import InvalidRequestError
-
+def _kept(
+    name: str, uri: str | None, result: Mapping[str, Any], options: Mapping[str, str] | None
+) -> bool:
+    """Write the result where it was asked for; what was done stays done if that fails."""
+    if uri is None:
+        return True
     try:
-        text = given if given.lstrip().startswith("{") else Path(given).read_text("utf-8")
-        return json.loads(text)
-    except (OSError, ValueError) as reason:
-        raise InvalidRequestError(f"--request is no JSON object and no file: {reason}") from None
+        write_result(uri, result, options)
+    except Exception as error:  # noqa: BLE001 - as above
+        _explain(name, error)
+        return False
+    return True
+
+
+def _request(given: str, options: Mapping[str, str] | None) -> dict[str, Any]:
+    """The object, with the options that no argument may show."""
+    try:
+        request = json.loads(read_request_text(given, options))
+    except ValueError as reason:
+        raise refusal(f"--request is no JSON object and no file: {reason}") from None
+    if not isinstance(request, dict):
+        raise refusal(f"--request is an object with keys and values, got {request!r}")
+    if options is None:
+        return request
+    if "catalog_options" in request:
+        raise refusal("catalog_options are in the request and in --catalog-options-env: say one")
+    return {**request, "catalog_options": dict(options)}
+
+
+def _options_of_environment(name: str | None) -> dict[str, str] | None:
+    """Options as the JSON of an environment variable; no message shows a value."""
+    if name is None:
+        return None
+    if name not in os.environ:
+        raise refusal(f"--catalog-options-env names {name}, which is not set")
+    try:
+        options = json.loads(os.environ[name])
+    except ValueError:
+        options = None
+    if not isinstance(options, dict) or not all(isinstance(v, str) for v in options.values()):
+        raise refusal(f"environment variable {name} holds no JSON object of texts")
+    return options
 
 
 def _explain(name: str, error: Exception) -> int:
-    from lakeformat import InvalidRequestError, LakeError
+    from lakeformat import CommitConflictError, InvalidRequestError, LakeError
 
     if not isinstance(error, LakeError):  # nobody foresaw it: say where it comes from
         traceback.print_exception(error)
     reason = " ".join(str(error).split())
     print(f"{name}: {type(error).__name__}: {reason}", file=sys.stderr, flush=True)
-    return INVALID_REQUEST if isinstance(error, InvalidRequestError) else FAILED
+    if isinstance(error, InvalidRequestError):
+        return INVALID_REQUEST
+    return CONFLICT if isinstance(error, CommitConflictError) else FAILED
+
+
+def _failure(name: str, error: Exception, code: int) -> dict[str, Any]:
+    """What a reader of the result finds of a job that failed."""
+    done = getattr(error, "result", None) or {"job": name}
+    said = {"error": type(error).__name__, "message": str(error), "exit_code": code}
+    return {**done, **said}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Wrong words are a wrong request."""
+        self.print_usage(sys.stderr)
+        self.exit(INVALID_REQUEST, f"{self.prog}: {message}\n")
+
+
+def _parser(job: Job[Any]) -> argparse.ArgumentParser:
+    *words, request = help_example(job)
+    parser = _Parser(
+        prog=job.name,
+        description=(job.request.__doc__ or "").strip(),
+        epilog=f"An example:\n\n  {' '.join(words)} '{request}'\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--request",
+        required=True,
+        metavar="JSON|PATH|URI",
+        help="a JSON object, or a file with one; docs/jobs.md has the keys",
+    )
+    parser.add_argument(
+        "--result-uri", metavar="URI", help="write the result there, too, also that of a failure"
+    )
+    parser.add_argument(
+        "--catalog-options-env",
+        metavar="NAME",
+        help="an environment variable with catalog_options as JSON: no argument shows them then",
+    )
+    parser.add_argument(
+        "--watch-parent",
+        action="store_true",
+        help="end with 143 when the parent process dies, as LAKE_WATCH_PARENT=1 does",
+    )
+    return parser

@@ -124,6 +124,7 @@ def find_directories(handle: TableHandle, *, external_paths: bool) -> TableDirec
                 branch.schema_directory,
                 branch.tag_directory,
                 branch.consumer_directory,
+                branch.staged_directory,
             )
         ),
         partition_keys=tuple(handle.schema.partition_keys),

@@ -20,6 +20,7 @@ from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout, suffixed
 from lakeformat.metadata.branch_directory import branches, unfinished_branches
 from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.expired_changes import without_expired_changes
 from lakeformat.metadata.index_manifest import read_index_manifest
 from lakeformat.metadata.manifest import ManifestColumns, read_manifests
@@ -27,6 +28,7 @@ from lakeformat.metadata.manifest_list import ListKind, ManifestMeta, read_manif
 from lakeformat.metadata.referrer import referred_to_by
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
+from lakeformat.metadata.staged_result import read_staged_if_present, staged_names
 from lakeformat.metadata.tag import read_tag_if_present
 from lakeformat.orphans.name_set import LiveNames, NameSet, Numbers, numbers_of
 
@@ -44,11 +46,13 @@ _R = TypeVar("_R")
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a branch has: numbers of snapshots and changelogs; tags and when they were changed."""
+    """What a branch has: numbers of snapshots and changelogs; tags and when they were changed;
+    the names of results that wait to be published."""
 
     snapshots: frozenset[int] = frozenset()
     changelogs: frozenset[int] = frozenset()
     tags: frozenset[tuple[str, int]] = frozenset()
+    staged: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,12 @@ class References:
         """Count some files as needed, whatever the table says."""
         self.names.add(numbers_of(encoded(name) for name in names))
 
+    def keep_written(self, message: CommitMessage) -> None:
+        """Count the files of a message as needed, which nobody has committed yet."""
+        for file in message.written_files():
+            self.keep([file.file_name, *file.extra_files])
+        self.keep(entry.file_name for entry in message.written_index_files())
+
     def each(self, read: Callable[[_T], _R], of: Iterable[_T], at_a_time: int) -> Iterator[_R]:
         """Read several at a time, with no more than those in memory."""
         if self.parallelism == 1:
@@ -176,6 +186,8 @@ class _Branch:
             self._add_changelog(number)
         for name, _ in sorted(state.tags - known.tags):
             self._add_tag(name)
+        for name in sorted(state.staged - known.staged):
+            self._add_staged(name)
 
     def _snapshots(self, numbers: Sequence[int]) -> Iterator[tuple[Snapshot, _Lists]]:
         def read(number: int) -> tuple[Snapshot, _Lists] | None:
@@ -247,6 +259,12 @@ class _Branch:
         lists = self._lists(snapshot)
         self._add_metadata(snapshot, lists)
         self._add_live(snapshot, lists)
+
+    def _add_staged(self, name: str) -> None:
+        """Files that a commit will refer to; those of one that has come are in its snapshot."""
+        staged = read_staged_if_present(self._storage, self._layout, name)
+        for message in () if staged is None else staged.messages:
+            self._found.keep_written(message)
 
     def _lists(self, snapshot: Snapshot) -> _Lists:
         source = f"snapshot {snapshot.id} of {self._handle.uri}"
@@ -365,6 +383,8 @@ def _state(handle: TableHandle) -> dict[str, _State]:
 
 def _state_of(handle: TableHandle, layout: TableLayout) -> _State:
     storage = handle.storage
+    # Before the snapshots: what is published in between is found in one of both places.
+    staged = frozenset(staged_names(storage, layout))
     tags = [
         (suffixed(info.name, "tag-"), info.modified_millis)
         for info in storage.list(layout.tag_directory)
@@ -374,6 +394,7 @@ def _state_of(handle: TableHandle, layout: TableLayout) -> _State:
         frozenset(snapshot_ids(storage, layout)),
         frozenset(changelog_ids(storage, layout)),
         frozenset((name, changed) for name, changed in tags if name is not None),
+        staged,
     )
 
 

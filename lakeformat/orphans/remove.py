@@ -68,9 +68,7 @@ def remove_orphans(
     )
     references = find_references(handle)
     for message in options.in_use:
-        for file in message.written_files():
-            references.keep([file.file_name, *file.extra_files])
-        references.keep(entry.file_name for entry in message.written_index_files())
+        references.keep_written(message)
     floor = floor.behind(_clock_lag(handle, references))
     directories = find_directories(handle, external_paths=options.external_paths)
     with closing(Scan(references)) as scan:

@@ -29,13 +29,13 @@ def test_a_request_may_be_json_or_a_file(tmp_path, request_for, capsys):
     assert ingest.main(["--request", str(path)]) == 0
     second = report_in(capsys.readouterr().out)
 
-    assert (first["rows"], first["replayed"]) == (4, False)
+    assert (first["report"]["rows"], first["replayed"]) == (4, False)
     assert (second["snapshot_id"], second["replayed"]) == (first["snapshot_id"], True)
 
 
 @pytest.mark.parametrize("given", ["{", "[]", '{"warehouse": 1}', "no/such/file.json", '"x"'])
-def test_a_wrong_request_exits_with_2_and_one_line(given, capsys):
-    assert ingest.main(["--request", given]) == 2
+def test_a_wrong_request_exits_with_30_and_one_line(given, capsys):
+    assert ingest.main(["--request", given]) == 30
 
     said = capsys.readouterr()
     assert said.out == ""
@@ -84,4 +84,4 @@ def test_spark_submit_runs_the_job_by_its_path(tmp_path, request_for, spark):
     )
 
     assert done.returncode == 0, done.stderr
-    assert report_in(done.stdout)["rows"] == 4
+    assert report_in(done.stdout)["report"]["rows"] == 4

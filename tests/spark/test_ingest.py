@@ -23,7 +23,7 @@ def test_every_value_arrives_as_it_is(tmp_path, warehouse, request_for, spark, e
     report = run(request_for("orders-*", engine=engine), spark)
 
     assert rows_of(warehouse).to_pylist() == expected.to_pylist()
-    assert (report["rows"], report["snapshot_id"], report["replayed"]) == (4, 1, False)
+    assert (report["report"]["rows"], report["snapshot_id"], report["replayed"]) == (4, 1, False)
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
@@ -146,7 +146,10 @@ def test_looking_for_an_earlier_run_makes_no_snapshot_of_its_own(
 
     reports = [run(request) for _ in "ab"]
 
-    assert [(report["rows"], report["replayed"]) for report in reports] == [(2, False), (2, True)]
+    assert [(report["report"]["rows"], report["replayed"]) for report in reports] == [
+        (2, False),
+        (2, True),
+    ]
     assert (orders.scan().count(), len(orders.snapshots())) == (2, 1)
 
 

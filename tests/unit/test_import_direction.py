@@ -33,7 +33,7 @@ STEPS: tuple[set[str], ...] = (
     {"rollback"},
     {"branches"},
     {"tags"},
-    {"consumers"},
+    {"consumers", "staged"},
     {"clean"},
     {"system_tables"},
     {"commit", "read", "write"},

@@ -3,7 +3,8 @@
 import pytest
 
 import lakeformat as lake
-from spark_jobs.request import IngestRequest, read_request
+from spark_jobs.job_requests.ingest import IngestRequest
+from spark_jobs.request import read_request
 
 WHOLE = {"warehouse": "w", "table": "shop.orders", "source": "*.csv"}
 

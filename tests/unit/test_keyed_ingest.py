@@ -44,7 +44,7 @@ def test_the_python_engine_ingests_into_keyed_tables(tmp_path):
             "source": str(source),
             "engine": "python",
         }
-        assert run(request)["rows"] == 2
+        assert run(request)["report"]["rows"] == 2
     found = table.scan().to_arrow().to_pylist()
     assert sorted(tuple(row.values()) for row in found) == [
         ("mon", 1, "a"),

@@ -1,0 +1,50 @@
+"""Counts rows and values for query planners, and publishes what it found."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.command import run_command
+from spark_jobs.job import Job, Outcome, newest_snapshot, wanted_table
+from spark_jobs.job_requests.analyze import AnalyzeRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["JOB", "main", "run"]
+
+JOB = Job(
+    "analyze",
+    AnalyzeRequest,
+    {"warehouse": "warehouse", "table": "shop.orders", "columns": "all"},
+)
+
+
+def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+    """Do what a ``AnalyzeRequest`` says."""
+    return JOB.answer(request, _act)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    return run_command(JOB, run, arguments)
+
+
+def _act(wanted: AnalyzeRequest) -> Outcome:
+    table = wanted_table(wanted)
+    before = newest_snapshot(table)
+    report = table.analyze(wanted.columns, commit=wanted.commit_id(), dry_run=wanted.dry_run)
+    return Outcome(
+        reason=report.reason,
+        report=report.to_dict(),
+        skipped=report.statistics is None and not report.replayed,
+        snapshot_ids=() if report.snapshot_id is None else (report.snapshot_id,),
+        newest_before=before,
+        replayed=report.replayed,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

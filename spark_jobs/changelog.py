@@ -1,0 +1,50 @@
+"""Brings the changelog of a table up to date."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.command import run_command
+from spark_jobs.compaction import compact_table, how_of
+from spark_jobs.job import Job, Outcome, wanted_table
+from spark_jobs.job_requests.compact import ChangelogRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["JOB", "main", "run"]
+
+JOB = Job(
+    "changelog",
+    ChangelogRequest,
+    {"warehouse": "warehouse", "table": "shop.orders"},
+)
+
+
+def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+    """Do what a ``ChangelogRequest`` says."""
+    return JOB.answer(request, lambda wanted: _changelog(wanted, spark))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    return run_command(JOB, run, arguments)
+
+
+def _changelog(wanted: ChangelogRequest, spark: SparkSession | None) -> Outcome:
+    from lakeformat.compact.producers import strategy_of_changelog
+
+    table = wanted_table(wanted)
+    which: dict[str, Any] = {
+        "strategy": strategy_of_changelog(table.options),
+        "where": wanted.where,
+        "partitions": wanted.partitions,
+        "idle": wanted.idle,
+    }
+    return compact_table(table, which, how_of(wanted, spark))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

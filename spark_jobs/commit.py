@@ -1,0 +1,54 @@
+"""Publishes staged results of a table in one snapshot, once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.command import run_command
+from spark_jobs.job import Job, Outcome, newest_snapshot, published_by, wanted_table
+from spark_jobs.job_requests.commit import StagedCommitRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["JOB", "main", "run"]
+
+JOB = Job(
+    "commit",
+    StagedCommitRequest,
+    {
+        "warehouse": "warehouse",
+        "table": "shop.orders",
+        "staged": ["warehouse/shop.db/orders/staged/staged-0a1b"],
+    },
+)
+
+
+def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+    """Do what a ``StagedCommitRequest`` says."""
+    return JOB.answer(request, _act)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    return run_command(JOB, run, arguments)
+
+
+def _act(wanted: StagedCommitRequest) -> Outcome:
+    table = wanted_table(wanted)
+    before = newest_snapshot(table)
+    report = table.staged.publish(wanted.staged, commit=wanted.commit_id())
+    return Outcome(
+        reason=report.reason,
+        report=report.to_dict(),
+        skipped=report.snapshot_id is None,
+        snapshot_ids=published_by(report),
+        newest_before=before,
+        replayed=report.replayed,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

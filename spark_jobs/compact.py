@@ -1,0 +1,50 @@
+"""Merges the files of a table into fewer and larger ones; its rows stay as they are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.command import run_command
+from spark_jobs.compaction import compact_table, how_of
+from spark_jobs.job import Job, Outcome, wanted_table
+from spark_jobs.job_requests.compact import CompactRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["JOB", "main", "run"]
+
+JOB = Job(
+    "compact",
+    CompactRequest,
+    {"warehouse": "warehouse", "table": "shop.orders"},
+)
+
+
+def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+    """Do what a ``CompactRequest`` says."""
+    return JOB.answer(request, lambda wanted: _compact(wanted, spark))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    return run_command(JOB, run, arguments)
+
+
+def _compact(wanted: CompactRequest, spark: SparkSession | None) -> Outcome:
+    which: dict[str, Any] = {
+        "strategy": wanted.strategy,
+        "where": wanted.where,
+        "partitions": wanted.partitions,
+        "idle": wanted.idle,
+        "buckets": wanted.buckets,
+        "order_by": wanted.order_by,
+        "order_strategy": wanted.order_strategy,
+    }
+    return compact_table(wanted_table(wanted), which, how_of(wanted, spark))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""Compacts the tables of databases one after the other; one that fails stops no other."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.command import run_command
+from spark_jobs.compaction import How, how_of
+from spark_jobs.job import Job, Outcome, PartlyFailedError, open_warehouse
+from spark_jobs.job_requests.compact import CompactDatabaseRequest
+from spark_jobs.progress import tell_compaction, tell_progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakeformat.compact.database import TableOutcome
+
+__all__ = ["JOB", "main", "run"]
+
+JOB = Job(
+    "compact_database",
+    CompactDatabaseRequest,
+    {"warehouse": "warehouse", "database": "shop", "strategy": "minor"},
+)
+
+
+def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+    """Do what a ``CompactDatabaseRequest`` says."""
+    return JOB.answer(request, lambda wanted: _compact_all(wanted, spark))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    return run_command(JOB, run, arguments)
+
+
+def _compact_all(wanted: CompactDatabaseRequest, spark: SparkSession | None) -> Outcome:
+    from lakeformat import NotFoundError
+    from lakeformat.compact.database import matching_tables
+
+    how = how_of(wanted, spark)
+    catalog: Any = open_warehouse(wanted)
+    names = matching_tables(
+        catalog,
+        databases=wanted.database,
+        including=wanted.including,
+        excluding=wanted.excluding,
+    )
+    if not names:
+        raise NotFoundError(
+            f"no table of a database {wanted.database!r} is meant; each key is a regular "
+            "expression of a whole name: 'shop' or 'shop.*' for 'database', 'shop\\..*_daily' for "
+            "'including'"
+        )
+    return _outcome_of([*_outcomes(catalog, names, wanted, how)], dry_run=wanted.dry_run)
+
+
+def _outcomes(
+    catalog: Any, names: list[str], wanted: CompactDatabaseRequest, how: How
+) -> Iterator[TableOutcome]:
+    from lakeformat.compact.database import compact_tables, plan_tables
+
+    which: dict[str, Any] = {
+        "strategy": wanted.strategy,
+        "where": wanted.where,
+        "idle": wanted.idle,
+    }
+    done = (
+        plan_tables(catalog, names, **which)
+        if wanted.dry_run
+        else compact_tables(catalog, names, **which, executor=how.executor, tell=tell_compaction)
+    )
+    for number, outcome in enumerate(done, 1):
+        tell_progress(number, len(names), "tables", table=outcome.table)
+        yield outcome
+
+
+def _is_due(outcome: TableOutcome) -> bool:
+    """Whether a table was compacted, or would be."""
+    if outcome.plan is not None:
+        return bool(outcome.plan.units)
+    return outcome.report is not None and bool(outcome.report.snapshot_ids)
+
+
+def _outcome_of(outcomes: list[TableOutcome], *, dry_run: bool) -> Outcome:
+    failed = [each for each in outcomes if each.error is not None]
+    due = [each for each in outcomes if _is_due(each)]
+    outcome = Outcome(
+        reason=f"{len(due)} of {len(outcomes)} tables "
+        + ("would be compacted" if dry_run else "compacted")
+        + (f", {len(failed)} failed" if failed else ""),
+        report={"tables": [_small(each) for each in outcomes]},
+        skipped=not due and not failed,
+    )
+    if failed:
+        first = f"{failed[0].table}: {failed[0].error}"
+        raise PartlyFailedError(f"{len(failed)} of {len(outcomes)} tables failed, {first}", outcome)
+    return outcome
+
+
+def _small(outcome: TableOutcome) -> dict[str, Any]:
+    """What became of a table, without its single buckets."""
+    said = outcome.to_dict()
+    for part in ("report", "plan"):
+        if said.get(part) is not None:
+            del said[part]["buckets"]
+    return said
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""Deletes the rows of old partitions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.command import run_command
+from spark_jobs.job import Job, Outcome, newest_snapshot, wanted_table
+from spark_jobs.job_requests.expire_partitions import ExpirePartitionsRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["JOB", "main", "run"]
+
+JOB = Job(
+    "expire_partitions",
+    ExpirePartitionsRequest,
+    {"warehouse": "warehouse", "table": "shop.orders", "expiration_time": "90 d", "dry_run": True},
+)
+
+
+def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+    """Do what a ``ExpirePartitionsRequest`` says."""
+    return JOB.answer(request, _act)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    return run_command(JOB, run, arguments)
+
+
+def _act(wanted: ExpirePartitionsRequest) -> Outcome:
+    table = wanted_table(wanted)
+    before = newest_snapshot(table)
+    report = table.expire_partitions(
+        expiration_time=wanted.expiration_time,
+        strategy=wanted.strategy,
+        timestamp_pattern=wanted.timestamp_pattern,
+        timestamp_formatter=wanted.timestamp_formatter,
+        max_num=wanted.max_num,
+        batch_size=wanted.batch_size,
+        dry_run=wanted.dry_run,
+    )
+    return Outcome(
+        reason=report.reason,
+        report=report.to_dict(),
+        skipped=not report.expired,
+        snapshot_ids=report.snapshot_ids,
+        newest_before=before,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""Removes old snapshots with the files only they need."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.command import run_command
+from spark_jobs.job import Job, Outcome, newest_snapshot, wanted_table
+from spark_jobs.job_requests.expire_snapshots import ExpireSnapshotsRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["JOB", "main", "run"]
+
+JOB = Job(
+    "expire_snapshots",
+    ExpireSnapshotsRequest,
+    {"warehouse": "warehouse", "table": "shop.orders", "older_than": "1 d", "dry_run": True},
+)
+
+
+def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+    """Do what a ``ExpireSnapshotsRequest`` says."""
+    return JOB.answer(request, _act)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    return run_command(JOB, run, arguments)
+
+
+def _act(wanted: ExpireSnapshotsRequest) -> Outcome:
+    table = wanted_table(wanted)
+    report = table.expire_snapshots(
+        retain_max=wanted.retain_max,
+        retain_min=wanted.retain_min,
+        older_than=wanted.older_than,
+        limit=wanted.limit,
+        dry_run=wanted.dry_run,
+    )
+    done = bool(report.snapshots or report.changelogs or report.consumers or report.finished)
+    return Outcome(
+        reason=report.reason,
+        report=report.to_dict(),
+        skipped=not done,
+        newest_before=newest_snapshot(table),
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""Says how a table fares, with advice."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.command import run_command
+from spark_jobs.job import Job, Outcome, wanted_table
+from spark_jobs.job_requests.health import HealthRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["JOB", "main", "run"]
+
+JOB = Job(
+    "health",
+    HealthRequest,
+    {"warehouse": "warehouse", "table": "shop.orders"},
+)
+
+
+def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+    """Do what a ``HealthRequest`` says."""
+    return JOB.answer(request, _act)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    return run_command(JOB, run, arguments)
+
+
+def _act(wanted: HealthRequest) -> Outcome:
+    table = wanted_table(wanted)
+    report = table.health(time_travel=wanted.time_travel, unknown=wanted.unknown)
+    reasons = "; ".join(str(reason) for reason in report.reasons) or "nothing to complain of"
+    return Outcome(
+        reason=f"{report.verdict}, score {report.score}: {reasons}",
+        report=report.to_dict(),
+        newest_before=report.snapshot_id,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

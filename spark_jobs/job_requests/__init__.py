@@ -1,0 +1,1 @@
+"""What each job is asked to do, one declaration per job."""

@@ -1,0 +1,21 @@
+"""What the job ``analyze`` is asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from spark_jobs.job_requests.common import CommitRequest
+
+__all__ = ["AnalyzeRequest"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalyzeRequest(CommitRequest):
+    """Count the rows and, of some columns or of all, their values, for query planners."""
+
+    columns: Literal["all"] | Sequence[str] | None = None
+    """Whose values are counted, besides the rows."""
+    dry_run: bool = False
+    """Count, and publish nothing."""

@@ -1,0 +1,27 @@
+"""What the job ``commit`` is asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spark_jobs.job_requests.common import CommitRequest
+from spark_jobs.request import refusal
+
+__all__ = ["StagedCommitRequest"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedCommitRequest(CommitRequest):
+    """Publish staged results in one snapshot, once."""
+
+    staged: Sequence[str]
+    """Addresses of staged results, as the job that staged them named them. Without a commit pair
+    their names are the identity: the same ones together are published once."""
+
+    def __post_init__(self) -> None:
+        CommitRequest.__post_init__(self)
+        if not self.staged:
+            raise refusal("key 'staged' names no staged result: give the addresses ingest returned")
+        if len(set(self.staged)) < len(self.staged):
+            raise refusal("key 'staged' names one staged result twice")

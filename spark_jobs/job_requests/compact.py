@@ -1,0 +1,76 @@
+"""What the jobs ``compact``, ``compact_database`` and ``changelog`` are asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from spark_jobs.job_requests.common import CommitRequest, JobRequest, Partitions
+
+__all__ = ["ChangelogRequest", "CompactDatabaseRequest", "CompactRequest"]
+
+Executor = Literal["threads", "serial"]
+OrderStrategy = Literal["order", "zorder", "hilbert"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompactRequest(CommitRequest):
+    """Merge the files of a table into fewer and larger ones; its rows stay as they are."""
+
+    strategy: Literal["full", "minor"] = "full"
+    """``full`` brings every bucket into its best shape, ``minor`` does what is due."""
+    where: str | None = None
+    """A SQL condition on partition columns."""
+    partitions: Partitions | None = None
+    """Some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of such."""
+    idle: str | None = None
+    """Only partitions nobody has written to for so long, as ``"1 h"``."""
+    buckets: Sequence[int] | None = None
+    """Only these buckets of each partition."""
+    order_by: Sequence[str] | None = None
+    """Sort rows of a table without primary key by these columns."""
+    order_strategy: OrderStrategy | None = None
+    """How ``order_by`` sorts: column after column, or along a curve through all of them."""
+    executor: Executor | None = None
+    """Engine ``python``: a bucket per CPU at a time, which is the default, or one."""
+    dry_run: bool = False
+    """Say what would be done, and change nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompactDatabaseRequest(JobRequest):
+    """Compact the tables of databases one after the other; one that fails stops no other."""
+
+    database: str
+    """A regular expression of whole names of databases."""
+    including: str = ".*"
+    """A regular expression of whole names ``database.table``: only these."""
+    excluding: str | None = None
+    """The same: not these."""
+    strategy: Literal["full", "minor"] = "full"
+    """``full`` brings every bucket into its best shape, ``minor`` does what is due."""
+    where: str | None = None
+    """A SQL condition on partition columns."""
+    idle: str | None = None
+    """Only partitions nobody has written to for so long, as ``"1 h"``."""
+    executor: Executor | None = None
+    """Engine ``python``: a bucket per CPU at a time, which is the default, or one."""
+    dry_run: bool = False
+    """Say what would be done, and change nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangelogRequest(CommitRequest):
+    """Bring the changelog of a table up to date: compact what it does not tell of yet."""
+
+    where: str | None = None
+    """A SQL condition on partition columns."""
+    partitions: Partitions | None = None
+    """Some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of such."""
+    idle: str | None = None
+    """Only partitions nobody has written to for so long, as ``"1 h"``."""
+    executor: Executor | None = None
+    """Engine ``python``: a bucket per CPU at a time, which is the default, or one."""
+    dry_run: bool = False
+    """Say what would be done, and change nothing."""

@@ -1,0 +1,25 @@
+"""What the job ``expire_snapshots`` is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spark_jobs.job_requests.common import Moment, TableRequest
+
+__all__ = ["ExpireSnapshotsRequest"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpireSnapshotsRequest(TableRequest):
+    """Remove old snapshots with the files only they need; the newest always stays."""
+
+    retain_max: int | None = None
+    """How many of the newest stay at most; by default as the table's options have it."""
+    retain_min: int | None = None
+    """How many of the newest stay whatever their age; by default as the options have it."""
+    older_than: Moment | None = None
+    """Between those, what was replaced before then goes: a time, or an age such as ``"2 d"``."""
+    limit: int | None = None
+    """How many go at most."""
+    dry_run: bool = False
+    """Say what would go, and remove nothing."""

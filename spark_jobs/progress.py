@@ -1,0 +1,45 @@
+"""How far a job has come: lines on standard output of a command, or in the log of its caller."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["PROGRESS_MARKER", "progress_lines", "tell_compaction", "tell_progress"]
+
+PROGRESS_MARKER = "LAKE_PROGRESS "
+"""What a progress line begins with, on standard output."""
+
+_log = logging.getLogger("spark_jobs.progress")
+
+
+def tell_progress(done: int, total: int, unit: str, **more: Any) -> None:
+    """Say how far the job has come."""
+    _log.info(json.dumps({"done": done, "total": total, "unit": unit, **more}))
+
+
+def tell_compaction(progress: Any) -> None:
+    """Say how far a compaction has come."""
+    sizes = {"bytes_done": progress.bytes_done, "bytes": progress.bytes}
+    tell_progress(progress.done, progress.units, "units", table=progress.table, **sizes)
+
+
+@contextmanager
+def progress_lines() -> Iterator[None]:
+    """Print progress as marked lines while the block runs."""
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(logging.Formatter(f"{PROGRESS_MARKER}%(message)s"))
+    before, propagates = _log.level, _log.propagate
+    _log.setLevel(logging.INFO)
+    _log.propagate = False
+    _log.addHandler(handler)
+    try:
+        yield
+    finally:
+        _log.removeHandler(handler)
+        _log.propagate = propagates
+        _log.setLevel(before)

@@ -1,0 +1,32 @@
+"""Every job by its name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from spark_jobs.job import Job
+
+__all__ = ["JOB_NAMES", "find_job"]
+
+JOB_NAMES = (
+    "ingest",
+    "commit",
+    "compact",
+    "compact_database",
+    "changelog",
+    "expire_snapshots",
+    "expire_partitions",
+    "remove_orphans",
+    "tag",
+    "rollback",
+    "analyze",
+    "health",
+)
+"""In the order in which the documentation has them."""
+
+
+def find_job(name: str) -> Job[Any]:
+    """The declaration of a job."""
+    found: Job[Any] = import_module(f"spark_jobs.{name}").JOB
+    return found

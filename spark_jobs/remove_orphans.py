@@ -1,0 +1,63 @@
+"""Removes files that nothing leads to; unless told otherwise it says what would go."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.command import run_command
+from spark_jobs.job import Job, Outcome, newest_snapshot, wanted_table
+from spark_jobs.job_requests.remove_orphans import RemoveOrphansRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakeformat.staged import DiscardReport
+
+__all__ = ["JOB", "main", "run"]
+
+JOB = Job(
+    "remove_orphans",
+    RemoveOrphansRequest,
+    {"warehouse": "warehouse", "table": "shop.orders", "older_than": "2 d", "dry_run": True},
+)
+
+
+def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+    """Do what a ``RemoveOrphansRequest`` says."""
+    return JOB.answer(request, _act)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    return run_command(JOB, run, arguments)
+
+
+def _act(wanted: RemoveOrphansRequest) -> Outcome:
+    table = wanted_table(wanted)
+    since = wanted.staged_older_than
+    staged = [] if since is None else table.staged.discard(older_than=since, dry_run=wanted.dry_run)
+    report = table.remove_orphans(
+        wanted.older_than,
+        wanted.dry_run,
+        running_since=wanted.running_since,
+        allow_younger=wanted.allow_younger,
+        max_share=wanted.max_share,
+        external_paths=wanted.external_paths,
+    )
+    return Outcome(
+        reason="; ".join([report.reason, *(_said(each) for each in staged)]),
+        report={**report.to_dict(), "staged": [each.to_dict() for each in staged]},
+        skipped=not report.orphan_files and not staged,
+        newest_before=newest_snapshot(table),
+    )
+
+
+def _said(staged: DiscardReport) -> str:
+    verb = "would be " if staged.dry_run else ""
+    return f"{staged.staged} {verb}{staged.outcome}: {staged.reason}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""Goes back to an earlier snapshot of a table."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.command import run_command
+from spark_jobs.job import Job, Outcome, newest_snapshot, wanted_table
+from spark_jobs.job_requests.rollback import RollbackRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["JOB", "main", "run"]
+
+JOB = Job(
+    "rollback",
+    RollbackRequest,
+    {"warehouse": "warehouse", "table": "shop.orders", "snapshot": 1, "dry_run": True},
+)
+
+
+def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+    """Do what a ``RollbackRequest`` says."""
+    return JOB.answer(request, _act)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    return run_command(JOB, run, arguments)
+
+
+def _act(wanted: RollbackRequest) -> Outcome:
+    table = wanted_table(wanted)
+    before = newest_snapshot(table)
+    report = table.rollback(
+        snapshot=wanted.snapshot,
+        tag=wanted.tag,
+        as_of=wanted.as_of,
+        watermark=wanted.watermark,
+        as_latest=wanted.as_latest,
+        force=wanted.force,
+        dry_run=wanted.dry_run,
+    )
+    published = wanted.as_latest and not wanted.dry_run and report.snapshot_id != before
+    return Outcome(
+        reason=report.reason,
+        report=report.to_dict(),
+        snapshot_ids=(report.snapshot_id,) if published else (),
+        newest_before=before,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""Creates, replaces, renames or deletes a tag of a table."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.command import run_command
+from spark_jobs.job import Job, Outcome, newest_snapshot, wanted_table
+from spark_jobs.job_requests.tag import TagRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakeformat import Table
+    from lakeformat.tags.report import TagReport
+
+__all__ = ["JOB", "main", "run"]
+
+JOB = Job(
+    "tag",
+    TagRequest,
+    {
+        "warehouse": "warehouse",
+        "table": "shop.orders",
+        "action": "create",
+        "tag": "monthly",
+        "exist_ok": True,
+    },
+)
+
+
+def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+    """Do what a ``TagRequest`` says."""
+    return JOB.answer(request, _act)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    return run_command(JOB, run, arguments)
+
+
+def _act(wanted: TagRequest) -> Outcome:
+    table = wanted_table(wanted)
+    if wanted.action == "delete":
+        return _delete(table, wanted)
+    report = _CHANGES[wanted.action](table, wanted)
+    return Outcome(
+        reason=report.reason,
+        report=report.to_dict(),
+        skipped=report.action == "kept",
+        newest_before=newest_snapshot(table),
+    )
+
+
+def _delete(table: Table, wanted: TagRequest) -> Outcome:
+    is_there = wanted.tag in {tag.name for tag in table.tags.list()}
+    report = table.tags.delete(
+        wanted.tag, force=wanted.force, missing_ok=wanted.missing_ok, dry_run=wanted.dry_run
+    )
+    return Outcome(
+        reason=report.reason,
+        report=report.to_dict(),
+        skipped=not is_there,
+        newest_before=newest_snapshot(table),
+    )
+
+
+def _create(table: Table, wanted: TagRequest) -> TagReport:
+    return table.tags.create(
+        wanted.tag,
+        snapshot=wanted.snapshot,
+        tag=wanted.from_tag,
+        at_or_after=wanted.at_or_after,
+        watermark=wanted.watermark,
+        retain=wanted.retain,
+        exist_ok=wanted.exist_ok,
+    )
+
+
+def _replace(table: Table, wanted: TagRequest) -> TagReport:
+    return table.tags.replace(
+        wanted.tag,
+        snapshot=wanted.snapshot,
+        tag=wanted.from_tag,
+        retain=wanted.retain,
+        force=wanted.force,
+    )
+
+
+def _rename(table: Table, wanted: TagRequest) -> TagReport:
+    return table.tags.rename(wanted.tag, wanted.new_name or "")
+
+
+_CHANGES = {"create": _create, "replace": _replace, "rename": _rename}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

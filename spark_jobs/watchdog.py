@@ -1,0 +1,71 @@
+"""How the process of a job ends from outside: asked to, or because its parent has died."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["ENDED", "ending_cleanly", "watch_parent"]
+
+ENDED = 143
+"""The exit code of both: what a shell says of SIGTERM."""
+
+_LOOK_SECONDS = 1.0
+_GRACE_SECONDS = 30.0
+
+
+class _Parent:
+    """The parent a process began with; another one means that it is an orphan."""
+
+    def __init__(self) -> None:
+        self._began_with = os.getppid()
+
+    def is_gone(self) -> bool:
+        return os.getppid() != self._began_with
+
+
+def watch_parent(
+    *, look_seconds: float = _LOOK_SECONDS, grace_seconds: float = _GRACE_SECONDS
+) -> threading.Thread:
+    """End this process once its parent is gone: cleanly if it can, at any rate after the grace.
+
+    Nobody would read its result, and its successor may be at work already.
+    """
+    thread = threading.Thread(
+        target=_watch, args=(_Parent(), look_seconds, grace_seconds), name="parent", daemon=True
+    )
+    thread.start()
+    return thread
+
+
+@contextmanager
+def ending_cleanly() -> Iterator[None]:
+    """Let SIGTERM unwind the job, so that files nobody will commit are removed on the way."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals belong to the main thread
+        return
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: the clean-up is under way
+    raise SystemExit(ENDED)
+
+
+def _watch(parent: _Parent, look_seconds: float, grace_seconds: float) -> None:
+    never = threading.Event()
+    while not parent.is_gone():
+        never.wait(look_seconds)
+    print("the parent of this process is gone: ending", file=sys.stderr, flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+    never.wait(grace_seconds)
+    os._exit(ENDED)

@@ -1,0 +1,166 @@
+"""A job as a command: words in, one marked line out, exit codes, and a result where it is asked."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from spark_jobs import compact, compact_database, health, rollback
+from spark_jobs.command import REPORT_MARKER, help_example
+from spark_jobs.progress import PROGRESS_MARKER
+from spark_jobs.registry import JOB_NAMES, find_job
+
+
+@pytest.fixture
+def stock(tmp_path, monkeypatch):
+    """A keyed table of two commits in ``warehouse``, seen from the folder the examples run in."""
+    monkeypatch.chdir(tmp_path)
+    catalog = lake.open_catalog("warehouse")
+    catalog.create_database("shop")
+    table = catalog.create_table(
+        "shop.orders",
+        [("dt", "STRING NOT NULL"), ("id", "BIGINT NOT NULL")],
+        primary_key=["dt", "id"],
+        partition_by=["dt"],
+        options={"bucket": "1", "changelog-producer": "lookup"},
+    )
+    for number in (1, 2):
+        table.write(pa.table({"dt": ["2024-01-01"], "id": [number]}))
+    (tmp_path / "incoming").mkdir()
+    (tmp_path / "incoming" / "a.csv").write_text("dt,id\n2024-01-02,3\n")
+    return table
+
+
+def request(**more):
+    return json.dumps({"warehouse": "warehouse", "table": "shop.orders", **more})
+
+
+def result_in(output):
+    [line] = [line for line in output.splitlines() if line.startswith(REPORT_MARKER)]
+    return json.loads(line.removeprefix(REPORT_MARKER))
+
+
+def test_the_exit_code_says_whether_something_was_done(stock, capsys):
+    assert compact.main(["--request", request()]) == 0
+    assert compact.main(["--request", request()]) == 10
+    said = capsys.readouterr()
+    assert said.out.count(REPORT_MARKER) == 2
+    assert said.err == ""
+
+
+def test_a_lost_race_exits_with_20(stock, capsys, monkeypatch):
+    def lose(*args, **kwargs):
+        raise lake.CommitConflictError("another writer was first")
+
+    monkeypatch.setattr(lake.Table, "compact", lose)
+    assert compact.main(["--request", request()]) == 20
+    assert "CommitConflictError: another writer was first" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--request", "{}", "--nonsense"], ["--request", "{"], ["--request", "[]"]]
+)
+def test_words_that_make_no_request_exit_with_30(words, capsys):
+    try:
+        code = compact.main(words)
+    except SystemExit as ended:
+        code = ended.code
+    assert code == 30
+    assert capsys.readouterr().out == ""
+
+
+def test_progress_is_told_in_lines_of_their_own(stock, capsys):
+    compact.main(["--request", request()])
+    lines = [
+        json.loads(line.removeprefix(PROGRESS_MARKER))
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith(PROGRESS_MARKER)
+    ]
+    assert lines[-1]["done"] == lines[-1]["total"] == 1
+    assert lines[-1]["unit"] == "units"
+
+
+def test_the_result_lies_where_it_was_asked_for(stock, tmp_path, capsys):
+    place = tmp_path / "results" / "result.json"
+    place.parent.mkdir()
+    (tmp_path / "request.json").write_text(request())
+    words = ["--request", f"{tmp_path.as_uri()}/request.json", "--result-uri", place.as_uri()]
+    assert health.main(words) == 0
+    assert json.loads(place.read_text()) == result_in(capsys.readouterr().out)
+
+
+def test_a_failure_is_left_there_too(stock, tmp_path, capsys):
+    place = tmp_path / "result.json"
+    assert rollback.main(["--request", request(snapshot=9), "--result-uri", str(place)]) == 1
+    left = json.loads(place.read_text())
+    assert (left["job"], left["error"], left["exit_code"]) == ("rollback", "NotFoundError", 1)
+    assert "snapshot" in left["message"]
+
+
+def test_a_result_that_cannot_be_left_is_an_error(stock, tmp_path, capsys):
+    (tmp_path / "a-file").write_text("")
+    assert health.main(["--request", request(), "--result-uri", "a-file/result.json"]) == 1
+    assert result_in(capsys.readouterr().out)["job"] == "health"
+
+
+def test_what_was_done_is_told_although_a_part_failed(stock, tmp_path, capsys):
+    for file in (tmp_path / "warehouse/shop.db/orders/dt=2024-01-01/bucket-0").iterdir():
+        file.unlink()
+    words = json.dumps({"warehouse": "warehouse", "database": "shop"})
+    assert compact_database.main(["--request", words]) == 1
+    assert result_in(capsys.readouterr().out)["error"] == "PartlyFailedError"
+
+
+def test_secrets_come_from_the_environment(stock, capsys, monkeypatch):
+    monkeypatch.setenv("LAKE_OPTIONS", json.dumps({"s3.secret-key": "hush"}))
+    code = health.main(["--request", request(), "--catalog-options-env", "LAKE_OPTIONS"])
+    said = capsys.readouterr()
+    assert code == 30, "an option that does not apply to the warehouse shows that it was read"
+    assert "s3.secret-key" in said.err
+    assert "hush" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(None, "is not set"), ("hush", "no JSON object"), ('{"a": 1}', "no JSON object of texts")],
+)
+def test_options_in_the_environment_are_an_object_of_texts(
+    stock, capsys, monkeypatch, value, words
+):
+    if value is not None:
+        monkeypatch.setenv("LAKE_OPTIONS", value)
+    assert health.main(["--request", request(), "--catalog-options-env", "LAKE_OPTIONS"]) == 30
+    said = capsys.readouterr().err
+    assert words in said
+    assert "hush" not in said
+
+
+@pytest.mark.parametrize("name", JOB_NAMES)
+def test_help_has_an_example_that_works(stock, name, capsys):
+    job = find_job(name)
+    with pytest.raises(SystemExit) as ended:
+        job_module(name).main(["--help"])
+    assert ended.value.code == 0
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "python -m" in line]
+    words = shlex.split(line)
+    assert words == help_example(job)
+    if name == "commit":
+        words[-1] = words[-1].replace("staged-0a1b", staged_file(stock))
+    assert job_module(name).main(words[3:]) in (0, 10), capsys.readouterr().err
+
+
+def job_module(name):
+    from importlib import import_module
+
+    return import_module(f"spark_jobs.{name}")
+
+
+def staged_file(table):
+    with table.new_writer() as writer:
+        writer.write(pa.table({"dt": ["2024-01-03"], "id": [9]}))
+        staged = table.staged.add(writer.prepare())
+    return table.staged.address(staged.name).rpartition("/")[2]
