@@ -1,30 +1,80 @@
 """From the library's errors to what Airflow does next.
 
-=========================  ========================================
-the library says           the task
-=========================  ========================================
-``InvalidRequestError``    fails at once: a retry asks the same
-``CorruptTableError``      fails at once: the table needs repair
-any other ``LakeError``    fails, and is retried as the DAG says
-=========================  ========================================
+==========================  ============================================================
+the library says            the task
+==========================  ============================================================
+``InvalidRequestError``     fails at once: a retry asks the same
+``CorruptTableError``       fails at once: the table needs repair
+``CommitUndecidableError``  fails at once: what would tell has expired and stays so
+``AlreadyExistsError``      fails at once: the name stays taken
+``NotFoundError``           fails at once if the table is what is not there; is retried
+                            otherwise, since files may still come
+any other ``LakeError``     fails, and is retried as the DAG says
+==========================  ============================================================
+
+An absent connection fails at once, too. Errors that are retried keep their class, with engine
+Spark as well, so that a ``retry_policy`` can tell ``lakeformat.CommitConflictError`` (plan again)
+from ``lakeformat.UnavailableError`` (wait).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any, NoReturn
 
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowNotFoundException,
+)
 
-__all__ = ["failing_for_good"]
+__all__ = ["LakeTaskKilled", "failing_for_good", "raise_failure"]
+
+
+class LakeTaskKilled(BaseException):
+    """The task is to end now; no handler of ordinary errors takes it for one."""
 
 
 @contextmanager
-def failing_for_good() -> Iterator[None]:
+def failing_for_good(*, is_subject_absent: Callable[[], bool]) -> Iterator[None]:
     """Spare the task those retries that cannot help."""
-    from lakeformat import CorruptTableError, InvalidRequestError
+    from lakeformat import (
+        AlreadyExistsError,
+        CommitUndecidableError,
+        CorruptTableError,
+        InvalidRequestError,
+        NotFoundError,
+    )
 
     try:
         yield
-    except (InvalidRequestError, CorruptTableError) as reason:
-        raise AirflowFailException(f"{type(reason).__name__}: {reason}") from reason
+    except AirflowNotFoundException as reason:
+        raise AirflowFailException(str(reason)) from reason
+    except (
+        AlreadyExistsError,
+        CommitUndecidableError,
+        CorruptTableError,
+        InvalidRequestError,
+    ) as reason:
+        raise _for_good(reason) from reason
+    except NotFoundError as reason:
+        if is_subject_absent():
+            raise _for_good(reason) from reason
+        raise
+
+
+def raise_failure(failed: Mapping[str, Any], otherwise: Exception) -> NoReturn:
+    """Raise what a job elsewhere has said about its failure, by the class it named."""
+    import lakeformat
+
+    kind = getattr(lakeformat, str(failed.get("error")), None)
+    if isinstance(kind, type) and issubclass(kind, lakeformat.LakeError):
+        raise kind(failed.get("message")) from otherwise
+    if "error" in failed:
+        raise AirflowException(f"{failed['error']}: {failed.get('message')}") from otherwise
+    raise otherwise
+
+
+def _for_good(reason: Exception) -> AirflowFailException:
+    return AirflowFailException(f"{type(reason).__name__}: {reason}")

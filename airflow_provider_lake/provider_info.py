@@ -7,23 +7,80 @@ from typing import Any
 __all__ = ["get_provider_info"]
 
 _INTEGRATION = "Lake tables"
+_OPERATORS = (
+    "ingest",
+    "commit",
+    "compact",
+    "changelog",
+    "expire_snapshots",
+    "expire_partitions",
+    "remove_orphans",
+    "tag",
+    "rollback",
+    "analyze",
+    "health",
+)
+_SENSORS = ("snapshot", "watermark", "partition", "compaction", "consumer")
+_TRIGGERS = ("table", "snapshot_event")
 
 
 def get_provider_info() -> dict[str, Any]:
-    """Name, modules and the form of the connection type ``lake``."""
+    """Name, modules, links, settings, and the form of the connection type ``lake``."""
     return {
         "package-name": "airflow-provider-lake",
         "name": "Lake",
         "description": "Keeps Apache Paimon tables healthy with nothing but Spark and Python.",
         "integrations": [{"integration-name": _INTEGRATION, "tags": ["software"]}],
         "hooks": [_modules("airflow_provider_lake.hooks.lake")],
-        "operators": [_modules("airflow_provider_lake.operators.ingest")],
+        "operators": [_modules(*(f"airflow_provider_lake.operators.{job}" for job in _OPERATORS))],
+        "sensors": [_modules(*(f"airflow_provider_lake.sensors.{name}" for name in _SENSORS))],
+        "triggers": [_modules(*(f"airflow_provider_lake.triggers.{name}" for name in _TRIGGERS))],
+        "asset-uris": [_lake_assets()],
         "connection-types": [_lake_connection()],
+        "extra-links": [
+            "airflow_provider_lake.links.LakeSnapshotLink",
+            "airflow_provider_lake.links.LakeSparkLink",
+        ],
+        "config": {"lake": {"description": "Lake tables.", "options": _settings()}},
     }
 
 
 def _modules(*names: str) -> dict[str, Any]:
     return {"integration-name": _INTEGRATION, "python-modules": list(names)}
+
+
+def _settings() -> dict[str, Any]:
+    return {
+        "snapshot_url": _setting(
+            "Address of a browser of tables, with {database}, {table} and {snapshot_id} where they "
+            "belong; the link of a task goes there, else to the results of the task.",
+            "https://tables.example.org/{database}/{table}?snapshot={snapshot_id}",
+        ),
+        "spark_history_url": _setting(
+            "Address of the Spark history server; the link of a task goes there, else to the page "
+            "of its driver, as long as it runs.",
+            "https://spark-history.example.org",
+        ),
+    }
+
+
+def _setting(description: str, example: str) -> dict[str, Any]:
+    return {
+        "description": description,
+        "version_added": "0.1.0",
+        "type": "string",
+        "example": example,
+        "default": "",
+    }
+
+
+def _lake_assets() -> dict[str, Any]:
+    return {
+        "schemes": ["lake"],
+        "handler": "airflow_provider_lake.assets.uri.sanitize_uri",
+        "factory": "airflow_provider_lake.assets.uri.create_asset",
+        "to_openlineage_converter": "airflow_provider_lake.assets.openlineage.to_dataset",
+    }
 
 
 def _lake_connection() -> dict[str, Any]:
@@ -32,8 +89,12 @@ def _lake_connection() -> dict[str, Any]:
         "hook-name": "Lake",
         "hook-class-name": "airflow_provider_lake.hooks.lake.LakeHook",
         "ui-field-behaviour": {
-            "hidden-fields": ["host", "port", "login", "password", "schema"],
-            "placeholders": {"warehouse": "/data/warehouse"},
+            "hidden-fields": ["host", "port", "login", "password", "schema", "extra"],
+            "placeholders": {
+                "warehouse": "/data/warehouse",
+                "uri": "postgresql+psycopg2://user:password@host/catalog",
+                "s3_endpoint": "https://s3.example.org",
+            },
         },
         "conn-fields": {
             "warehouse": {
@@ -41,5 +102,71 @@ def _lake_connection() -> dict[str, Any]:
                 "description": "Path or URI of the directory that holds the databases.",
                 "schema": {"type": "string", "minLength": 1},
             },
+            **_catalog_fields(),
+            **_storage_fields(),
+            **_engine_fields(),
+        },
+    }
+
+
+def _catalog_fields() -> dict[str, Any]:
+    return {
+        "metastore": {
+            "label": "Metastore",
+            "description": "What keeps the list of tables: directories, or a SQL database.",
+            "schema": {"type": ["string", "null"], "enum": ["filesystem", "jdbc"]},
+        },
+        "uri": {
+            "label": "Address of the SQL database",
+            "description": "For the metastore jdbc; it may hold a password, so it is not shown.",
+            "schema": {"type": ["string", "null"], "format": "password"},
+        },
+    }
+
+
+def _storage_fields() -> dict[str, Any]:
+    return {
+        "s3_endpoint": {
+            "label": "S3 endpoint",
+            "description": "Where the store answers; AWS if empty.",
+            "schema": {"type": ["string", "null"]},
+        },
+        "s3_access_key": {
+            "label": "S3 access key",
+            "description": "Without a key the worker's own environment decides.",
+            "schema": {"type": ["string", "null"]},
+        },
+        "s3_secret_key": {
+            "label": "S3 secret key",
+            "schema": {"type": ["string", "null"], "format": "password"},
+        },
+        "options": {
+            "label": "Other options",
+            "description": "Of the catalog and its storage, as a JSON object of texts.",
+            "schema": {"type": ["object", "null"]},
+        },
+        "secret_options": {
+            "label": "Other secret options",
+            "description": "The same, as JSON text that is not shown.",
+            "schema": {"type": ["string", "null"], "format": "password"},
+        },
+    }
+
+
+def _engine_fields() -> dict[str, Any]:
+    return {
+        "engine": {
+            "label": "Engine",
+            "description": "Who does work on rows where a task says engine='auto'.",
+            "schema": {
+                "type": ["string", "null"],
+                "enum": ["auto", "python", "spark"],
+                "default": "auto",
+            },
+        },
+        "spark_conn_id": {
+            "label": "Spark connection",
+            "description": "Id of a Spark connection; with it, engine 'auto' is Spark.",
+            "schema": {"type": ["string", "null"]},
         },
     }

@@ -15,6 +15,7 @@ from lakeformat.partitions.drop import plan_drop_partitions
 from lakeformat.partitions.expire import ExpireRequest, expire_partitions
 from lakeformat.partitions.mark_done import mark_partitions_done
 from lakeformat.partitions.report import DropPlan, ExpireReport, MarkDoneReport
+from lakeformat.partitions.touched import touched_partitions
 from lakeformat.read.past_time import PastTime
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions
@@ -54,6 +55,13 @@ class TablePartitions(TableReads):
             batch_size=batch_size,
         )
         return expire_partitions(self._handle, request, dry_run=dry_run)
+
+    def touched_partitions(self, *, after: int, upto: int) -> list[dict[str, str | None]]:
+        """The partitions that the snapshots after one and up to another added or deleted files in.
+
+        A compaction touches those it has rewritten.
+        """
+        return touched_partitions(self._handle, after, upto)
 
     def plan_drop_partitions(self, partitions: Sequence[PartitionSpec]) -> DropPlan:
         """What ``drop_partitions`` would delete now; nothing is changed."""

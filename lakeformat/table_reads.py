@@ -9,6 +9,7 @@ from lakeformat.handle import TableHandle
 from lakeformat.metadata.schema_file import read_schema
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import (
+    is_still_newest,
     latest_snapshot,
     read_snapshot_if_present,
     snapshot_ids,
@@ -48,16 +49,24 @@ class TableReads:
         """The typed options."""
         return self._handle.options
 
-    def latest_snapshot(self) -> Snapshot | None:
-        """The newest snapshot; None before the first commit."""
-        return latest_snapshot(self._handle.storage, self._handle.layout)
+    def latest_snapshot(self, known: Snapshot | None = None) -> Snapshot | None:
+        """The newest snapshot; None before the first commit.
 
-    def snapshots(self) -> list[Snapshot]:
-        """Every snapshot that has not expired, oldest first."""
+        Whoever looks again and again says which it was when last looked: where it still is, this
+        costs two small requests and no listing.
+        """
+        storage, layout = self._handle.storage, self._handle.layout
+        if known is not None and is_still_newest(storage, layout, known):
+            return known
+        return latest_snapshot(storage, layout)
+
+    def snapshots(self, *, after: int = 0) -> list[Snapshot]:
+        """Every snapshot that has not expired, oldest first; or those after one of that number."""
         storage, layout = self._handle.storage, self._handle.layout
         found = (
             read_snapshot_if_present(storage, layout, number)
             for number in snapshot_ids(storage, layout)
+            if number > after
         )
         return [snapshot for snapshot in found if snapshot is not None]
 

@@ -2,66 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from airflow.sdk import BaseOperator
-
-from airflow_provider_lake.failures import failing_for_good
-from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.identity import ONLY_COMMIT, commit_user, first_try_millis
-
-if TYPE_CHECKING:
-    from airflow.sdk import Context
+from airflow_provider_lake.operators.job import LakeJobOperator
+from spark_jobs.request import SourceFormat
 
 __all__ = ["LakeIngestOperator"]
 
 
-class LakeIngestOperator(BaseOperator):
-    """Appends the files of a glob to a table, once per DAG run, without Spark.
+class LakeIngestOperator(LakeJobOperator):
+    """Appends the files of a glob to a table, once per DAG run.
 
     A retry or a cleared task finds what its run has published and publishes nothing twice; to
-    land the same files again, start another run. Returns the report of the commit.
+    land the same files again, start another run. A retry also notices that the snapshot it looks
+    for may have expired, and fails. After a clear Airflow does not say any more when the run
+    began: what has expired then is not found.
 
-    A retry also notices that the snapshot it looks for may have expired, and fails. After a clear
-    Airflow does not say any more when the run began: what has expired then is not found.
+    :param source: path or glob of local files
+    :param format: what the files hold; by default their ending says it. JSON means one object
+        per line
+    :param create: whether an absent table, and its database, is made from the columns of the
+        files
+    :param stage: write the files of the table and leave their publication to the job
+        ``commit``: the result names the staged result under ``staged``
     """
 
-    template_fields: Sequence[str] = ("source", "table", "lake_conn_id")
+    job = "ingest"
+    request_keys = (
+        "source",
+        "format",
+        "create",
+        "stage",
+    )
+    commits = True
+    publishes_once = True
+    moves_rows = True
 
     def __init__(
         self,
         *,
         source: str,
-        table: str,
-        lake_conn_id: str = LakeHook.default_conn_name,
+        format: SourceFormat | None = None,
         create: bool = False,
+        stage: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.source = source
-        self.table = table
-        self.lake_conn_id = lake_conn_id
+        self.format = format
         self.create = create
-
-    def execute(self, context: Context) -> dict[str, Any]:
-        """Run the job ``ingest`` with the identity of this task."""
-        from spark_jobs.ingest import run
-
-        with failing_for_good():
-            return run(self._request(context))
-
-    def _request(self, context: Context) -> dict[str, Any]:
-        hook = LakeHook(self.lake_conn_id)
-        began = first_try_millis(context["dag_run"])
-        since = {} if began is None else {"commit_first_try_millis": began}
-        return {
-            "warehouse": hook.warehouse,
-            "catalog_options": hook.catalog_options,
-            "table": self.table,
-            "source": self.source,
-            "create": self.create,
-            "commit_user": commit_user(context["ti"], self.table),
-            "commit_identifier": ONLY_COMMIT,
-            **since,
-        }
+        self.stage = stage
+        self._check_arguments()

@@ -333,6 +333,10 @@ class Catalog(ABC):
     @abstractmethod
     def _table_names(self, database: str) -> list[str]: ...
 
+    def _likely_tables(self, database: str) -> set[str]:
+        """Names that may be tables, for one request: every table is among them."""
+        return {*self._table_names(database)}
+
     @abstractmethod
     def _is_listed(self, name: TableName) -> bool: ...
 

@@ -136,6 +136,11 @@ class FileSystemCatalog(Catalog):
             and table_exists(storage, TableLayout(entry.path))
         ]
 
+    def _likely_tables(self, database: str) -> set[str]:
+        """Every directory: whether one is a table is asked when it is opened."""
+        storage, directory = self._database_place(database)
+        return {entry.name for entry in storage.list(directory) if entry.is_directory}
+
     def _is_listed(self, name: TableName) -> bool:
         return table_exists(self._storage, TableLayout(self._layout(name).root))
 

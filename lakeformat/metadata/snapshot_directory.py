@@ -14,6 +14,7 @@ from lakeformat.storage import Storage
 __all__ = [
     "FIRST_SNAPSHOT_ID",
     "earliest_snapshot_id",
+    "is_still_newest",
     "latest_snapshot",
     "latest_snapshot_id",
     "publish_snapshot",
@@ -39,6 +40,18 @@ def latest_snapshot(storage: Storage, layout: TableLayout) -> Snapshot | None:
             return found
         latest = latest_snapshot_id(storage, layout)  # it has expired since: there is a newer one
     return None if latest is None else read_snapshot(storage, layout, latest)
+
+
+def is_still_newest(storage: Storage, layout: TableLayout, known: Snapshot) -> bool:
+    """Whether a snapshot that was the newest still is.
+
+    Snapshots expire from the oldest on: where the next number is not there and this one is,
+    nothing was published. A rollback may have given the number to another snapshot.
+    """
+    if storage.exists(layout.snapshot(known.id + 1)):
+        return False
+    found = read_snapshot_if_present(storage, layout, known.id)
+    return found is not None and found.identity == known.identity
 
 
 def latest_snapshot_id(storage: Storage, layout: TableLayout) -> int | None:

@@ -97,7 +97,7 @@ def test_the_options_of_a_connection_open_its_catalog_and_secrets_are_masked(
     tmp_path, connect, monkeypatch
 ):
     masked = []
-    monkeypatch.setattr("airflow_provider_lake.hooks.lake.mask_secret", masked.append)
+    monkeypatch.setattr("airflow_provider_lake.connection.mask_secret", masked.append)
     options = {"metastore": "jdbc", "uri": f"jdbc:sqlite:{tmp_path}/catalog.db"}
     connect(
         "lake_default", conn_type="lake", extra={"warehouse": f"{tmp_path}/w", "options": options}

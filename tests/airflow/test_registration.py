@@ -38,7 +38,7 @@ def test_people_get_a_form_that_asks_for_the_warehouse():
 
     [form] = [hook for hook in HookMetaService.hook_meta_data() if hook.connection_type == "lake"]
 
-    assert list(form.extra_fields) == ["warehouse"]
+    assert list(form.extra_fields)[0] == "warehouse"
     assert form.standard_fields.host.hidden
 
 
@@ -53,7 +53,10 @@ def test_the_plugin_is_registered():
     assert macros.lake.commit_user is commit_user
 
 
-@pytest.mark.parametrize("module", ["hooks.lake", "operators.ingest", "plugin", "identity"])
+@pytest.mark.parametrize(
+    "module",
+    ["hooks.lake", "operators.ingest", "plugin", "identity", "sensors.snapshot", "lineage"],
+)
 def test_importing_the_provider_loads_no_data_stack(module):
     code = (
         f"import sys, airflow_provider_lake.{module}; "

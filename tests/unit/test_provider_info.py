@@ -28,7 +28,7 @@ def test_the_package_itself_is_empty():
     assert heavy_modules_after("import airflow_provider_lake") == "[]"
 
 
-@pytest.mark.parametrize("kind", ["hooks", "operators"])
+@pytest.mark.parametrize("kind", ["hooks", "operators", "sensors", "triggers"])
 def test_each_module_it_names_exists(kind):
     for integration in get_provider_info()[kind]:
         for module in integration["python-modules"]:

@@ -1,0 +1,154 @@
+"""What an operator is given: checked where the DAG is parsed, and again after rendering.
+
+A value of a wrong type is refused by the constructor, so the DAG does not import. A template is
+taken as it is; what it renders to is read as the type the argument has, or refused by name
+before anything is submitted.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from airflow.sdk import XComArg
+from airflow.sdk.exceptions import AirflowFailException
+
+__all__ = ["LakeArgumentError", "argument_types", "check_arguments", "rendered_argument"]
+
+_TEMPLATE_MARKS = ("{{", "{%", "{#")
+_WORDS = {
+    str: "a text that is not empty",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+}
+
+
+class LakeArgumentError(AirflowFailException, TypeError):
+    """An argument that cannot be right: the DAG does not import, or the task is not retried."""
+
+
+_types_of: dict[type[Any], dict[str, Any]] = {}
+
+
+def argument_types(operator: type[Any], base: type[Any]) -> Mapping[str, Any]:
+    """The types of the arguments that the constructors of an operator declare, down to ``base``."""
+    if operator not in _types_of:
+        classes = operator.__mro__[: operator.__mro__.index(base) + 1]
+        _types_of[operator] = {
+            name: hint
+            for each in reversed(classes)
+            if "__init__" in vars(each)
+            for name, hint in _declared(vars(each)["__init__"])
+        }
+    return _types_of[operator]
+
+
+def _declared(constructor: Any) -> Iterator[tuple[str, Any]]:
+    constructor = inspect.unwrap(constructor)  # Airflow wraps each to apply default_args
+    hints = get_type_hints(constructor)
+    for name, parameter in inspect.signature(constructor).parameters.items():
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            yield name, hints[name]
+
+
+def check_arguments(task_id: str, wanted: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Refuse the first argument whose value can never be right, as far as it is known now."""
+    for name, hint in wanted.items():
+        if not _may_become(hint, given[name]):
+            raise LakeArgumentError(_refusal(task_id, name, hint, given[name]))
+
+
+def rendered_argument(task_id: str, name: str, hint: Any, value: Any) -> Any:
+    """The value of an argument after rendering; a text is read as the type that is wanted."""
+    for candidate in _readings(hint, value):
+        if _accepts(hint, candidate):
+            return candidate
+    raise LakeArgumentError(_refusal(task_id, name, hint, value))
+
+
+def _refusal(task_id: str, name: str, hint: Any, value: Any) -> str:
+    return f"task {task_id!r}: argument {name!r} wants {_in_words(hint)}, got {value!r}"
+
+
+def _may_become(hint: Any, value: Any) -> bool:
+    """Whether a value is right, or holds a template or the result of another task."""
+    if isinstance(value, XComArg) or _is_template(value):
+        return True
+    if isinstance(value, list | tuple) and any(_is_open(each) for each in value):
+        return any(get_origin(part) is Sequence for part in _alternatives(hint))
+    if isinstance(value, dict) and any(_is_open(each) for each in value.values()):
+        return any(get_origin(part) in (Mapping, Sequence) for part in _alternatives(hint))
+    return _accepts(hint, value)
+
+
+def _is_template(value: Any) -> bool:
+    return isinstance(value, str) and any(mark in value for mark in _TEMPLATE_MARKS)
+
+
+def _is_open(value: Any) -> bool:
+    """Whether a value, or one inside it, is only known when the task runs."""
+    if isinstance(value, dict):
+        return any(_is_open(each) for each in value.values())
+    if isinstance(value, list | tuple):
+        return any(_is_open(each) for each in value)
+    return isinstance(value, XComArg) or _is_template(value)
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    if get_origin(hint) in (Union, types.UnionType):
+        return tuple(part for each in get_args(hint) for part in _alternatives(each))
+    return (hint,)
+
+
+def _accepts(hint: Any, value: Any) -> bool:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return any(_accepts(part, value) for part in get_args(hint))
+    if origin is Literal:
+        return isinstance(value, str) and value in get_args(hint)
+    if origin is Mapping:
+        inner = get_args(hint)[1]
+        return isinstance(value, dict) and all(
+            isinstance(key, str) and _accepts(inner, each) for key, each in value.items()
+        )
+    if origin is Sequence:
+        inner = get_args(hint)[0]
+        return isinstance(value, list | tuple) and all(_accepts(inner, each) for each in value)
+    if hint is str:
+        return isinstance(value, str) and bool(value.strip())
+    if hint is float:
+        return type(value) in (int, float)
+    return type(value) is hint or hint is Any  # exact, because True is an int
+
+
+def _readings(hint: Any, value: Any) -> Sequence[Any]:
+    """A value as it is, and a rendered text as what it may spell."""
+    if not isinstance(value, str):
+        return (value,)
+    wanted = _alternatives(hint)
+    readings: list[Any] = [value]
+    if bool in wanted and value.strip().lower() in ("true", "false"):
+        readings.append(value.strip().lower() == "true")
+    if any(each in (int, float) or get_origin(each) in (Mapping, Sequence) for each in wanted):
+        with suppress(ValueError):
+            readings.append(json.loads(value))
+    return readings
+
+
+def _in_words(hint: Any) -> str:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        parts = [part for part in get_args(hint) if part is not type(None)]
+        return " or ".join(dict.fromkeys(_in_words(part) for part in parts))
+    if origin is Literal:
+        return " or ".join(map(repr, get_args(hint)))
+    if origin is Mapping:
+        return "an object"
+    if origin is Sequence:
+        return f"a list, each of {_in_words(get_args(hint)[0])}"
+    return _WORDS.get(hint, str(hint))

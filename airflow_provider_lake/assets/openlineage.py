@@ -1,0 +1,51 @@
+"""Tables as OpenLineage datasets: by where they lie, as Spark and Flink name them too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from airflow_provider_lake.assets.uri import TableAddress, address_of
+from airflow_provider_lake.hooks.lake import LakeHook
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.openlineage.facet import Dataset
+    from airflow.sdk import Asset
+
+__all__ = ["dataset_name", "location_of", "to_dataset"]
+
+
+def to_dataset(asset: Asset, lineage_context: Any) -> Dataset:
+    """Airflow's converter of the scheme; the context may be any, the asset says all."""
+    from airflow.providers.common.compat.openlineage.facet import Dataset
+
+    namespace, name = dataset_name(location_of(address_of(asset.uri)))
+    return Dataset(namespace=namespace, name=name)
+
+
+def location_of(address: TableAddress) -> str:
+    """Where a table lies, or would lie if it does not exist."""
+    from lakeformat import NotFoundError
+    from lakeformat.layout import database_directory
+
+    catalog = LakeHook(address.lake_conn_id).get_conn()
+    table = address.table.partition("$")[0]
+    try:
+        storage, layout = catalog.place_of_new_table(f"{address.database}.{table}")
+    except NotFoundError:  # its database is not there either
+        return f"{database_directory(catalog.location, address.database)}/{table}"
+    return storage.uri(layout.root)
+
+
+def dataset_name(location: str) -> tuple[str, str]:
+    """OpenLineage's namespace and name of a directory: ``file`` or ``s3://bucket``, and the path.
+
+    >>> dataset_name("file:///data/shop.db/orders")
+    ('file', '/data/shop.db/orders')
+    >>> dataset_name("s3://bucket/wh/shop.db/orders")
+    ('s3://bucket', 'wh/shop.db/orders')
+    """
+    parts = urlsplit(location)
+    if parts.scheme in ("", "file"):
+        return "file", parts.path
+    return f"{parts.scheme}://{parts.netloc}", parts.path.strip("/")

@@ -1,0 +1,159 @@
+"""What a run has to read of a table: all that is new to it, however Airflow batches events.
+
+Several events may start one run, and some of them another: which is not up to anybody. So a run
+reads from where its consumer stands, kept in the table itself, up to the newest snapshot its
+events tell of; a later run that is given an older event finds nothing left, and reads nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_lake.assets.uri import SCHEME, TableAddress, address_of, split_table_name
+from airflow_provider_lake.failures import failing_for_good
+from airflow_provider_lake.hooks.lake import LakeHook
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from lakeformat import Table
+
+__all__ = ["SnapshotRange", "payload_of", "snapshot_range"]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRange:
+    """The snapshots after one and up to another, and who reads them."""
+
+    table: str
+    lake_conn_id: str
+    consumer: str
+    after: int
+    upto: int
+    rewound: bool = False
+    """Whether the table was rolled back or made anew: read all rows of ``upto``, not changes."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether another run has read all of it already."""
+        return self.upto <= self.after and not self.rewound
+
+    def open_table(self) -> Table:
+        """The table, for ``changes(after=…, upto=…)``."""
+        return LakeHook(self.lake_conn_id).get_conn().table(self.table)
+
+    def acknowledge(self) -> None:
+        """Keep that all of it is dealt with; call it when what was made of it is published.
+
+        A run that ends before is repeated on the same range. Until then none of it expires.
+        """
+        if not self.is_empty:
+            self.open_table().consumers.set(self.consumer, next_snapshot=self.upto + 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for XCom."""
+        return {
+            "table": self.table,
+            "lake_conn_id": self.lake_conn_id,
+            "consumer": self.consumer,
+            "after": self.after,
+            "upto": self.upto,
+            "rewound": self.rewound,
+        }
+
+    @classmethod
+    def from_dict(cls, members: Mapping[str, Any]) -> SnapshotRange:
+        """What another task of the run was given."""
+        return cls(**members)
+
+
+def snapshot_range(
+    context: Context,
+    table: str | None = None,
+    *,
+    lake_conn_id: str = LakeHook.default_conn_name,
+    consumer: str | None = None,
+) -> SnapshotRange:
+    """What this run has to read of a table; without a name, of the one whose events started it.
+
+    The consumer is ``airflow.<dag_id>`` unless named; from its first run on, what it has not read
+    is kept from expiring. Its first run begins where the first of its events does; one that no
+    event has started begins with the whole table, and ends at its head. A retry is given the same
+    end again. One run at a time: set ``max_active_runs=1`` on the DAG.
+    """
+    told = [*_told(context)]
+    meant = _meant(table, lake_conn_id, told)
+    mine = [payload for address, payload in told if address == meant]
+    name = consumer or f"airflow.{context['ti'].dag_id}"
+    with failing_for_good():
+        opened = LakeHook(meant.lake_conn_id).get_conn().table(meant.name)
+        ids = [payload["snapshot_id"] for payload in mine if payload.get("snapshot_id")]
+        upto = max(ids) if ids else _pinned_head(context, meant, opened)
+        rewound = any(payload.get("rewound") for payload in mine)
+        after = _stored(opened, meant.name, name, may_be_gone=rewound)
+        if after is None:
+            begins = [payload.get("previous_snapshot_id") or 0 for payload in mine]
+            after = min(begins, default=0)
+            opened.consumers.set(name, next_snapshot=after + 1)
+    return SnapshotRange(meant.name, meant.lake_conn_id, name, after, upto, rewound)
+
+
+def payload_of(extra: Any) -> dict[str, Any]:
+    """The payload in an event's extra, from a task or from a watcher; empty for any other."""
+    if isinstance(extra, Mapping) and extra.get("from_trigger"):
+        extra = extra.get("payload")
+    return dict(extra) if isinstance(extra, Mapping) and "snapshot_id" in extra else {}
+
+
+def _told(context: Context) -> Iterator[tuple[TableAddress, dict[str, Any]]]:
+    """What the events that started the run say of lake tables."""
+    from airflow.sdk import Asset
+
+    events = context.get("triggering_asset_events") or {}
+    for asset in events:
+        if isinstance(asset, Asset) and asset.uri.startswith(f"{SCHEME}://"):
+            for event in events[asset]:
+                yield address_of(asset.uri), payload_of(event.extra)
+
+
+def _meant(
+    table: str | None, lake_conn_id: str, told: list[tuple[TableAddress, dict[str, Any]]]
+) -> TableAddress:
+    if table is not None:
+        return TableAddress(*split_table_name(table), lake_conn_id)
+    tables = {address for address, _ in told}
+    if len(tables) != 1:
+        shown = ", ".join(sorted(address.name for address in tables)) or "none"
+        raise ValueError(f"say which table: the events that started this run are of {shown}")
+    return tables.pop()
+
+
+def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> int | None:
+    """The last snapshot the consumer is done with; an error if what comes next has expired."""
+    from lakeformat import InvalidRequestError
+
+    found = next((each for each in table.consumers.list() if each.id == consumer), None)
+    if found is None:
+        return None
+    if found.is_stale and not may_be_gone:
+        raise InvalidRequestError(
+            f"consumer {consumer!r} of {name} fell behind: snapshot {found.next_snapshot}, which "
+            "it reads next, has expired. Let it read all rows once, then move it with "
+            "table.consumers.reset"
+        )
+    return found.next_snapshot - 1
+
+
+def _pinned_head(context: Context, meant: TableAddress, table: Table) -> int:
+    """The head when the first try of this task asked: a retry must not publish a longer range."""
+    store, key = context.get("task_state_store"), f"lake-upto:{meant.uri}"
+    pinned = None if store is None else store.get(key)
+    if isinstance(pinned, int):
+        return pinned
+    head = table.latest_snapshot()
+    upto = 0 if head is None else head.id
+    if store is not None:
+        store.set(key, upto)
+    return upto

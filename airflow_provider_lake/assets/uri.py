@@ -1,0 +1,135 @@
+"""``lake://<database>/<table>``: how a table is called as an asset, checked when a DAG is parsed.
+
+A table of another connection than the default one says so: ``lake://shop/orders?conn_id=other``.
+Database and table keep their case, as two tables of a catalog may differ by it alone. Characters
+that a URI cannot hold are percent-encoded. No data stack is loaded here: every DAG file would pay.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
+
+if TYPE_CHECKING:
+    from airflow.sdk import Asset
+
+__all__ = [
+    "SCHEME",
+    "TableAddress",
+    "address_of",
+    "create_asset",
+    "lake_asset",
+    "sanitize_uri",
+    "split_table_name",
+]
+
+SCHEME = "lake"
+_DEFAULT_CONN_ID = "lake_default"
+# The library's rule for names, written down again: importing it would load Arrow. A test compares.
+_FORBIDDEN = r"./\\$%:*?\"<>|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+_NAME = re.compile(rf"[^\s{_FORBIDDEN}][^{_FORBIDDEN}]*")
+_BRANCH = "branch_"
+
+
+@dataclass(frozen=True, slots=True)
+class TableAddress:
+    """A table and the connection that leads to it."""
+
+    database: str
+    table: str
+    """With ``$branch_<name>`` where a branch is meant."""
+    lake_conn_id: str = _DEFAULT_CONN_ID
+
+    @property
+    def name(self) -> str:
+        """``database.table``, as the library calls it."""
+        return f"{self.database}.{self.table}"
+
+    @property
+    def uri(self) -> str:
+        """The one URI of this table; the default connection is not named."""
+        other = self.lake_conn_id != _DEFAULT_CONN_ID
+        query = f"conn_id={quote(self.lake_conn_id, safe='')}" if other else ""
+        path = f"/{quote(self.table, safe='$')}"
+        return urlunsplit((SCHEME, quote(self.database, safe=""), path, query, ""))
+
+
+def sanitize_uri(parts: SplitResult) -> SplitResult:
+    """Airflow's handler of the scheme: the normal form, or a ``ValueError`` that says why not."""
+    return urlsplit(_address(parts).uri)
+
+
+def address_of(uri: str) -> TableAddress:
+    """The table a URI names."""
+    parts = urlsplit(uri)
+    if parts.scheme.lower() != SCHEME:
+        raise ValueError(f"{uri!r} is no URI of a lake table: write lake://<database>/<table>")
+    return _address(parts)
+
+
+def split_table_name(name: str) -> tuple[str, str]:
+    """``database.table``, checked without opening anything."""
+    given: object = name
+    if not isinstance(given, str) or name.count(".") != 1:
+        raise ValueError(f"a table is named database.table, got {name!r}")
+    database, table = name.split(".")
+    _check("database", database, name)
+    base, dollar, branch = table.partition("$")
+    _check("table", base, name)
+    if dollar:
+        _check("branch", branch.removeprefix(_BRANCH) if _is_branch(branch) else "", name)
+    return database, table
+
+
+def lake_asset(
+    table: str, *, lake_conn_id: str = _DEFAULT_CONN_ID, name: str | None = None, **more: Any
+) -> Asset:
+    """The asset of ``database.table``; its name is its URI unless another is given.
+
+    Airflow tells assets apart by name and URI together: declare an asset the same way everywhere.
+    """
+    from airflow.sdk import Asset
+
+    database, plain = split_table_name(table)
+    uri = TableAddress(database, plain, lake_conn_id).uri
+    return Asset(name=uri if name is None else name, uri=uri, **more)
+
+
+def create_asset(
+    *, table: str, lake_conn_id: str = _DEFAULT_CONN_ID, extra: dict[str, Any] | None = None
+) -> Asset:
+    """Airflow's factory of the scheme, which hooks report what they read and wrote through."""
+    return lake_asset(table, lake_conn_id=lake_conn_id, extra=extra)
+
+
+def _address(parts: SplitResult) -> TableAddress:
+    shown = urlunsplit(parts)
+    database, table = unquote(parts.netloc), unquote(parts.path.removeprefix("/"))
+    try:
+        split_table_name(f"{database}.{table}")
+    except ValueError as reason:
+        raise ValueError(f"{shown!r} is not lake://<database>/<table>: {reason}") from None
+    return TableAddress(database, table, _connection(parts.query, shown))
+
+
+def _connection(query: str, shown: str) -> str:
+    given = parse_qsl(query, keep_blank_values=True)
+    if not given:
+        return _DEFAULT_CONN_ID
+    if [key for key, _ in given] != ["conn_id"] or not given[0][1]:
+        raise ValueError(
+            f"{shown!r} asks for more than a table: behind '?' stands conn_id=<connection> or"
+            " nothing"
+        )
+    return given[0][1]
+
+
+def _is_branch(text: str) -> bool:
+    return text.startswith(_BRANCH)
+
+
+def _check(what: str, text: str, whole: str) -> None:
+    if not _NAME.fullmatch(text):
+        raise ValueError(f"{whole!r} has no {what} name that a table can have: {text!r}")

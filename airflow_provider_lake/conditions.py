@@ -1,0 +1,196 @@
+"""What a sensor can wait for: each condition asks a table once, and says what it has found.
+
+A condition is a frozen dataclass of JSON values, so that a trigger can carry it. ``check`` returns
+None while it is not met; it blocks, so an event loop calls it in a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from airflow_provider_lake.assets.change import ROW_KINDS, counts, describe_change
+
+if TYPE_CHECKING:
+    from lakeformat import Table
+
+__all__ = [
+    "CompactionNeeded",
+    "Condition",
+    "ConsumerLag",
+    "PartitionThere",
+    "SnapshotAdvanced",
+    "WatermarkReached",
+    "read_condition",
+    "to_millis",
+    "write_condition",
+]
+
+
+class Condition(Protocol):
+    """Something that a table meets now or does not meet yet."""
+
+    def check(self, name: str, table: Table) -> dict[str, Any] | None:
+        """What was found of the table of that name; None while there is nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotAdvanced:
+    """A commit of some kind is newer than a snapshot, and than a time."""
+
+    after_snapshot: int = 0
+    since_millis: int = 0
+    kinds: tuple[str, ...] = ROW_KINDS
+    changelog: bool = False
+
+    def check(self, name: str, table: Table) -> dict[str, Any] | None:
+        """All the newer commits in one payload."""
+        newer = table.snapshots(after=self.after_snapshot)
+        told = [
+            snapshot
+            for snapshot in newer
+            if snapshot.time_millis >= self.since_millis
+            and counts(snapshot, self.kinds, changelog=self.changelog)
+        ]
+        if not told:
+            return None
+        # Numbers have no gaps: what is missing at the beginning has expired.
+        missed = newer[0].id > self.after_snapshot + 1 and told[0].id == newer[0].id
+        previous = told[0].id - 1 if self.since_millis else self.after_snapshot
+        return describe_change(name, told, previous=previous, missed=missed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatermarkReached:
+    """The data is complete up to a moment of event time."""
+
+    millis: int
+
+    def check(self, name: str, table: Table) -> dict[str, Any] | None:
+        """The watermark, which never falls."""
+        head = table.latest_snapshot()
+        if head is None or head.watermark is None or head.watermark < self.millis:
+            return None
+        return {"table": name, "snapshot_id": head.id, "watermark": head.watermark}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionThere:
+    """A partition has rows, or is marked as done."""
+
+    partition: Mapping[str, str]
+    done: bool = False
+
+    def check(self, name: str, table: Table) -> dict[str, Any] | None:
+        """The partitions that are meant, with their rows before any are merged."""
+        if self.done:
+            return self._marked(name, table)
+        plan = table.plan_drop_partitions([self.partition])  # which only looks
+        if not plan.partitions:
+            return None
+        rows = {partition.path: partition.rows for partition in plan.partitions}
+        return {"table": name, "snapshot_id": plan.snapshot_id, "partitions": rows}
+
+    def _marked(self, name: str, table: Table) -> dict[str, Any] | None:
+        report = table.mark_partitions_done(
+            [self.partition], actions=["success-file"], allow_empty=True, dry_run=True
+        )
+        [one] = report.partitions
+        return {"table": name, "partitions": {one.partition: one.rows}} if one.repeated else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionNeeded:
+    """A compaction would find enough to do."""
+
+    strategy: str = "minor"
+    min_files: int = 1
+
+    def check(self, name: str, table: Table) -> dict[str, Any] | None:
+        """How much it would read; the reasons stand in ``lake compact --plan``."""
+        plan = table.plan_compaction(strategy=self.strategy)
+        files = sum(len(unit.files) for unit in plan.units)
+        if files < max(self.min_files, 1):
+            return None
+        return {
+            "table": name,
+            "snapshot_id": plan.snapshot_id,
+            "strategy": self.strategy,
+            "units": len(plan.units),
+            "files": files,
+            "bytes": plan.bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerLag:
+    """A consumer has read all but some snapshots."""
+
+    consumer: str
+    max_behind: int = 0
+
+    def check(self, name: str, table: Table) -> dict[str, Any] | None:
+        """Where it stands; one that fell behind never catches up, and is an error."""
+        found = next((each for each in table.consumers.list() if each.id == self.consumer), None)
+        if found is None:
+            return None
+        if found.is_stale:
+            raise _fell_behind(name, self.consumer, found.next_snapshot)
+        if found.behind > self.max_behind:
+            return None
+        return {
+            "table": name,
+            "consumer": self.consumer,
+            "next_snapshot": found.next_snapshot,
+            "behind": found.behind,
+        }
+
+
+def _fell_behind(name: str, consumer: str, next_snapshot: int) -> Exception:
+    from lakeformat import InvalidRequestError
+
+    return InvalidRequestError(
+        f"consumer {consumer!r} of {name} fell behind: snapshot {next_snapshot}, which it reads "
+        f"next, has expired. Let it read all rows once, then move it with table.consumers.reset"
+    )
+
+
+_CONDITIONS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (SnapshotAdvanced, WatermarkReached, PartitionThere, CompactionNeeded, ConsumerLag)
+}
+
+
+def write_condition(condition: Condition) -> dict[str, Any]:
+    """A condition as JSON values."""
+    members = asdict(condition)  # type: ignore[call-overload]
+    plain = {key: list(v) if isinstance(v, tuple) else v for key, v in members.items()}
+    return {"condition": type(condition).__name__, **plain}
+
+
+def read_condition(written: Mapping[str, Any]) -> Condition:
+    """The condition that was written."""
+    members = {key: value for key, value in written.items() if key != "condition"}
+    kind = _CONDITIONS[written["condition"]]
+    plain = {key: tuple(v) if isinstance(v, list) else v for key, v in members.items()}
+    found: Condition = kind(**plain)
+    return found
+
+
+def to_millis(what: str, moment: str | int | datetime) -> int:
+    """A moment as epoch milliseconds; texts are ISO 8601, UTC unless they say a zone."""
+    if isinstance(moment, str) and moment.strip().lstrip("-").isdigit():
+        moment = int(moment)
+    if isinstance(moment, int):
+        return moment
+    try:
+        found = moment if isinstance(moment, datetime) else datetime.fromisoformat(moment)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{what} is a time such as 2024-01-31T00:00:00+00:00 or epoch milliseconds, got "
+            f"{moment!r}"
+        ) from None
+    aware = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return int(aware.timestamp() * 1000)

@@ -1,0 +1,137 @@
+"""What a connection of type ``lake`` says: read whole, or refused by name.
+
+Its fields are those of the form (``provider_info.py``), stored in the connection's extra; a URI
+carries the same names as query parameters, with ``options`` as JSON text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.log import mask_secret
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection
+
+    from lakeformat import InvalidRequestError
+
+__all__ = ["CONNECTION_TYPE", "OPTION_FIELDS", "LakeConnection", "read_connection"]
+
+CONNECTION_TYPE = "lake"
+
+OPTION_FIELDS: Mapping[str, str] = {
+    "metastore": "metastore",
+    "uri": "uri",
+    "s3_endpoint": "s3.endpoint",
+    "s3_access_key": "s3.access-key",
+    "s3_secret_key": "s3.secret-key",
+}
+"""Fields of the form that are options of the catalog or its storage, and those options."""
+
+ENGINES = ("auto", "python", "spark")
+
+# A uri may hold a password.
+_SECRET = re.compile(r"(?i)^uri$|access[-_.]key|account[-_.]key|password|secret|token|credential")
+_UNUSED_FIELDS = ("host", "port", "login", "password", "schema")
+_KNOWN = ("warehouse", "options", "secret_options", "engine", "spark_conn_id", *OPTION_FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class LakeConnection:
+    """A lake: where it is, how it is opened, and who works on it where a task leaves it open."""
+
+    warehouse: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    engine: str = "auto"
+    spark_conn_id: str | None = None
+
+
+def read_connection(connection: Connection) -> LakeConnection:
+    """The lake a connection describes; what it cannot mean is refused, never ignored."""
+    name = f"connection {connection.conn_id!r}"
+    if connection.conn_type != CONNECTION_TYPE:
+        raise _refusal(f"{name} is of type {connection.conn_type!r}, not 'lake'")
+    given = _fields(connection, name)
+    options = _options(given, name)
+    for key, value in options.items():
+        if _SECRET.search(key):
+            mask_secret(value)
+    warehouse, engine = given.get("warehouse"), given.get("engine", "auto")
+    if not isinstance(warehouse, str):
+        raise _refusal(f"{name} names no warehouse: set it to a path or URI")
+    if engine not in ENGINES:
+        raise _refusal(f"{name} has engine {engine!r}: it is one of {', '.join(ENGINES)}")
+    spark_conn_id = given.get("spark_conn_id")
+    if not isinstance(spark_conn_id, str | None):
+        raise _refusal(f"{name} has a spark_conn_id that is no text")
+    return LakeConnection(warehouse, options, engine, spark_conn_id)
+
+
+def _fields(connection: Connection, name: str) -> dict[str, Any]:
+    """All that is set, by the names of the form."""
+    fields = {field: getattr(connection, field) for field in _UNUSED_FIELDS}
+    given = {
+        key: value
+        for key, value in (fields | _extra(connection, name)).items()
+        if value not in (None, "", {})
+    }
+    if unknown := [key for key in given if key not in _KNOWN]:
+        shown = ", ".join(map(repr, unknown))
+        raise _refusal(f"{name} sets {shown}: only {', '.join(map(repr, _KNOWN))} are known")
+    return given
+
+
+def _extra(connection: Connection, name: str) -> dict[str, Any]:
+    """The object in ``extra``; Airflow itself warns of anything else, or breaks on it."""
+    text = connection.extra or ""
+    if not text.strip():
+        return {}
+    extra = _object(text)
+    if extra is None:  # not shown: it may hold a secret
+        raise _refusal(
+            f'{name} has an extra that is no JSON object: write {{"warehouse": "/path/or/uri"}}'
+        )
+    return extra
+
+
+def _options(given: Mapping[str, Any], name: str) -> dict[str, str]:
+    """The options of the catalog and its storage, from wherever the form keeps them."""
+    found: dict[str, str] = {}
+    for key, value in _each_option(given, name):
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise _refusal(f"{name} has options that are no object of texts")
+        if found.get(key, value) != value:
+            raise _refusal(f"{name} sets option {key!r} twice, to different values")
+        found[key] = value
+    return found
+
+
+def _each_option(given: Mapping[str, Any], name: str) -> Iterator[tuple[Any, Any]]:
+    for field_name in ("options", "secret_options"):
+        options = _object(given.get(field_name, {}))
+        if options is None:  # not shown: it may hold a secret
+            raise _refusal(f"{name} has {field_name} that are no object of texts")
+        yield from options.items()
+    for field_name, option in OPTION_FIELDS.items():
+        if field_name in given:
+            yield option, given[field_name]
+
+
+def _object(value: Any) -> dict[str, Any] | None:
+    """An object, or the one a JSON text spells; None for anything else."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def _refusal(reason: str) -> InvalidRequestError:
+    from lakeformat import InvalidRequestError
+
+    return InvalidRequestError(reason)

@@ -1,0 +1,34 @@
+"""Starts a command that does not outlive its parent: ``launch.py PARENT_PID COMMAND...``.
+
+Run by path, with the standard library alone, between the task and ``spark-submit``. On Linux the
+kernel kills the command when the task's process dies, however that happens (memory, power of the
+container, ``kill -9``). It is a program and no ``preexec_fn``: Python code between fork and exec
+can block for ever in a process that has threads.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(words: list[str]) -> None:
+    """Become the command, unless the parent is gone already."""
+    parent, command = int(words[0]), words[1:]
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the kernel was asked
+        sys.exit(143)
+    try:
+        os.execvp(command[0], command)
+    except OSError as reason:
+        sys.exit(f"cannot start {command[0]}: {reason.strerror}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

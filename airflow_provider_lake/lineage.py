@@ -1,0 +1,92 @@
+"""What operators tell OpenLineage: the table before they run, and its new state afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_lake.assets.openlineage import dataset_name, location_of
+from airflow_provider_lake.assets.uri import TableAddress, split_table_name
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.openlineage.facet import OutputDataset
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+    from lakeformat import Table
+
+__all__ = ["LakeLineageMixin"]
+
+
+class LakeLineageMixin:
+    """For an operator with ``table`` and ``lake_conn_id`` that keeps its result in ``published``.
+
+    Airflow's OpenLineage provider calls these methods where it is installed; nobody else does, so
+    what they need is imported inside. A table that is not there yet has a name and no facets.
+    """
+
+    if TYPE_CHECKING:
+        table: str
+        lake_conn_id: str
+
+    published: Mapping[str, Any] | None = None
+    """The result of the job, once there is one."""
+
+    def get_openlineage_facets_on_start(self) -> OperatorLineage:
+        """The table this is about to change."""
+        return self._lineage({})
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage:
+        """The table with its columns, its version, and what was written."""
+        return self._lineage(self.published or {})
+
+    def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage:
+        """The table as it is: what failed has published nothing."""
+        return self._lineage({})
+
+    def _lineage(self, result: Mapping[str, Any]) -> OperatorLineage:
+        from airflow.providers.common.compat.openlineage.facet import OutputDataset
+        from airflow.providers.openlineage.extractors import OperatorLineage
+
+        address = TableAddress(*split_table_name(self.table), self.lake_conn_id)
+        namespace, name = dataset_name(location_of(address))
+        output = OutputDataset(namespace=namespace, name=name)
+        if (table := _opened(address)) is not None:
+            _describe(output, table, result)
+        return OperatorLineage(outputs=[output])
+
+
+def _opened(address: TableAddress) -> Table | None:
+    from airflow_provider_lake.hooks.lake import LakeHook
+    from lakeformat import NotFoundError
+
+    try:
+        return LakeHook(address.lake_conn_id).get_conn().table(address.name)
+    except NotFoundError:
+        return None
+
+
+def _describe(output: OutputDataset, table: Table, result: Mapping[str, Any]) -> None:
+    from airflow.providers.common.compat.openlineage.facet import (
+        OutputStatisticsOutputDatasetFacet,
+        SchemaDatasetFacet,
+        SchemaDatasetFacetFields,
+    )
+    from openlineage.client.generated.dataset_version_dataset import DatasetVersionDatasetFacet
+
+    fields = [
+        SchemaDatasetFacetFields(name=field.name, type=str(field.type))
+        for field in table.schema.fields
+    ]
+    output.facets = {"schema": SchemaDatasetFacet(fields=fields)}
+    version = result.get("snapshot_id")
+    if version is None:
+        return
+    output.facets["version"] = DatasetVersionDatasetFacet(datasetVersion=str(version))
+    report = result.get("report") or {}
+    output.outputFacets = {
+        "outputStatistics": OutputStatisticsOutputDatasetFacet(
+            rowCount=report.get("rows", report.get("rows_out")),
+            size=report.get("bytes", report.get("bytes_out")),
+            fileCount=report.get("files", report.get("files_out")),
+        )
+    }

@@ -1,0 +1,82 @@
+"""Links of a task in the web interface, made of what it said itself and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import attrs
+from airflow.providers.common.compat.sdk import XCom
+from airflow.sdk import BaseOperatorLink
+from airflow.sdk.configuration import conf
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseOperator
+    from airflow.sdk.types import TaskInstanceKey
+
+__all__ = ["SPARK_KEY", "TABLE_KEY", "LakeSnapshotLink", "LakeSparkLink"]
+
+TABLE_KEY = "lake_table"
+"""The XCom that says which table a task works on, there before the work begins."""
+SPARK_KEY = "lake_spark"
+"""The XCom that says where the Spark of a task is seen, there as soon as the driver knows."""
+
+
+@attrs.define()
+class LakeSnapshotLink(BaseOperatorLink):
+    """The snapshot a task published: in a browser of tables, else what the task says of it.
+
+    ``[lake] snapshot_url`` is the address of the browser, with ``{database}``, ``{table}`` and
+    ``{snapshot_id}`` where they belong.
+    """
+
+    name = "Lake snapshot"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """The address; that of the task's own results as long as no browser is set up."""
+        pattern = conf.get("lake", "snapshot_url", fallback="")
+        about = _said(ti_key, TABLE_KEY)
+        if not pattern or "table" not in about:
+            return _results_of(ti_key)
+        database, _, table = str(about["table"]).partition(".")
+        snapshot_id = _said(ti_key, "return_value").get("snapshot_id")
+        members = {
+            "database": database,
+            "table": table,
+            "snapshot_id": "" if snapshot_id is None else snapshot_id,
+        }
+        quoted = {name: quote(str(each), "") for name, each in members.items()}
+        return str(pattern.format(**quoted))
+
+
+@attrs.define()
+class LakeSparkLink(BaseOperatorLink):
+    """The Spark application of a task: in the history server, else in its driver's own page.
+
+    ``[lake] spark_history_url`` is the address of the history server. A driver's own page is
+    gone with the driver.
+    """
+
+    name = "Spark UI"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """The address; nothing for a task that started no Spark, or one without a page."""
+        about = _said(ti_key, SPARK_KEY)
+        history = conf.get("lake", "spark_history_url", fallback="")
+        if history and about.get("application_id"):
+            return f"{history.rstrip('/')}/history/{quote(str(about['application_id']), '')}/jobs/"
+        return str(about.get("ui") or "")
+
+
+def _said(ti_key: TaskInstanceKey, key: str) -> Mapping[str, Any]:
+    said = XCom.get_value(ti_key=ti_key, key=key)
+    return said if isinstance(said, Mapping) else {}
+
+
+def _results_of(ti_key: TaskInstanceKey) -> str:
+    """The page of the web interface with the task's XComs."""
+    base = (conf.get("api", "base_url", fallback="") or "").rstrip("/")
+    mapped = "" if ti_key.map_index in (None, -1) else f"/mapped/{ti_key.map_index}"
+    names = [quote(name, "") for name in (ti_key.dag_id, ti_key.run_id, ti_key.task_id)]
+    return f"{base}/dags/{names[0]}/runs/{names[1]}/tasks/{names[2]}{mapped}/xcom"

@@ -1,0 +1,55 @@
+"""The lines a job prints for programs, among everything else a driver prints."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+__all__ = ["PROGRESS", "REPORT", "SPARK", "JobOutput"]
+
+REPORT = "LAKE_REPORT "
+PROGRESS = "LAKE_PROGRESS "
+SPARK = "LAKE_SPARK "
+
+_log = logging.getLogger(__name__)
+
+
+class JobOutput:
+    """What a driver has said so far: the result of its job, and where its Spark is seen."""
+
+    def __init__(self, *, on_spark: Callable[[dict[str, Any]], None] | None = None) -> None:
+        self.result: dict[str, Any] | None = None
+        """The last whole report; the last one, because a driver may be started twice."""
+        self._on_spark = on_spark
+
+    def reading(self, lines: Iterator[str]) -> Iterator[str]:
+        """The lines as they come, marked ones read and made readable."""
+        for line in lines:
+            yield self._read(line)
+
+    def _read(self, line: str) -> str:
+        if (said := _marked(REPORT, line)) is not None:
+            self.result = said
+            return f"result: {said.get('reason') or said.get('message') or said}"
+        if (said := _marked(SPARK, line)) is not None:
+            if self._on_spark is not None:
+                self._on_spark(said)
+            return f"Spark application {said.get('application_id')} at {said.get('ui')}"
+        if (said := _marked(PROGRESS, line)) is not None:
+            return f"{said.get('done')} of {said.get('total')} {said.get('unit', '')}".rstrip()
+        return line
+
+
+def _marked(marker: str, line: str) -> dict[str, Any] | None:
+    """The object behind a marker; both streams of a driver end in one pipe, so it may come late."""
+    at = line.find(marker)
+    if at < 0:
+        return None
+    try:
+        said = json.loads(line[at + len(marker) :])
+    except ValueError:
+        _log.warning("a line with %sis not whole, and is not read", marker)
+        return None
+    return said if isinstance(said, dict) else None

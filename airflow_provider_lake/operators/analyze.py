@@ -1,0 +1,38 @@
+"""Collects statistics of a table as an Airflow task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from airflow_provider_lake.operators.job import LakeJobOperator
+
+__all__ = ["LakeAnalyzeOperator"]
+
+
+class LakeAnalyzeOperator(LakeJobOperator):
+    """Counts the rows and, of some columns or of all, their values, for query planners.
+
+    :param columns: whose values are counted, besides the rows
+    :param dry_run: count, and publish nothing
+    """
+
+    job = "analyze"
+    request_keys = (
+        "columns",
+        "dry_run",
+    )
+    commits = True
+    moves_rows = True
+
+    def __init__(
+        self,
+        *,
+        columns: Literal["all"] | Sequence[str] | None = None,
+        dry_run: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.columns: Literal["all"] | Sequence[str] | None = columns
+        self.is_dry_run = dry_run
+        self._check_arguments()

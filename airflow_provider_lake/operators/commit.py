@@ -1,0 +1,36 @@
+"""Publishes what earlier tasks have staged, as an Airflow task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow_provider_lake.operators.job import LakeJobOperator
+
+__all__ = ["LakeCommitOperator"]
+
+
+class LakeCommitOperator(LakeJobOperator):
+    """Publishes staged results in one snapshot, once per DAG run.
+
+    ``staged`` is what ``LakeIngestOperator(stage=True)`` returns under that name; several tasks
+    may stage, and either all of their rows become visible or none.
+
+    :param staged: addresses of staged results, as the job that staged them named them. Without
+        a commit pair their names are the identity: the same ones together are published once
+    """
+
+    job = "commit"
+    request_keys = ("staged",)
+    commits = True
+    publishes_once = True
+
+    def __init__(
+        self,
+        *,
+        staged: Sequence[str],
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.staged = staged
+        self._check_arguments()

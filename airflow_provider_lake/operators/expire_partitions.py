@@ -1,0 +1,56 @@
+"""Expires the partitions of a table as an Airflow task."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from airflow_provider_lake.operators.job import LakeJobOperator
+from spark_jobs.job_requests.common import Moment
+
+__all__ = ["LakeExpirePartitionsOperator"]
+
+
+class LakeExpirePartitionsOperator(LakeJobOperator):
+    """Deletes the rows of old partitions; what is not given is as the table's options have it.
+
+    :param expiration_time: partitions older than this go: an age such as ``"7 d"``, or a time
+    :param strategy: what tells the age of a partition: its values, or its last write
+    :param timestamp_pattern: how values make a time, as in ``"$dt $hour:00:00"``
+    :param timestamp_formatter: how that time is written, as in ``"yyyyMMdd"``
+    :param max_num: how many go at most
+    :param batch_size: how many go in one commit
+    :param dry_run: say what would go, and delete nothing
+    """
+
+    job = "expire_partitions"
+    request_keys = (
+        "expiration_time",
+        "strategy",
+        "timestamp_pattern",
+        "timestamp_formatter",
+        "max_num",
+        "batch_size",
+        "dry_run",
+    )
+
+    def __init__(
+        self,
+        *,
+        expiration_time: Moment | None = None,
+        strategy: Literal["values-time", "update-time"] | None = None,
+        timestamp_pattern: str | None = None,
+        timestamp_formatter: str | None = None,
+        max_num: int | None = None,
+        batch_size: int | None = None,
+        dry_run: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.expiration_time = expiration_time
+        self.strategy: Literal["values-time", "update-time"] | None = strategy
+        self.timestamp_pattern = timestamp_pattern
+        self.timestamp_formatter = timestamp_formatter
+        self.max_num = max_num
+        self.batch_size = batch_size
+        self.is_dry_run = dry_run
+        self._check_arguments()

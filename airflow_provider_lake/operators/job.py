@@ -1,0 +1,264 @@
+"""The base of every operator of a job: the stock SparkSubmitOperator, or no Spark at all."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from airflow_provider_lake.arguments import LakeArgumentError, argument_types
+from airflow_provider_lake.failures import raise_failure
+from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.job import Engine, LakeJobMixin, attribute_of
+from airflow_provider_lake.links import SPARK_KEY, LakeSnapshotLink, LakeSparkLink
+from airflow_provider_lake.markers import JobOutput
+from airflow_provider_lake.spark_master import DEFAULT_SPARK_CONNECTION, spark_connection
+from airflow_provider_lake.spark_run import SparkRun, prepared_run
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from airflow_provider_lake.spark_submit import LakeSparkSubmitHook
+
+__all__ = ["LakeJobOperator"]
+
+NOTHING_TO_DO = 10
+"""The exit code of a job that found nothing to do: Spark calls it a failure."""
+
+
+class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc]  # it returns a result
+    """A job of ``spark_jobs`` on one table, in this process or through spark-submit.
+
+    :param table: ``database.table``
+    :param lake_conn_id: connection of type ``lake``; without ``lake_default`` the warehouse is
+        ``./warehouse``
+    :param engine: ``python`` works in the task's process, ``spark`` submits the same job; ``auto``
+        takes Spark for work on rows where this task or the lake's connection names a Spark
+        connection, and Python otherwise
+    :param spark_conn_id: connection of type ``spark``; without ``spark_default`` Spark runs on
+        this machine, as ``local[*]``
+    :param skip_if_noop: skip the task, and with it what depends on it, if nothing was to be done
+    :param result_uri: where a driver in deploy mode ``cluster`` leaves the result
+
+    Every argument of the stock operator may be given besides, for the engine ``spark``: ``conf``,
+    ``packages``, ``driver_memory``, ``deploy_mode`` and so on; ``application`` is another place
+    of the same script.
+    """
+
+    template_fields: Sequence[str] = (
+        "table",
+        "lake_conn_id",
+        "engine",
+        "spark_conn_id",
+        "skip_if_noop",
+        "result_uri",
+        *(name for name in SparkSubmitOperator.template_fields if name != "application_args"),
+    )
+    template_fields_renderers = {"conf": "json", "env_vars": "json", "where": "sql"}  # noqa: RUF012
+    operator_extra_links = (LakeSnapshotLink(), LakeSparkLink())
+    ui_color = "#e0f2f1"
+
+    _hook: LakeSparkSubmitHook | None
+
+    def __init__(
+        self,
+        *,
+        table: str,
+        lake_conn_id: str = LakeHook.default_conn_name,
+        engine: Engine = "auto",
+        spark_conn_id: str | None = None,
+        skip_if_noop: bool = False,
+        result_uri: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        _refuse_stock_arguments(kwargs, engine)
+        super().__init__(**{"name": "", **kwargs})
+        self.table = table
+        self.lake_conn_id = lake_conn_id
+        self.engine: Engine = engine
+        self.spark_conn_id = spark_conn_id
+        self.skip_if_noop = skip_if_noop
+        self.result_uri = result_uri
+        self._process_env: dict[str, str] = {}
+        self._push_spark_page: Callable[[Any], None] | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Every argument of a job may be a template."""
+        super().__init_subclass__(**kwargs)
+        if "request_keys" in vars(cls):
+            own = [attribute_of(key) for key in cls.request_keys]
+            cls.template_fields = (*LakeJobOperator.template_fields, *own)
+
+    def on_kill(self) -> None:
+        """End whatever was started: every process here, and a driver elsewhere."""
+        if self._hook is not None:
+            SparkSubmitOperator.on_kill(self)
+        super().on_kill()
+
+    def _argument_types(self) -> Mapping[str, Any]:
+        return argument_types(type(self), LakeJobOperator)
+
+    def _run_on_spark(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
+        """Submit the job; the table has the first word on how it ended, then the job itself."""
+        if self._is_published(request):
+            self.log.info("an earlier try has published this: Spark is not needed")
+            return self._run_here({**request, "engine": "python"})
+        self._conn_id = self._spark_connection_id()
+        with prepared_run(
+            self.job,
+            request,
+            result_uri=self.result_uri,
+            is_driver_elsewhere=self._is_driver_elsewhere(),
+        ) as work:
+            self._take(work, request)
+            self._push_spark_page = partial(context["ti"].xcom_push, SPARK_KEY)
+            failure = self._submit(context)
+            said = self._running.output.result or work.result()
+        return self._settled(said, failure, request)
+
+    def _take(self, work: SparkRun, request: Mapping[str, Any]) -> None:
+        """Set what the stock operator submits."""
+        self._hook = None
+        self.application = self.application or work.script
+        self.application_args = work.words
+        self.name = self.name or f"{self.job} {request.get('commit_user', self.table)}"
+        self._process_env = dict(work.environment)
+
+    def _submit(self, context: Context) -> AirflowException | None:
+        """Submit and wait; what the stock operator calls a failure is judged by the caller."""
+        try:
+            SparkSubmitOperator.execute(self, context)
+        except AirflowFailException:
+            raise
+        except AirflowException as reason:
+            if self._hook is None or self._hook.was_killed:
+                raise
+            return reason
+        return None
+
+    def _settled(
+        self,
+        said: dict[str, Any] | None,
+        failure: AirflowException | None,
+        request: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """The result; silence is no success, and a failure after the commit is none."""
+        hook = self._running
+        ended_well = failure is None or hook.exit_code == NOTHING_TO_DO
+        if ended_well and said is not None and "error" not in said:
+            return said
+        if self._is_published(request):
+            self.log.warning("Spark has failed, but the commit of this task is there")
+            return self._run_here({**request, "engine": "python"})
+        if failure is None:
+            failure = AirflowException(
+                f"spark-submit ended with {hook.exit_code}, and job {self.job!r} said nothing: "
+                "what it has done is not known; a retry finds out"
+            )
+        raise_failure(said or {}, failure)
+
+    @property
+    def _running(self) -> LakeSparkSubmitHook:
+        assert self._hook is not None
+        return self._hook
+
+    def _is_published(self, request: Mapping[str, Any]) -> bool:
+        """Whether the one commit of this task is in the table; an absent table is an error."""
+        from lakeformat import CommitId, NotFoundError
+
+        try:
+            table = self.lake_hook.table(self.table)
+        except NotFoundError:
+            if request.get("create"):
+                return False
+            raise
+        if not self.publishes_once or request.get("stage"):
+            return False
+        identity = CommitId(
+            request["commit_user"],
+            request["commit_identifier"],
+            first_try_millis=request.get("commit_first_try_millis"),
+        )
+        return table.find_commit(identity) is not None
+
+    def _spark_connection_id(self) -> str:
+        return self.spark_conn_id or self.lake_hook.lake.spark_conn_id or DEFAULT_SPARK_CONNECTION
+
+    def _is_driver_elsewhere(self) -> bool:
+        """Whether the driver will be on the cluster; then somebody has to say how it ended."""
+        mode = self._deploy_mode or spark_connection(self._conn_id).extra_dejson.get("deploy-mode")
+        if mode == "cluster" and self.result_uri is None and not self.publishes_once:
+            raise LakeArgumentError(
+                f"task {self.task_id!r}: in deploy mode 'cluster' give result_uri, a place that "
+                "the driver and this worker both reach"
+            )
+        return bool(mode == "cluster")
+
+    def _get_hook(self) -> LakeSparkSubmitHook:
+        """The hook of the stock operator, with the stock operator's arguments."""
+        from airflow_provider_lake.spark_submit import LakeSparkSubmitHook
+
+        return LakeSparkSubmitHook(
+            process_env=self._process_env,
+            output=JobOutput(on_spark=self._push_spark_page),
+            conf=self.conf,
+            conn_id=self._conn_id,
+            files=self.files,
+            py_files=self.py_files,
+            archives=self._archives,
+            driver_class_path=self.driver_class_path,
+            jars=self.jars,
+            java_class=self._java_class,
+            packages=self.packages,
+            exclude_packages=self.exclude_packages,
+            repositories=self._repositories,
+            total_executor_cores=self._total_executor_cores,
+            executor_cores=self._executor_cores,
+            executor_memory=self._executor_memory,
+            driver_memory=self._driver_memory,
+            keytab=self.keytab,
+            principal=self.principal,
+            proxy_user=self.proxy_user,
+            name=self.name,
+            num_executors=self._num_executors,
+            status_poll_interval=self._status_poll_interval,
+            application_args=self.application_args,
+            env_vars=self.env_vars,
+            verbose=self._verbose,
+            spark_binary=self._spark_binary,
+            properties_file=self.properties_file,
+            yarn_queue=self._yarn_queue,
+            deploy_mode=self._deploy_mode,
+            use_krb5ccache=self._use_krb5ccache,
+            post_submit_commands=self.post_submit_commands,
+            track_driver_via_k8s_api=self._track_driver_via_k8s_api,
+            yarn_track_via_rm_api=self._yarn_track_via_rm_api,
+            yarn_rm_auth=self._yarn_rm_auth,
+        )
+
+
+@cache
+def _stock_arguments() -> frozenset[str]:
+    signature = inspect.signature(inspect.unwrap(SparkSubmitOperator.__init__))
+    return frozenset(
+        name
+        for name, parameter in signature.parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    )
+
+
+def _refuse_stock_arguments(given: dict[str, Any], engine: str) -> None:
+    """What the stock operator takes and this one cannot mean is refused, never ignored."""
+    task = f"task {given.get('task_id')!r}"
+    if "conn_id" in given:
+        raise LakeArgumentError(f"{task}: write spark_conn_id instead of conn_id")
+    if "application_args" in given:
+        raise LakeArgumentError(f"{task}: application_args are made from the other arguments")
+    if engine == "python" and (named := sorted(_stock_arguments() & given.keys())):
+        raise LakeArgumentError(
+            f"{task}: engine 'python' starts no Spark, which {', '.join(named)} is for"
+        )

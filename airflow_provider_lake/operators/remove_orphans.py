@@ -1,0 +1,56 @@
+"""Removes files nothing leads to, as an Airflow task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_provider_lake.operators.job import LakeJobOperator
+from spark_jobs.job_requests.common import Moment
+
+__all__ = ["LakeRemoveOrphansOperator"]
+
+
+class LakeRemoveOrphansOperator(LakeJobOperator):
+    """Removes files of a table that no snapshot, tag, branch or changelog leads to.
+
+    As it comes it removes nothing and says what would go: give ``dry_run=False`` once that was
+    looked at.
+
+    :param older_than: only files last changed before then: a time, or an age such as ``"2
+        d"``; a day if nothing is said
+    :param dry_run: say what would go, and remove nothing
+    :param running_since: when the oldest write under way began: younger files stay
+    :param allow_younger: nobody writes: files of the last day may go
+    :param max_share: more than this part of the table's files or bytes is refused
+    :param external_paths: look outside of the table too, where no other table may keep files
+    """
+
+    job = "remove_orphans"
+    request_keys = (
+        "older_than",
+        "dry_run",
+        "running_since",
+        "allow_younger",
+        "max_share",
+        "external_paths",
+    )
+
+    def __init__(
+        self,
+        *,
+        older_than: Moment | None = None,
+        dry_run: bool = True,
+        running_since: Moment | None = None,
+        allow_younger: bool = False,
+        max_share: float = 0.5,
+        external_paths: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.older_than = older_than
+        self.is_dry_run = dry_run
+        self.running_since = running_since
+        self.allow_younger = allow_younger
+        self.max_share = max_share
+        self.external_paths = external_paths
+        self._check_arguments()

@@ -1,0 +1,101 @@
+"""What the asset events of a task say: the snapshots it has published, and what they changed.
+
+The payload is that of ``assets/change.py``, whether a task or a watcher sends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_lake.assets.change import describe_change
+from airflow_provider_lake.assets.uri import SCHEME, TableAddress, address_of, split_table_name
+from airflow_provider_lake.hooks.lake import LakeHook
+
+if TYPE_CHECKING:
+    from airflow.sdk import AssetAlias, Context
+
+    from lakeformat import Table
+
+__all__ = ["announce", "partition_keys"]
+
+
+def announce(
+    context: Context,
+    outlets: Sequence[Any],
+    result: Mapping[str, Any],
+    *,
+    lake_conn_id: str = LakeHook.default_conn_name,
+    partition_column: str | None = None,
+) -> dict[str, Any] | None:
+    """Tell what a job has published on those of a task's outlets that are its table.
+
+    Outlets are assets declared with ``lake_asset``, or aliases, which get the table's asset. An
+    event is found by the declared object: for another with the same URI and another name Airflow
+    accepts what is said, and loses it. With ``partition_column`` the values it has in the
+    partitions that were touched become the event's partition keys.
+
+    Returns the payload; None where nothing was published, or no outlet waits for it.
+    """
+    meant = _address(result, lake_conn_id)
+    targets = [] if meant is None else [*_targets(outlets, meant)]
+    if meant is None or not targets or result.get("snapshot_id") is None:
+        return None
+    table = LakeHook(lake_conn_id).get_conn().table(meant.name)
+    after, upto = result.get("previous_snapshot_id") or 0, int(result["snapshot_id"])
+    payload = _payload(table, meant.name, after, upto)
+    for outlet in targets:
+        _tell(context, outlet, meant, payload)
+    if partition_column is not None:
+        keys = partition_keys(table, partition_column, after=after, upto=upto)
+        for outlet in targets:
+            if keys and not _is_alias(outlet):
+                context["outlet_events"][outlet].add_partitions(keys)
+    return payload
+
+
+def partition_keys(table: Table, column: str, *, after: int, upto: int) -> list[str]:
+    """The values of a partition column that a range of snapshots has touched."""
+    touched = table.touched_partitions(after=after, upto=upto)
+    return sorted({value for each in touched if (value := each.get(column)) is not None})
+
+
+def _address(result: Mapping[str, Any], lake_conn_id: str) -> TableAddress | None:
+    try:
+        return TableAddress(*split_table_name(str(result.get("table"))), lake_conn_id)
+    except ValueError:  # a job on a whole database
+        return None
+
+
+def _targets(outlets: Sequence[Any], meant: TableAddress) -> Iterator[Any]:
+    from airflow.sdk import Asset
+
+    for outlet in outlets:
+        is_lake = isinstance(outlet, Asset) and outlet.uri.startswith(f"{SCHEME}://")
+        if _is_alias(outlet) or (is_lake and address_of(outlet.uri) == meant):
+            yield outlet
+
+
+def _is_alias(outlet: Any) -> bool:
+    from airflow.sdk import AssetAlias
+
+    return isinstance(outlet, AssetAlias)
+
+
+def _tell(context: Context, outlet: Any, meant: TableAddress, payload: dict[str, Any]) -> None:
+    from airflow_provider_lake.assets.uri import lake_asset
+
+    event = context["outlet_events"][outlet]
+    if _is_alias(outlet):
+        alias: AssetAlias = outlet
+        asset = lake_asset(meant.name, lake_conn_id=meant.lake_conn_id)
+        context["outlet_events"][alias].add(asset, extra=payload)
+    else:
+        event.extra.update(payload)
+
+
+def _payload(table: Table, name: str, after: int, upto: int) -> dict[str, Any]:
+    told = [snapshot for snapshot in table.snapshots(after=after) if snapshot.id <= upto]
+    if not told:  # expired already: the numbers are all there is to say
+        return {"table": name, "snapshot_id": upto, "previous_snapshot_id": after, "missed": True}
+    return describe_change(name, told, previous=after, missed=told[0].id > after + 1)

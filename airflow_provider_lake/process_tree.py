@@ -1,0 +1,74 @@
+"""Ends what a task has started: a process with everything that comes from it."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+import psutil
+
+__all__ = ["ProcessTree"]
+
+_log = logging.getLogger(__name__)
+_PAUSE_SECONDS = 0.05
+
+
+class ProcessTree:
+    """A started process and its descendants, as they were at one moment.
+
+    The descendants have to be known before the first of them ends: what a dead process leaves
+    behind belongs to nobody, and nobody finds it any more.
+    """
+
+    def __init__(self, root: subprocess.Popen[str] | None) -> None:
+        self._members = [] if root is None else _family(root.pid)
+
+    def terminate(self, grace_seconds: float) -> None:
+        """Ask all of them to end, wait, and kill what is left, newcomers included.
+
+        Nobody is reaped here: this runs in a signal handler, while the interrupted code may be
+        waiting for the same process and wants its exit code.
+        """
+        for process in self._members:
+            _send(process.terminate)
+        alive = _wait(self._members, grace_seconds)
+        alive = list({*alive, *(late for each in alive for late in _family(each.pid))})
+        for process in alive:
+            _send(process.kill)
+        for process in _wait(alive, grace_seconds):
+            _log.warning("process %s is still there after it was killed", process.pid)
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    try:
+        root = psutil.Process(pid)
+        return [root, *root.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _send(signal: Callable[[], None]) -> None:
+    """A process that has ended meanwhile needs no signal."""
+    with suppress(psutil.NoSuchProcess):
+        signal()
+
+
+def _wait(processes: Iterable[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Those that still run when all the others have ended, or the time is over."""
+    end = time.monotonic() + seconds
+    while alive := [process for process in processes if _runs(process)]:
+        if time.monotonic() >= end:
+            return alive
+        time.sleep(_PAUSE_SECONDS)
+    return []
+
+
+def _runs(process: psutil.Process) -> bool:
+    """Whether it does anything yet; one that only waits to be reaped does not."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False

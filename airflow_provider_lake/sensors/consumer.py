@@ -1,0 +1,30 @@
+"""Waits for a reader of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow_provider_lake.conditions import ConsumerLag
+from airflow_provider_lake.sensors.table import LakeTableSensor
+
+__all__ = ["LakeConsumerLagSensor"]
+
+
+class LakeConsumerLagSensor(LakeTableSensor):
+    """Waits until a consumer has read all but ``max_behind`` snapshots.
+
+    One that has not begun yet is waited for. One whose next snapshot has expired can never catch
+    up: the task fails at once and says so.
+    """
+
+    template_fields: Sequence[str] = (*LakeTableSensor.template_fields, "consumer")
+
+    def __init__(self, *, consumer: str, max_behind: int = 0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.consumer = consumer
+        self.max_behind = max_behind
+
+    def condition(self) -> ConsumerLag:
+        """The consumer, and how far behind it may be."""
+        return ConsumerLag(consumer=self.consumer, max_behind=self.max_behind)

@@ -1,0 +1,54 @@
+"""Waits for a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from airflow_provider_lake.assets.change import ROW_KINDS, check_kinds
+from airflow_provider_lake.conditions import SnapshotAdvanced, to_millis
+from airflow_provider_lake.sensors.table import LakeTableSensor
+
+__all__ = ["LakeSnapshotSensor"]
+
+
+class LakeSnapshotSensor(LakeTableSensor):
+    """Waits until a table has a commit newer than a snapshot, or than a time; returns the change.
+
+    Without either, the first commit of all is waited for. Compactions and statistics do not count
+    unless ``kinds`` names them; with ``changelog`` a commit counts if it published changelog rows.
+    """
+
+    template_fields: Sequence[str] = (*LakeTableSensor.template_fields, "after_snapshot", "since")
+
+    def __init__(
+        self,
+        *,
+        after_snapshot: int | str = 0,
+        since: str | int | datetime | None = None,
+        kinds: Collection[str] = ROW_KINDS,
+        changelog: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_kinds(kinds)
+        self.after_snapshot = after_snapshot
+        self.since = since
+        self.kinds = kinds
+        self.changelog = changelog
+
+    def condition(self) -> SnapshotAdvanced:
+        """The commits that count."""
+        try:
+            after = int(self.after_snapshot)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"after_snapshot is the number of a snapshot, got {self.after_snapshot!r}"
+            ) from None
+        return SnapshotAdvanced(
+            after_snapshot=after,
+            since_millis=0 if self.since is None else to_millis("since", self.since),
+            kinds=check_kinds(self.kinds),
+            changelog=self.changelog,
+        )

@@ -1,0 +1,26 @@
+"""Waits for event time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from airflow_provider_lake.conditions import WatermarkReached, to_millis
+from airflow_provider_lake.sensors.table import LakeTableSensor
+
+__all__ = ["LakeWatermarkSensor"]
+
+
+class LakeWatermarkSensor(LakeTableSensor):
+    """Waits until a table is complete up to a moment of event time, as its watermark says."""
+
+    template_fields: Sequence[str] = (*LakeTableSensor.template_fields, "watermark")
+
+    def __init__(self, *, watermark: str | int | datetime, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.watermark = watermark
+
+    def condition(self) -> WatermarkReached:
+        """The moment."""
+        return WatermarkReached(millis=to_millis("watermark", self.watermark))

@@ -1,0 +1,150 @@
+"""Turns commits into asset events: any engine's commit can start a DAG."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Hashable
+from contextlib import aclosing
+from typing import Any
+
+from airflow.triggers.base import BaseEventTrigger, TriggerEvent
+
+from airflow_provider_lake.assets.change import ROW_KINDS, check_kinds
+from airflow_provider_lake.assets.uri import split_table_name
+from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.triggers.cursor import Cursor, Wanted, advance
+from airflow_provider_lake.triggers.watch import Tick, WatchKey, open_ticks, watch_of
+
+__all__ = ["LakeSnapshotEventTrigger"]
+
+_log = logging.getLogger(__name__)
+
+
+class LakeSnapshotEventTrigger(BaseEventTrigger):
+    """Watches a table for an ``AssetWatcher``; the payload is described in ``assets/change.py``.
+
+    Commits that change no rows, such as compactions, are passed over; with ``changelog=True``
+    those count that publish changelog rows, whatever their kind. A table that does not exist is
+    waited for, and then told of from its first commit; one that exists is told of from the moment
+    it is first watched, or from ``after_snapshot`` on.
+
+    How far it has come is kept in the asset's state store, so nothing is missed while no
+    triggerer runs. After a crash an event may come a second time: consumers read what is new to
+    them (``snapshot_range``), not what an event says.
+
+    All watchers of one connection with the same interval share one loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        table: str,
+        lake_conn_id: str = LakeHook.default_conn_name,
+        kinds: Collection[str] = ROW_KINDS,
+        changelog: bool = False,
+        after_snapshot: int | None = None,
+        poll_interval: float = 30,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        split_table_name(table)
+        self.table = table
+        self.lake_conn_id = lake_conn_id
+        self.kinds = check_kinds(kinds)
+        self.changelog = changelog
+        self.after_snapshot = after_snapshot
+        self.poll_interval = poll_interval
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Class path and arguments, which build it again in the triggerer."""
+        return f"{type(self).__module__}.{type(self).__qualname__}", {
+            "table": self.table,
+            "lake_conn_id": self.lake_conn_id,
+            "kinds": [*self.kinds],
+            "changelog": self.changelog,
+            "after_snapshot": self.after_snapshot,
+            "poll_interval": self.poll_interval,
+        }
+
+    def shared_stream_key(self) -> Hashable:
+        """Watchers that one loop serves."""
+        return _key_of(self.serialize()[1])
+
+    @classmethod
+    async def open_shared_stream(cls, kwargs: dict[str, Any]) -> AsyncGenerator[Tick]:
+        """The loop; of the arguments only those that are in the key matter."""
+        conn, interval = kwargs["lake_conn_id"], kwargs["poll_interval"]
+        async for tick in open_ticks(_key_of(kwargs), conn, interval):
+            yield tick
+
+    async def filter_shared_stream(
+        self, shared_stream: AsyncIterator[Tick]
+    ) -> AsyncGenerator[TriggerEvent]:
+        """The events of this table among the looks at all."""
+        watch = watch_of(_key_of(self.serialize()[1]))
+        watch.join(self.table)
+        try:
+            cursor = kept = await self._kept_cursor()
+            async for tick in shared_stream:
+                if cursor is not None and cursor != kept:
+                    # Only now: at the tick after an event Airflow has it stored.
+                    await self._keep(cursor)
+                    kept = cursor
+                event, cursor = await self._advance(tick, cursor)
+                if event is not None:
+                    yield TriggerEvent(event)  # type: ignore[no-untyped-call]
+        finally:
+            watch.leave(self.table)
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """The same with a loop of its own, where Airflow shares none."""
+        arguments = self.serialize()[1]
+        async with (
+            aclosing(self.open_shared_stream(arguments)) as ticks,
+            aclosing(self.filter_shared_stream(ticks)) as events,
+        ):
+            async for event in events:
+                yield event
+
+    async def _advance(
+        self, tick: Tick, cursor: Cursor | None
+    ) -> tuple[dict[str, Any] | None, Cursor | None]:
+        if self.table in tick.absent:
+            return None, Cursor(0)  # all it will have is new
+        head = tick.heads.get(self.table)
+        if head is None:
+            return None, cursor
+        from lakeformat import LakeError
+
+        wanted = Wanted(self.table, self.kinds, self.changelog)
+        try:
+            return await asyncio.to_thread(advance, head.table, head.snapshot, cursor, wanted)
+        except LakeError as reason:
+            _log.warning("cannot tell what changed in %s; looking again: %s", self.table, reason)
+            watch_of(_key_of(self.serialize()[1])).tell_again(self.table)
+            return None, cursor
+
+    @property
+    def _state_key(self) -> str:
+        what = "changelog" if self.changelog else "+".join(self.kinds)
+        return f"lake-cursor:{what}"
+
+    async def _kept_cursor(self) -> Cursor | None:
+        found = None
+        if self.asset_state_store is not None:
+            try:
+                found = Cursor.from_json(await self.asset_state_store.aget(self._state_key))
+            except ValueError as reason:  # several assets have this very trigger
+                _log.warning("%s: what is committed while no triggerer runs is missed", reason)
+                self.asset_state_store = None
+        if found is None and self.after_snapshot is not None:
+            return Cursor(self.after_snapshot)
+        return found
+
+    async def _keep(self, cursor: Cursor) -> None:
+        if self.asset_state_store is not None:
+            await self.asset_state_store.aset(self._state_key, cursor.to_json())
+
+
+def _key_of(arguments: dict[str, Any]) -> WatchKey:
+    return ("lake", arguments["lake_conn_id"], float(arguments["poll_interval"]))

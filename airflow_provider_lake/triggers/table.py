@@ -1,0 +1,129 @@
+"""Asks a table again and again until a condition is met, without holding a worker."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Collection
+from typing import TYPE_CHECKING, Any
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from airflow_provider_lake.assets.change import ROW_KINDS, check_kinds
+from airflow_provider_lake.conditions import (
+    Condition,
+    SnapshotAdvanced,
+    read_condition,
+    write_condition,
+)
+from airflow_provider_lake.hooks.lake import LakeHook
+
+if TYPE_CHECKING:
+    from lakeformat import Catalog
+
+__all__ = ["MET", "REFUSED", "LakeConditionTrigger", "LakeSnapshotTrigger", "look"]
+
+MET = "met"
+REFUSED = "refused"
+_log = logging.getLogger(__name__)
+
+
+def look(catalog: Catalog, table: str, condition: Condition) -> dict[str, Any] | None:
+    """Ask a table once; one that is not there yet, or cannot be reached now, is waited for."""
+    from lakeformat import NotFoundError, UnavailableError
+
+    try:
+        return condition.check(table, catalog.table(table))
+    except (NotFoundError, UnavailableError) as reason:
+        _log.warning("waiting on: %s", reason)
+        return None
+
+
+class LakeConditionTrigger(BaseTrigger):
+    """Fires once, with what a condition has found of a table.
+
+    The payload is ``{"status": "met", "found": {…}}``; for a question that can never be answered,
+    such as a damaged table, it is ``{"status": "refused", "reason": "…"}``.
+    """
+
+    def __init__(
+        self,
+        *,
+        table: str,
+        condition: dict[str, Any],
+        lake_conn_id: str = LakeHook.default_conn_name,
+        poll_interval: float = 60,
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.table = table
+        self.condition = condition
+        self.lake_conn_id = lake_conn_id
+        self.poll_interval = poll_interval
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Class path and arguments, which build it again in the triggerer."""
+        return f"{type(self).__module__}.{type(self).__qualname__}", {
+            "table": self.table,
+            "condition": self.condition,
+            "lake_conn_id": self.lake_conn_id,
+            "poll_interval": self.poll_interval,
+        }
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Look, sleep, look again; every call that blocks runs in a thread."""
+        condition = read_condition(self.condition)
+        catalog: Catalog | None = None
+        while True:
+            try:
+                if catalog is None:
+                    catalog = await asyncio.to_thread(LakeHook(self.lake_conn_id).get_conn)
+                found = await asyncio.to_thread(look, catalog, self.table, condition)
+            except Exception as reason:  # noqa: BLE001 - the task tells it, and decides
+                yield _event({"status": REFUSED, "reason": _said(reason)})
+                return
+            if found is not None:
+                yield _event({"status": MET, "found": found})
+                return
+            await asyncio.sleep(self.poll_interval)
+
+
+class LakeSnapshotTrigger(LakeConditionTrigger):
+    """Fires when a table has a commit newer than a snapshot, whoever made it.
+
+    For tasks that defer themselves; the payload's ``found`` is described in ``assets/change.py``.
+    """
+
+    def __init__(
+        self,
+        *,
+        table: str,
+        after_snapshot: int = 0,
+        kinds: Collection[str] = ROW_KINDS,
+        changelog: bool = False,
+        lake_conn_id: str = LakeHook.default_conn_name,
+        poll_interval: float = 60,
+    ) -> None:
+        wanted = SnapshotAdvanced(
+            after_snapshot=after_snapshot, kinds=check_kinds(kinds), changelog=changelog
+        )
+        super().__init__(
+            table=table,
+            condition=write_condition(wanted),
+            lake_conn_id=lake_conn_id,
+            poll_interval=poll_interval,
+        )
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Class path and arguments, which build it again in the triggerer."""
+        path, arguments = super().serialize()
+        wanted = arguments.pop("condition")
+        kept = {key: wanted[key] for key in ("after_snapshot", "kinds", "changelog")}
+        return path, {**arguments, **kept}
+
+
+def _event(payload: dict[str, Any]) -> TriggerEvent:
+    return TriggerEvent(payload)  # type: ignore[no-untyped-call]
+
+
+def _said(reason: Exception) -> str:
+    return f"{type(reason).__name__}: {reason}"

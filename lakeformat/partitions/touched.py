@@ -1,0 +1,33 @@
+"""Which partitions the commits of a range have changed, from their delta manifests alone."""
+
+from __future__ import annotations
+
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.manifest import read_manifests
+from lakeformat.metadata.manifest_list import ListKind, manifests_of
+from lakeformat.metadata.snapshot_directory import read_snapshot_if_present
+from lakeformat.partition import partition_texts
+
+__all__ = ["touched_partitions"]
+
+
+def touched_partitions(handle: TableHandle, after: int, upto: int) -> list[dict[str, str | None]]:
+    """The partitions with files that were added or deleted; snapshots that expired are not asked.
+
+    Values are spelt as in directory names. A table without partitions has none.
+    """
+    if not handle.schema.partition_keys:
+        return []
+    rows: set[bytes] = set()
+    for number in range(after + 1, upto + 1):
+        snapshot = read_snapshot_if_present(handle.storage, handle.layout, number)
+        if snapshot is not None:
+            delta = manifests_of(handle.storage, handle.layout, snapshot, ListKind.DELTA)
+            found = read_manifests(handle.storage, handle.layout, delta)
+            rows.update(found.partition.to_arrow().unique().to_pylist())
+    keys = handle.schema.partition_keys
+    texts = (partition_texts(handle.schema, row) for row in rows)
+    return [
+        dict(zip(keys, values, strict=True))
+        for values in sorted(texts, key=lambda values: [value or "" for value in values])
+    ]

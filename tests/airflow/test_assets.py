@@ -1,0 +1,179 @@
+"""Assets: one URI for a table, nonsense refused at parse, and events that say enough."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+from airflow.sdk import Asset, AssetAlias
+from airflow.sdk.execution_time.context import OutletEventAccessors
+
+import lakeformat as lake
+from airflow_provider_lake.assets.openlineage import dataset_name
+from airflow_provider_lake.assets.uri import address_of, create_asset, lake_asset, split_table_name
+from airflow_provider_lake.outlet_events import announce
+
+
+@pytest.mark.parametrize(
+    ("written", "normal"),
+    [
+        ("lake://shop/orders", "lake://shop/orders"),
+        ("LAKE://shop/orders/", "lake://shop/orders"),
+        ("lake://shop/orders?conn_id=lake_default", "lake://shop/orders"),
+        ("lake://shop/orders?conn_id=other", "lake://shop/orders?conn_id=other"),
+        ("lake://shop/orders$branch_dev", "lake://shop/orders$branch_dev"),
+        ("lake://shop/orders?conn_id=", "lake://shop/orders"),
+        ("lake://Shop/Orders", "lake://Shop/Orders"),
+        ("lake://shop/my orders", "lake://shop/my%20orders"),
+        ("lake://shop/my%20orders#note", "lake://shop/my%20orders"),
+    ],
+)
+def test_a_table_has_one_uri(written, normal):
+    assert Asset(uri=written).uri == normal
+    assert Asset(uri=normal).uri == normal
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "lake://shop",
+        "lake:///orders",
+        "lake://shop/orders/2024",
+        "lake://shop:80/orders",
+        "lake://shop/orders$files",
+        "lake://shop/a.b",
+        "lake://shop/orders?branch=dev",
+        "lake://shop/orders?conn_id=a&conn_id=b",
+    ],
+)
+def test_what_names_no_table_is_refused_at_parse(written):
+    with pytest.raises(ValueError, match="lake://"):
+        Asset(uri=written)
+
+
+@pytest.mark.parametrize(
+    "text", ["orders", "my orders", "ä", " x", "a/b", "a$b", "a\x00", "a\u2028", "a:b", ""]
+)
+def test_a_name_is_refused_exactly_where_the_library_refuses_it(text):
+    from lakeformat.catalog.names import parse_plain_name
+
+    def accepts(check):
+        try:
+            check(f"shop.{text}")
+        except (ValueError, lake.InvalidRequestError):
+            return False
+        return True
+
+    assert accepts(split_table_name) == accepts(parse_plain_name)
+
+
+def test_the_factory_and_the_address_are_each_other_s_way_back():
+    asset = create_asset(table="shop.my orders", lake_conn_id="other", extra={"a": 1})
+    address = address_of(asset.uri)
+    assert (address.name, address.lake_conn_id, asset.extra) == (
+        "shop.my orders",
+        "other",
+        {"a": 1},
+    )
+
+
+def test_airflow_finds_handler_factory_and_converter():
+    from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
+
+    found = ProvidersManagerTaskRuntime()
+    assert found.asset_factories["lake"] is create_asset
+    assert "lake" in found.asset_to_openlineage_converters
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("file:///data/shop.db/orders", ("file", "/data/shop.db/orders")),
+        ("s3://bucket/wh/shop.db/orders", ("s3://bucket", "wh/shop.db/orders")),
+    ],
+)
+def test_openlineage_calls_a_table_by_its_place(location, expected):
+    assert dataset_name(location) == expected
+
+
+def test_assets_load_no_data_stack():
+    code = (
+        "import sys; from airflow_provider_lake.assets.uri import lake_asset; "
+        "lake_asset('shop.orders'); "
+        "from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger; "
+        "LakeSnapshotEventTrigger(table='shop.orders'); "
+        "from airflow_provider_lake.assets.snapshot_range import snapshot_range; "
+        "print([n for n in ('pyspark', 'pyarrow', 'lakeformat') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+# ------------------------------------------------------------------ outlets
+
+
+@pytest.fixture
+def orders(warehouse):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    columns = [("id", "BIGINT"), ("dt", "STRING")]
+    return catalog.create_table("shop.orders", columns, partition_by=["dt"])
+
+
+def write(table, *days, **more):
+    return table.write(pa.table({"id": [*range(len(days))], "dt": [*days]}), **more)
+
+
+def told(outlets, result, **more):
+    """What a task's outlets say after it has announced a result."""
+    context = {"outlet_events": OutletEventAccessors(), "ti": SimpleNamespace()}
+    announce(context, outlets, result, **more)
+    return context["outlet_events"]
+
+
+def result_of(snapshot_id, previous):
+    return {"table": "shop.orders", "snapshot_id": snapshot_id, "previous_snapshot_id": previous}
+
+
+def test_a_declared_outlet_is_told_what_was_published(orders):
+    write(orders, "a")
+    write(orders, "b", "c", watermark=5)
+    outlet = lake_asset("shop.orders", name="the orders")
+
+    extra = told([outlet], result_of(2, 1))[outlet].extra
+
+    assert (extra["previous_snapshot_id"], extra["snapshot_id"], extra["rows"]) == (1, 2, 2)
+    assert (extra["commit_kind"], extra["watermark"]) == ("APPEND", 5)
+
+
+def test_outlets_that_are_other_tables_are_left_alone(orders):
+    write(orders, "a")
+    others = [lake_asset("shop.items"), lake_asset("shop.orders", lake_conn_id="else"), Asset("x")]
+
+    assert len(told(others, result_of(1, None))) == 0
+
+
+def test_an_alias_gets_the_asset_of_the_table(orders):
+    write(orders, "a")
+    alias = AssetAlias("whatever lands")
+
+    [event] = told([alias], result_of(1, None))[alias].asset_alias_events
+
+    assert event.dest_asset_key.uri == "lake://shop/orders"
+    assert event.extra["snapshot_id"] == 1
+
+
+def test_the_partitions_that_were_touched_can_be_the_event_s_keys(orders):
+    write(orders, "2024-01-01")
+    write(orders, "2024-01-03", "2024-01-02")
+    outlet = lake_asset("shop.orders")
+
+    event = told([outlet], result_of(2, 1), partition_column="dt")[outlet]
+
+    assert event.partition_keys == {"2024-01-02", "2024-01-03"}
+
+
+def test_nothing_published_is_nothing_told(orders):
+    outlet = lake_asset("shop.orders")
+    assert len(told([outlet], result_of(None, None))) == 0

@@ -1,0 +1,53 @@
+"""OpenLineage facets: where a table lies, its columns, its version and what was written."""
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from airflow_provider_lake.lineage import LakeLineageMixin
+
+pytest.importorskip(
+    "airflow.providers.openlineage",
+    reason="needs apache-airflow-providers-openlineage, which is no dependency",
+)
+
+
+class Land(LakeLineageMixin):
+    table = "shop.orders"
+    lake_conn_id = "lake_default"
+
+
+def test_before_a_table_exists_it_has_a_name_alone(warehouse):
+    [output] = Land().get_openlineage_facets_on_start().outputs
+
+    assert (output.namespace, output.name) == ("file", f"{warehouse}/shop.db/orders")
+    assert output.facets == {}
+
+
+def test_afterwards_it_has_columns_a_version_and_statistics(warehouse):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    orders = catalog.create_table("shop.orders", [("id", "BIGINT"), ("note", "STRING")])
+    report = orders.write(pa.table({"id": [1, 2], "note": ["a", None]}))
+    land = Land()
+    land.published = {"snapshot_id": report.snapshot_id, "report": report.to_dict()}
+
+    [output] = land.get_openlineage_facets_on_complete(None).outputs
+
+    assert [field.name for field in output.facets["schema"].fields] == ["id", "note"]
+    assert output.facets["version"].datasetVersion == "1"
+    statistics = output.outputFacets["outputStatistics"]
+    assert (statistics.rowCount, statistics.fileCount) == (2, 1)
+
+
+def test_a_failure_tells_no_version(warehouse):
+    [output] = Land().get_openlineage_facets_on_failure(None).outputs
+    assert "version" not in output.facets
+
+
+def test_an_asset_is_the_same_dataset(warehouse):
+    from airflow_provider_lake.assets.openlineage import to_dataset
+    from airflow_provider_lake.assets.uri import lake_asset
+
+    found = to_dataset(lake_asset("shop.orders"), None)
+    assert (found.namespace, found.name) == ("file", f"{warehouse}/shop.db/orders")

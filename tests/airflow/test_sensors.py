@@ -1,0 +1,167 @@
+"""Sensors: they ask once in the worker, and then wait where no worker is held."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
+
+import lakeformat as lake
+from airflow_provider_lake.sensors.compaction import LakeCompactionNeededSensor
+from airflow_provider_lake.sensors.consumer import LakeConsumerLagSensor
+from airflow_provider_lake.sensors.partition import LakePartitionSensor
+from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
+from airflow_provider_lake.sensors.watermark import LakeWatermarkSensor
+
+
+@pytest.fixture
+def orders(warehouse):
+    """A partitioned table with one commit and a watermark of 100."""
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    columns = [("id", "BIGINT"), ("dt", "STRING")]
+    orders = catalog.create_table("shop.orders", columns, partition_by=["dt"])
+    write(orders, 1, watermark=100)
+    return orders
+
+
+def write(table, *ids, dt="a", **more):
+    return table.write(pa.table({"id": [*ids], "dt": [dt] * len(ids)}), **more)
+
+
+def sensor(kind, **arguments):
+    return kind(task_id="wait", table="shop.orders", deferrable=True, poke_interval=0, **arguments)
+
+
+def compacts(orders):
+    for number in range(6):
+        write(orders, number)
+
+
+def reads(orders):
+    orders.consumers.set("job", next_snapshot=2)
+
+
+CASES = {
+    "snapshot": (
+        lambda: sensor(LakeSnapshotSensor, after_snapshot="1"),
+        lambda orders: write(orders, 2),
+        {"snapshot_id": 2, "previous_snapshot_id": 1},
+    ),
+    "watermark": (
+        lambda: sensor(LakeWatermarkSensor, watermark="1970-01-01T00:00:00.200"),
+        lambda orders: write(orders, 2, watermark=200),
+        {"snapshot_id": 2, "watermark": 200},
+    ),
+    "partition": (
+        lambda: sensor(LakePartitionSensor, partition={"dt": "b"}),
+        lambda orders: write(orders, 2, 3, dt="b"),
+        {"partitions": {"dt=b": 2}},
+    ),
+    "partition done": (
+        lambda: sensor(LakePartitionSensor, partition={"dt": "a"}, done=True),
+        lambda orders: orders.mark_partitions_done([{"dt": "a"}]),
+        {"partitions": {"dt=a": 1}},
+    ),
+    "compaction needed": (
+        lambda: sensor(LakeCompactionNeededSensor, min_files=5),
+        compacts,
+        {"strategy": "minor", "units": 1, "files": 7},
+    ),
+    "consumer lag": (
+        lambda: sensor(LakeConsumerLagSensor, consumer="job"),
+        reads,
+        {"consumer": "job", "behind": 0, "next_snapshot": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_defers_until_the_triggerer_finds_what_it_waits_for(orders, case):
+    make, act, expected = CASES[case]
+
+    with pytest.raises(TaskDeferred) as deferred:
+        make().execute({})
+    assert deferred.value.method_name == "execute_complete"
+    act(orders)
+    event = asyncio.run(anext_of(deferred.value.trigger))
+
+    found = make().execute_complete({}, event.payload)
+    assert {key: found[key] for key in expected} == expected
+
+
+async def anext_of(trigger):
+    return await asyncio.wait_for(anext(trigger.run()), 30)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_returns_at_once_what_is_there_already(orders, case):
+    make, act, expected = CASES[case]
+    act(orders)
+
+    found = make().execute({})
+
+    assert {key: found[key] for key in expected} == expected
+
+
+def test_it_also_waits_in_a_worker(orders):
+    waiting = LakeSnapshotSensor(task_id="wait", table="shop.orders", deferrable=False)
+
+    assert waiting.execute({})["snapshot_id"] == 1
+    assert not waiting.poke({}).xcom_value["rewound"]
+
+
+def test_compactions_do_not_wake_it_unless_asked_for(orders):
+    compacts(orders)
+    orders.compact()
+    head = orders.latest_snapshot()
+    assert head.commit_kind == "COMPACT"
+
+    with pytest.raises(TaskDeferred):
+        sensor(LakeSnapshotSensor, after_snapshot=head.id - 1).execute({})
+    every = sensor(LakeSnapshotSensor, after_snapshot=head.id - 1, kinds=("COMPACT",))
+    assert every.execute({})["commit_kind"] == "COMPACT"
+
+
+def test_a_commit_may_have_to_be_newer_than_a_time(orders):
+    later = datetime(2999, 1, 1, tzinfo=UTC)
+    with pytest.raises(TaskDeferred):
+        sensor(LakeSnapshotSensor, since=later).execute({})
+    assert sensor(LakeSnapshotSensor, since="2001-01-01").execute({})["snapshot_id"] == 1
+
+
+def test_a_consumer_that_fell_behind_is_said_at_once(orders, warehouse):
+    orders.consumers.set("job", next_snapshot=1)
+    write(orders, 2)
+    (Path(warehouse) / "shop.db" / "orders" / "snapshot" / "snapshot-1").unlink()
+
+    with pytest.raises(AirflowFailException, match=r"consumer 'job' of shop\.orders fell behind"):
+        sensor(LakeConsumerLagSensor, consumer="job").execute({})
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: sensor(LakeSnapshotSensor, after_snapshot="None"), "number of a snapshot"),
+        (lambda: sensor(LakeSnapshotSensor, since="yesterday"), "since is a time such as"),
+        (lambda: sensor(LakeWatermarkSensor, watermark=""), "watermark is a time such as"),
+        (lambda: sensor(LakePartitionSensor, partition="a"), "partition is a mapping"),
+        (lambda: sensor(LakePartitionSensor, partition={"day": "a"}), "day"),
+    ],
+)
+def test_a_template_that_renders_to_nonsense_is_not_retried(orders, make, words):
+    with pytest.raises(AirflowFailException, match=words):
+        make().execute({})
+
+
+def test_what_the_triggerer_could_not_find_fails_for_good(orders):
+    waiting = sensor(LakeSnapshotSensor)
+    with pytest.raises(AirflowFailException, match="CorruptTableError: gone"):
+        waiting.execute_complete({}, {"status": "refused", "reason": "CorruptTableError: gone"})
+
+
+def test_a_strategy_that_does_not_exist_is_refused_at_parse():
+    with pytest.raises(ValueError, match="'minor' or 'full'"):
+        sensor(LakeCompactionNeededSensor, strategy="fast")

@@ -1,0 +1,121 @@
+"""Each snapshot is read once, however Airflow gives out events to runs."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+
+import lakeformat as lake
+from airflow_provider_lake.assets.snapshot_range import SnapshotRange, snapshot_range
+from airflow_provider_lake.assets.uri import lake_asset
+
+
+@pytest.fixture
+def orders(warehouse):
+    """A table with eight snapshots, the n-th of them with the row n."""
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    orders = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    for number in range(1, 9):
+        orders.write(pa.table({"id": [number]}))
+    return orders
+
+
+def event(previous, snapshot, **more):
+    payload = {"snapshot_id": snapshot, "previous_snapshot_id": previous, **more}
+    return SimpleNamespace(extra={"from_trigger": True, "payload": payload})
+
+
+def context(*events, asset=None, store=None):
+    asset = asset or lake_asset("shop.orders")
+    return {
+        "ti": SimpleNamespace(dag_id="totals", run_id="r", task_id="t"),
+        "triggering_asset_events": {asset: [*events]} if events else {},
+        "task_state_store": store,
+    }
+
+
+def rows_of(run):
+    """What a run reads, done with it."""
+    part = snapshot_range(run)
+    read = (
+        part.open_table().changes(after=part.after, upto=part.upto) if not part.is_empty else None
+    )
+    part.acknowledge()
+    return [] if read is None else read.to_arrow()["id"].to_pylist()
+
+
+def test_the_first_run_begins_where_its_first_event_does(orders):
+    assert rows_of(context(event(2, 3), event(3, 5))) == [3, 4, 5]
+
+
+def test_an_event_that_comes_in_a_later_run_is_not_read_twice(orders):
+    """Airflow gave events 1 and 3 to one run, and 2 to the next."""
+    first = context(event(0, 2), event(5, 7))
+    second = context(event(2, 5))
+    third = context(event(7, 8))
+
+    assert [rows_of(run) for run in (first, second, third)] == [[1, 2, 3, 4, 5, 6, 7], [], [8]]
+
+
+def test_what_an_event_has_lost_is_read_all_the_same(orders):
+    assert rows_of(context(event(0, 2))) == [1, 2]
+    assert rows_of(context(event(6, 8))) == [3, 4, 5, 6, 7, 8]
+
+
+def test_events_of_tasks_and_of_watchers_mean_the_same(orders):
+    plain = SimpleNamespace(extra={"snapshot_id": 2, "previous_snapshot_id": 0})
+    assert rows_of(context(plain, event(2, 4))) == [1, 2, 3, 4]
+
+
+def test_a_run_that_failed_before_it_acknowledged_gets_the_same_again(orders):
+    run = context(event(1, 3))
+    tries = [snapshot_range(run), snapshot_range(run)]
+    assert [(part.after, part.upto) for part in tries] == [(1, 3), (1, 3)]
+
+
+def test_what_is_not_acknowledged_is_kept_from_expiring(orders):
+    snapshot_range(context(event(3, 5)))
+    orders.expire_snapshots(retain_max=1, retain_min=1)
+    assert orders.snapshots()[0].id <= 4
+
+
+def test_a_run_without_events_reads_up_to_the_head_and_its_retry_no_further(orders):
+    kept = {}
+    store = SimpleNamespace(get=kept.get, set=kept.__setitem__)
+    run = context(store=store)
+    first = snapshot_range(run, "shop.orders")
+    orders.write(pa.table({"id": [9]}))
+    again = snapshot_range(run, "shop.orders")
+    assert (first.after, first.upto) == (again.after, again.upto) == (0, 8)
+
+
+def test_a_range_travels_through_xcom(orders):
+    part = snapshot_range(context(event(1, 3)))
+    assert SnapshotRange.from_dict(part.to_dict()) == part
+
+
+def test_a_consumer_that_fell_behind_is_an_error_and_no_gap(orders, warehouse):
+    rows_of(context(event(0, 1)))
+    for number in (1, 2, 3):
+        (Path(warehouse) / "shop.db" / "orders" / "snapshot" / f"snapshot-{number}").unlink()
+
+    with pytest.raises(AirflowFailException, match="fell behind: snapshot 2"):
+        snapshot_range(context(event(1, 8)))
+
+
+def test_a_table_that_was_rolled_back_is_to_be_read_whole(orders):
+    rows_of(context(event(0, 8)))
+    part = snapshot_range(context(event(None, 4, rewound=True)))
+    assert part.rewound
+    assert not part.is_empty
+
+
+def test_events_of_two_tables_need_a_name(orders):
+    run = context(event(0, 1))
+    run["triggering_asset_events"][lake_asset("shop.items")] = [event(0, 1)]
+    with pytest.raises(ValueError, match=r"of shop\.items, shop\.orders"):
+        snapshot_range(run)
+    assert snapshot_range(run, "shop.orders").upto == 1

@@ -1,0 +1,361 @@
+"""Triggers: rebuilt from what they serialise, and run as the triggerer runs them."""
+
+import asyncio
+import json
+from collections import Counter
+from contextlib import aclosing
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+import structlog
+from airflow.sdk.module_loading import import_string
+
+import lakeformat as lake
+from airflow_provider_lake.conditions import (
+    CompactionNeeded,
+    ConsumerLag,
+    PartitionThere,
+    SnapshotAdvanced,
+    WatermarkReached,
+    read_condition,
+    write_condition,
+)
+from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
+from airflow_provider_lake.triggers.table import LakeConditionTrigger, LakeSnapshotTrigger
+
+COLUMNS = [("id", "BIGINT")]
+SOON = 0.01
+
+
+@pytest.fixture
+def catalog(warehouse):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    return catalog
+
+
+@pytest.fixture
+def orders(catalog):
+    return catalog.create_table("shop.orders", COLUMNS)
+
+
+def write(table, *ids, **more):
+    return table.write(pa.table({"id": [*ids]}), **more)
+
+
+def rebuilt(trigger):
+    """What the triggerer makes of a trigger that went through the metadata database."""
+    path, arguments = trigger.serialize()
+    again = import_string(path)(**json.loads(json.dumps(arguments)))
+    assert again.serialize() == (path, arguments)
+    return again
+
+
+def events_of(trigger, *, count=1, meanwhile=()):
+    """The payloads of the first events; ``meanwhile`` are calls made while it waits."""
+
+    async def collect():
+        found = []
+        for step in [lambda: None, *meanwhile]:
+            step()
+        async for event in trigger.run():
+            found.append(event.payload)
+            if len(found) == count:
+                return found
+        return found
+
+    return asyncio.run(asyncio.wait_for(collect(), timeout=30))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        SnapshotAdvanced(after_snapshot=3, kinds=("COMPACT",), since_millis=5, changelog=True),
+        WatermarkReached(millis=7),
+        PartitionThere(partition={"dt": "a"}, done=True),
+        CompactionNeeded(strategy="full", min_files=4),
+        ConsumerLag(consumer="job", max_behind=2),
+    ],
+)
+def test_a_condition_survives_the_metadata_database(condition):
+    assert read_condition(json.loads(json.dumps(write_condition(condition)))) == condition
+
+
+def test_the_snapshot_trigger_fires_with_all_that_is_new(orders):
+    for number in (1, 2, 3):
+        write(orders, number)
+
+    [event] = events_of(rebuilt(LakeSnapshotTrigger(table="shop.orders", after_snapshot=1)))
+
+    found = event.pop("found")
+    assert event == {"status": "met"}
+    told = {k: found[k] for k in ("snapshot_id", "previous_snapshot_id", "commits", "rows")}
+    assert told == {"snapshot_id": 3, "previous_snapshot_id": 1, "commits": 2, "rows": 2}
+    assert (found["table"], found["commit_kind"], found["missed"]) == (
+        "shop.orders",
+        "APPEND",
+        False,
+    )
+
+
+def test_a_trigger_waits_for_a_table_that_is_not_there_yet(catalog):
+    trigger = LakeSnapshotTrigger(table="shop.orders", poll_interval=SOON)
+
+    async def story():
+        events = trigger.run()
+        first = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(5 * SOON)
+        assert not first.done()
+        await asyncio.to_thread(lambda: write(catalog.create_table("shop.orders", COLUMNS), 1))
+        return (await asyncio.wait_for(first, 30)).payload
+
+    assert asyncio.run(story())["found"]["snapshot_id"] == 1
+
+
+def test_a_question_without_an_answer_is_refused_and_not_asked_for_ever(orders, warehouse):
+    write(orders, 1)
+    (Path(warehouse) / "shop.db" / "orders" / "snapshot" / "snapshot-1").write_text("{")
+
+    [event] = events_of(rebuilt(LakeSnapshotTrigger(table="shop.orders")))
+
+    assert event["status"] == "refused"
+    assert event["reason"].startswith("CorruptTableError: ")
+
+
+def test_a_connection_that_does_not_exist_is_refused(orders):
+    condition = write_condition(SnapshotAdvanced())
+    trigger = LakeConditionTrigger(
+        table="shop.orders", condition=condition, lake_conn_id="no_such_lake"
+    )
+    [event] = events_of(rebuilt(trigger))
+    assert "no_such_lake" in event["reason"]
+
+
+# ------------------------------------------------------------------ watching
+
+
+class StateStore:
+    """The store of one asset, as the triggerer hands it to a trigger."""
+
+    def __init__(self):
+        self.kept = {}
+
+    async def aget(self, key, default=None):
+        return self.kept.get(key, default)
+
+    async def aset(self, key, value):
+        self.kept[key] = json.loads(json.dumps(value))
+
+
+async def next_event(stream):
+    return (await asyncio.wait_for(anext(stream), 30)).payload
+
+
+def watching(story, store=None, /, **more):
+    """Run a story with the events of a watcher of ``shop.orders``."""
+
+    async def run():
+        trigger = rebuilt(LakeSnapshotEventTrigger(table="shop.orders", poll_interval=SOON, **more))
+        trigger.asset_state_store = store
+        async with aclosing(trigger.run()) as stream:
+            return await story(stream)
+
+    return asyncio.run(run())
+
+
+def begun(store, act):
+    """A story: the watcher has looked, which its store shows; then something is done."""
+
+    async def story(stream):
+        waiting = asyncio.ensure_future(next_event(stream))
+        while not store.kept:
+            await asyncio.sleep(SOON)
+        await asyncio.to_thread(act)
+        return await waiting
+
+    return story
+
+
+def test_a_commit_is_told_and_what_was_there_before_is_not(orders):
+    write(orders, 1)
+    store = StateStore()
+
+    event = watching(begun(store, lambda: write(orders, 2, 3, watermark=9)), store)
+
+    assert event == {
+        "table": "shop.orders",
+        "snapshot_id": 2,
+        "previous_snapshot_id": 1,
+        "commit_kind": "APPEND",
+        "commits": 1,
+        "rows": 2,
+        "changelog_rows": 0,
+        "schema_id": 0,
+        "watermark": 9,
+        "time_millis": orders.latest_snapshot().time_millis,
+        "missed": False,
+        "rewound": False,
+    }
+
+
+def test_a_table_that_comes_later_is_told_from_its_first_commit(catalog):
+    store = StateStore()
+
+    event = watching(
+        begun(store, lambda: write(catalog.create_table("shop.orders", COLUMNS), 1)), store
+    )
+
+    assert (event["previous_snapshot_id"], event["snapshot_id"]) == (0, 1)
+
+
+def test_compactions_are_passed_over(orders):
+    for number in range(6):
+        write(orders, number)
+    compacted = orders.compact()
+    assert compacted.snapshot_ids == (7,)
+
+    async def story(stream):
+        first = await next_event(stream)
+        write(orders, 9)
+        orders.compact()
+        return first, await next_event(stream)
+
+    first, second = watching(story, after_snapshot=6, kinds=("APPEND", "COMPACT"))
+    assert first["commit_kind"] == "COMPACT"
+    assert second["snapshot_id"] >= 8
+
+    async def skipping(stream):
+        return await next_event(stream)
+
+    event = watching(skipping, after_snapshot=6)
+    assert (event["snapshot_id"], event["commits"], event["commit_kind"]) == (8, 1, "APPEND")
+
+
+def test_what_is_committed_while_no_triggerer_runs_is_told_afterwards(orders):
+    store = StateStore()
+    write(orders, 1)
+
+    watching(begun(store, lambda: write(orders, 2)), store)
+    [(key, kept)] = store.kept.items()
+    assert (key, kept["snapshot_id"]) == ("lake-cursor:APPEND+OVERWRITE", 1)
+    write(orders, 3)
+
+    event = watching(next_event, store)
+
+    assert (event["previous_snapshot_id"], event["snapshot_id"], event["commits"]) == (1, 3, 2)
+
+
+def test_an_event_is_kept_only_after_airflow_has_it(orders):
+    """A crash right after an event sends it again; the cursor moves with the next look."""
+    store = StateStore()
+    write(orders, 1)
+
+    async def one_event_then_die(stream):
+        return await next_event(stream)
+
+    first = watching(one_event_then_die, store, after_snapshot=0)
+    assert store.kept == {}
+    assert watching(one_event_then_die, store, after_snapshot=0) == first
+
+
+def test_expired_and_rolled_back_histories_say_so(orders, warehouse):
+    for number in range(4):
+        write(orders, number)
+    (Path(warehouse) / "shop.db" / "orders" / "snapshot" / "snapshot-1").unlink()
+    (Path(warehouse) / "shop.db" / "orders" / "snapshot" / "snapshot-2").unlink()
+    missed = watching(next_event, after_snapshot=1)
+    assert (missed["missed"], missed["commits"]) == (True, 2)
+
+    store = StateStore()
+    store.kept["lake-cursor:APPEND+OVERWRITE"] = {"snapshot_id": 4, "identity": "another"}
+    rewound = watching(next_event, store)
+    assert (rewound["rewound"], rewound["previous_snapshot_id"]) == (True, None)
+
+
+def test_watchers_of_a_connection_share_one_loop_and_one_listing(catalog, monkeypatch):
+    """As the triggerer does it: its own manager of shared streams, fifty tables."""
+    from airflow.triggers.shared_stream import SharedStreamManager
+
+    from tests.counting import CountingStorage
+
+    names = [f"shop.t{number}" for number in range(50)]
+    tables = {name: catalog.create_table(name, COLUMNS) for name in names}
+    for table in tables.values():
+        write(table, 1)
+    counting = CountingStorage(catalog._storage)
+    watched = type(catalog)(counting, catalog._root)
+    monkeypatch.setattr("airflow_provider_lake.hooks.lake.LakeHook.get_conn", lambda self: watched)
+
+    async def story():
+        manager = SharedStreamManager(log=structlog.get_logger(), max_subscriber_queue=100)
+        told = asyncio.Queue()
+        stores = [StateStore() for _ in names]
+
+        async def follow(number, name):
+            trigger = rebuilt(LakeSnapshotEventTrigger(table=name, poll_interval=SOON))
+            trigger.asset_state_store = stores[number]
+            key = trigger.shared_stream_key()
+            stream = manager.subscribe(trigger_id=number, trigger=trigger, key=key)
+            async for event in trigger.filter_shared_stream(stream):
+                told.put_nowait(event.payload)
+
+        followers = [asyncio.ensure_future(follow(n, name)) for n, name in enumerate(names)]
+        while not all(store.kept for store in stores):
+            await asyncio.sleep(SOON)
+        counting.calls.clear()
+        while sum(operation == "list" for operation, _ in counting.calls) < 5:
+            await asyncio.sleep(SOON)
+        idle = Counter(operation for operation, _ in counting.calls)
+        for name in ("shop.t3", "shop.t40"):
+            await asyncio.to_thread(write, tables[name], 2)
+        found = [await asyncio.wait_for(told.get(), 30) for _ in "ab"]
+        await manager.stop_all()
+        for follower in followers:
+            follower.cancel()
+        await asyncio.gather(*followers, return_exceptions=True)
+        return idle, found
+
+    idle, found = asyncio.run(story())
+    looks = idle["list"]
+    assert looks >= 5
+    assert abs(idle["exists"] - 50 * looks) <= 50  # the look under way when counting began or ended
+    assert {event["table"] for event in found} == {"shop.t3", "shop.t40"}
+
+
+def test_nothing_blocks_the_event_loop(orders, monkeypatch):
+    """A storage that hangs holds a thread, and no other trigger."""
+    import threading
+
+    hung, go = threading.Event(), threading.Event()
+    plain = type(orders).latest_snapshot
+
+    def hang(self, known=None):
+        hung.set()
+        go.wait(30)
+        return plain(self, known)
+
+    monkeypatch.setattr(type(orders), "latest_snapshot", hang)
+    write(orders, 1)
+
+    async def story(stream):
+        waiting = asyncio.ensure_future(next_event(stream))
+        while not hung.is_set():
+            await asyncio.sleep(SOON)
+        go.set()  # reached only because the loop is free
+        return await waiting
+
+    assert watching(story, after_snapshot=0)["snapshot_id"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"table": "orders"}, "database.table"),
+        ({"table": "shop.orders", "kinds": ("INSERT",)}, "kinds are some of"),
+        ({"table": "shop.orders", "kinds": "APPEND"}, "kinds are some of"),
+    ],
+)
+def test_a_watcher_that_makes_no_sense_is_refused_at_parse(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        LakeSnapshotEventTrigger(**arguments)

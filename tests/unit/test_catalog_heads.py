@@ -1,0 +1,106 @@
+"""Many tables are looked at with one listing, and few requests for each."""
+
+from collections import Counter
+
+import pytest
+
+import lakeformat as lake
+from lakeformat.catalog import FileSystemCatalog
+from lakeformat.catalog.heads import Heads
+from lakeformat.storage import open_storage
+from tests.counting import CountingStorage
+
+ROWS = [("id", "BIGINT")]
+
+
+@pytest.fixture
+def counted(tmp_path):
+    """A catalog of 20 tables with a commit each, and the storage that counts its calls."""
+    storage, root = open_storage(str(tmp_path))
+    counting = CountingStorage(storage)
+    catalog = FileSystemCatalog(counting, root)
+    catalog.create_database("shop")
+    for number in range(20):
+        write(catalog.create_table(f"shop.t{number}", ROWS))
+    return catalog, counting
+
+
+def write(table):
+    import pyarrow as pa
+
+    return table.write(pa.table({"id": [1]}))
+
+
+def names(count):
+    return [f"shop.t{number}" for number in range(count)]
+
+
+def calls_of(counting, look):
+    counting.calls.clear()
+    found = look()
+    return found, Counter(operation for operation, _ in counting.calls)
+
+
+def test_an_idle_look_lists_once_however_many_tables_there_are(counted):
+    catalog, counting = counted
+    for count in (2, 20):
+        heads = Heads(catalog)
+        heads.look(names(count))
+        _, calls = calls_of(counting, lambda: heads.look(names(count)))  # noqa: B023
+        assert calls == {"list": 1, "exists": count, "read": count}
+
+
+def test_a_look_sees_each_new_commit(counted):
+    catalog, _ = counted
+    heads = Heads(catalog)
+    before = heads.look(names(3)).heads
+    write(catalog.table("shop.t1"))
+    after = heads.look(names(3)).heads
+    assert [before[n].snapshot.id for n in names(3)] == [1, 1, 1]
+    assert [after[n].snapshot.id for n in names(3)] == [1, 2, 1]
+
+
+def test_a_commit_is_seen_though_all_before_it_have_expired(counted, tmp_path):
+    catalog, _ = counted
+    heads = Heads(catalog)
+    heads.look(["shop.t0"])
+    for _ in range(4):
+        write(catalog.table("shop.t0"))
+    for number in range(1, 5):
+        (tmp_path / "shop.db" / "t0" / "snapshot" / f"snapshot-{number}").unlink()
+    assert heads.look(["shop.t0"]).heads["shop.t0"].snapshot.id == 5
+
+
+def test_a_table_that_comes_goes_and_comes_again_is_another_one(counted):
+    catalog, _ = counted
+    heads = Heads(catalog)
+    assert heads.look(["shop.new", "attic.old"]).heads == {}
+    write(catalog.create_table("shop.new", ROWS))
+    first = heads.look(["shop.new"]).heads["shop.new"].snapshot
+    catalog.drop_table("shop.new")
+    write(catalog.create_table("shop.new", ROWS))
+    second = heads.look(["shop.new"]).heads["shop.new"].snapshot
+    assert (first.id, second.id) == (1, 1)
+    assert first.identity != second.identity
+
+
+def test_one_damaged_table_hides_no_other(counted, tmp_path):
+    catalog, _ = counted
+    (tmp_path / "shop.db" / "t0" / "snapshot" / "snapshot-1").write_text("{")
+    found = Heads(catalog).look(names(2))
+    assert list(found.heads) == ["shop.t1"]
+    assert isinstance(found.failed["shop.t0"], lake.CorruptTableError)
+
+
+def test_a_table_without_commits_has_no_snapshot_yet(counted):
+    catalog, _ = counted
+    catalog.create_table("shop.empty", ROWS)
+    assert Heads(catalog).look(["shop.empty"]).heads["shop.empty"].snapshot is None
+
+
+def test_snapshots_after_a_number_are_those_that_are_newer(counted):
+    catalog, _ = counted
+    table = catalog.table("shop.t0")
+    write(table)
+    write(table)
+    assert [snapshot.id for snapshot in table.snapshots(after=1)] == [2, 3]
