@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from lakeformat.environment import Environment
 from lakeformat.errors import (
     AlreadyExistsError,
+    BucketsChangedError,
     CommitConflictError,
     CommitOutcomeUnknownError,
     CommitUndecidableError,
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlreadyExistsError",
+    "BucketsChangedError",
     "Catalog",
     "CommitConflictError",
     "CommitId",

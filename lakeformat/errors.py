@@ -6,6 +6,7 @@
     ├── NotFoundError              the named database, table, snapshot or file does not exist
     ├── AlreadyExistsError         the name is taken
     ├── CommitConflictError        another writer was first: plan again and retry
+    │   └── BucketsChangedError    keys got their buckets meanwhile: write the rows again
     ├── CommitOutcomeUnknownError  the answer was lost: look for the commit, then retry
     ├── CommitUndecidableError     snapshots that would tell have expired: look for the rows
     ├── UnavailableError           the storage did not answer: retry later
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 __all__ = [
     "AlreadyExistsError",
+    "BucketsChangedError",
     "CommitConflictError",
     "CommitOutcomeUnknownError",
     "CommitUndecidableError",
@@ -54,6 +56,10 @@ class AlreadyExistsError(LakeError):
 
 class CommitConflictError(LakeError):
     """Another writer won too often or changed the same files: plan again and retry."""
+
+
+class BucketsChangedError(CommitConflictError):
+    """Another writer has given keys their buckets meanwhile: write the rows again."""
 
 
 class CommitOutcomeUnknownError(LakeError):

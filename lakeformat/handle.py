@@ -7,11 +7,21 @@ from dataclasses import dataclass
 from lakeformat.environment import Environment
 from lakeformat.errors import UnsupportedError
 from lakeformat.layout import POSTPONE_BUCKET, TableLayout
+from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.options import TableOptions
+from lakeformat.partition import partition_path
 from lakeformat.schema import TableSchema
-from lakeformat.storage import Storage
+from lakeformat.storage import Storage, resolve
 
-__all__ = ["TableHandle", "require_committable", "require_readable", "require_writable"]
+__all__ = [
+    "TableHandle",
+    "crosses_partitions",
+    "has_hash_index",
+    "index_file_place",
+    "require_committable",
+    "require_readable",
+    "require_writable",
+]
 
 UNAWARE_BUCKET = -1
 _CHANGE_MERGED_ROWS = {
@@ -45,6 +55,28 @@ class TableHandle:
 def is_unaware(handle: TableHandle) -> bool:
     """Whether this is an append table without buckets."""
     return not handle.schema.primary_keys and handle.options.bucket == UNAWARE_BUCKET
+
+
+def crosses_partitions(handle: TableHandle) -> bool:
+    """Whether a key may come up in another partition than before, and its row has to move."""
+    keys = handle.schema.primary_keys
+    return bool(keys) and not {*handle.schema.partition_keys} <= {*keys}
+
+
+def has_hash_index(handle: TableHandle) -> bool:
+    """Whether index files say which bucket of its partition a key is in."""
+    is_dynamic = bool(handle.schema.primary_keys) and handle.options.bucket == UNAWARE_BUCKET
+    return is_dynamic and not crosses_partitions(handle)
+
+
+def index_file_place(handle: TableHandle, entry: IndexManifestEntry) -> tuple[Storage, str]:
+    """Where an index file lies."""
+    if entry.external_path is not None:
+        return resolve(entry.external_path, handle.storage)
+    if not handle.options.index_file_in_data_file_dir:
+        return handle.storage, handle.layout.index_file(entry.file_name)
+    directory = partition_path(handle.schema, entry.partition)
+    return handle.storage, handle.layout.data_file(entry.bucket, entry.file_name, directory)
 
 
 def require_readable(handle: TableHandle) -> None:
@@ -89,12 +121,6 @@ def require_writable(handle: TableHandle) -> None:
             f"the primary key of {handle.uri} lacks its partition column {missing[0]!r}, so a row "
             "may have to move between partitions: this version does not write such tables; make "
             "the column part of the key, or write with another engine"
-        )
-    elif bucket == UNAWARE_BUCKET:
-        raise UnsupportedError(
-            f"option 'bucket' of {handle.uri} is '-1', as many buckets as its keys need: this "
-            "version writes primary-key tables with a number of buckets only; create the table "
-            "with one, such as '4', or write with another engine"
         )
     elif bucket == POSTPONE_BUCKET:
         raise UnsupportedError(

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar
 
+from lakeformat.bucket_options import BucketOptions
 from lakeformat.changelog_options import ChangelogOptions
 from lakeformat.compaction_options import CompactionOptions
 from lakeformat.errors import InvalidRequestError
@@ -50,6 +51,7 @@ _TARGET_OF_LEVELS = "128 mb"
 
 
 class TableOptions(
+    BucketOptions,
     ChangelogOptions,
     CompactionOptions,
     ExpiryOptions,
@@ -68,8 +70,7 @@ class TableOptions(
         BUCKETS,
         "-1",
         "Number of buckets; -1 is one for an append table and as many as it needs for a "
-        "primary-key table, whose rows -2 puts off until a compaction. This version writes "
-        "primary-key tables with a number of buckets only.",
+        "primary-key table, whose rows -2 puts off until a compaction.",
     )
     bucket_key = Option(
         "bucket-key",

@@ -14,6 +14,7 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
     "how many tasks and how much memory another engine's job takes; here the caller says": (
         "cross-partition-upsert.bootstrap-parallelism",
         "dynamic-bucket.assigner-parallelism",
+        "dynamic-bucket.initial-buckets",
         "file-reader-async-threshold",
         "scan.infer-parallelism",
         "scan.infer-parallelism.max",
@@ -45,11 +46,8 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
     "whether another engine's writer compacts before it commits; writers here never compact": (
         "commit.force-compact",
     ),
-    "how another engine's writers give keys a bucket of their own choice; no writer here does": (
+    "how long another engine's job remembers where a key is; a writer here looks it up": (
         "cross-partition-upsert.index-ttl",
-        "dynamic-bucket.initial-buckets",
-        "dynamic-bucket.max-buckets",
-        "dynamic-bucket.target-row-num",
     ),
     "where and when another engine's job begins to read; here the call says": (
         "continuous.discovery-interval",

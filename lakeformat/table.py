@@ -8,7 +8,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 from lakeformat.commit.abort import abort_messages
 from lakeformat.commit.admission import admit
-from lakeformat.commit.checks import check_messages, known_rows
+from lakeformat.commit.checks import check_messages
 from lakeformat.commit.commit import (
     DYNAMIC,
     CommitOptions,
@@ -22,9 +22,7 @@ from lakeformat.commit.identity import CommitId
 from lakeformat.commit.report import CommitReport
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import (
-    CommitOutcomeUnknownError,
     InvalidRequestError,
-    LakeError,
     NotFoundError,
     UnsupportedError,
 )
@@ -56,7 +54,9 @@ from lakeformat.table_expiry import TableExpiry
 from lakeformat.table_orphans import TableOrphans
 from lakeformat.table_partitions import TablePartitions
 from lakeformat.table_references import TableReferences
+from lakeformat.table_row_changes import TableRowChanges
 from lakeformat.table_upkeep import TableUpkeep
+from lakeformat.table_writes import RowsWrite, new_writer
 from lakeformat.write.table_writer import TableWriter
 
 __all__ = ["Overwritten", "SystemTable", "Table", "load_table", "open_table"]
@@ -93,7 +93,9 @@ def load_table(storage: Storage, layout: TableLayout, environment: Environment) 
     return Table(TableHandle(storage, located, schema, environment))
 
 
-class Table(TableUpkeep, TableExpiry, TableOrphans, TablePartitions, TableReferences):
+class Table(
+    TableUpkeep, TableExpiry, TableOrphans, TablePartitions, TableReferences, TableRowChanges
+):
     """One table; it sees its schema as of the moment it was opened, and always new snapshots."""
 
     def __repr__(self) -> str:
@@ -123,6 +125,9 @@ class Table(TableUpkeep, TableExpiry, TableOrphans, TablePartitions, TableRefere
         ``"dynamic"`` those that get rows. With ``read_snapshot``, the snapshot the rows were
         computed from, the commit is refused if somebody has changed these partitions since.
 
+        With dynamic buckets rows are written again where another writer has given keys their
+        bucket meanwhile; of an iterator, which can be read only once, the commit is refused.
+
         With a ``commit`` that was published before nothing is written. The rows are not compared
         then; of an append table another number of them is refused, where ``data`` tells it without
         being read.
@@ -134,25 +139,7 @@ class Table(TableUpkeep, TableExpiry, TableOrphans, TablePartitions, TableRefere
         with ``CommitOutcomeUnknownError`` look first: repeat the call with the same ``commit``.
         """
         options = _commit_options(commit, watermark, properties, read_snapshot)
-        handle, replaced = self._handle, self._replaced(overwrite)
-        earlier = None if commit is None else earlier_tries(handle, commit, overwrite=replaced)
-        # Rows of one key are merged before they are counted.
-        rows = None if handle.schema.primary_keys else known_rows(data)
-        if earlier and (done := find_replay(handle, earlier, overwrite=replaced, rows=rows)):
-            return done
-        with _writer(handle, replaced, is_committed_here=True) as writer:
-            writer.write(data, kinds)
-            messages = writer.prepare()
-        try:
-            report = commit_messages(handle, messages, options, overwrite=replaced, earlier=earlier)
-        except CommitOutcomeUnknownError:
-            raise  # the table may refer to the files: they stay
-        except LakeError:
-            writer.abort()
-            raise
-        if report.replayed:  # a twin with the same identity was faster: its files are the table's
-            writer.abort()
-        return report
+        return RowsWrite(self._handle, data, kinds, options, self._replaced(overwrite)).run()
 
     def new_writer(self, *, overwrite: Overwritten | None = None) -> TableWriter:
         """A writer whose messages are committed later, here or in another process.
@@ -161,7 +148,7 @@ class Table(TableUpkeep, TableExpiry, TableOrphans, TablePartitions, TableRefere
         with buckets the rows of a bucket go to one writer at a time: two that do not know of each
         other number rows alike, and which of two rows with one key is newer is anybody's guess.
         """
-        return _writer(self._handle, self._replaced(overwrite), is_committed_here=False)
+        return new_writer(self._handle, self._replaced(overwrite), is_committed_here=False)
 
     def commit(
         self,
@@ -271,15 +258,6 @@ class Table(TableUpkeep, TableExpiry, TableOrphans, TablePartitions, TableRefere
         return some_partitions(self.schema, [overwrite])
 
 
-def _writer(
-    handle: TableHandle, replaced: PartitionFilter | Dynamic | None, *, is_committed_here: bool
-) -> TableWriter:
-    within = replaced if isinstance(replaced, PartitionFilter) else None
-    return TableWriter(
-        handle, replaces=replaced is not None, within=within, is_committed_here=is_committed_here
-    )
-
-
 def _commit_options(
     commit: CommitId | None,
     watermark: int | None,
@@ -317,6 +295,14 @@ class ReadOnlyTable(Table):
         self._refuse()
 
     def abort(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
+    def update(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refused: metadata changes with the table."""
         self._refuse()
 

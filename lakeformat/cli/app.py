@@ -26,6 +26,7 @@ from lakeformat.cli import (
     orphans,
     partition,
     rollback,
+    row_changes,
     rows,
     tags,
     transfer,
@@ -83,6 +84,7 @@ def lake(
 inspect.register(app)
 health.register(app)
 rows.register(app)
+row_changes.register(app)
 compact.register(app)
 expire.register(app)
 consumers.register(app)

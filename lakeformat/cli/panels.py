@@ -12,7 +12,7 @@ _PANELS = {
         "tables snapshots schemas options manifests files partitions buckets tags branches "
         "consumers statistics indexes scan changes"
     ),
-    "Write": "write rollback tag branch consumer",
+    "Write": "write delete update rollback tag branch consumer",
     "Maintain": (
         "compact compact-database changelog expire partition analyze rewrite-manifests "
         "rewrite-file-index"

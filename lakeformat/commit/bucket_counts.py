@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,9 @@ from lakeformat.commit.base_files import in_partitions
 from lakeformat.commit.changes import Changes
 from lakeformat.commit.conflict_text import Committer, place
 from lakeformat.commit.conflicts import check_buckets
+from lakeformat.commit.hash_conflicts import require_same_index
 from lakeformat.errors import CommitConflictError
+from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.manifest import ManifestColumns, read_manifests
 from lakeformat.metadata.manifest_columns import columns_of
 from lakeformat.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
@@ -35,11 +37,14 @@ class BucketCounts:
     """
 
     who: Committer
+    messages: Sequence[CommitMessage] = ()
+    """Those the files come from: they know by which index their keys got buckets."""
     _read: dict[str, dict[bytes, int]] = field(default_factory=dict)
     """By manifest, what its partitions count."""
 
     def check(self, head: Snapshot | None, changes: Changes) -> None:
         """Raise if a partition of ``head`` counts otherwise."""
+        require_same_index(self.who, head, self.messages)
         check_buckets(self.who, head, changes.table)
         require_current_counts(self.who, head, changes)
         current, totals = _current(self.who), _totals(changes.table)

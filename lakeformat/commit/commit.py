@@ -114,7 +114,7 @@ def commit_messages(
         check_within(handle, changes)
     _refuse_untracked(handle, data, compaction, is_overwrite=overwrite is not None)
     planned_on = _planned_on(handle, messages, options.read_snapshot)
-    commits = _Commits(handle, options, messages if from_elsewhere else (), earlier, planned_on)
+    commits = _Commits(handle, options, messages, earlier, planned_on, from_elsewhere)
     if compaction.is_empty:
         return commits.data(data, overwrite, can_upgrade=True)
     if data.is_empty and overwrite is None:
@@ -192,14 +192,16 @@ class _Commits:
         self,
         handle: TableHandle,
         options: CommitOptions,
-        foreign: Sequence[CommitMessage] = (),
+        messages: Sequence[CommitMessage] = (),
         earlier: EarlierCommits | None = None,
         planned_on: int | None = None,
+        from_elsewhere: bool = False,
     ) -> None:
         self._handle = handle
         self._options = options
         self._first_look = earlier
-        self._foreign = foreign
+        self._messages = messages
+        self._foreign = messages if from_elsewhere else ()
         """Messages that come from elsewhere, and may have been committed before."""
         self._commit = options.commit or _new_identity(handle)
         self._planned_on = planned_on
@@ -282,10 +284,11 @@ class _Commits:
         """Rows that are added conflict with nothing, unless an option asks to look."""
         handle = self._handle
         intent = self._intent(CommitKind.APPEND, new)
-        if handle.options.commit_discard_duplicate_files:
+        has_index = any(message.hash_index is not None for message in self._messages)
+        if handle.options.commit_discard_duplicate_files and not has_index:
             intent = replace(intent, discards_duplicates=True, new_files=None)
         else:
-            intent = replace(intent, check=BucketCounts(intent.who))
+            intent = replace(intent, check=BucketCounts(intent.who, self._messages))
         return self._publish(intent)
 
     def _publish(self, intent: Intent) -> CommitReport:

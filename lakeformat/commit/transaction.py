@@ -33,7 +33,7 @@ from lakeformat.metadata.snapshot_directory import (
 )
 from lakeformat.storage.turns import turn
 
-__all__ = ["publish_once"]
+__all__ = ["publish_once", "wait_to_retry"]
 
 _log = logging.getLogger(__name__)
 _JITTER = 0.2
@@ -64,7 +64,7 @@ def _try_until_published(attempts: Attempts, earlier: EarlierCommits) -> CommitR
         if _is_over(handle, started):
             tries = f"{number} attempts within commit.timeout"
             raise _given_up(attempts, tries, "commit.timeout")
-        _wait(handle, number)
+        wait_to_retry(handle, number)
     tries = f"{handle.options.commit_max_retries + 1} attempts"
     raise _given_up(attempts, tries, "commit.max-retries")
 
@@ -143,7 +143,7 @@ def _outcome_unknown(attempts: Attempts) -> CommitOutcomeUnknownError:
     )
 
 
-def _wait(handle: TableHandle, failures: int) -> None:
+def wait_to_retry(handle: TableHandle, failures: int) -> None:
     """Back off exponentially, with jitter so that rivals do not meet again."""
     options, environment = handle.options, handle.environment
     longest = options.commit_max_retry_wait_millis

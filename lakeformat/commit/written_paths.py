@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError
-from lakeformat.handle import TableHandle
+from lakeformat.handle import TableHandle, index_file_place
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.partition import partition_path
 from lakeformat.storage import Storage, resolve
 
@@ -27,7 +26,7 @@ def written_paths(
         for file in message.written_files():
             yield from _data_file(handle, message.bucket, directory, file)
         for entry in message.written_index_files():
-            yield _index_file(handle, message.bucket, directory, entry)
+            yield index_file_place(handle, entry)
 
 
 def _data_file(
@@ -40,13 +39,3 @@ def _data_file(
     for name in file.extra_files:
         inside = handle.layout.data_file(bucket, name, directory).rpartition("/")[2]
         yield storage, f"{path.rpartition('/')[0]}/{inside}"
-
-
-def _index_file(
-    handle: TableHandle, bucket: int, directory: str, entry: IndexManifestEntry
-) -> tuple[Storage, str]:
-    if entry.external_path is not None:
-        return resolve(entry.external_path, handle.storage)
-    if handle.options.index_file_in_data_file_dir:
-        return handle.storage, handle.layout.data_file(bucket, entry.file_name, directory)
-    return handle.storage, handle.layout.index_file(entry.file_name)

@@ -6,6 +6,9 @@ when a new hash appears.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from hashlib import sha256
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,7 +16,13 @@ from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundEr
 from lakeformat.index.damage import RESTORE, missing_file
 from lakeformat.storage import Storage
 
-__all__ = ["decode_hash_index", "encode_hash_index", "read_hash_index", "write_hash_index"]
+__all__ = [
+    "decode_hash_index",
+    "encode_hash_index",
+    "names_digest",
+    "read_hash_index",
+    "write_hash_index",
+]
 
 _HASH_BYTES = 4
 
@@ -56,3 +65,8 @@ def read_hash_index(storage: Storage, path: str, *, count: int) -> npt.NDArray[n
     except NotFoundError:
         raise missing_file(uri, "an index manifest") from None
     return decode_hash_index(content, uri, count=count)
+
+
+def names_digest(names: Iterable[str]) -> str:
+    """A short text that only these files of a partition have: none of them is ever changed."""
+    return sha256("\n".join(sorted(names)).encode()).hexdigest()[:32]

@@ -23,7 +23,7 @@ from lakeformat.metadata.simple_stats import EMPTY_ROW
 
 __all__ = ["CommitMessage"]
 
-MESSAGE_VERSION = 3
+MESSAGE_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +53,8 @@ class CommitMessage:
     deleted_index_files: tuple[IndexManifestEntry, ...] = ()
     compact_new_index_files: tuple[IndexManifestEntry, ...] = ()
     compact_deleted_index_files: tuple[IndexManifestEntry, ...] = ()
+    hash_index: str | None = None
+    """Which hash index files of the partition decided about its buckets; None where none did."""
 
     def written_files(self) -> Iterator[DataFileMeta]:
         """The data and changelog files that came into being with this message."""
@@ -99,6 +101,7 @@ class CommitMessage:
             "baseSnapshot": self.base_snapshot,
             "branch": self.branch,
             "table": self.table,
+            "hashIndex": self.hash_index,
         }
         for avro, name in _FILES.items():
             record[avro] = [file.to_record() for file in getattr(self, name)]
@@ -128,6 +131,7 @@ class CommitMessage:
                 base_snapshot=record["baseSnapshot"],
                 branch=record["branch"],
                 table=record["table"],
+                hash_index=record["hashIndex"],
                 **files,
                 **index_files,
             )
@@ -166,6 +170,7 @@ def _schema() -> dict[str, Any]:
         {"name": "baseSnapshot", "type": ["null", "long"]},
         {"name": "branch", "type": "string"},
         {"name": "table", "type": ["null", "string"]},
+        {"name": "hashIndex", "type": ["null", "string"]},
     ]
     for names, record in ((_FILES, items), (_INDEX_FILES, index)):
         first, *others = names

@@ -20,7 +20,14 @@ from lakeformat.partition import partition_fields, partition_path
 from lakeformat.partition_filter import PartitionFilter
 from lakeformat.schema import TableSchema
 
-__all__ = ["Assigner", "Place", "Places", "RowsByPlace", "rows_by_place"]
+__all__ = [
+    "Assigner",
+    "PartitionNumbers",
+    "Place",
+    "Places",
+    "RowsByPlace",
+    "rows_by_place",
+]
 
 Places: TypeAlias = npt.NDArray[np.int64]
 """The number of each row's place."""
@@ -34,8 +41,8 @@ class Place:
     bucket: int
 
 
-class Assigner:
-    """Numbers the places of a writer's rows, in the order partitions and buckets come up."""
+class PartitionNumbers:
+    """Numbers the partitions of a writer's rows, in the order they come up."""
 
     def __init__(self, schema: TableSchema, within: PartitionFilter | None) -> None:
         """Rows outside the partitions ``within`` are refused."""
@@ -45,38 +52,28 @@ class Assigner:
         self._types = [field.type for field in partition_fields(schema)]
         self._partitions: list[bytes] = []
         self._numbers: dict[bytes, int] = {}
-        self._bucket_count, self._buckets = _buckets(schema)
 
     def __call__(self, rows: pa.RecordBatch, numbers: Sequence[int] | Positions) -> Places:
-        """The place of each row; ``numbers`` are what messages call the rows."""
-        partitions = self._partition_numbers(rows, numbers)
-        if self._buckets is None:
-            return partitions
-        buckets = self._buckets(rows)
-        return partitions * self._bucket_count + buckets if partitions.any() else buckets
-
-    def place(self, number: int) -> Place:
-        """What a number stands for."""
-        partition, bucket = divmod(number, self._bucket_count)
-        return Place(self._partitions[partition], bucket)
-
-    def _partition_numbers(
-        self, rows: pa.RecordBatch, numbers: Sequence[int] | Positions
-    ) -> Places:
+        """The number of each row's partition; ``numbers`` are what messages call the rows."""
         if not self._columns:
-            number = self._number(EMPTY_ROW, numbers[0])
+            number = self.number(EMPTY_ROW, numbers[0])
             return np.full(rows.num_rows, number, np.int64)
         columns = [rows.column(position) for position in self._columns]
         codes, first_of = _codes(columns)
         examples = [column.take(pa.array(first_of)) for column in columns]
         framed = encode_columns(examples, self._types).to_pylist()
         found = [
-            self._number(partition, numbers[int(row)])
+            self.number(partition, numbers[int(row)])
             for partition, row in zip(framed, first_of, strict=True)
         ]
         return np.array(found, np.int64)[codes]
 
-    def _number(self, partition: bytes, row: int | np.int64) -> int:
+    def row(self, number: int) -> bytes:
+        """The framed row of a partition."""
+        return self._partitions[number]
+
+    def number(self, partition: bytes, row: int | np.int64) -> int:
+        """The number of a partition; ``row`` is what messages call the row that is in it."""
         number = self._numbers.get(partition)
         if number is None:
             self._require_within(partition, row)
@@ -95,6 +92,27 @@ class Assigner:
                 f"row {row} is in partition {place}, which this overwrite does not replace: name "
                 "the partition, or append"
             )
+
+
+class Assigner:
+    """Numbers the places of a writer's rows where a function of the key says the bucket."""
+
+    def __init__(self, schema: TableSchema, partitions: PartitionNumbers) -> None:
+        self._partitions = partitions
+        self._bucket_count, self._buckets = _buckets(schema)
+
+    def __call__(self, rows: pa.RecordBatch, numbers: Sequence[int] | Positions) -> Places:
+        """The place of each row; ``numbers`` are what messages call the rows."""
+        partitions = self._partitions(rows, numbers)
+        if self._buckets is None:
+            return partitions
+        buckets = self._buckets(rows)
+        return partitions * self._bucket_count + buckets if partitions.any() else buckets
+
+    def place(self, number: int) -> Place:
+        """What a number stands for."""
+        partition, bucket = divmod(number, self._bucket_count)
+        return Place(self._partitions.row(partition), bucket)
 
 
 @dataclass(frozen=True, slots=True)

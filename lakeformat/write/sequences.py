@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.handle import UNAWARE_BUCKET, TableHandle
+from lakeformat.handle import TableHandle, is_unaware
 from lakeformat.merge.groups import Positions
 from lakeformat.metadata.manifest import ManifestColumns, live_rows, read_manifests
 from lakeformat.metadata.manifest_list import manifests_of
@@ -33,7 +33,7 @@ class SequenceNumbers:
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
         """Without a snapshot every bucket starts at 0, as when its files are overwritten."""
         self._handle = handle
-        self._snapshot = None if handle.options.bucket == UNAWARE_BUCKET else snapshot
+        self._snapshot = None if is_unaware(handle) else snapshot
         self._next: dict[Place, int] = {}
         self._known: set[bytes] = set()
 
@@ -43,6 +43,11 @@ class SequenceNumbers:
         self._known |= new
         if new and self._snapshot is not None:
             self._read(new, self._snapshot)
+
+    def live_buckets(self, partition: bytes) -> set[int]:
+        """The buckets of a partition that have files."""
+        self.look_up([Place(partition, 0)])
+        return {place.bucket for place in self._next if place.partition == partition}
 
     def take(self, place: Place, rows: int) -> int:
         """The number of the first of so many rows, which nobody else gets."""

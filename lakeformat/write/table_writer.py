@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.handle import TableHandle, is_unaware, require_writable
+from lakeformat.handle import TableHandle, has_hash_index, is_unaware, require_writable
 from lakeformat.merge.groups import Positions
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.partition_filter import PartitionFilter
 from lakeformat.storage.creation_proof import prove_creation
 from lakeformat.write.append_bucket import AppendBuckets
-from lakeformat.write.assign import Assigner
+from lakeformat.write.assign import Assigner, PartitionNumbers, Place
 from lakeformat.write.batches import to_batches
 from lakeformat.write.conform import Conformer
+from lakeformat.write.dynamic_buckets import DynamicAssigner
+from lakeformat.write.hash_index import HashIndex, IndexChange
 from lakeformat.write.key_value_bucket import KeyValueBuckets
+from lakeformat.write.new_files import NewFiles
 from lakeformat.write.row_kinds import RowKinds, accepted_rows, require_adds, require_first_rows
 from lakeformat.write.sequences import SequenceNumbers
 
@@ -60,10 +64,16 @@ class TableWriter:
             self._base_snapshot = 0 if base is None else base.id
         self._handle = handle
         self._conform = Conformer(schema.fields)
-        self._assign = Assigner(schema, within)
         self._rows = 0
         self._is_finished = False
         sequences = SequenceNumbers(handle, None if replaces else base)
+        partitions = PartitionNumbers(schema, within)
+        self._assign: Assigner | DynamicAssigner
+        if has_hash_index(handle):
+            index = HashIndex(handle, None if replaces else base)
+            self._assign = DynamicAssigner(handle, partitions, index, sequences)
+        else:
+            self._assign = Assigner(schema, partitions)
         self._buckets: AppendBuckets | KeyValueBuckets
         if schema.primary_keys:
             self._buckets = KeyValueBuckets(
@@ -91,26 +101,18 @@ class TableWriter:
         """Finish the files; the messages may be committed here or in another process."""
         self._require_unfinished()
         with self._leaving_nothing():
-            written = self._buckets.finish()
+            messages = [self._message(files) for files in self._buckets.finish()]
+            if isinstance(self._assign, DynamicAssigner):
+                messages = self._with_indexes(messages, self._assign)
         self._is_finished = True
-        return [
-            CommitMessage(
-                table=self._handle.uri,
-                partition=files.place.partition,
-                bucket=files.place.bucket,
-                total_buckets=self._handle.options.bucket,
-                base_snapshot=self._base_snapshot,
-                branch=self._handle.layout.branch,
-                new_files=files.data,
-                changelog_files=files.changelog,
-            )
-            for files in written
-        ]
+        return messages
 
     def abort(self) -> None:
         """Remove the files; only while nothing that refers to them may have been published."""
         self._is_finished = True
         self._buckets.abort()
+        if isinstance(self._assign, DynamicAssigner):
+            self._assign.abort()
 
     def __enter__(self) -> TableWriter:
         return self
@@ -143,6 +145,37 @@ class TableWriter:
         require_first_rows(self._handle.schema, kinds, numbers)
         if rows.num_rows:
             self._buckets.add(rows, kinds, self._assign(rows, numbers))
+
+    def _message(self, files: NewFiles) -> CommitMessage:
+        return CommitMessage(
+            table=self._handle.uri,
+            partition=files.place.partition,
+            bucket=files.place.bucket,
+            total_buckets=self._handle.options.bucket,
+            base_snapshot=self._base_snapshot,
+            branch=self._handle.layout.branch,
+            new_files=files.data,
+            changelog_files=files.changelog,
+        )
+
+    def _with_indexes(
+        self, messages: list[CommitMessage], assign: DynamicAssigner
+    ) -> list[CommitMessage]:
+        """The messages with what they say of the index of their bucket; the writer ends here."""
+        changes = assign.finish()
+        of = {Place(message.partition, message.bucket): message for message in messages}
+        for place in changes:  # an engine may leave no row of a new key
+            of.setdefault(place, self._message(NewFiles(place, ())))
+        none = IndexChange()
+        return [
+            replace(
+                message,
+                hash_index=assign.read_by(place),
+                new_index_files=changes.get(place, none).new,
+                deleted_index_files=changes.get(place, none).replaced,
+            )
+            for place, message in of.items()
+        ]
 
     def _require_unfinished(self) -> None:
         if self._is_finished:

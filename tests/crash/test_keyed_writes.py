@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pytest
@@ -20,6 +21,7 @@ from lakeformat.testing import CrashableStorage, every_fault
 SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
 OPTIONS = {"bucket": "1", "changelog-producer": "input", "write-buffer-size": "1 kb"}
+DYNAMIC = {"bucket": "-1", "dynamic-bucket.target-row-num": "1"}
 WRITES = [
     (
         [("mon", 1, "a"), ("tue", 1, "b"), ("mon", 2, "c"), ("mon", 1, "d")],
@@ -53,13 +55,13 @@ def simulated(first: int = 0) -> Environment:
     )
 
 
-def new_table_storage() -> CrashableStorage:
+def new_table_storage(options: Mapping[str, str] = OPTIONS) -> CrashableStorage:
     storage = CrashableStorage()
     catalog = FileSystemCatalog(storage, "wh", simulated())
     catalog.create_database("shop")
     columns = [("dt", "STRING"), ("id", "BIGINT"), ("note", "STRING")]
     catalog.create_table(
-        "shop.orders", columns, primary_key=["dt", "id"], partition_by=["dt"], options=OPTIONS
+        "shop.orders", columns, primary_key=["dt", "id"], partition_by=["dt"], options=options
     )
     return storage
 
@@ -81,11 +83,12 @@ def content(storage) -> dict:
 
 
 def data_files(storage) -> set[str]:
-    return {path for path in storage.files(LAYOUT.root) if "/bucket-" in path}
+    return {path for path in storage.files(LAYOUT.root) if "/bucket-" in path or "/index/" in path}
 
 
-def test_a_fault_at_any_storage_call_leaves_the_state_after_some_commit():
-    for trial in every_fault(write_all, start=new_table_storage(), seed=SEED):
+@pytest.mark.parametrize("options", [OPTIONS, DYNAMIC], ids=["fixed", "dynamic"])
+def test_a_fault_at_any_storage_call_leaves_the_state_after_some_commit(options):
+    for trial in every_fault(write_all, start=new_table_storage(options), seed=SEED):
         trial.run()
         storage = trial.reopened()
         states = STATES[len(trial.acknowledged) :][:2]
@@ -96,7 +99,8 @@ def test_a_fault_at_any_storage_call_leaves_the_state_after_some_commit():
         assert [snapshot.commit_identifier for snapshot in table.snapshots()] == [1, 2], str(trial)
 
 
-def test_a_write_that_failed_leaves_no_file():
+@pytest.mark.parametrize("options", [OPTIONS, DYNAMIC], ids=["fixed", "dynamic"])
+def test_a_write_that_failed_leaves_no_file(options):
     def write_once(storage, acknowledged):
         before = data_files(storage)
         table = load_table(storage, LAYOUT, simulated(len(storage.files())))
@@ -109,7 +113,7 @@ def test_a_write_that_failed_leaves_no_file():
             raise
 
     failed = 0
-    for trial in every_fault(write_once, start=new_table_storage(), seed=SEED):
+    for trial in every_fault(write_once, start=new_table_storage(options), seed=SEED):
         trial.run()
         for before, after in trial.acknowledged:
             failed += 1

@@ -90,3 +90,22 @@ def test_deleted_rows_stay_deleted(catalog, peer: Peer):
     assert len(both_read_the_same(table, peer)) == rows.num_rows - 20
     table.compact()
     assert len(both_read_the_same(table, peer)) == rows.num_rows - 20
+
+
+@pytest.mark.parametrize("marks", ["true", "false"])
+@pytest.mark.parametrize("buckets", [{"bucket": "-1"}, {"bucket": "2", "bucket-key": "id"}])
+def test_rows_deleted_and_updated_here_are_so_for_pypaimon(catalog, peer: Peer, buckets, marks):
+    options = {**buckets, "deletion-vectors.enabled": marks}
+    table = catalog.create_table("shop.orders", COLUMNS, partition_by=["dt"], options=options)
+    for number in range(3):
+        table.write(some_rows(table, number))
+    everything = table.scan().count()
+    gone = table.delete("id < 10 AND dt = 'day-1'").rows
+    changed = table.update("n = 8", {"name": "changed"}).rows
+    assert gone
+    assert changed
+    found = both_read_the_same(table, peer)
+    assert len(found) == everything - gone
+    assert [row["name"] for row in found if row["n"] == 8] == ["changed"] * changed
+    table.compact()
+    assert_same_rows(both_read_the_same(table, peer), found)

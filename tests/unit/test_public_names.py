@@ -8,6 +8,7 @@ import lakeformat as lake
 
 PROMISED = [
     "AlreadyExistsError",
+    "BucketsChangedError",
     "Catalog",
     "CommitConflictError",
     "CommitId",

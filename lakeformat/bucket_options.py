@@ -1,0 +1,40 @@
+"""The options of tables that give keys a bucket by themselves, at once or later.
+
+Declared like all options of a table, and read as part of ``TableOptions``.
+"""
+
+from __future__ import annotations
+
+from lakeformat.option import Option
+from lakeformat.option_kinds import Kind, whole_number
+
+__all__ = ["BucketOptions"]
+
+_MOST_BUCKETS = 32_767
+"""Numbers of buckets have two bytes in other engines' indexes."""
+
+
+def _limit(text: str) -> int:
+    value = int(text)
+    if value != -1 and not 1 <= value <= _MOST_BUCKETS:
+        raise ValueError(f"a whole number from 1 to {_MOST_BUCKETS}, or -1, is expected")
+    return value
+
+
+class BucketOptions:
+    """How many keys go to a bucket, and how many buckets there are."""
+
+    dynamic_bucket_target_row_num = Option(
+        "dynamic-bucket.target-row-num",
+        whole_number(1, 2**63 - 1),
+        "2000000",
+        "With 'bucket' = '-1' and a primary key: with so many keys a bucket is full, and new keys "
+        "go to the next one.",
+    )
+    dynamic_bucket_max_buckets = Option(
+        "dynamic-bucket.max-buckets",
+        Kind(f"1 to {_MOST_BUCKETS}, or -1", _limit),
+        "-1",
+        "With 'bucket' = '-1' and a primary key: how many buckets a partition has at most; once "
+        "all are full, new keys go to any of them. -1 is as many as the format can count.",
+    )

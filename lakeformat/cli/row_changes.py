@@ -1,0 +1,117 @@
+"""``lake delete`` and ``lake update``: single rows that go, or get new values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakeformat.byte_size import size
+from lakeformat.cli.compact import TableArgument, progressing
+from lakeformat.cli.output import AsJson, print_json
+from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.count_text import counted
+from lakeformat.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from lakeformat.row_changes.report import RowChangeReport
+
+__all__ = ["register"]
+
+WhereOption = Annotated[
+    str,
+    typer.Option(metavar="SQL", help="""Which rows, such as "id = 7 AND note IS NULL"."""),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Count the rows, and what files they are in; no change.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command()(delete)
+    app.command()(update)
+
+
+def delete(
+    context: typer.Context,
+    table: TableArgument,
+    where: WhereOption,
+    dry_run: DryRun = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete the rows that meet a condition; earlier snapshots keep them until they expire.
+
+    An example: lake delete shop.orders --where "id = 7" --dry-run
+    """
+    found = named_table(context, table)
+    with progressing() as tell:
+        report = found.delete(where, dry_run=dry_run, tell=tell)
+    _show(report, as_json=as_json)
+
+
+def update(
+    context: typer.Context,
+    table: TableArgument,
+    where: WhereOption,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="COLUMN=VALUE", help="A new value; may be repeated."),
+    ] = None,
+    set_null: Annotated[
+        list[str] | None,
+        typer.Option("--set-null", metavar="COLUMN", help="A column that gets no value."),
+    ] = None,
+    dry_run: DryRun = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give columns of the rows that meet a condition new values, the same in each row.
+
+    An example: lake update shop.orders --where "id = 7" --set note=paid --set-null price
+    """
+    values = _values(set_ or [], set_null or [])
+    found = named_table(context, table)
+    with progressing() as tell:
+        report = found.update(where, values, dry_run=dry_run, tell=tell)
+    _show(report, as_json=as_json)
+
+
+def _values(given: list[str], nulls: list[str]) -> dict[str, str | None]:
+    """The new value of each column, as a text that is read as SQL reads it."""
+    found: dict[str, str | None] = {}
+    for column, value in [*map(_parted, given), *((name, None) for name in nulls)]:
+        if column in found:
+            raise InvalidRequestError(f"column {column!r} gets two values: say one")
+        found[column] = value
+    if not found:
+        raise InvalidRequestError("say which columns get which values: --set note=paid")
+    return found
+
+
+def _parted(given: str) -> tuple[str, str]:
+    column, equals, value = given.partition("=")
+    if not equals:
+        raise InvalidRequestError(f"--set is a column, '=' and its value; got {given!r}")
+    return column.strip(), value
+
+
+def _show(report: RowChangeReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json([report.to_dict()])
+        return
+    typer.echo(report.reason)
+    parts = [
+        f"{counted(number, 'file')} {done}"
+        for number, done in (
+            (report.files_marked, "with rows marked as deleted"),
+            (report.files_rewritten, "written again without them"),
+            (report.files_removed, "without a row left"),
+        )
+        if number
+    ]
+    if report.files_added:
+        parts.append(f"{counted(report.files_added, 'file')} of {size(report.bytes_added)} added")
+    if parts:
+        typer.echo(f"{'; '.join(parts)}; {counted(report.files_read, 'file')} looked into")

@@ -1,0 +1,78 @@
+"""Whether keys are still in the buckets a writer found them in, or in none.
+
+A writer of a table with dynamic buckets reads the hash index of its partitions. If another one has
+added keys or overwritten them meanwhile, the same key might end up in two buckets, and nobody would
+ever merge its rows: such a commit is refused, and its rows are written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lakeformat.commit.conflict_text import Committer, place
+from lakeformat.commit.rivals import against_index_files
+from lakeformat.errors import BucketsChangedError, InvalidRequestError
+from lakeformat.handle import TableHandle, index_file_place
+from lakeformat.index.hash_index import names_digest, read_hash_index
+from lakeformat.metadata.commit_message import CommitMessage
+from lakeformat.metadata.index_manifest import HASH, IndexManifestEntry, read_index_manifest
+from lakeformat.metadata.snapshot import Snapshot
+
+__all__ = ["require_distinct_keys", "require_same_index"]
+
+
+def require_same_index(
+    who: Committer, head: Snapshot | None, messages: Sequence[CommitMessage]
+) -> None:
+    """Refuse messages whose writers have read other index files than ``head`` has."""
+    read = {(each.partition, each.hash_index) for each in messages if each.hash_index is not None}
+    if not read:
+        return
+    names: dict[bytes, list[str]] = {}
+    for entry in _index_files(who.handle, head):
+        if entry.index_type == HASH:
+            names.setdefault(entry.partition, []).append(entry.file_name)
+    for partition, digest in read:
+        now = names.get(partition, [])
+        if names_digest(now) != digest:
+            sides = against_index_files(who, head, now)
+            raise BucketsChangedError(
+                f"{sides} conflicts: the hash index of {place(who.handle, partition)} says of "
+                "other keys which bucket they are in than it did when the rows were written, and "
+                "a key could end up in two buckets. Nothing was published; write the rows again, "
+                "and let one job alone write to a partition if it keeps happening"
+            )
+
+
+def require_distinct_keys(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
+    """Refuse messages of several writers that have put one key into different buckets."""
+    by_partition: dict[bytes, list[IndexManifestEntry]] = {}
+    for message in messages:
+        for entry in message.new_index_files:
+            if entry.index_type == HASH:
+                by_partition.setdefault(entry.partition, []).append(entry)
+    for partition, entries in by_partition.items():
+        if len(entries) > 1 and _share_a_key(handle, entries):
+            raise InvalidRequestError(
+                f"these messages put keys of {place(handle, partition)} into two buckets "
+                f"({', '.join(entry.file_name for entry in entries)}): they are of writers that "
+                "did not know of each other. Give them up (Table.abort) and write a partition "
+                "with one writer"
+            )
+
+
+def _share_a_key(handle: TableHandle, entries: Sequence[IndexManifestEntry]) -> bool:
+    found = []
+    for entry in entries:
+        storage, path = index_file_place(handle, entry)
+        found.append(read_hash_index(storage, path, count=entry.row_count))
+    hashes = np.concatenate(found)
+    return len(np.unique(hashes)) < len(hashes)
+
+
+def _index_files(handle: TableHandle, head: Snapshot | None) -> list[IndexManifestEntry]:
+    if head is None or head.index_manifest is None:
+        return []
+    return read_index_manifest(handle.storage, handle.layout, head.index_manifest)

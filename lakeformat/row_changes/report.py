@@ -1,0 +1,63 @@
+"""What a DELETE or UPDATE did, for people and programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+__all__ = ["Method", "Operation", "RowChangeReport"]
+
+
+class Operation(StrEnum):
+    """As snapshots name it."""
+
+    DELETE = "DELETE"
+    UPDATE = "UPDATE"
+
+
+class Method(StrEnum):
+    """How rows go."""
+
+    VECTORS = "deletion vectors"
+    """Their positions are marked; their files stay."""
+    REWRITE = "copy on write"
+    """Their files are written again without them."""
+    KEYS = "rows by key"
+    """Rows of the same keys are written that delete or replace them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChangeReport:
+    """The outcome of one DELETE or UPDATE, or what it would do."""
+
+    table: str
+    operation: str
+    method: str
+    """``deletion vectors``, ``copy on write`` or ``rows by key``."""
+    dry_run: bool
+    read_snapshot_id: int | None
+    """The snapshot the rows were looked for in; None of a table without one, and of a replay."""
+    snapshot_id: int | None = None
+    """The snapshot that holds the change; None if no row met the condition, and of a dry run."""
+    rows: int | None = 0
+    """How many rows met the condition; None of a replay, which has not looked."""
+    files_read: int = 0
+    """How many files were looked into; all others cannot have such rows."""
+    files_marked: int = 0
+    files_rewritten: int = 0
+    files_removed: int = 0
+    """Files all of whose rows are gone."""
+    files_added: int = 0
+    bytes_added: int = 0
+    attempts: int = 1
+    """How often it was planned: once, and again whenever another commit was first."""
+    replayed: bool = False
+    """True when an earlier try with the same identity had published already."""
+    millis: int = 0
+    reason: str
+    """One sentence for the log: what happened, or why nothing did."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)

@@ -1,0 +1,175 @@
+"""DELETE and UPDATE die at every storage call, and meet every other commit: once or not at all."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import lakeformat as lake
+from lakeformat.catalog import FileSystemCatalog
+from lakeformat.environment import Environment
+from lakeformat.layout import TableLayout
+from lakeformat.read.plan import plan_files
+from lakeformat.storage import MemoryStorage
+from lakeformat.table import load_table
+from lakeformat.testing import CrashableStorage, every_fault
+from tests.crash.interrupted import Interrupted
+
+SEED = int(os.environ.get("SEED", "0"))
+LAYOUT = TableLayout("wh/shop.db/orders")
+TABLES = pytest.mark.parametrize(
+    "table",
+    [
+        {"options": {"bucket": "-1"}},
+        {"options": {"bucket": "-1", "deletion-vectors.enabled": "true"}},
+        {"primary_key": ["id"], "options": {"bucket": "1"}},
+    ],
+    ids=["copy", "marks", "keyed"],
+)
+COMMIT = lake.CommitId("nightly", 1)
+_names = itertools.count()
+
+
+def simulated(first: int = 0) -> Environment:
+    names = itertools.count(first * 1000)
+    return Environment(
+        now_millis=lambda: 1_700_000_000_000,
+        new_id=lambda: f"{next(names):08d}",
+        sleep_seconds=lambda seconds: None,
+        random_fraction=lambda: 0.5,
+    )
+
+
+def opened(storage) -> lake.Table:
+    return load_table(storage, LAYOUT, simulated(next(_names) + 100))
+
+
+def fill(storage, table: dict):
+    """Ids 0 to 7 in two files, each with the number 0."""
+    catalog = FileSystemCatalog(storage, "wh", simulated())
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", [("id", "BIGINT"), ("n", "BIGINT")], **table)
+    for first in (0, 4):
+        add(storage, range(first, first + 4))
+    return storage
+
+
+def add(storage, ids) -> None:
+    ids = list(ids)
+    opened(storage).write(pa.table({"id": ids, "n": [0] * len(ids)}))
+
+
+def content(storage) -> list[tuple]:
+    rows = load_table(storage, LAYOUT, simulated()).scan().to_arrow().to_pylist()
+    return sorted(tuple(row.values()) for row in rows)
+
+
+def delete(storage, acknowledged=None) -> None:
+    table = load_table(storage, LAYOUT, simulated(len(storage.files())))
+    report = table.delete("id IN (1, 2, 5)", commit=COMMIT)
+    if acknowledged is not None:
+        acknowledged.append(report.snapshot_id)
+
+
+def count_up(storage, acknowledged=None) -> None:
+    """A change that shows if it happens twice."""
+    table = load_table(storage, LAYOUT, simulated(len(storage.files())))
+    one_more = {"n": lambda rows: pc.add(rows["n"], 1)}
+    report = table.update("id IN (1, 2, 5)", one_more, commit=COMMIT)
+    if acknowledged is not None:
+        acknowledged.append(report.snapshot_id)
+
+
+BEFORE = [(number, 0) for number in range(8)]
+AFTER = {
+    delete: [row for row in BEFORE if row[0] not in (1, 2, 5)],
+    count_up: sorted((number, int(number in (1, 2, 5))) for number in range(8)),
+}
+CHANGES = pytest.mark.parametrize("change", [delete, count_up])
+
+
+@TABLES
+@CHANGES
+def test_a_fault_at_any_storage_call_leaves_it_done_or_not_and_the_next_try_ends_it(table, change):
+    for trial in every_fault(change, start=fill(CrashableStorage(), table), seed=SEED):
+        trial.run()
+        storage = trial.reopened()
+        assert content(storage) in (BEFORE, AFTER[change]), str(trial)
+        assert not trial.acknowledged or content(storage) == AFTER[change], str(trial)
+        change(storage)
+        assert content(storage) == AFTER[change], f"in {trial}\n{trial.storage.trace()}"
+        assert len(opened(storage).snapshots()) == 3, str(trial)
+
+
+def insert(storage) -> None:
+    add(storage, [20, 21])
+
+
+def compact(storage) -> None:
+    opened(storage).compact(executor="serial")
+
+
+def delete_others(storage) -> None:
+    opened(storage).delete("id IN (2, 3, 6)")
+
+
+def count_up_others(storage) -> None:
+    opened(storage).update("id IN (2, 3, 6)", {"n": lambda rows: pc.add(rows["n"], 10)})
+
+
+def overwrite(storage) -> None:
+    opened(storage).write(pa.table({"id": [1, 9], "n": [5, 5]}), overwrite={})
+
+
+def calls_of(change: Callable, table: dict) -> int:
+    watched = Interrupted(new_storage(table), 0, lambda: None)
+    change(watched)
+    return len(watched.calls)
+
+
+def new_storage(table: dict) -> MemoryStorage:
+    return fill(MemoryStorage(f"row-changes-{next(_names)}"), table)
+
+
+@TABLES
+@pytest.mark.parametrize(
+    ("change", "rival"),
+    [
+        (delete, insert),
+        (delete, delete_others),
+        (delete, overwrite),
+        (count_up, compact),
+        (count_up, count_up_others),
+    ],
+)
+def test_a_rival_at_any_moment_loses_nothing_and_nothing_happens_twice(table, change, rival):
+    in_either_order = []
+    for first, second in ((change, rival), (rival, change)):
+        storage = new_storage(table)
+        first(storage)
+        second(storage)
+        in_either_order.append(content(storage))
+    for moment in range(1, calls_of(change, table) + 1):
+        storage = new_storage(table)
+        interrupted = Interrupted(storage, moment, lambda storage=storage: rival(storage))
+        change(interrupted)
+        assert interrupted.happened
+        assert content(storage) in in_either_order, moment
+        assert unreferenced(storage) == set(), f"at {moment}: {interrupted.calls[moment - 1]}"
+
+
+def unreferenced(storage) -> set[str]:
+    """Data files that no snapshot has ever had."""
+    table = opened(storage)
+    known = {
+        entry.file.file_name
+        for snapshot in table.snapshots()
+        for entry in plan_files(table._handle, snapshot)
+    }
+    paths = {path for path in storage.files(LAYOUT.root) if "/bucket-" in path}
+    return {path for path in paths if path.rpartition("/")[2] not in known}

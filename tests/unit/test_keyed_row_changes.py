@@ -1,0 +1,107 @@
+"""DELETE and UPDATE of primary-key tables: the rows are found as a scan sees them, and written."""
+
+from __future__ import annotations
+
+import pytest
+
+import lakeformat as lake
+from tests.keyed_rows import KeyedRows, listed
+
+
+def filled(options: dict[str, str] | None = None) -> KeyedRows:
+    rows = KeyedRows(options)
+    rows.commit(("+I", 1, "a"), ("+I", 2, "b"), ("+I", 3, "c"))
+    rows.commit(("+U", 2, "B"), ("-D", 3, "c"), ("+I", 4, "d"))
+    return rows
+
+
+def test_rows_are_found_as_they_are_once_merged():
+    table = filled().table
+    assert table.delete("v = 'b'").rows == 0
+    report = table.delete("v IN ('B', 'd')")
+    assert (report.rows, report.method) == (2, "rows by key")
+    assert listed(table.scan()) == [(1, "a")]
+
+
+def test_a_row_is_updated_by_its_key():
+    table = filled().table
+    report = table.update("k >= 2", {"v": "new"})
+    assert report.rows == 2
+    assert sorted(listed(table.scan())) == [(1, "a"), (2, "new"), (4, "new")]
+    changes = table.changes(report.snapshot_id - 1, report.snapshot_id).to_arrow()
+    assert changes["rowkind"].to_pylist() == ["+U", "+U"]
+
+
+def test_readers_of_an_input_changelog_hear_what_was():
+    table = filled({"changelog-producer": "input"}).table
+    number = table.update("k = 2", {"v": "new"}).snapshot_id
+    assert listed(table.changes(number - 1, number)) == [("-U", 2, "B"), ("+U", 2, "new")]
+    number = table.delete("k = 2").snapshot_id
+    assert listed(table.changes(number - 1, number)) == [("-D", 2, "new")]
+
+
+def test_rows_that_wait_for_a_compaction_are_changed_in_their_newest_version():
+    rows = KeyedRows({"deletion-vectors.enabled": "true"})
+    rows.commit(("+I", 1, "a"), ("+I", 2, "b"))
+    rows.table.compact()
+    rows.commit(("+U", 1, "newer"))
+    assert rows.table.update("v = 'newer'", {"v": "newest"}).rows == 1
+    rows.table.compact()
+    assert sorted(listed(rows.table.scan())) == [(1, "newest"), (2, "b")]
+
+
+def test_what_orders_rows_stays_in_force():
+    rows = KeyedRows({"sequence.field": "v"})
+    rows.commit(("+I", 1, "5"), ("+I", 2, "5"))
+    assert rows.table.delete("k = 1").rows == 1
+    rows.commit(("+I", 1, "4"))
+    assert listed(rows.table.scan()) == [(2, "5")]
+    with pytest.raises(lake.InvalidRequestError, match="'v' says which row of a key is newer"):
+        rows.table.update("k = 2", {"v": "6"})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"merge-engine": "first-row"}, "never deletes a row"),
+        ({"merge-engine": "aggregation"}, "aggregation.remove-record-on-delete"),
+        ({"merge-engine": "partial-update"}, "partial-update.remove-record-on-delete"),
+        ({"ignore-delete": "true"}, "ignores deleted rows"),
+        ({"rowkind.field": "v"}, "its column 'v' says what each row does"),
+    ],
+)
+def test_a_table_whose_rows_would_stay_is_refused(options, said):
+    with pytest.raises(lake.InvalidRequestError, match=said):
+        KeyedRows(options).table.delete("k = 1")
+
+
+@pytest.mark.parametrize("engine", ["partial-update", "aggregation"])
+def test_engines_that_remove_records_delete_rows(engine):
+    options = {"merge-engine": engine, f"{engine}.remove-record-on-delete": "true"}
+    rows = KeyedRows(options)
+    rows.commit(("+I", 1, "a"), ("+I", 2, "b"))
+    assert rows.table.delete("k = 1").rows == 1
+    assert listed(rows.table.scan()) == [(2, "b")]
+    with pytest.raises(lake.InvalidRequestError, match="makes something else of a row"):
+        rows.table.update("k = 2", {"v": "c"})
+
+
+def test_a_key_is_not_updated():
+    with pytest.raises(lake.InvalidRequestError, match="part of the primary key"):
+        filled().table.update("k = 1", {"k": 7})
+
+
+def test_a_dry_run_counts():
+    table = filled().table
+    report = table.delete("k < 4", dry_run=True)
+    assert (report.rows, report.snapshot_id) == (2, None)
+    assert table.latest_snapshot().id == 2
+
+
+def test_the_same_commit_twice_changes_rows_once():
+    table = filled().table
+    commit = lake.CommitId("nightly", 1)
+    first = table.delete("k = 1", commit=commit)
+    again = table.delete("k = 2", commit=commit)
+    assert (again.replayed, again.snapshot_id) == (True, first.snapshot_id)
+    assert sorted(listed(table.scan())) == [(2, "B"), (4, "d")]

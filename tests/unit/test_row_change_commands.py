@@ -1,0 +1,81 @@
+"""``lake delete`` and ``lake update``: what they say, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import lakeformat as lake
+from lakeformat.cli.app import app
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def table(tmp_path) -> lake.Table:
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    table = catalog.create_table(
+        "shop.orders", [("id", "BIGINT"), ("note", "STRING"), ("due", "DATE")]
+    )
+    table.write(pa.table({"id": [1, 2, 3], "note": ["a", "b", "c"]}))
+    return table
+
+
+def says(table: lake.Table, *arguments: str) -> str:
+    shown = runner.invoke(app, [arguments[0], table.location, *arguments[1:]])
+    assert shown.exit_code == 0, shown.output
+    return shown.stdout
+
+
+def test_rows_are_deleted(table):
+    first, second = says(table, "delete", "--where", "id = 2").splitlines()
+    assert first == "1 row deleted, published as snapshot 2"
+    assert second.startswith("1 file written again without them; 1 file of ")
+    assert second.endswith("added; 1 file looked into")
+    assert table.scan().to_arrow()["id"].to_pylist() == [1, 3]
+
+
+def test_a_dry_run_says_what_would_be_done(table):
+    shown = says(table, "delete", "--where", "id < 9", "--dry-run")
+    assert shown == (
+        "3 rows would be deleted; nothing was changed\n"
+        "1 file without a row left; 1 file looked into\n"
+    )
+    assert table.scan().count() == 3
+
+
+def test_rows_get_new_values(table):
+    says(table, "update", "--where", "id = 2", "--set", "note=a=b", "--set", "due=2024-01-31")
+    says(table, "update", "--where", "id = 3", "--set-null", "note")
+    found = sorted(map(str, table.scan(columns=["id", "note"]).to_arrow().to_pylist()))
+    assert found == [
+        "{'id': 1, 'note': 'a'}",
+        "{'id': 2, 'note': 'a=b'}",
+        "{'id': 3, 'note': None}",
+    ]
+    assert str(table.scan(where="id = 2").to_arrow()["due"][0]) == "2024-01-31"
+
+
+def test_programs_get_json(table):
+    [report] = json.loads(says(table, "delete", "--where", "id = 2", "--json"))
+    assert (report["operation"], report["rows"], report["snapshot_id"]) == ("DELETE", 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "say which columns get which values"),
+        (["--set", "note"], "--set is a column, '=' and its value"),
+        (["--set", "note=a", "--set-null", "note"], "gets two values"),
+        (["--set", "id=many"], "no value of column 'id'"),
+    ],
+)
+def test_what_nobody_can_mean_is_refused(table, arguments, said):
+    shown = runner.invoke(app, ["update", table.location, "--where", "id = 1", *arguments])
+    assert isinstance(shown.exception, lake.InvalidRequestError)
+    assert said in str(shown.exception)
+    assert len(table.snapshots()) == 1
