@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,7 +22,7 @@ from lakeformat.clean.intent import STALE_MILLIS
 from lakeformat.clean.parallel import in_parallel, look_again
 from lakeformat.clean.protection import NO_PRODUCER
 from lakeformat.consumers import Guard, Progress, expire_consumers, read_progress
-from lakeformat.errors import CorruptTableError
+from lakeformat.errors import CorruptTableError, LakeError
 from lakeformat.expire.changelogs import ROUND, expire_changelogs, finish_changelogs
 from lakeformat.expire.changelogs import select as select_old_changelogs
 from lakeformat.expire.plan import Plan, deltas_of, plan_snapshots
@@ -37,7 +38,7 @@ from lakeformat.expire.retention import (
 from lakeformat.expire.rounds import Account, hide_snapshots, remove_files
 from lakeformat.handle import TableHandle, require_committable
 from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
-from lakeformat.metadata.fence import is_fenced
+from lakeformat.metadata.fence import ABANDONED_MILLIS, is_fenced, remove_old_fences
 from lakeformat.metadata.schema_file import read_schema, schema_ids
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
@@ -49,7 +50,10 @@ _FILES_PER_ROUND = 50_000
 """Once so many data files are planned a round has no further snapshot: they are held in memory."""
 _NOTHING = "it has no snapshot yet"
 _OVERTAKEN = "another expiry has gone further meanwhile"
-_ROLLED_BACK = "a rollback is under way, or was meanwhile: run it again once that is done"
+_ROLLED_BACK = (
+    "a rollback is under way, or was meanwhile: run it again once that is done. If it was "
+    "interrupted, repeat it to bring it to its end; a day after it nothing waits for it any more"
+)
 _LEFT = "some files would not go: the next run tries them again"
 _log = logging.getLogger(__name__)
 
@@ -115,6 +119,9 @@ class _Run:
                 selection = self._expire(progress)
                 if not account.deleter.deleted.failures:
                     self._finish()  # snapshots of an earlier intent may have gone with ours
+        if not account.dry_run:
+            with suppress(LakeError):  # the next run removes them
+                remove_old_fences(handle.storage, handle.layout, handle.environment.now_millis())
         left = [number for number in self._ids() if number not in account.snapshots]
         return ExpireReport(
             table=handle.uri,
@@ -190,22 +197,28 @@ class _Run:
         """Expire some snapshots, the next of which stays; why the run ends here, if it does."""
         handle, account, keeps = self.handle, self.account, self.keeps_changelogs
         if account.dry_run:
-            plan = self._plan(snapshots, oldest, keeps)
+            try:
+                plan = self._plan(snapshots, oldest, keeps)
+            except CorruptTableError:
+                if self._snapshot(oldest.id) is not None:
+                    raise
+                return _OVERTAKEN
             hide_snapshots(handle, account, snapshots, oldest.id, keeps_changelogs=keeps)
             remove_files(handle, account, plan)
             return None
         intent = announce(handle, snapshots, oldest.id, keeps_changelogs=keeps)
-        stopped = self._overtaken(snapshots, oldest)
-        if stopped is not None:
-            withdraw(handle, intent)
-            return stopped
         try:
+            stopped = self._overtaken(snapshots, oldest)
+            if stopped is not None:
+                withdraw(handle, intent)
+                return stopped
             plan = self._plan(snapshots, oldest, keeps)
-        except CorruptTableError:
-            withdraw(handle, intent)
-            if self._snapshot(oldest.id) is not None:
-                raise
-            return _OVERTAKEN
+        except LakeError as error:
+            with suppress(LakeError):  # nothing has gone: it would only hold up tags and branches
+                withdraw(handle, intent)
+            if isinstance(error, CorruptTableError) and self._snapshot(oldest.id) is None:
+                return _OVERTAKEN
+            raise
         hide_snapshots(handle, account, snapshots, oldest.id, keeps_changelogs=keeps)
         if not remove_files(handle, account, plan):
             return _LEFT
@@ -224,7 +237,10 @@ class _Run:
         if any(number < oldest.id and number not in going for number in ids):
             return _ROLLED_BACK
         # Not the newest alone: one that was committed behind a fence is not in it.
-        if is_fenced(self.handle.storage, self.handle.layout, *snapshots, oldest, newest):
+        now = self.handle.environment.now_millis()
+        fenced = (*snapshots, oldest, newest)
+        storage, layout = self.handle.storage, self.handle.layout
+        if is_fenced(storage, layout, *fenced, newer_than=now - ABANDONED_MILLIS):
             return _ROLLED_BACK
         return None
 

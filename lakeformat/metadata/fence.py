@@ -16,8 +16,10 @@ from lakeformat.metadata.json_file import decode_json_file
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
 
-__all__ = ["is_fenced", "remove_old_fences", "write_fence"]
+__all__ = ["ABANDONED_MILLIS", "is_fenced", "remove_old_fences", "write_fence"]
 
+ABANDONED_MILLIS = 24 * 60 * 60 * 1000
+"""A rollback that has not taken out what it fenced after so long has died."""
 _KEPT_MILLIS = 7 * 24 * 60 * 60 * 1000
 """Longer than any commit is under way."""
 
@@ -30,10 +32,15 @@ def write_fence(
     storage.overwrite(layout.fence(unique), json.dumps(content).encode())
 
 
-def is_fenced(storage: Storage, layout: TableLayout, *snapshots: Snapshot) -> bool:
-    """Whether one of some snapshots was taken out of history, or is about to be."""
+def is_fenced(
+    storage: Storage, layout: TableLayout, *snapshots: Snapshot, newer_than: int | None = None
+) -> bool:
+    """Whether one of some snapshots was taken out of history, or is about to be.
+
+    ``newer_than`` leaves out fences last changed before, in epoch milliseconds.
+    """
     wanted = {snapshot.identity for snapshot in snapshots}
-    names = _names(storage, layout)
+    names = _names(storage, layout, newer_than)
     return any(not wanted.isdisjoint(_read(storage, layout, name)) for name in names)
 
 
@@ -44,8 +51,12 @@ def remove_old_fences(storage: Storage, layout: TableLayout, now_millis: int) ->
             storage.delete(info.path)
 
 
-def _names(storage: Storage, layout: TableLayout) -> list[str]:
-    found = (suffixed(info.name, FENCE) for info in storage.list(layout.snapshot_directory))
+def _names(storage: Storage, layout: TableLayout, newer_than: int | None) -> list[str]:
+    found = (
+        suffixed(info.name, FENCE)
+        for info in storage.list(layout.snapshot_directory)
+        if newer_than is None or info.modified_millis >= newer_than
+    )
     return [name for name in found if name is not None]
 
 

@@ -10,10 +10,10 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 
-from lakeformat.errors import LakeError, UnavailableError
+from lakeformat.errors import CommitConflictError, LakeError, UnavailableError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.consumer import Consumer, write_consumer
-from lakeformat.metadata.fence import remove_old_fences, write_fence
+from lakeformat.metadata.fence import ABANDONED_MILLIS, remove_old_fences, write_fence
 from lakeformat.metadata.hints import NumberedFiles
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import (
@@ -35,13 +35,13 @@ def cut_history(handle: TableHandle, plan: RollbackPlan) -> tuple[int, ...]:
     storage, layout, target = handle.storage, handle.layout, plan.target
     number = target.snapshot.id
     _bring_back(handle, target)
-    strays = _strays(handle, number, ())
+    strays, began = _strays(handle, number, ()), handle.environment.now_millis()
     _fence_first(handle, target, strays)
     _point_hint(handle, number)
     for name in plan.tags:
         delete_tag(storage, layout, name)
         remove_success_file(handle, name)
-    gone = _remove_behind(handle, number, strays)
+    gone = _remove_behind(handle, number, strays, began)
     _remove_changelogs(handle, plan.changelogs)
     for consumer in plan.consumers:
         write_consumer(storage, layout, Consumer(consumer.id, number + 1))
@@ -88,17 +88,29 @@ def _fence_first(handle: TableHandle, target: Origin, strays: Sequence[Snapshot]
         raise
 
 
-def _remove_behind(handle: TableHandle, number: int, strays: Sequence[Snapshot]) -> list[int]:
+def _remove_behind(
+    handle: TableHandle, number: int, strays: Sequence[Snapshot], began: int
+) -> list[int]:
     """Until nothing is behind the target but what was committed on it; the first are fenced."""
     storage, layout, gone = handle.storage, handle.layout, list[int]()
     while strays:
         for snapshot in strays:
+            _require_awake(handle, number, began)
             storage.delete(layout.snapshot(snapshot.id))
             gone.append(snapshot.id)
         strays = _strays(handle, number, gone)
         if strays:
             write_fence(storage, layout, handle.environment.new_id(), strays)
     return gone
+
+
+def _require_awake(handle: TableHandle, number: int, began: int) -> None:
+    """Whoever was suspended until expiry took its fence for abandoned must not go on."""
+    if handle.environment.now_millis() - began > ABANDONED_MILLIS // 2:
+        raise CommitConflictError(
+            f"the rollback of {handle.uri} to snapshot {number} was held up for so long that its "
+            "target may have expired meanwhile: look which snapshots are there, and repeat it"
+        )
 
 
 def _strays(handle: TableHandle, number: int, gone: Sequence[int]) -> list[Snapshot]:

@@ -24,7 +24,7 @@ from lakeformat.metadata.tag import (
     replace_tag,
 )
 from lakeformat.option_kinds import ASKED_DURATION
-from lakeformat.tags.in_use import require_unused
+from lakeformat.tags.in_use import require_found_again, require_unneeded
 from lakeformat.tags.period import period_of
 from lakeformat.tags.report import TagReport
 from lakeformat.tags.source import Origin
@@ -85,8 +85,10 @@ def replace_with(
     Nothing is deleted: files that only the old snapshot led to are orphans afterwards.
     """
     before = read_tag(handle.storage, handle.layout, name)
-    if before.snapshot != origin.snapshot and not force:
-        require_unused(handle, before, "replacing")
+    if before.snapshot != origin.snapshot:
+        if not force:
+            require_unneeded(handle, before, "replacing")
+        require_found_again(handle, before)
     tag = _tag(handle, name, origin, retention(handle, retain))
     replace_tag(handle.storage, handle.layout, tag)
     if origin.tag != name:

@@ -22,7 +22,7 @@ from lakeformat.metadata.snapshot_directory import (
 )
 from lakeformat.metadata.tag import Tag, delete_tag, read_tag, read_tag_if_present, tag_names
 from lakeformat.tags.held import DeletionReport, Lost, remove_held_alone
-from lakeformat.tags.in_use import require_unneeded
+from lakeformat.tags.in_use import require_found_again, require_unneeded
 from lakeformat.tags.success_file import remove_success_file
 
 __all__ = ["delete"]
@@ -71,6 +71,8 @@ def _chosen(handle: TableHandle, name: str, gone: Collection[str], *, force: boo
         return read_tag(handle.storage, handle.layout, name)  # raises, and says which there are
     if tag is not None and not force:
         require_unneeded(handle, tag, "deleting")
+    if tag is not None:
+        require_found_again(handle, tag)
     return tag
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from lakeformat.clean import protection
 from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.branch_directory import branches
@@ -17,8 +18,8 @@ __all__ = [
     "is_over",
     "is_protection",
     "protection_name",
+    "require_found_again",
     "require_unneeded",
-    "require_unused",
     "tag_made_millis",
 ]
 
@@ -51,7 +52,7 @@ def branches_from(handle: TableHandle, snapshot: Snapshot) -> list[str]:
     return found
 
 
-def require_unused(handle: TableHandle, tag: Tag, doing: str) -> None:
+def _require_unused(handle: TableHandle, tag: Tag, doing: str) -> None:
     """Refuse to lose a tag that branches rely on."""
     names = branches_from(handle, tag.snapshot)
     if names:
@@ -65,13 +66,28 @@ def require_unused(handle: TableHandle, tag: Tag, doing: str) -> None:
 
 def require_unneeded(handle: TableHandle, tag: Tag, doing: str) -> None:
     """The same, and those that a rollback relies on."""
-    require_unused(handle, tag, doing)
+    _require_unused(handle, tag, doing)
     if is_protection(tag.name) and not is_over(handle, tag):
         raise InvalidRequestError(
             f"tag {tag.name!r} of {handle.uri} is in use: a rollback has brought files of its "
             f"snapshot {tag.snapshot.id} back, which other engines' expiry spares only as long as "
             "that tag is there. `tags.expire` deletes it once the snapshots before that rollback "
             "have expired; pass force=True if no other engine expires this table"
+        )
+
+
+def require_found_again(handle: TableHandle, tag: Tag) -> None:
+    """Refuse to lose, whoever insists, what even our own expiry would not find out without it."""
+    if not is_protection(tag.name) or is_over(handle, tag):
+        return
+    most = protection.LATER_SNAPSHOTS
+    count = len(snapshot_ids(handle.storage, handle.layout))
+    if count > most:
+        raise InvalidRequestError(
+            f"tag {tag.name!r} of {handle.uri} is in use: a rollback has brought files of its "
+            f"snapshot {tag.snapshot.id} back, and expiry looks through {most} snapshots for such "
+            f"files, but there are {count}. `tags.expire` deletes the tag once the snapshots "
+            "before that rollback have expired"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.clean import announce, protection
+from lakeformat.clean import announce, protection, read_intents
 from lakeformat.commit.commit import CommitOptions, commit_messages
-from lakeformat.errors import CorruptTableError
+from lakeformat.errors import CorruptTableError, UnavailableError
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.consumer import Consumer, write_consumer
 from lakeformat.metadata.fence import write_fence
@@ -24,6 +25,8 @@ from lakeformat.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.read.plan import plan_files
+from lakeformat.storage import FileInfo, MemoryStorage
+from lakeformat.table import load_table
 from tests.expired import files_of_tables, missing, unneeded
 from tests.keyed_rows import KeyedRows
 
@@ -299,6 +302,71 @@ def test_nothing_goes_while_a_rollback_takes_snapshots_away():
     report = rows.table.expire_snapshots(**ALL)
     assert (report.snapshots, ids(rows.table)) == ((), [1, 2, 3, 4, 5])
     assert report.reason.startswith("a rollback is under way")
+
+
+class TwoDaysAgo(MemoryStorage):
+    """A storage whose fences are older than any rollback takes."""
+
+    def __init__(self, inner: MemoryStorage, now: int) -> None:
+        self.__dict__.update(inner.__dict__)
+        self._then = now - 2 * 24 * 60 * 60 * 1000
+
+    def list(self, path: str) -> list[FileInfo]:
+        return [
+            replace(info, modified_millis=self._then) if info.name.startswith(".fence") else info
+            for info in super().list(path)
+        ]
+
+
+def test_a_rollback_that_died_does_not_hold_up_expiry_for_ever():
+    rows, _ = example()
+    handle = handle_of(rows.table)
+    write_fence(handle.storage, handle.layout, "x", [snapshot(rows.table, n) for n in (4, 5)])
+    storage = TwoDaysAgo(handle.storage, handle.environment.now_millis())
+    table = load_table(storage, handle.layout, handle.environment)
+    report = table.expire_snapshots(**ALL)
+    assert report.snapshots == (1, 2, 3, 4)
+    assert values(table) == {1: "c", 2: "e"}
+    assert not missing(table)
+
+
+def test_a_plan_that_gets_no_answer_takes_the_announcement_back():
+    """Nothing has gone by then: tags and branches of these snapshots are not to be refused."""
+    rows, _ = example()
+    handle = handle_of(rows.table)
+
+    class NoTags(MemoryStorage):
+        def list(self, path: str) -> list[FileInfo]:
+            if path.endswith("/tag"):
+                raise UnavailableError(f"cannot list {path}")
+            return super().list(path)
+
+    storage = NoTags()
+    storage.__dict__.update(handle.storage.__dict__)
+    table = load_table(storage, handle.layout, handle.environment)
+    with pytest.raises(UnavailableError):
+        table.expire_snapshots(**ALL)
+    assert not read_intents(handle)
+    assert rows.table.tags.create("kept", snapshot=1).action == "created"
+
+
+def test_a_dry_run_that_another_expiry_overtakes_says_so_and_is_no_damage():
+    rows, _ = example()
+    handle, met = handle_of(rows.table), []
+
+    class Overtaken(MemoryStorage):
+        def read(self, path: str) -> bytes:
+            if "/manifest-list-" in path and not met:
+                met.append(path)
+                rows.table.expire_snapshots(**ALL)
+            return super().read(path)
+
+    storage = Overtaken()
+    storage.__dict__.update(handle.storage.__dict__)
+    table = load_table(storage, handle.layout, handle.environment)
+    report = table.expire_snapshots(retain_max=3, retain_min=3, dry_run=True)
+    assert met
+    assert report.reason == "another expiry has gone further meanwhile"
 
 
 def test_a_snapshot_that_was_brought_back_keeps_its_files_from_an_interrupted_expiry():

@@ -381,3 +381,16 @@ def test_an_expiry_behind_the_fence_lets_the_target_live_whoever_commits_meanwhi
     assert reports[0].snapshots == ()
     assert "a rollback is under way" in reports[0].reason
     assert (ids(rows.table), value(rows.table)) == ([1, 2], "v2")
+
+
+def test_a_rollback_that_was_suspended_for_a_day_removes_nothing():
+    """Its fence counts as abandoned by then, and its target may have expired."""
+    rows = shop()
+
+    def sleeps() -> None:
+        rows.clock.millis += 24 * 60 * 60 * 1000
+
+    with pytest.raises(lake.CommitConflictError, match="held up for so long"):
+        roll_back_meeting(rows, after=sleeps)
+    assert ids(rows.table) == [1, 2, 3, 4]
+    assert (value(rows.table), value(rows.table, snapshot=2)) == ("v4", "v2")

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 import lakeformat as lake
+from lakeformat.clean import protection as protection_of_files
 from lakeformat.clean.intent import announce, withdraw
 from lakeformat.clean.removal import Removal
 from lakeformat.metadata.snapshot_directory import read_snapshot
@@ -324,3 +325,49 @@ def test_reports_are_plain_values():
     ]
     assert all(json.loads(json.dumps(each.to_dict())) for each in reports)
     assert list(itertools.chain(table.tags.list())) == []
+
+
+def returned(commits_after: int) -> KeyedRows:
+    """A rollback has brought files back, which a later commit took out again."""
+    rows = KeyedRows(keyed=False)
+    rows.commit(("+I", 1, "old"))
+    rows.table.truncate()
+    rows.table.rollback(snapshot=1)
+    rows.table.truncate()
+    for number in range(commits_after):
+        rows.commit(("+I", 2, f"v{number}"))
+    return rows
+
+
+def test_without_the_protection_of_a_rollback_expiry_finds_what_came_back_among_few_snapshots():
+    table = returned(3).table
+    [protection] = names(table)
+    table.tags.delete(protection, force=True)
+    table.expire_snapshots(retain_max=5, retain_min=5, limit=2)
+    assert values(table, snapshot=3) == ["old"]
+    assert missing(table) == set()
+
+
+@pytest.mark.parametrize(
+    "lose",
+    [
+        lambda tags, name: tags.delete(name, force=True),
+        lambda tags, name: tags.replace(name, force=True),
+    ],
+    ids=["deleted", "replaced"],
+)
+def test_among_more_it_would_not_so_the_protection_stays_whoever_insists(lose, monkeypatch):
+    monkeypatch.setattr(protection_of_files, "LATER_SNAPSHOTS", 1)
+    table = returned(3).table
+    [protection] = names(table)
+    with pytest.raises(lake.InvalidRequestError, match="looks through 1 snapshots"):
+        lose(table.tags, protection)
+    table.expire_snapshots(retain_max=5, retain_min=5, limit=2)
+    assert values(table, snapshot=3) == ["old"]
+
+
+def test_the_protection_of_a_rollback_is_not_replaced_by_the_way():
+    table = returned(1).table
+    [protection] = names(table)
+    with pytest.raises(lake.InvalidRequestError, match="a rollback has brought files"):
+        table.tags.replace(protection)
