@@ -6,7 +6,7 @@ Declared like all options of a table, and read as part of ``TableOptions``.
 from __future__ import annotations
 
 from lakeformat.option import Option
-from lakeformat.option_kinds import Kind, whole_number
+from lakeformat.option_kinds import BOOLEAN, OPTIONAL_NUMBER, SIZE, Kind, whole_number
 
 __all__ = ["BucketOptions"]
 
@@ -30,6 +30,40 @@ class BucketOptions:
         "2000000",
         "With 'bucket' = '-1' and a primary key: with so many keys a bucket is full, and new keys "
         "go to the next one.",
+    )
+    postpone_default_bucket_num = Option(
+        "postpone.default-bucket-num",
+        OPTIONAL_NUMBER,
+        "",
+        "With 'bucket' = '-2': how many buckets a compaction gives a partition that has none yet; "
+        "empty leaves that to the rows that wait.",
+    )
+    postpone_target_row_num = Option(
+        "postpone.target-row-num-per-bucket",
+        OPTIONAL_NUMBER,
+        "",
+        "With 'bucket' = '-2' and no default: for so many waiting rows a new partition gets a "
+        "bucket; empty leaves that to their bytes.",
+    )
+    postpone_target_size_bytes = Option(
+        "postpone.target-size-per-bucket",
+        SIZE,
+        "1 gb",
+        "With 'bucket' = '-2' and no default: for so many bytes of waiting rows a new partition "
+        "gets a bucket.",
+    )
+    postpone_merge_on_read = Option(
+        "postpone.merge-on-read",
+        BOOLEAN,
+        "false",
+        "With 'bucket' = '-2': whether batch reads see rows that wait for a bucket, merged in "
+        "memory partition by partition, or wait for a compaction too.",
+    )
+    postpone_max_buckets = Option(
+        "postpone.batch-write-fixed-bucket.max-parallelism",
+        whole_number(1, _MOST_BUCKETS),
+        "2048",
+        "With 'bucket' = '-2' and no default: so many buckets a new partition gets at most.",
     )
     dynamic_bucket_max_buckets = Option(
         "dynamic-bucket.max-buckets",

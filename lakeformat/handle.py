@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lakeformat.environment import Environment
 from lakeformat.errors import UnsupportedError
-from lakeformat.layout import POSTPONE_BUCKET, TableLayout
+from lakeformat.layout import TableLayout
 from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.options import TableOptions
 from lakeformat.partition import partition_path
@@ -116,17 +116,11 @@ def require_writable(handle: TableHandle) -> None:
     schema, bucket = handle.schema, handle.options.bucket
     if not schema.primary_keys:
         _require_bucket_key(handle)
-    elif missing := [key for key in schema.partition_keys if key not in schema.primary_keys]:
+    elif crosses_partitions(handle) and bucket != UNAWARE_BUCKET:
         raise UnsupportedError(
-            f"the primary key of {handle.uri} lacks its partition column {missing[0]!r}, so a row "
-            "may have to move between partitions: this version does not write such tables; make "
-            "the column part of the key, or write with another engine"
-        )
-    elif bucket == POSTPONE_BUCKET:
-        raise UnsupportedError(
-            f"option 'bucket' of {handle.uri} is '-2', which puts rows off until a compaction: "
-            "this version writes primary-key tables with a number of buckets only; create the "
-            "table with one, such as '4', or write with another engine"
+            f"the primary key of {handle.uri} lacks a partition column, so a row may have to move "
+            f"between partitions: that takes 'bucket' = '-1', and the table has '{bucket}'. Make "
+            "the partition columns part of the key, or make the table anew"
         )
     require_committable(handle)
 

@@ -305,6 +305,16 @@ class TableOptions(
             }
         )
 
+    def of_postponed(self, prefix: str, file_format: str) -> TableOptions:
+        """As they hold for files of rows that wait for a bucket: nobody looks for rows in them."""
+        return self.of_level(0)._with(
+            {
+                TableOptions.data_file_prefix: prefix,
+                TableOptions.file_format: file_format,
+                TableOptions.statistics_mode: "none",
+            }
+        )
+
     def _with(self, values: Mapping[Option[Any], str | None]) -> TableOptions:
         """With other values, as far as they are known."""
         known = {option.key: value for option, value in values.items() if value}

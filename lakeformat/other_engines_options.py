@@ -49,6 +49,10 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
     "how long another engine's job remembers where a key is; a writer here looks it up": (
         "cross-partition-upsert.index-ttl",
     ),
+    "how another engine's batch job gives rows a bucket at once; here a compaction does": (
+        "postpone.batch-write-fixed-bucket",
+        "postpone.batch-write-fixed-bucket.rescale-load-factor",
+    ),
     "where and when another engine's job begins to read; here the call says": (
         "continuous.discovery-interval",
         "scan.mode",

@@ -59,19 +59,19 @@ class PartitionFilter:
             return len(self.rows) > _LOOKED_UP or any(
                 may_contain_partition(stats, row.as_py(), types) for row in self.rows
             )
-        if self._is_everything or len(self.specs) > _LOOKED_UP:
+        if self.is_everything or len(self.specs) > _LOOKED_UP:
             return True
         return any(_may_meet(spec, stats, types) for spec in self.specs)
 
     @property
-    def _is_everything(self) -> bool:
+    def is_everything(self) -> bool:
         """Whether every partition is meant, also those that come later."""
         return any(not spec for spec in self.specs)
 
     def _meets_one(self, partitions: pa.Array) -> NDArray[np.bool_]:
         types = [field.type for field in partition_fields(self.schema)]
         meant = np.zeros(len(partitions), np.bool_)
-        if self._is_everything or not len(partitions):
+        if self.is_everything or not len(partitions):
             return ~meant
         framed = FramedRows(partitions, types)
         columns = {at: framed.column(at) for spec in self.specs for at in spec}

@@ -19,8 +19,14 @@ from lakeformat.commit.commit import (
 from lakeformat.commit.identity import EarlierCommits
 from lakeformat.commit.report import CommitReport
 from lakeformat.commit.transaction import wait_to_retry
-from lakeformat.errors import BucketsChangedError, CommitOutcomeUnknownError, LakeError
-from lakeformat.handle import TableHandle
+from lakeformat.errors import (
+    BucketsChangedError,
+    CommitOutcomeUnknownError,
+    LakeError,
+    UnsupportedError,
+)
+from lakeformat.handle import TableHandle, crosses_partitions
+from lakeformat.live_keys import find_keys
 from lakeformat.partition_filter import PartitionFilter
 from lakeformat.write.table_writer import TableWriter
 
@@ -32,8 +38,14 @@ Replaced = PartitionFilter | Dynamic | None
 def new_writer(handle: TableHandle, replaced: Replaced, *, is_committed_here: bool) -> TableWriter:
     """A writer of rows that are added, or put in place of others."""
     within = replaced if isinstance(replaced, PartitionFilter) else None
+    if replaced is not None and crosses_partitions(handle):
+        _require_whole(handle, within)
     return TableWriter(
-        handle, replaces=replaced is not None, within=within, is_committed_here=is_committed_here
+        handle,
+        replaces=replaced is not None,
+        within=within,
+        is_committed_here=is_committed_here,
+        find_keys=find_keys,
     )
 
 
@@ -82,6 +94,16 @@ class RowsWrite:
         if report.replayed:  # a twin with the same identity was faster: its files are the table's
             writer.abort()
         return report
+
+
+def _require_whole(handle: TableHandle, within: PartitionFilter | None) -> None:
+    """A key of a new row might be in a partition that stays."""
+    if within is None or not within.is_everything:
+        raise UnsupportedError(
+            f"keys of {handle.uri} may be in any partition, so rows cannot be put in place of some "
+            "partitions: a key could then be in two. Add the rows, which moves their keys, or "
+            "overwrite the whole table"
+        )
 
 
 def _can_be_read_again(data: Any) -> bool:

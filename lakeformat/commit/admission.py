@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from lakeformat.commit.hash_conflicts import require_distinct_keys
+from lakeformat.commit.hash_conflicts import require_distinct_keys, require_one_writer
 from lakeformat.commit.same_table import require_there
 from lakeformat.commit.written_paths import written_paths
 from lakeformat.errors import InvalidRequestError, LakeError
@@ -35,6 +35,7 @@ def admit(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
         for file in message.written_files():
             _check_place(handle, message, file)
     _require_files(handle, messages)
+    require_one_writer(handle, messages)
     require_distinct_keys(handle, messages)
 
 

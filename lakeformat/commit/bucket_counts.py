@@ -12,7 +12,7 @@ from lakeformat.commit.base_files import in_partitions
 from lakeformat.commit.changes import Changes
 from lakeformat.commit.conflict_text import Committer, place
 from lakeformat.commit.conflicts import check_buckets
-from lakeformat.commit.hash_conflicts import require_same_index
+from lakeformat.commit.hash_conflicts import require_nobody_wrote, require_same_index
 from lakeformat.errors import CommitConflictError
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.manifest import ManifestColumns, read_manifests
@@ -45,6 +45,7 @@ class BucketCounts:
     def check(self, head: Snapshot | None, changes: Changes) -> None:
         """Raise if a partition of ``head`` counts otherwise."""
         require_same_index(self.who, head, self.messages)
+        require_nobody_wrote(self.who, head, self.messages)
         check_buckets(self.who, head, changes.table)
         require_current_counts(self.who, head, changes)
         current, totals = _current(self.who), _totals(changes.table)

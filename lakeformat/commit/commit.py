@@ -284,7 +284,7 @@ class _Commits:
         """Rows that are added conflict with nothing, unless an option asks to look."""
         handle = self._handle
         intent = self._intent(CommitKind.APPEND, new)
-        has_index = any(message.hash_index is not None for message in self._messages)
+        has_index = any(message.assigned_by is not None for message in self._messages)
         if handle.options.commit_discard_duplicate_files and not has_index:
             intent = replace(intent, discards_duplicates=True, new_files=None)
         else:

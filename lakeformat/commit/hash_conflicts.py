@@ -2,7 +2,8 @@
 
 A writer of a table with dynamic buckets reads the hash index of its partitions. If another one has
 added keys or overwritten them meanwhile, the same key might end up in two buckets, and nobody would
-ever merge its rows: such a commit is refused, and its rows are written again.
+ever merge its rows: such a commit is refused, and its rows are written again. Where a key may move
+between partitions the whole table says where it is, and whoever adds rows to it changes that.
 """
 
 from __future__ import annotations
@@ -11,24 +12,35 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lakeformat.commit.conflict_text import Committer, place
+from lakeformat.commit.conflict_text import Committer, named, place
+from lakeformat.commit.deltas import newest_first
 from lakeformat.commit.rivals import against_index_files
 from lakeformat.errors import BucketsChangedError, InvalidRequestError
-from lakeformat.handle import TableHandle, index_file_place
+from lakeformat.handle import (
+    TableHandle,
+    crosses_partitions,
+    has_hash_index,
+    index_file_place,
+)
 from lakeformat.index.hash_index import names_digest, read_hash_index
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.index_manifest import HASH, IndexManifestEntry, read_index_manifest
-from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.metadata.snapshot import CommitKind, Snapshot
 
-__all__ = ["require_distinct_keys", "require_same_index"]
+__all__ = [
+    "require_distinct_keys",
+    "require_nobody_wrote",
+    "require_one_writer",
+    "require_same_index",
+]
 
 
 def require_same_index(
     who: Committer, head: Snapshot | None, messages: Sequence[CommitMessage]
 ) -> None:
     """Refuse messages whose writers have read other index files than ``head`` has."""
-    read = {(each.partition, each.hash_index) for each in messages if each.hash_index is not None}
-    if not read:
+    read = {(each.partition, each.assigned_by) for each in messages if each.assigned_by is not None}
+    if not read or not has_hash_index(who.handle):
         return
     names: dict[bytes, list[str]] = {}
     for entry in _index_files(who.handle, head):
@@ -44,6 +56,34 @@ def require_same_index(
                 "a key could end up in two buckets. Nothing was published; write the rows again, "
                 "and let one job alone write to a partition if it keeps happening"
             )
+
+
+def require_nobody_wrote(
+    who: Committer, head: Snapshot | None, messages: Sequence[CommitMessage]
+) -> None:
+    """Refuse rows whose keys may move between partitions once somebody else has added rows."""
+    if not messages or head is None or not crosses_partitions(who.handle):
+        return
+    base = min(message.base_snapshot or 0 for message in messages)
+    for found in newest_first(who.handle, head, base):
+        if found is None or found.commit_kind in (CommitKind.APPEND, CommitKind.OVERWRITE):
+            rival = f"a snapshot that has expired after {base}" if found is None else named(found)
+            raise BucketsChangedError(
+                f"{who} conflicts with {rival}: keys may have moved to other partitions since the "
+                "rows were written, and one could end up in two. Nothing was published; write the "
+                "rows again, and let one job alone write to the table if it keeps happening"
+            )
+
+
+def require_one_writer(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
+    """Refuse messages of several writers where each may have moved the same key."""
+    writers = {message.assigned_by for message in messages}
+    if crosses_partitions(handle) and len(writers) > 1:
+        raise InvalidRequestError(
+            f"these messages are of {len(writers)} writers, and keys of {handle.uri} may be in any "
+            "partition: two that do not know of each other could put one into two. Give them up "
+            "(Table.abort) and write the rows with one writer"
+        )
 
 
 def require_distinct_keys(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:

@@ -23,7 +23,8 @@ class Made:
     """A unit and what it made."""
 
     unit: CompactUnit
-    message: CommitMessage
+    messages: tuple[CommitMessage, ...]
+    """One, or of rows that get their bucket one for each bucket."""
     millis: int = 0
 
 
@@ -81,7 +82,7 @@ class Groups:
 
     def _publish(self, group: Sequence[Made]) -> CommitConflictError | None:
         self.tried += 1
-        messages = [made.message for made in group]
+        messages = [message for made in group for message in made.messages]
         try:
             report = commit_messages(self.handle, messages, CommitOptions())
         except CommitConflictError as error:
@@ -93,8 +94,8 @@ class Groups:
         return None
 
     def _refuse(self, made: Made, error: CommitConflictError) -> None:
-        delete_written(self.handle, [made.message])
+        delete_written(self.handle, made.messages)
         self.refused.append((made.unit, error))
 
     def _give_up(self, group: Sequence[Made]) -> None:
-        delete_written(self.handle, [made.message for made in group])
+        delete_written(self.handle, [each for made in group for each in made.messages])

@@ -14,7 +14,7 @@ from lakeformat.compact.outcomes import compacted, failed, not_chosen, refused, 
 from lakeformat.compact.plan import is_overtaken, plan_compaction, under_schema
 from lakeformat.compact.producers import guarantee
 from lakeformat.compact.report import BucketOutcome, CompactReport, Progress
-from lakeformat.compact.run import run_unit
+from lakeformat.compact.run import run_messages
 from lakeformat.compact.unit import CompactPlan, CompactUnit
 from lakeformat.compact.where import Idle, Places
 from lakeformat.errors import InvalidRequestError, LakeError
@@ -162,10 +162,10 @@ class _Run:
         stop = Event()
         outcomes = outcomes_of(self.executor, lambda unit: self._work(unit, stop), plan.units)
         try:
-            for unit, message, error, millis in outcomes:
+            for unit, messages, error, millis in outcomes:
                 self._run_millis += millis
-                if message is not None:
-                    groups.add(Made(unit, message, millis))
+                if messages:
+                    groups.add(Made(unit, messages, millis))
                 elif error is not None and is_overtaken(self.handle, unit):
                     groups.refused.append((unit, error))
                 elif error is not None:
@@ -176,8 +176,8 @@ class _Run:
         except BaseException:
             stop.set()
             groups.give_up()
-            for _, message, _, _ in outcomes:
-                delete_written(self.handle, [message] if message else [])
+            for _, messages, _, _ in outcomes:
+                delete_written(self.handle, messages)
             raise
         self._outcomes += map(compacted, groups.published)
         self._outcomes += (refused(unit, error) for unit, error in groups.refused)
@@ -188,21 +188,27 @@ class _Run:
         refused_places = {_place(unit) for unit, _ in groups.refused}
         done = {_place(made.unit) for made in groups.published}
         broken = {_place(unit) for unit in plan.units} - done - refused_places
+        # What has got its bucket may be due there; other buckets have waited for that.
+        filled = {
+            (made.unit.partition, bucket)
+            for made in groups.published
+            for bucket in range(made.unit.buckets or 0)
+        }
         return (
             refused_places if self.ends_at_once(self.handle) else refused_places | done
-        ) - broken
+        ) - broken | filled
 
     def _work(
         self, unit: CompactUnit, stop: Event
-    ) -> tuple[CompactUnit, CommitMessage | None, LakeError | None, int]:
+    ) -> tuple[CompactUnit, tuple[CommitMessage, ...], LakeError | None, int]:
         if stop.is_set():
-            return unit, None, None, 0
+            return unit, (), None, 0
         began = self._now()
         try:
-            message = run_unit(self.handle, unit)
+            messages = run_messages(self.handle, unit)
         except LakeError as error:
-            return unit, None, error, self._now() - began
-        return unit, message, None, self._now() - began
+            return unit, (), error, self._now() - began
+        return unit, messages, None, self._now() - began
 
     def _tell(self, *, planned: CompactPlan | None = None, done: CompactUnit | None = None) -> None:
         progress = self._progress

@@ -17,7 +17,8 @@ _SHOWN_REASONS = 3
 
 def compacted(made: Made) -> BucketOutcome:
     """A unit that was published."""
-    unit, new, told = made.unit, _written(made), made.message.compact_changelog_files
+    unit, new = made.unit, _written(made)
+    told = [file for each in made.messages for file in each.compact_changelog_files]
     return BucketOutcome(
         partition=unit.path,
         bucket=unit.bucket,
@@ -121,8 +122,9 @@ def _without_result(unit: CompactUnit, outcome: str, reason: str) -> BucketOutco
 
 
 def _written(made: Made) -> list[DataFileMeta]:
-    kept = {file.file_name for file in made.message.compact_before}
-    return [file for file in made.message.compact_after if file.file_name not in kept]
+    kept = {file.file_name for each in made.messages for file in each.compact_before}
+    after = [file for each in made.messages for file in each.compact_after]
+    return [file for file in after if file.file_name not in kept]
 
 
 def _all(unit: CompactUnit) -> list[DataFileMeta]:

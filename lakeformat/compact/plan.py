@@ -15,6 +15,7 @@ from lakeformat.compact.append_pick import (
     pick_unordered,
 )
 from lakeformat.compact.key_value_plan import plan_bucket
+from lakeformat.compact.postponed import plan_postponed
 from lakeformat.compact.settings import PickSettings
 from lakeformat.compact.steps import Rewrite
 from lakeformat.compact.supported import require_supported, require_whole_rows
@@ -29,6 +30,7 @@ from lakeformat.compact.where import (
 )
 from lakeformat.duration_text import duration
 from lakeformat.handle import TableHandle, is_unaware
+from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.metadata.data_file_meta import local_wall_clock
 from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestEntry
@@ -105,8 +107,16 @@ def plan_compaction(
     fresh = _written_since(by_place, now, millis)
     units: list[CompactUnit] = []
     others: list[NotChosen] = []
-    for (partition, _), files in by_place.items():
-        found = fresh[partition] if partition in fresh else planner.plan(files)
+    waiting = {partition for partition, bucket in by_place if bucket == POSTPONE_BUCKET}
+    for (partition, bucket), files in by_place.items():
+        if partition in fresh:
+            found: list[CompactUnit] | str = fresh[partition]
+        elif partition not in waiting:
+            found = planner.plan(files)
+        elif bucket == POSTPONE_BUCKET:
+            found = planner.give_buckets(files, [e for e in entries if e.partition == partition])
+        else:
+            found = "rows of its partition get their bucket first"
         if isinstance(found, str):
             others.append(planner.not_chosen(files, found))
         else:
@@ -160,6 +170,13 @@ class _Planner:
             settings = PickSettings.of_options(self.handle.options, self.now)
             return plan_bucket(self._unit(files, ""), self.handle, settings, full=self.full)
         return self._append(files)
+
+    def give_buckets(
+        self, files: list[ManifestEntry], live: list[ManifestEntry]
+    ) -> list[CompactUnit]:
+        """The unit of a partition's rows that wait for a bucket."""
+        require_whole_rows(self.handle, files)
+        return [plan_postponed(self._unit(files, ""), self.handle, live)]
 
     def not_chosen(self, files: list[ManifestEntry], reason: str) -> NotChosen:
         return NotChosen(

@@ -4,16 +4,39 @@ from __future__ import annotations
 
 from lakeformat.compact.append_unit import compact_append_files
 from lakeformat.compact.key_value_unit import compact_key_values
+from lakeformat.compact.postponed import give_buckets
 from lakeformat.compact.unit import CompactUnit
 from lakeformat.errors import CommitConflictError, LakeError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.commit_message import CommitMessage
 
-__all__ = ["run_unit"]
+__all__ = ["run_messages", "run_unit"]
+
+
+def run_messages(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage, ...]:
+    """Compact a unit; where rows get their bucket, there is a message for each bucket."""
+    if unit.buckets is None:
+        return (run_unit(handle, unit),)
+    where = _require_schema(handle, unit)
+    try:
+        return give_buckets(handle, unit)
+    except LakeError as error:
+        raise type(error)(f"{where}: {error}") from error
 
 
 def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
     """Compact a unit, in whichever thread or process; when this raises, no new file is left."""
+    where = _require_schema(handle, unit)
+    try:
+        if handle.schema.primary_keys:
+            return compact_key_values(handle, unit)
+        return compact_append_files(handle, unit)
+    except LakeError as error:
+        raise type(error)(f"{where}: {error}") from error
+
+
+def _require_schema(handle: TableHandle, unit: CompactUnit) -> str:
+    """What errors begin with, once the table looks as it did when the unit was planned."""
     where = f"compaction of {unit.place} of {handle.uri}, planned at snapshot {unit.snapshot.id}"
     if unit.schema_id != handle.schema.id:
         raise CommitConflictError(
@@ -26,9 +49,4 @@ def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
             f"{where} under schema-{unit.schema_id}: it has files of schema-{newest}, whose new "
             "columns would be lost. Nothing was written; plan again"
         )
-    try:
-        if handle.schema.primary_keys:
-            return compact_key_values(handle, unit)
-        return compact_append_files(handle, unit)
-    except LakeError as error:
-        raise type(error)(f"{where}: {error}") from error
+    return where

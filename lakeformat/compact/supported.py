@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.handle import TableHandle, require_committable
-from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.merge.looked_up import looks_up
 from lakeformat.metadata.manifest import ManifestEntry
 
@@ -47,8 +46,6 @@ def require_whole_rows(handle: TableHandle, files: Iterable[ManifestEntry]) -> N
 
 def _keyed(handle: TableHandle) -> str | None:
     options = handle.options
-    if options.bucket == POSTPONE_BUCKET:
-        return "puts rows off ('bucket' = '-2'), and this version does not give them a bucket"
     if options.changelog_producer == "full-compaction" and looks_up(options):
         return (
             "looks rows up in every compaction, which says other things than its "

@@ -47,6 +47,8 @@ class CompactUnit:
     deleted_rows: int = 0
     """How many rows those mark as deleted."""
     expected_files: int = 1
+    buckets: int | None = None
+    """Of rows that wait for a bucket: how many their partition has or gets."""
     order: RowOrder | None = None
     """How the rows of an append table are sorted; None leaves them in the order of the files."""
     reason: str

@@ -111,7 +111,7 @@ def _of_waiting_rows(handle: TableHandle, table: str, files: FileFacts) -> Itera
         yield Reason(
             f"the rows of {_many(files.postponed_files, 'file')} wait for a bucket: batch reads do "
             "not see them",
-            "compact the table with an engine that gives postponed rows their bucket",
+            f"lake compact {table}",
         )
 
 

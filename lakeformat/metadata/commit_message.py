@@ -53,8 +53,8 @@ class CommitMessage:
     deleted_index_files: tuple[IndexManifestEntry, ...] = ()
     compact_new_index_files: tuple[IndexManifestEntry, ...] = ()
     compact_deleted_index_files: tuple[IndexManifestEntry, ...] = ()
-    hash_index: str | None = None
-    """Which hash index files of the partition decided about its buckets; None where none did."""
+    assigned_by: str | None = None
+    """What gave keys their bucket: which hash index files, or which writer; None for a function."""
 
     def written_files(self) -> Iterator[DataFileMeta]:
         """The data and changelog files that came into being with this message."""
@@ -101,7 +101,7 @@ class CommitMessage:
             "baseSnapshot": self.base_snapshot,
             "branch": self.branch,
             "table": self.table,
-            "hashIndex": self.hash_index,
+            "assignedBy": self.assigned_by,
         }
         for avro, name in _FILES.items():
             record[avro] = [file.to_record() for file in getattr(self, name)]
@@ -131,7 +131,7 @@ class CommitMessage:
                 base_snapshot=record["baseSnapshot"],
                 branch=record["branch"],
                 table=record["table"],
-                hash_index=record["hashIndex"],
+                assigned_by=record["assignedBy"],
                 **files,
                 **index_files,
             )
@@ -170,7 +170,7 @@ def _schema() -> dict[str, Any]:
         {"name": "baseSnapshot", "type": ["null", "long"]},
         {"name": "branch", "type": "string"},
         {"name": "table", "type": ["null", "string"]},
-        {"name": "hashIndex", "type": ["null", "string"]},
+        {"name": "assignedBy", "type": ["null", "string"]},
     ]
     for names, record in ((_FILES, items), (_INDEX_FILES, index)):
         first, *others = names

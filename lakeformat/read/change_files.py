@@ -10,9 +10,16 @@ import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
 from lakeformat.handle import TableHandle, require_readable
+from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.metadata.changelog_directory import changelog_ids
 from lakeformat.metadata.expired_changes import has_expired_changes
-from lakeformat.metadata.manifest import FileKind, ManifestEntry, read_manifests
+from lakeformat.metadata.manifest import (
+    FileKind,
+    ManifestColumns,
+    ManifestEntry,
+    read_manifests,
+)
+from lakeformat.metadata.manifest_columns.columns import Mask
 from lakeformat.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
 from lakeformat.metadata.schema_file import read_schema, require_schema_of
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
@@ -121,6 +128,14 @@ class ChangeFiles:
             return False
         return has_expired_changes(storage, layout, snapshot)
 
+    def _is_told(self, files: ManifestColumns, which: ListKind) -> Mask:
+        """Rows that wait for a bucket are told of as written, unless a changelog will tell."""
+        is_told: Mask = files.bucket.numbers >= 0
+        options = self._handle.options.to_dict()
+        if which is ListKind.DELTA and changelog_producer(options) == NO_PRODUCER:
+            is_told |= files.bucket.numbers == POSTPONE_BUCKET
+        return is_told
+
     def _entries(self, snapshot: Snapshot, which: ListKind) -> list[ManifestEntry]:
         """The files of one list that are added and may hold rows asked for."""
         handle, where = self._handle, self._asked.where
@@ -129,7 +144,7 @@ class ChangeFiles:
         pruner = EntryPruner(handle.schema, conditions, None, self._schema)
         manifests = pruner.pick_manifests(self._manifests(snapshot, which))
         read = read_manifests(handle.storage, handle.layout, manifests)
-        columns = read.filter(~np.asarray(read.is_delete) & (read.bucket.numbers >= 0))
+        columns = read.filter(~np.asarray(read.is_delete) & self._is_told(read, which))
         with naming_file(handle, snapshot, columns, "_PARTITION", pruner.by_place):
             columns = columns.filter(pruner.by_place(columns))
         with naming_file(handle, snapshot, columns, "the statistics", pruner.by_statistics):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle
+from lakeformat.layout import POSTPONE_BUCKET
+from lakeformat.metadata.index_manifest import IndexManifestEntry
+from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.read.buckets import visible_buckets
 from lakeformat.read.data_files import DataFiles
@@ -20,6 +23,7 @@ from lakeformat.read.results import Results
 from lakeformat.read.row_filter import RowFilter
 from lakeformat.read.split_reader import SplitReader
 from lakeformat.read.splits import Split, bucket_splits
+from lakeformat.read.waiting_rows import merged_buckets, merges_waiting_rows
 from lakeformat.read.where import columns_named
 from lakeformat.types import DataField
 
@@ -98,22 +102,35 @@ class Scan(Results):
         handle, snapshot = self._handle, self._snapshot
         if snapshot is None or self._limit == 0:
             return []
-        conditions = [c for each in self._filters for c in each.conditions()]
+        merges_waiting = self._least_level == 0 and merges_waiting_rows(handle.schema)
+        filters = self._filters
+        if merges_waiting:  # a row that waits may change any other column of one that does not
+            keys = {*handle.schema.partition_keys}
+            filters = [each for each in filters if each.columns <= keys]
+        conditions = [c for each in filters for c in each.conditions()]
         found = plan_files(handle, snapshot, conditions=conditions)
         found = [entry for entry in found if entry.file.level >= self._least_level]
-        buckets = visible_buckets(handle.schema, found)
+        group = merged_buckets if merges_waiting else visible_buckets
         vectors = find_vectors(handle, snapshot)
         splits = [
             split
-            for files in buckets
-            for split in bucket_splits(
-                handle.schema,
-                snapshot.id,
-                files,
-                vectors.get((files[0].partition, files[0].bucket), ()),
-            )
+            for files in group(handle.schema, found)
+            for split in self._splits_of(files, snapshot, vectors)
         ]
         return splits if self._limit is None or self._filters else self._enough(splits)
+
+    def _splits_of(
+        self,
+        files: tuple[ManifestEntry, ...],
+        snapshot: Snapshot,
+        vectors: Mapping[tuple[bytes, int], tuple[IndexManifestEntry, ...]],
+    ) -> list[Split]:
+        """The splits of a bucket, or the one of a partition in which rows wait for theirs."""
+        places = dict.fromkeys((entry.partition, entry.bucket) for entry in files)
+        marks = tuple(entry for place in places for entry in vectors.get(place, ()))
+        if any(entry.bucket == POSTPONE_BUCKET for entry in files):
+            return [Split(snapshot.id, files, raw_convertible=False, vectors=marks)]
+        return bucket_splits(self._handle.schema, snapshot.id, files, marks)
 
     def _enough(self, splits: list[Split]) -> list[Split]:
         """The first splits that have as many rows as the limit, as far as metadata tell."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -13,7 +13,7 @@ from lakeformat.merge.deduplicate import Deduplicate
 from lakeformat.merge.encoded_texts import decoded
 from lakeformat.merge.engine import MergeEngine
 from lakeformat.merge.looked_up import supersedes
-from lakeformat.merge.of_table import merge_order, read_engine
+from lakeformat.merge.of_table import merge_engine, merge_order, read_engine
 from lakeformat.merge.order import MergeOrder
 from lakeformat.merge.row_kinds import is_retract
 from lakeformat.merge.streams import batch_rows_of, merge_runs
@@ -22,6 +22,7 @@ from lakeformat.read.data_files import DataFiles
 from lakeformat.read.read_ahead import read_ahead
 from lakeformat.read.row_run import Filters, RunReader, conditions, meeting
 from lakeformat.read.splits import Split, file_sections
+from lakeformat.read.waiting_rows import as_one_run, chained, parted
 from lakeformat.schema import TableSchema
 from lakeformat.types import DataField
 
@@ -51,7 +52,11 @@ class SplitReader:
                 rows = self.files.rows(entry, fields, conditions(self.filters))
                 yield from meeting(rows, self.filters)
             return
-        for section in file_sections(self.schema, split.files):
+        waiting, files = parted(split.files)
+        if waiting:
+            yield from self._with_waiting(waiting, files)
+            return
+        for section in file_sections(self.schema, files):
             yield from self._merged(section)
 
     def _merged(self, section: list[list[ManifestEntry]]) -> Iterator[pa.RecordBatch]:
@@ -78,6 +83,36 @@ class SplitReader:
         merged = merge_runs(runs, order, engine, numbered=numbered, ahead=read_ahead)
         after = [] if before is self.filters else self.filters
         yield from meeting(_without_retracts(merged), after)
+
+    def _with_waiting(
+        self, waiting: list[ManifestEntry], files: list[ManifestEntry]
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition in which some have no bucket yet: those are the newest."""
+        engine, order = read_engine(self.schema), merge_order(self.schema)
+        needed = engine.needs([*self._looked_at, *order.sequence])
+        has_level = supersedes(self.schema.table_options)
+        reader = RunReader(
+            self.files,
+            self._fields([*order.keys, *needed, *order.sequence]),
+            self._on_keys,
+            batch_rows_of(len(files) + 1),
+            numbers=True,
+            zeros=False,
+            levels=has_level,
+            carried=frozenset(),
+        )
+        last = as_one_run(
+            replace(reader, levels=False).read(waiting),
+            order,
+            merge_engine(self.schema),
+            first_number=max((each.file.max_sequence_number for each in files), default=-1) + 1,
+            batch_rows=reader.batch_rows,
+            has_level=has_level,
+        )
+        runs = [*map(reader.read, chained(file_sections(self.schema, files))), last]
+        yield from meeting(
+            _without_retracts(merge_runs(runs, order, engine, ahead=read_ahead)), self.filters
+        )
 
     def _carried(
         self, fields: Sequence[DataField], order: MergeOrder, engine: MergeEngine

@@ -14,6 +14,7 @@ from lakeformat.binary_row import encode_columns
 from lakeformat.bucketing import bucket_function
 from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import UNAWARE_BUCKET
+from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.merge.groups import Positions
 from lakeformat.metadata.simple_stats import EMPTY_ROW
 from lakeformat.partition import partition_fields, partition_path
@@ -100,6 +101,8 @@ class Assigner:
     def __init__(self, schema: TableSchema, partitions: PartitionNumbers) -> None:
         self._partitions = partitions
         self._bucket_count, self._buckets = _buckets(schema)
+        is_postponed = schema.table_options.bucket == POSTPONE_BUCKET
+        self._only_bucket = POSTPONE_BUCKET if is_postponed else 0
 
     def __call__(self, rows: pa.RecordBatch, numbers: Sequence[int] | Positions) -> Places:
         """The place of each row; ``numbers`` are what messages call the rows."""
@@ -111,6 +114,8 @@ class Assigner:
 
     def place(self, number: int) -> Place:
         """What a number stands for."""
+        if self._buckets is None:
+            return Place(self._partitions.row(number), self._only_bucket)
         partition, bucket = divmod(number, self._bucket_count)
         return Place(self._partitions.row(partition), bucket)
 
@@ -154,7 +159,7 @@ def _buckets(schema: TableSchema) -> tuple[int, Callable[[pa.RecordBatch], Place
     """How many buckets a partition has, and which of them rows are in."""
     options = schema.table_options
     count = options.bucket
-    if count == UNAWARE_BUCKET:
+    if count in (UNAWARE_BUCKET, POSTPONE_BUCKET):
         return 1, None
     names = options.bucket_key or tuple(field.name for field in schema.key_fields)
     positions = [schema.column_names.index(name) for name in names]

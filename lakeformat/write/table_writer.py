@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.handle import TableHandle, has_hash_index, is_unaware, require_writable
+from lakeformat.handle import TableHandle, is_unaware, require_writable
+from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.merge.groups import Positions
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.partition_filter import PartitionFilter
 from lakeformat.storage.creation_proof import prove_creation
 from lakeformat.write.append_bucket import AppendBuckets
-from lakeformat.write.assign import Assigner, PartitionNumbers, Place
+from lakeformat.write.assign import PartitionNumbers
 from lakeformat.write.batches import to_batches
 from lakeformat.write.conform import Conformer
-from lakeformat.write.dynamic_buckets import DynamicAssigner
-from lakeformat.write.hash_index import HashIndex, IndexChange
 from lakeformat.write.key_value_bucket import KeyValueBuckets
 from lakeformat.write.new_files import NewFiles
+from lakeformat.write.placement import FindLiveKeys, placement_of
+from lakeformat.write.postponed_buckets import PostponedBuckets
 from lakeformat.write.row_kinds import RowKinds, accepted_rows, require_adds, require_first_rows
 from lakeformat.write.sequences import SequenceNumbers
 
@@ -48,11 +48,13 @@ class TableWriter:
         replaces: bool = False,
         within: PartitionFilter | None = None,
         is_committed_here: bool = False,
+        find_keys: FindLiveKeys,
     ) -> None:
         """``replaces``: the messages are for an overwrite, of the partitions ``within`` if given.
 
         The rows of an overwrite do not continue what is there, and nobody gets a changelog of it.
         ``is_committed_here``: messages are committed by who wrote them, and at once.
+        ``find_keys``: who knows in which partition keys are that may move between them.
         """
         require_writable(handle)
         # Before files are written for a commit that the store could not publish.
@@ -68,19 +70,18 @@ class TableWriter:
         self._is_finished = False
         sequences = SequenceNumbers(handle, None if replaces else base)
         partitions = PartitionNumbers(schema, within)
-        self._assign: Assigner | DynamicAssigner
-        if has_hash_index(handle):
-            index = HashIndex(handle, None if replaces else base)
-            self._assign = DynamicAssigner(handle, partitions, index, sequences)
-        else:
-            self._assign = Assigner(schema, partitions)
-        self._buckets: AppendBuckets | KeyValueBuckets
-        if schema.primary_keys:
+        self._placement = placement_of(
+            handle, None if replaces else base, partitions, sequences, find_keys
+        )
+        self._buckets: AppendBuckets | KeyValueBuckets | PostponedBuckets
+        if handle.options.bucket == POSTPONE_BUCKET:
+            self._buckets = PostponedBuckets(handle, self._placement.place)
+        elif schema.primary_keys:
             self._buckets = KeyValueBuckets(
-                handle, sequences, self._assign.place, with_changelog=not replaces
+                handle, sequences, self._placement.place, with_changelog=not replaces
             )
         else:
-            self._buckets = AppendBuckets(handle, sequences, self._assign.place)
+            self._buckets = AppendBuckets(handle, sequences, self._placement.place)
 
     def write(self, data: Any, kinds: Any = None) -> None:
         """Add rows: a pyarrow, pandas or polars object, or an iterable of those.
@@ -101,9 +102,12 @@ class TableWriter:
         """Finish the files; the messages may be committed here or in another process."""
         self._require_unfinished()
         with self._leaving_nothing():
-            messages = [self._message(files) for files in self._buckets.finish()]
-            if isinstance(self._assign, DynamicAssigner):
-                messages = self._with_indexes(messages, self._assign)
+            for placed in self._placement.rest():
+                self._buckets.add(*placed)
+            written = [self._message(files) for files in self._buckets.finish()]
+            messages = self._placement.told(
+                written, lambda place: self._message(NewFiles(place, ()))
+            )
         self._is_finished = True
         return messages
 
@@ -111,8 +115,7 @@ class TableWriter:
         """Remove the files; only while nothing that refers to them may have been published."""
         self._is_finished = True
         self._buckets.abort()
-        if isinstance(self._assign, DynamicAssigner):
-            self._assign.abort()
+        self._placement.abort()
 
     def __enter__(self) -> TableWriter:
         return self
@@ -144,7 +147,8 @@ class TableWriter:
             numbers = first + np.flatnonzero(accepted)
         require_first_rows(self._handle.schema, kinds, numbers)
         if rows.num_rows:
-            self._buckets.add(rows, kinds, self._assign(rows, numbers))
+            for placed in self._placement.take(rows, kinds, numbers):
+                self._buckets.add(*placed)
 
     def _message(self, files: NewFiles) -> CommitMessage:
         return CommitMessage(
@@ -157,25 +161,6 @@ class TableWriter:
             new_files=files.data,
             changelog_files=files.changelog,
         )
-
-    def _with_indexes(
-        self, messages: list[CommitMessage], assign: DynamicAssigner
-    ) -> list[CommitMessage]:
-        """The messages with what they say of the index of their bucket; the writer ends here."""
-        changes = assign.finish()
-        of = {Place(message.partition, message.bucket): message for message in messages}
-        for place in changes:  # an engine may leave no row of a new key
-            of.setdefault(place, self._message(NewFiles(place, ())))
-        none = IndexChange()
-        return [
-            replace(
-                message,
-                hash_index=assign.read_by(place),
-                new_index_files=changes.get(place, none).new,
-                deleted_index_files=changes.get(place, none).replaced,
-            )
-            for place, message in of.items()
-        ]
 
     def _require_unfinished(self) -> None:
         if self._is_finished:

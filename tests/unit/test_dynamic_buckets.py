@@ -274,7 +274,7 @@ def test_a_bucket_without_an_index_is_not_written_to(catalog):
     writer = table.new_writer()
     writer.write(rows([1]))
     [message] = writer.prepare()
-    bare = replace(message, new_index_files=(), hash_index=None)
+    bare = replace(message, new_index_files=(), assigned_by=None)
     commit_messages(table._handle, [bare], CommitOptions())
     with pytest.raises(CorruptTableError, match=r"bucket 0 of .* has rows and no hash index"):
         table.write(rows([1]))

@@ -34,6 +34,7 @@ STEPS: tuple[set[str], ...] = (
         "table_upkeep",
     },
     {"table_writes"},
+    {"live_keys"},
     {"table_reads"},
     {"analyze", "file_indexes", "partitions", "row_changes"},
     {"compact", "expire", "health"},

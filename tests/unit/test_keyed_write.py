@@ -402,29 +402,6 @@ def test_a_default_takes_the_place_of_what_a_row_lacks(catalog):
     assert content(catalog.table("shop.orders")) == [(1, "a", None)]
 
 
-@pytest.mark.parametrize(
-    ("keys", "options", "reason"),
-    [
-        ({"primary_key": ["id"]}, {"bucket": "-2"}, "'bucket' of .* is '-2', which puts rows off"),
-    ],
-)
-def test_tables_that_are_not_written_yet_are_refused_with_what_to_do(
-    catalog, keys, options, reason
-):
-    table = catalog.create_table("shop.orders", COLUMNS, options=options, **keys)
-    with pytest.raises(lake.UnsupportedError, match=reason):
-        table.write(rows((1, "a")))
-
-
-def test_a_key_without_its_partition_column_is_refused(catalog):
-    options = {"bucket": "-1"}
-    table = catalog.create_table(
-        "shop.orders", COLUMNS, primary_key=["id"], partition_by=["note"], options=options
-    )
-    with pytest.raises(lake.UnsupportedError, match="lacks its partition column 'note'"):
-        table.write(rows((1, "a")))
-
-
 def test_the_same_commit_twice_publishes_once(catalog, tmp_path):
     table = keyed(catalog)
     identity = lake.CommitId("run", 1)

@@ -1,0 +1,267 @@
+"""Keys that may come up in another partition: the row moves, stays, or is no first row."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lakeformat as lake
+from lakeformat.commit.commit import commit_messages
+from lakeformat.errors import BucketsChangedError, CorruptTableError
+from lakeformat.live_keys import find_keys
+
+COLUMNS = [("dt", "STRING"), ("id", "BIGINT"), ("kind", "INT"), ("note", "STRING")]
+Row = tuple[str, int, int | None, str | None]
+
+
+@pytest.fixture
+def catalog() -> lake.Catalog:
+    return new_catalog()
+
+
+def new_catalog() -> lake.Catalog:
+    catalog = lake.open_catalog(f"memory://{uuid4()}/")
+    catalog.create_database("shop")
+    return catalog
+
+
+def crossing(catalog: lake.Catalog, engine: str = "deduplicate", **options: str) -> lake.Table:
+    named = {key.replace("_", "-"): value for key, value in options.items()}
+    return catalog.create_table(
+        "shop.orders",
+        COLUMNS,
+        primary_key=["id"],
+        partition_by=["dt"],
+        options={"bucket": "-1", "merge-engine": engine, **named},
+    )
+
+
+def rows(*values: Row) -> pa.Table:
+    columns = zip(*values, strict=True)
+    types = [pa.string(), pa.int64(), pa.int32(), pa.string()]
+    arrays = [pa.array(c, t) for c, t in zip(columns, types, strict=True)]
+    return pa.Table.from_arrays(arrays, names=[name for name, _ in COLUMNS])
+
+
+def content(table: lake.Table) -> list[Row]:
+    found = [tuple(row.values()) for row in table.scan().to_arrow().to_pylist()]
+    return sorted(found, key=lambda row: row[1])
+
+
+def delta(table: lake.Table) -> list[tuple[Any, ...]]:
+    latest = table.latest_snapshot()
+    assert latest is not None
+    found = table.changes(latest.id - 1, latest.id, "delta").to_arrow().to_pylist()
+    return sorted(tuple(row.values()) for row in found)
+
+
+def test_a_row_moves_and_leaves_a_deletion_with_its_own_values_behind(catalog):
+    table = crossing(catalog)
+    table.write(rows(("mon", 1, 1, "a"), ("mon", 2, 1, "b")))
+    table.write(rows(("tue", 1, 2, "c")))
+    assert content(table) == [("tue", 1, 2, "c"), ("mon", 2, 1, "b")]
+    assert delta(table) == [("+I", "tue", 1, 2, "c"), ("-D", "mon", 1, 2, "c")]
+
+
+def test_a_key_may_move_there_and_back_within_one_write(catalog):
+    table = crossing(catalog, write_buffer_size="1 b")
+    table.write(rows(("mon", 1, 1, "a")))
+    table.write([rows(("tue", 1, 2, "b"), ("mon", 1, 3, "c")), rows(("wed", 1, 4, "d"))])
+    assert content(table) == [("wed", 1, 4, "d")]
+    table.write(rows(("tue", 1, 5, "e"), ("tue", 1, 6, "f")))
+    assert content(table) == [("tue", 1, 6, "f")]
+
+
+def test_a_delete_takes_the_row_out_of_whichever_partition_has_it(catalog):
+    table = crossing(catalog)
+    table.write(rows(("mon", 1, 1, "a"), ("tue", 2, 1, "b")))
+    table.write(rows(("tue", 1, 1, "a")), ["-D"])
+    assert content(table) == [("tue", 2, 1, "b")]
+    table.write(rows(("wed", 1, 2, "new")))
+    assert content(table) == [("wed", 1, 2, "new"), ("tue", 2, 1, "b")]
+
+
+@pytest.mark.parametrize("engine", ["partial-update", "aggregation"])
+def test_engines_that_fold_rows_leave_the_key_where_it_is(catalog, engine):
+    table = crossing(catalog, engine)
+    table.write(rows(("mon", 1, 1, None), ("tue", 1, None, "x")))
+    table.write(rows(("wed", 1, None, "b"), ("wed", 2, 5, "c")))
+    assert content(table) == [("mon", 1, 1, "b"), ("wed", 2, 5, "c")]
+
+
+def test_a_first_row_stays_whether_it_was_compacted_or_not(catalog):
+    table = crossing(catalog, "first-row")
+    table.write(rows(("mon", 1, 1, "a"), ("tue", 1, 2, "b")))
+    table.write(rows(("tue", 1, 3, "c"), ("tue", 2, 1, "d")))
+    table.compact()
+    table.write(rows(("wed", 2, 1, "e"), ("wed", 3, 1, "f")))
+    table.compact()
+    assert content(table) == [("mon", 1, 1, "a"), ("tue", 2, 1, "d"), ("wed", 3, 1, "f")]
+
+
+def test_rows_that_wait_for_a_compaction_are_known(catalog):
+    table = crossing(catalog, **{"deletion-vectors.enabled": "true"})
+    table.write(rows(("mon", 1, 1, "a")))
+    table.write(rows(("tue", 1, 2, "b")))
+    table.compact()
+    table.write(rows(("wed", 1, 3, "c")))
+    table.compact()
+    assert content(table) == [("wed", 1, 3, "c")]
+
+
+def test_buckets_fill_up_and_a_key_that_moves_makes_room(catalog):
+    table = crossing(catalog, **{"dynamic-bucket.target-row-num": "2"})
+    table.write(rows(*(("mon", n, 1, "a") for n in range(5))))
+    table.write(rows(("tue", 0, 1, "b"), ("mon", 9, 1, "c")))
+    found = table.system_table("files").scan(["partition", "bucket", "record_count"]).to_arrow()
+    counts = sorted(tuple(row.values()) for row in found.to_pylist())
+    assert counts[:3] == [("{mon}", 0, 1), ("{mon}", 0, 2), ("{mon}", 1, 2)]
+    assert [row[:2] for row in counts if row[0] == "{tue}"] == [("{tue}", 0)]
+    assert len(content(table)) == 6
+
+
+def test_a_key_of_several_columns_may_have_some_of_the_partition_s(catalog):
+    table = catalog.create_table(
+        "shop.orders",
+        COLUMNS,
+        primary_key=["note", "id"],
+        partition_by=["dt", "note"],
+        options={"bucket": "-1"},
+    )
+    table.write(rows(("mon", 1, 1, "a"), ("mon", 1, 2, "b")))
+    table.write(rows(("tue", 1, 3, "a")))
+    assert sorted(content(table)) == [("mon", 1, 2, "b"), ("tue", 1, 3, "a")]
+
+
+def test_the_whole_table_can_be_overwritten_and_single_partitions_cannot(catalog):
+    table = crossing(catalog)
+    table.write(rows(("mon", 1, 1, "a"), ("tue", 2, 1, "b")))
+    for where in ({"dt": "mon"}, "dynamic"):
+        with pytest.raises(lake.UnsupportedError, match="a key could then be in two"):
+            table.write(rows(("mon", 2, 1, "c")), overwrite=where)
+    table.write(rows(("wed", 2, 1, "c"), ("mon", 2, 2, "d")), overwrite={})
+    assert content(table) == [("mon", 2, 2, "d")]
+    table.drop_partitions([{"dt": "mon"}])
+    table.write(rows(("tue", 2, 3, "e")))
+    assert content(table) == [("tue", 2, 3, "e")]
+
+
+def test_a_number_of_buckets_is_refused(catalog):
+    table = crossing(catalog, bucket="4")
+    with pytest.raises(lake.UnsupportedError, match="that takes 'bucket' = '-1'"):
+        table.write(rows(("mon", 1, 1, "a")))
+
+
+def test_of_two_writers_the_later_one_is_refused_or_writes_again(catalog, monkeypatch):
+    table = crossing(catalog)
+    table.write(rows(("mon", 1, 1, "a")))
+    late = table.new_writer()
+    late.write(rows(("tue", 1, 2, "late")))
+    messages = late.prepare()
+    table.compact()
+    rival = table.new_writer()
+    rival.write(rows(("wed", 1, 3, "rival")))
+    with pytest.raises(lake.InvalidRequestError, match="of 2 writers"):
+        table.commit([*messages, *rival.prepare()])
+    table.write(rows(("wed", 1, 3, "rival")))
+    with pytest.raises(BucketsChangedError, match="keys may have moved"):
+        table.commit(messages)
+    met = []
+
+    def commit_after_a_rival(handle, prepared, options, **how):
+        if not met:
+            met.append(True)
+            table.write(rows(("thu", 1, 4, "faster")))
+        return commit_messages(handle, prepared, options, **how)
+
+    monkeypatch.setattr("lakeformat.table_writes.commit_messages", commit_after_a_rival)
+    table.write(rows(("fri", 1, 5, "last")))
+    assert content(table) == [("fri", 1, 5, "last")]
+
+
+def test_a_compaction_meanwhile_does_no_harm(catalog):
+    table = crossing(catalog)
+    for note in "ab":
+        table.write(rows(("mon", 1, 1, note)))
+    writer = table.new_writer()
+    writer.write(rows(("tue", 1, 2, "c")))
+    messages = writer.prepare()
+    assert table.compact().snapshot_ids
+    table.commit(messages)
+    assert content(table) == [("tue", 1, 2, "c")]
+
+
+def test_a_key_that_is_there_twice_already_is_said_to_be(catalog, monkeypatch):
+    table = crossing(catalog)
+    with monkeypatch.context() as patch:
+        patch.setattr("lakeformat.table_writes.find_keys", find_nothing)
+        for day in ("mon", "tue"):
+            table.write(rows((day, 1, 1, day)))
+    with pytest.raises(CorruptTableError, match="a key twice, in dt=mon and in dt=tue"):
+        table.write(rows(("wed", 1, 2, "c")))
+
+
+def find_nothing(handle: Any, snapshot: Any, keys: pa.Array) -> Any:
+    """What somebody finds who does not look."""
+    return find_keys(handle, None, keys)
+
+
+def test_no_row_that_waits_stays_on_disk(catalog, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    table = crossing(catalog, write_buffer_size="1 b")
+    table.write([rows(("mon", n, 1, "a")) for n in range(20)])
+    with table.new_writer() as writer:
+        writer.write([rows(("mon", n, 1, "a")) for n in range(20)])
+        writer.abort()
+    assert list(tmp_path.iterdir()) == []
+    assert len(content(table)) == 20
+
+
+DAYS = st.sampled_from(["mon", "tue", "wed"])
+VALUES = st.tuples(DAYS, st.integers(0, 4), st.integers(0, 9), st.sampled_from("abc"))
+CHANGES = st.lists(st.tuples(st.sampled_from(["+I", "+U", "-D"]), VALUES), min_size=1, max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(CHANGES, min_size=1, max_size=5), st.booleans(), st.integers(1, 3))
+def test_whatever_is_written_a_key_has_its_last_row_alone(commits, compacts, batch):
+    table = crossing(new_catalog(), **{"dynamic-bucket.target-row-num": "2"})
+    expected: dict[int, Row] = {}
+    for changes in commits:
+        kinds = [kind for kind, _ in changes]
+        table.write(rows(*(row for _, row in changes)).to_batches(batch), kinds)
+        for kind, row in changes:
+            expected[row[1]] = row
+            if kind == "-D":
+                del expected[row[1]]
+        if compacts:
+            table.compact()
+        assert content(table) == [expected[key] for key in sorted(expected)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.lists(VALUES, min_size=1, max_size=8), min_size=1, max_size=4),
+    st.sampled_from(["partial-update", "first-row"]),
+    st.booleans(),
+)
+def test_whatever_is_written_a_key_stays_in_its_first_partition(commits, engine, compacts):
+    table = crossing(new_catalog(), engine, **{"dynamic-bucket.target-row-num": "2"})
+    expected: dict[int, Row] = {}
+    for changes in commits:
+        table.write(rows(*changes))
+        for row in changes:
+            if row[1] not in expected:
+                expected[row[1]] = row
+            elif engine == "partial-update":
+                expected[row[1]] = (expected[row[1]][0], *row[1:])
+        if compacts:
+            table.compact()
+    table.compact()
+    assert content(table) == [expected[key] for key in sorted(expected)]
