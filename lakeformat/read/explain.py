@@ -9,6 +9,7 @@ from typing import Any
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.read.plan import plan_columns
+from lakeformat.read.prune import on_columns
 from lakeformat.read.row_filter import RowFilter
 from lakeformat.read.splits import Split
 
@@ -70,7 +71,7 @@ def explain_scan(
     if snapshot is None:
         return ScanPlan(None, *[0] * 11)
     conditions = [each for part in filters for each in part.conditions()]
-    on_partitions = [each for each in conditions if each.column in handle.schema.partition_keys]
+    on_partitions = on_columns(conditions, handle.schema.partition_keys)
     everything = plan_columns(handle, snapshot)
     by_partition = plan_columns(handle, snapshot, conditions=on_partitions)
     planned = plan_columns(handle, snapshot, conditions=conditions)

@@ -21,7 +21,7 @@ from lakeformat.metadata.manifest_columns.columns import Positions
 from lakeformat.metadata.referrer import naming, referred_to_by
 from lakeformat.partition import partition_path
 from lakeformat.read.index_pruning_rows import Bodies, StoredCondition, rules_out
-from lakeformat.read.prune import Conjunction, Mask
+from lakeformat.read.prune import Condition, Mask
 from lakeformat.read.prune_buckets import by_merged_values
 from lakeformat.schema import TableSchema
 from lakeformat.storage import Storage, resolve
@@ -39,7 +39,7 @@ class IndexPruner:
     """The conditions of a scan, as the indexes of files are asked about them."""
 
     handle: TableHandle
-    conditions: Conjunction
+    conditions: Sequence[Condition]
     read_schema: Callable[[int], TableSchema]
     """Finds the schema a file was written with."""
     named_by: Callable[[ManifestEntry], str]
@@ -68,7 +68,7 @@ class IndexPruner:
         return by_keys
 
     def _test(
-        self, entries: Sequence[ManifestEntry], asked: Sequence[Conjunction]
+        self, entries: Sequence[ManifestEntry], asked: Sequence[Sequence[Condition]]
     ) -> list[tuple[bool, ...]]:
         """For each file, whether it may have a row that meets all conditions of each list."""
 
@@ -84,7 +84,9 @@ class IndexPruner:
         with ThreadPoolExecutor(_READERS) as pool:
             return [*pool.map(test, entries)]
 
-    def _test_file(self, entry: ManifestEntry, asked: Sequence[Conjunction]) -> tuple[bool, ...]:
+    def _test_file(
+        self, entry: ManifestEntry, asked: Sequence[Sequence[Condition]]
+    ) -> tuple[bool, ...]:
         stored = [self._as_stored(entry.file.schema_id, conditions) for conditions in asked]
         columns = {each.stored_name for conditions in stored for each in conditions}
         indexes = [*self._indexes(entry, columns)] if columns else []
@@ -93,7 +95,7 @@ class IndexPruner:
             for conditions in stored
         )
 
-    def _as_stored(self, schema_id: int, conditions: Conjunction) -> list[StoredCondition]:
+    def _as_stored(self, schema_id: int, conditions: Sequence[Condition]) -> list[StoredCondition]:
         """Those on columns the file has, found by id, whose type is still the same."""
         now = {field.name: field for field in self.handle.schema.fields}
         then = {field.id: field for field in self.read_schema(schema_id).fields}

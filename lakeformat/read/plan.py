@@ -5,7 +5,7 @@ Planning works on columns; Python objects are made of the files that are asked f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -26,7 +26,7 @@ from lakeformat.metadata.referrer import naming_row
 from lakeformat.metadata.schema_file import read_schema, require_schema_of
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.read.index_pruning import IndexPruner
-from lakeformat.read.prune import Conjunction
+from lakeformat.read.prune import Condition, Conjunction, Mask, conjunctions
 from lakeformat.read.prune_entries import EntryPruner, SchemaReader
 from lakeformat.schema import TableSchema
 
@@ -132,33 +132,69 @@ def plan_columns(
         there = read.filter(pruner.by_place(read))
     rows = live_rows(there, _source(handle, snapshot))
     live = there if len(rows) == len(there) else there.take(rows)
-    with naming_file(handle, snapshot, live, "the statistics", pruner.by_statistics):
-        found = live.filter(pruner.by_statistics(live))
-    plan = FilePlan(found, len(manifests), len(picked), len(read))
-    if not conditions or not len(found):
+    plan = FilePlan(live, len(manifests), len(picked), len(read))
+    if not conditions or not len(live):
         return plan
-    if handle.schema.primary_keys:
+    groups = [
+        [_left_in(handle, snapshot, asked, live) for asked in lists]
+        for lists in conjunctions(conditions)
+    ]
+    by_statistics = _in_each(groups, 0)
+    kept = _in_each(groups, 1)
+    return replace(
+        plan,
+        columns=_filtered(live, kept),
+        left_out_by_index=int((by_statistics & ~kept).sum()),
+    )
+
+
+def _in_each(groups: Sequence[Sequence[tuple[Mask, Mask]]], which: int) -> Mask:
+    """What some list of each group leaves in."""
+    found: Mask = np.logical_and.reduce(
+        [np.logical_or.reduce([masks[which] for masks in lists]) for lists in groups]
+    )
+    return found
+
+
+def _left_in(
+    handle: TableHandle, snapshot: Snapshot, asked: Sequence[Condition], live: ManifestColumns
+) -> tuple[Mask, Mask]:
+    """The live files that conditions leave in by statistics, and of those by file indexes too.
+
+    Together they are all that the rows which meet the conditions are merged of, or the bucket has
+    none; so files that alternatives leave in can be read together.
+    """
+    pruner = EntryPruner(handle.schema, asked, None, _schema_reader(handle))
+    with naming_file(handle, snapshot, live, "the statistics", pruner.by_statistics):
+        kept = pruner.by_place(live) & pruner.by_statistics(live)
+    found = FilePlan(_filtered(live, kept), 0, 0, 0)
+    if handle.schema.primary_keys and len(found.columns):
         with naming_file(
-            handle, snapshot, found, "the statistics", partial(pruner.by_merged_values, [])
+            handle, snapshot, found.columns, "the statistics", partial(pruner.by_merged_values, [])
         ):
-            kept = pruner.by_merged_values(plan.places(), found)
-        plan = replace(plan, columns=found.filter(kept))
-    return _by_indexes(handle, snapshot, conditions, plan)
+            there = pruner.by_merged_values(found.places(), found.columns)
+        kept[kept] = there
+        found = replace(found, columns=_filtered(found.columns, there))
+    by_indexes = kept.copy()
+    if len(found.columns):
+        by_indexes[kept] = _by_indexes(handle, snapshot, asked, found)
+    return kept, by_indexes
+
+
+def _filtered(columns: ManifestColumns, mask: Mask) -> ManifestColumns:
+    return columns if mask.all() else columns.filter(mask)
 
 
 def _by_indexes(
-    handle: TableHandle, snapshot: Snapshot, conditions: Conjunction, plan: FilePlan
-) -> FilePlan:
-    """The plan without the files that their own index leaves out."""
+    handle: TableHandle, snapshot: Snapshot, conditions: Sequence[Condition], plan: FilePlan
+) -> Mask:
+    """The files of a plan that their own index does not leave out."""
 
     def named_by(entry: ManifestEntry) -> str:
         return f"{find_manifest(handle, snapshot, entry)} of snapshot {snapshot.id}"
 
     pruner = IndexPruner(handle, conditions, _schema_reader(handle), named_by)
-    kept = pruner.mask(plan.columns, plan.places)
-    if kept.all():
-        return plan
-    return replace(plan, columns=plan.columns.filter(kept), left_out_by_index=int((~kept).sum()))
+    return pruner.mask(plan.columns, plan.places)
 
 
 def naming_file(

@@ -30,7 +30,7 @@ from lakeformat.read.predicate import (
     Predicate,
 )
 from lakeformat.read.predicate_literals import literal_of, neighbours
-from lakeformat.read.prune import Condition, Conjunction, Op
+from lakeformat.read.prune import Alternatives, Condition, Conjunction, Op
 from lakeformat.types import AtomicType, DataField, TypeName
 
 __all__ = ["PredicateFilter", "Where", "as_predicate", "bind_predicate"]
@@ -56,6 +56,8 @@ _COMPARE: dict[Op, Callable[[pa.Array, pa.Scalar], pa.BooleanArray]] = {
 }
 _MOST_NOT_EQUAL = 20
 """A file holds nothing but one of more values too rarely to look for each."""
+_MOST_BRANCHES = 20
+"""Files are looked at once for each of them."""
 _LAST_CHARACTER = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 
@@ -89,7 +91,7 @@ class PredicateFilter:
         """The condition in SQL."""
         return self.predicate.to_text()
 
-    def _conditions(self, part: Predicate) -> list[Condition]:
+    def _conditions(self, part: Predicate) -> Conjunction:
         match part:
             case Compare(column, op, value):
                 return [Condition(column, op, self._value(column, value))]
@@ -111,7 +113,7 @@ class PredicateFilter:
             case Not(Like(column)):
                 return [Condition(column, Op.IS_NOT_NULL)]
             case Or(parts):
-                return self._of_any(parts)
+                return [*self._of_any(parts), *self._alternatives(parts)]
             case Constant(False | None):
                 return [Condition(next(iter(self.fields)), Op.IN, ())]  # no value will do
         return []
@@ -124,6 +126,24 @@ class PredicateFilter:
             Condition(name, Op.IN, tuple(value for each in fixed for value in each[name]))
             for name in columns
         ]
+
+    def _alternatives(self, parts: Sequence[Predicate]) -> list[Alternatives]:
+        """What each part tells, unless one tells nothing or some values of a column say it all."""
+        if len(parts) > _MOST_BRANCHES:
+            return []
+        branches = [
+            tuple(
+                told
+                for each in _conjuncts(part)
+                for told in self._conditions(each)
+                if isinstance(told, Condition)
+            )
+            for part in parts
+        ]
+        is_list = all(len(each) == 1 and each[0].op in (Op.EQUAL, Op.IN) for each in branches)
+        if not all(branches) or (is_list and len({each[0].column for each in branches}) == 1):
+            return []
+        return [Alternatives(tuple(branches))]
 
     def _fixed(self, part: Predicate) -> dict[str, list[Value]]:
         """The columns that can have only some values where an alternative is met."""

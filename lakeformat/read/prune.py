@@ -7,7 +7,7 @@ that are truncated and types that have changed leave every file in.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -21,7 +21,18 @@ from numpy.typing import NDArray
 from lakeformat.binary_row import Value, values_to_arrow
 from lakeformat.types import AtomicType, DataType, TypeName
 
-__all__ = ["Bounds", "Condition", "Conjunction", "Mask", "Op", "may_meet"]
+__all__ = [
+    "Alternatives",
+    "Bounds",
+    "Condition",
+    "Conjunction",
+    "Mask",
+    "Op",
+    "conjunctions",
+    "in_any",
+    "may_meet",
+    "on_columns",
+]
 
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -50,8 +61,44 @@ class Condition:
     """For ``in`` a tuple of values; for the tests of null nothing."""
 
 
-Conjunction: TypeAlias = Sequence[Condition]
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """Conditions of which those of one branch at least must all be true of a row."""
+
+    branches: tuple[tuple[Condition, ...], ...]
+    """None of them is empty: what tells nothing of one branch tells nothing of them all."""
+
+
+Conjunction: TypeAlias = "Sequence[Condition | Alternatives]"
 """Conditions that must all be true of a row."""
+
+
+def conjunctions(conditions: Conjunction) -> Iterator[list[list[Condition]]]:
+    """Lists without alternatives: of each group that comes, a row meets all of one list."""
+    plain = [each for each in conditions if isinstance(each, Condition)]
+    groups = [each.branches for each in conditions if isinstance(each, Alternatives)]
+    yield from ([[*plain, *branch] for branch in branches] for branches in groups)
+    if not groups:
+        yield [plain]
+
+
+def in_any(conditions: Conjunction, ask: Callable[[Sequence[Condition]], Mask]) -> Mask:
+    """What ``ask`` leaves in of conditions without alternatives, for some with them."""
+    groups = [[ask(each) for each in lists] for lists in conjunctions(conditions)]
+    found: Mask = np.logical_and.reduce([np.logical_or.reduce(masks) for masks in groups])
+    return found
+
+
+def on_columns(conditions: Conjunction, names: Collection[str]) -> Conjunction:
+    """What of them is about some columns alone."""
+    found: list[Condition | Alternatives] = []
+    for each in conditions:
+        if isinstance(each, Condition):
+            found += [each] if each.column in names else []
+            continue
+        branches = [tuple(c for c in branch if c.column in names) for branch in each.branches]
+        found += [Alternatives(tuple(branches))] if all(branches) else []
+    return found
 
 
 @dataclass(frozen=True, slots=True)

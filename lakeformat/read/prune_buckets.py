@@ -16,7 +16,7 @@ from lakeformat.bucketing import bucket_function
 from lakeformat.metadata.manifest_columns import ManifestColumns
 from lakeformat.metadata.manifest_columns.columns import Positions
 from lakeformat.read.buckets import has_unique_rows, skips_level_zero
-from lakeformat.read.prune import Conjunction, Mask, Op
+from lakeformat.read.prune import Condition, Mask, Op
 from lakeformat.schema import TableSchema
 from lakeformat.types import AtomicType, DataField, TypeName
 
@@ -33,7 +33,7 @@ _EQUAL_WITH_OTHER_BYTES = (TypeName.FLOAT, TypeName.DOUBLE)
 class HashedBuckets:
     """The buckets of the bucket keys that conditions name, if they name all of its columns."""
 
-    def __init__(self, schema: TableSchema, conditions: Conjunction) -> None:
+    def __init__(self, schema: TableSchema, conditions: Sequence[Condition]) -> None:
         options = schema.table_options
         names = options.bucket_key or tuple(field.name for field in schema.key_fields)
         by_name = {field.name: field for field in schema.fields}
@@ -96,7 +96,7 @@ def _has_each_key_once(schema: TableSchema, levels: Positions) -> bool:
     return has_unique_rows(schema) or bool((levels == levels[0]).all())
 
 
-def _values(field: DataField, conditions: Conjunction) -> list[Value] | None:
+def _values(field: DataField, conditions: Sequence[Condition]) -> list[Value] | None:
     """What a column must be one of; None if no condition says so."""
     if not isinstance(field.type, AtomicType) or field.type.name in _EQUAL_WITH_OTHER_BYTES:
         return None

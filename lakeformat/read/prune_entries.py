@@ -18,7 +18,14 @@ from lakeformat.metadata.manifest_columns.columns import (
     equal_lists,
 )
 from lakeformat.metadata.manifest_list import ManifestMeta
-from lakeformat.read.prune import Bounds, Condition, Conjunction, Mask, may_meet
+from lakeformat.read.prune import (
+    Bounds,
+    Condition,
+    Conjunction,
+    Mask,
+    in_any,
+    may_meet,
+)
 from lakeformat.read.prune_buckets import HashedBuckets, by_merged_values
 from lakeformat.schema import TableSchema
 from lakeformat.types import DataField, with_nullability
@@ -42,6 +49,42 @@ class EntryPruner:
 
     def pick_manifests(self, manifests: Sequence[ManifestMeta]) -> list[ManifestMeta]:
         """The manifests that may hold files asked for, by their partitions and buckets."""
+        mask = self._in_any(lambda one: one.of_manifests(manifests))
+        return [manifest for manifest, may in zip(manifests, mask.tolist(), strict=True) if may]
+
+    def by_place(self, columns: ManifestColumns) -> Mask:
+        """The entries in partitions and buckets asked for: exact, and equal for ADD and DELETE."""
+        return self._in_any(lambda one: one.by_place(columns))
+
+    def by_statistics(self, columns: ManifestColumns) -> Mask:
+        """The live files that may hold rows asked for.
+
+        With a primary key only conditions on it count here: another row of the same key, in a
+        file that is left out, might be the one that is valid.
+        """
+        return self._in_any(lambda one: one.by_statistics(columns))
+
+    def by_merged_values(self, places: Sequence[Positions], columns: ManifestColumns) -> Mask:
+        """The same of a primary-key table by other columns than the key, bucket by bucket."""
+        return self._in_any(lambda one: one.by_merged_values(places, columns))
+
+    def _in_any(self, ask: Callable[[_Pruner], Mask]) -> Mask:
+        def of(conditions: Sequence[Condition]) -> Mask:
+            return ask(_Pruner(self.schema, conditions, self.buckets, self.read_schema))
+
+        return in_any(self.conditions, of)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pruner:
+    """The same of conditions without alternatives."""
+
+    schema: TableSchema
+    conditions: Sequence[Condition]
+    buckets: Collection[int] | None
+    read_schema: SchemaReader
+
+    def of_manifests(self, manifests: Sequence[ManifestMeta]) -> Mask:
         mask = np.array([self._may_have_bucket(manifest) for manifest in manifests], np.bool_)
         conditions = self._on_partitions
         if conditions and manifests:
@@ -53,10 +96,9 @@ class EntryPruner:
                 np.array([m.num_added_files + m.num_deleted_files for m in manifests], np.int64),
             )
             mask &= known.may_meet(conditions, self._partition_fields)
-        return [manifest for manifest, may in zip(manifests, mask.tolist(), strict=True) if may]
+        return mask
 
     def by_place(self, columns: ManifestColumns) -> Mask:
-        """The entries in partitions and buckets asked for: exact, and equal for ADD and DELETE."""
         mask = np.ones(len(columns), np.bool_)
         if self.buckets is not None:
             mask &= np.isin(columns.bucket.numbers, list(self.buckets))
@@ -69,17 +111,11 @@ class EntryPruner:
         return mask
 
     def by_statistics(self, columns: ManifestColumns) -> Mask:
-        """The live files that may hold rows asked for.
-
-        With a primary key only conditions on it count here: another row of the same key, in a
-        file that is left out, might be the one that is valid.
-        """
         conditions = self._on_keys if self.schema.primary_keys else self._on_values
         by = self._by_keys if self.schema.primary_keys else self._by_values
         return self._by_schema(columns, by) if conditions else np.ones(len(columns), np.bool_)
 
     def by_merged_values(self, places: Sequence[Positions], columns: ManifestColumns) -> Mask:
-        """The same of a primary-key table by other columns than the key, bucket by bucket."""
         keys = {field.name for field in self.schema.key_fields}
         if all(condition.column in keys for condition in self._on_values):
             return np.ones(len(columns), np.bool_)

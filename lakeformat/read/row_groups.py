@@ -8,7 +8,7 @@ import numpy as np
 
 from lakeformat.arrow_types import to_arrow_type
 from lakeformat.datafile.row_groups import Footer, PickGroups
-from lakeformat.read.prune import Bounds, Condition, Conjunction, Mask, may_meet
+from lakeformat.read.prune import Bounds, Condition, Conjunction, Mask, in_any, may_meet
 from lakeformat.read.report import ScanReport
 from lakeformat.types import AtomicType, DataField, with_nullability
 
@@ -22,14 +22,9 @@ def group_picker(
     report: ScanReport,
 ) -> PickGroups:
     """Picks by conditions on today's ``fields`` in a file written with the fields ``stored``."""
-    usable = _usable(conditions, fields, stored)
 
     def pick(footer: Footer, columns: Sequence[str]) -> Mask:
-        mask = np.ones(len(footer), np.bool_)
-        for condition, field in usable if len(footer) else ():
-            least, most = footer.bounds(field.name, to_arrow_type(field.type))
-            bounds = Bounds(least, most, footer.nulls(field.name), footer.rows)
-            mask &= may_meet(condition, bounds, field.type)
+        mask = in_any(conditions, lambda asked: _may_meet(footer, _usable(asked, fields, stored)))
         groups = np.flatnonzero(mask).tolist()
         report.picked(len(groups), len(footer), footer.size_bytes(groups, columns))
         return mask
@@ -37,8 +32,18 @@ def group_picker(
     return pick
 
 
+def _may_meet(footer: Footer, asked: Sequence[tuple[Condition, DataField]]) -> Mask:
+    """Where rows of a group may meet all of some conditions."""
+    mask = np.ones(len(footer), np.bool_)
+    for condition, field in asked if len(footer) else ():
+        least, most = footer.bounds(field.name, to_arrow_type(field.type))
+        bounds = Bounds(least, most, footer.nulls(field.name), footer.rows)
+        mask &= may_meet(condition, bounds, field.type)
+    return mask
+
+
 def _usable(
-    conditions: Conjunction, fields: Sequence[DataField], stored: Sequence[DataField]
+    conditions: Sequence[Condition], fields: Sequence[DataField], stored: Sequence[DataField]
 ) -> list[tuple[Condition, DataField]]:
     """Conditions on columns that are in the file, by id, with the type they have today."""
     now = {field.name: field for field in fields}

@@ -21,6 +21,7 @@ from lakeformat.read.deletions import DeletedRows, find_deleted_rows
 from lakeformat.read.equal_rows import equal_rows
 from lakeformat.read.merged_kinds import MergedKinds
 from lakeformat.read.plan import plan_files
+from lakeformat.read.prune import on_columns
 from lakeformat.schema import TableSchema
 
 __all__ = ["diff_states"]
@@ -75,7 +76,7 @@ class _State:
         )
         conditions = () if asked.where is None else asked.where.conditions()
         keys = handle.schema.primary_keys  # other columns are known after the merge only
-        conditions = [each for each in conditions if each.column in keys]
+        conditions = on_columns(conditions, keys)
         for entry in plan_files(handle, snapshot, conditions=conditions):
             if entry.bucket >= 0:
                 self.buckets.setdefault((entry.partition, entry.bucket), []).append(entry)

@@ -16,6 +16,7 @@ from lakeformat.read.data_files import DataFiles
 from lakeformat.read.deletions import find_deleted_rows
 from lakeformat.read.merged_kinds import MergedKinds
 from lakeformat.read.plan import plan_files
+from lakeformat.read.prune import on_columns
 
 __all__ = ["StateRows"]
 
@@ -46,7 +47,7 @@ class StateRows:
         schema, where = self.handle.schema, self.asked.where
         conditions = () if where is None else where.conditions()
         if schema.primary_keys:  # other columns are known after the merge only
-            conditions = [each for each in conditions if each.column in schema.primary_keys]
+            conditions = on_columns(conditions, schema.primary_keys)
         found = plan_files(self.handle, snapshot, conditions=conditions)
         return [entry for entry in found if entry.file.level >= self.least_level]
 

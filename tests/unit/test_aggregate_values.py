@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from decimal import Decimal
+from decimal import Context, Decimal
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,28 @@ def test_a_short_decimal_may_outgrow_its_precision_as_in_java() -> None:
     values = [Decimal("99.99"), Decimal("0.01")]
     found = reduced("sum", "DECIMAL(4, 2)", values)
     assert found.as_py() == Decimal("100.00")
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_short_decimal_that_outgrows_64_bits_is_refused(sign: int) -> None:
+    most = Decimal(sign * (10**18 - 1))
+    assert reduced("sum", "DECIMAL(18, 0)", [most] * 9).as_py() == 9 * most
+    with pytest.raises(InvalidRequestError, match=r"column 'v': the sum does not fit decimal128"):
+        reduced("sum", "DECIMAL(18, 0)", [most] * 10)
+    with pytest.raises(InvalidRequestError, match=r"column 'v': the sum does not fit decimal128"):
+        taken_back("sum", "DECIMAL(18, 0)", [most] * 9 + [-most])
+
+
+def test_a_sum_of_long_decimals_is_exact_over_all_their_digits() -> None:
+    chance = Random(7)
+    for digits in (19, 20, 28, 36):
+        bound = 10**digits - 1
+        values = [Decimal(chance.randint(-bound, bound)) for _ in range(50)]
+        expected = Context(prec=60)
+        total = Decimal(0)
+        for value in values:
+            total = expected.add(total, value)
+        assert reduced("sum", "DECIMAL(38, 0)", values).as_py() == total
 
 
 def test_a_long_decimal_that_overflows_is_null_and_begins_again() -> None:

@@ -46,6 +46,16 @@ def two_files(options: dict[str, str], **kind: bool) -> KeyedRows:
     return table
 
 
+@pytest.mark.parametrize("options", [BITMAP, BLOOM, RANGE], ids=["bitmap", "bloom", "range"])
+@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
+def test_an_index_is_asked_about_each_branch_of_an_or(options, keyed):
+    table = two_files(options, keyed=keyed)
+    merged_with = 1 if keyed else 0  # the file whose row of the key might be the newer one
+    assert read(table, "v = 'c' OR k = 77") == ([(2, "c")], 1 + merged_with, 1 - merged_with)
+    assert read(table, "v = 'd' OR k = 77")[:2] == ([], 0)
+    assert read(table, "(v = 'c' AND k < 9) OR (v = 'g' AND k > 14)")[:2] == ([(2, "c")], 1)
+
+
 def files_of(table: KeyedRows) -> list[ManifestEntry]:
     snapshot = table.table.latest_snapshot()
     assert snapshot is not None

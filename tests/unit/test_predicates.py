@@ -18,7 +18,7 @@ from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.read.predicate import And, Compare, Constant, IsIn, IsNull, Like, Not, Or, Predicate
 from lakeformat.read.predicate_filter import bind_predicate
 from lakeformat.read.predicate_sql import parse_predicate
-from lakeformat.read.prune import Bounds, Op, may_meet
+from lakeformat.read.prune import Alternatives, Bounds, Condition, Op, in_any, may_meet
 from lakeformat.type_text import parse_type
 from lakeformat.types import DataField
 
@@ -160,7 +160,11 @@ def test_conjuncts_together_are_the_condition(predicate, rows):
 def test_a_file_with_a_row_that_meets_the_condition_is_never_ruled_out(predicate, rows):
     if not any(is_met(predicate, row) for row in rows):
         return
-    for condition in bound(predicate).conditions():
+
+    def may_have_one(conditions: list[Condition]):
+        return np.array([all(may_meet_one(condition) for condition in conditions)])
+
+    def may_meet_one(condition: Condition) -> bool:
         values = [row[condition.column] for row in rows]
         there = [v for v in values if v is not None and not (isinstance(v, float) and v != v)]
         arrow_type = SCHEMA.field(condition.column).type
@@ -172,7 +176,10 @@ def test_a_file_with_a_row_that_meets_the_condition_is_never_ruled_out(predicate
             pa.array([len(values)]),
         )
         [data_type] = [field.type for field in FIELDS if field.name == condition.column]
-        assert may_meet(condition, bounds, data_type).all(), condition
+        return bool(may_meet(condition, bounds, data_type).all())
+
+    conditions = bound(predicate).conditions()
+    assert in_any(conditions, may_have_one).all(), conditions
 
 
 @given(PREDICATES, st.lists(ROWS, max_size=8))
@@ -187,7 +194,17 @@ def test_a_condition_as_text_means_the_same(predicate, rows):
         ("n = 1 AND s = 'x'", [("n", "=", 1), ("s", "=", "x")]),
         ("NOT (n = 1 OR n > 5)", [("n", "!=", 1), ("n", "<=", 5)]),
         ("n = 1 OR n IN (2, NULL, 3)", [("n", "in", (1, 2, 3))]),
-        ("n = 1 OR s = 'x'", []),
+        ("n = 1 OR s = 'x'", [[[("n", "=", 1)], [("s", "=", "x")]]]),
+        (
+            "(n > 1 AND s = 'x') OR dt IS NULL",
+            [[[("n", ">", 1), ("s", "=", "x")], [("dt", "is null", None)]]],
+        ),
+        ("n < 1 OR n > 5", [[[("n", "<", 1)], [("n", ">", 5)]]]),
+        (
+            "(n = 1 AND s < 'x') OR n = 2",
+            [("n", "in", (1, 2)), [[("n", "=", 1), ("s", "<", "x")], [("n", "=", 2)]]],
+        ),
+        (" OR ".join(f"n > {least}" for least in range(21)), []),
         ("n NOT IN (1, 2)", [("n", "!=", 1), ("n", "!=", 2)]),
         (
             "s LIKE 'ab%' AND n IS NOT NULL",
@@ -203,8 +220,14 @@ def test_a_condition_as_text_means_the_same(predicate, rows):
     ],
 )
 def test_what_a_condition_tells_about_bounds(where, conditions):
-    found = [(c.column, str(c.op), c.literal) for c in bound(where).conditions()]
-    assert found == conditions
+    assert [told(each) for each in bound(where).conditions()] == conditions
+
+
+def told(condition: Condition | Alternatives):
+    """A condition as its parts, alternatives as a list for each branch."""
+    if isinstance(condition, Alternatives):
+        return [[told(each) for each in branch] for branch in condition.branches]
+    return condition.column, str(condition.op), condition.literal
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from lakeformat.metadata.manifest import FileKind, ManifestEntry
 from lakeformat.metadata.manifest_columns import columns_of
 from lakeformat.metadata.manifest_list import ManifestMeta, summarise
 from lakeformat.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS, SimpleStats
-from lakeformat.read.prune import Bounds, Condition, Op, may_meet
+from lakeformat.read.prune import Alternatives, Bounds, Condition, Op, may_meet
 from lakeformat.read.prune_entries import EntryPruner
 from lakeformat.schema import TableSchema
 from lakeformat.types import STRING, DataField, TypeName, atomic
@@ -139,6 +139,35 @@ def test_a_file_with_a_row_asked_for_is_kept(files, wanted):
         for row in rows:
             values = dict(zip(names, (day, *row), strict=True))
             if all(is_met(condition, values[condition.column]) for condition in wanted):
+                assert is_kept
+                assert asked.pick_manifests([manifest]) == [manifest]
+
+
+BRANCHES = st.lists(st.lists(conditions(), min_size=1, max_size=2), min_size=1, max_size=3)
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.tuples(st.none() | DOMAIN["day"], ROWS, COVERED), min_size=1, max_size=6),
+    st.lists(conditions(), max_size=1),
+    BRANCHES,
+)
+def test_a_file_with_a_row_that_meets_an_alternative_is_kept(files, always, branches):
+    entries = [file_of(*file, number) for number, file in enumerate(files)]
+    columns = columns_of(entries)
+    alternatives = Alternatives(tuple(tuple(branch) for branch in branches))
+    asked = pruner(APPEND, *always, alternatives)
+    kept = asked.by_place(columns) & asked.by_statistics(columns)
+    manifest = summarise("m", 1, entries, [INT])
+    names = [field.name for field in FIELDS]
+    for (day, rows, _), is_kept in zip(files, kept.tolist(), strict=True):
+        for row in rows:
+            values = dict(zip(names, (day, *row), strict=True))
+
+            def meets(wanted, values=values) -> bool:
+                return all(is_met(condition, values[condition.column]) for condition in wanted)
+
+            if meets(always) and any(map(meets, branches)):
                 assert is_kept
                 assert asked.pick_manifests([manifest]) == [manifest]
 

@@ -72,6 +72,9 @@ class TestBelowAMerge:
 
     def test_a_bucket_none_of_whose_files_can_match_is_left_out(self, table):
         assert files(table, col("v") == 50_000) == 0
+        assert files(table, (col("v") == 50_000) | (col("k") == 77)) == 0
+        assert files(table, (col("v") == 1) | (col("k") == 77)) == 2
+        assert keys(table, (col("v") == 1) | (col("k") == 77)) == []
 
     @pytest.mark.parametrize(
         "table",
@@ -80,6 +83,7 @@ class TestBelowAMerge:
     )
     def test_engines_that_make_new_values_leave_out_nothing_for_a_value(self, table):
         assert files(table, col("v") == 50_000) == 2
+        assert files(table, (col("v") == 50_000) | (col("k") == 77)) == 2
 
     @pytest.mark.parametrize("table", [{}, {"merge_engine": "partial-update"}], indirect=True)
     def test_a_key_that_is_not_there_leaves_out_the_bucket_whatever_the_engine(self, table):
@@ -89,6 +93,21 @@ class TestBelowAMerge:
         assert keys(table, (col("k") == 2) & (col("v") > 50)) == [2]
         assert keys(table, (col("k") == 2) & (col("v") < 50)) == []
         assert keys(table, (col("k") == 2) | (col("v") == 100)) == [1, 2]
+
+
+def test_each_branch_of_an_or_leaves_out_the_files_it_can(tmp_path):
+    table = keyed(tmp_path)
+    table.commit(
+        [
+            entry
+            for first in (0, 10, 20)
+            for entry in table.write(rows(range(first, first + 5), first), level=5)
+        ]
+    )
+    assert files(table, (col("k") == 3) | (col("v") == 20)) == 2
+    assert files(table, (col("k") == 7) | (col("v") == 5)) == 0
+    assert files(table, ((col("k") < 3) | (col("v") >= 20)) & (col("s") == "x")) == 2
+    assert files(table, (col("k") == 3) | col("s").like("%x")) == 3
 
 
 def test_where_no_key_is_in_two_files_values_leave_out_single_files(tmp_path):
@@ -163,6 +182,16 @@ def test_a_selective_condition_on_the_key_reads_only_the_row_groups_it_must(tmp_
     assert whole.bytes_read <= whole.file_bytes
 
 
+def test_row_groups_no_branch_can_be_met_in_are_not_read(tmp_path):
+    table = big(tmp_path)
+    last = ROWS - 1
+    found = scan(table.open(), (col("k") == 5) | ((col("k") >= last) & (col("s") == "some text")))
+    assert [row["k"] for row in found.to_arrow().to_pylist()] == [5, last]
+    assert (found.report.row_groups, found.report.row_groups_read) == (4, 2)
+    nothing = scan(table.open(), (col("k") < 0) | (col("s") > "some text"))
+    assert nothing.to_arrow().num_rows == nothing.report.row_groups_read == 0
+
+
 def test_below_a_merge_no_row_group_is_left_out_for_a_value(tmp_path):
     table = big(tmp_path, level=0, runs=2)
     found = scan(table.open(), (col("v") == 0) & (col("k") < 10))
@@ -204,6 +233,10 @@ def test_a_condition_finds_what_filtering_all_rows_finds(tmp_path_factory, runs,
         (col("v") == value, lambda row: row["v"] == value),
         ((col("k") == key) & (col("v") != value), lambda r: r["k"] == key and r["v"] != value),
         ((col("k") == key) | (col("v") == value), lambda r: r["k"] == key or r["v"] == value),
+        (
+            ((col("k") <= key) & (col("v") == value)) | ((col("k") > key) & (col("v") < value)),
+            lambda r: r["v"] == value if r["k"] <= key else r["v"] < value,
+        ),
         (col("s").is_null(), lambda _: True),
     ):
         assert keys(table, where) == [row["k"] for row in everything if meets(row)]

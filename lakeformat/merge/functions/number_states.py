@@ -30,7 +30,7 @@ class Step:
 
     numbers: Numbers
     fits: Mask
-    """Where the number is one of its type: elsewhere an integer is refused, a decimal null."""
+    """Where the number is one of its type: elsewhere it is refused, or null."""
 
 
 class NumberState(ABC):
@@ -46,8 +46,11 @@ class NumberState(ABC):
         self._valid = is_valid(flat)
         self.arithmetic = arithmetic_of(flat.type)
         self.range = range_of(flat.type)
-        self.is_long = self.arithmetic is Arithmetic.INTEGER and flat.type.bit_width == 64
-        """Whether the width is that of the arithmetic itself, which wraps around."""
+        is_bigint = self.arithmetic is Arithmetic.INTEGER and flat.type.bit_width == 64
+        self.is_long = is_bigint or self.arithmetic is Arithmetic.LONG_DECIMAL
+        """Whether the width is that of the arithmetic itself, which would wrap around."""
+        self.refuses = self.arithmetic is Arithmetic.INTEGER
+        """Whether a number that does not fit is an error; it is null otherwise."""
         self._state = np.zeros(keys, self._numbers.dtype)
         self._has = np.zeros(keys, bool)
 
@@ -112,7 +115,7 @@ class NumberState(ABC):
     def _put(self, keys: Positions, rows: Positions, step: Step) -> None:
         fits = step.fits
         if not fits.all():
-            if self.arithmetic is Arithmetic.INTEGER:
+            if self.refuses:
                 raise RefusedRow(
                     f"column {self._column!r}: the {self.noun} does not fit {self._type}; delete "
                     "or correct rows of the key, or move them to a table with a wider column",

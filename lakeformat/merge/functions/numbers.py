@@ -14,9 +14,11 @@ from lakeformat.merge.functions.segments import raw_numbers
 from lakeformat.merge.groups import Mask
 
 __all__ = [
+    "LONG",
     "Arithmetic",
     "Numbers",
     "arithmetic_of",
+    "from_halves",
     "from_numbers",
     "range_of",
     "to_numbers",
@@ -32,7 +34,7 @@ class Arithmetic(Enum):
 
     INTEGER = "refused where the declared width overflows"
     FLOAT = "as IEEE 754 says, one step after the other"
-    LONG_DECIMAL = "unscaled values of 64 bits, which nobody checks against the precision"
+    LONG_DECIMAL = "unscaled values of 64 bits, beyond the precision too; refused beyond 64 bits"
     WIDE_DECIMAL = "exact, and null where the precision overflows"
 
 
@@ -42,6 +44,10 @@ class Range:
 
     low: int
     high: int
+
+
+LONG = Range(-(1 << 63), (1 << 63) - 1)
+"""What short decimals hold, whatever their precision."""
 
 
 def arithmetic_of(data_type: pa.DataType) -> Arithmetic:
@@ -95,6 +101,14 @@ def from_numbers(numbers: Numbers, valid: Mask, data_type: pa.DataType) -> pa.Ar
     mask = None if valid.all() else ~valid
     kind = data_type.to_pandas_dtype()
     return pa.array(numbers.astype(kind, copy=False), data_type, mask=mask)
+
+
+def from_halves(lows: Numbers, highs: Numbers, valid: Mask, data_type: pa.DataType) -> pa.Array:
+    """A column of wide decimals of their low and their high 64 bits."""
+    pairs = np.empty((len(lows), 2), np.int64)
+    pairs[:, 0] = lows
+    pairs[:, 1] = highs
+    return _decimals(pairs, valid, data_type)
 
 
 def _decimals(pairs: Numbers, valid: Mask, data_type: pa.DataType) -> pa.Array:

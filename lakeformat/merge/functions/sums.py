@@ -10,9 +10,11 @@ import pyarrow as pa
 from lakeformat.merge.functions.function import Accumulator, Column
 from lakeformat.merge.functions.number_states import NumberState, Step, again
 from lakeformat.merge.functions.numbers import (
+    LONG,
     Arithmetic,
     Numbers,
     arithmetic_of,
+    from_halves,
     from_numbers,
     range_of,
     to_numbers,
@@ -57,23 +59,28 @@ class SumFunction:
                     np.add.at(sums, keys, _signed(numbers[rows], rows, retracts))
                 return from_numbers(sums, found, flat.type)
             case Arithmetic.WIDE_DECIMAL:
-                sums, largest = _wide_sums(flat, keys, rows, len(groups), retracts)
-            case _:
+                limit = range_of(flat.type).high
+                lows, highs, largest = _wide_sums(flat, keys, rows, len(groups), retracts)
+                result = from_halves(lows, highs, found, flat.type)
+            case kind:
+                is_decimal = kind is Arithmetic.LONG_DECIMAL
+                limit = LONG.high if is_decimal else range_of(flat.type).high
                 numbers = _signed(to_numbers(flat)[rows], rows, retracts)
                 sums = np.zeros(len(groups), np.int64)
                 np.add.at(sums, keys, numbers)
-                if arithmetic_of(flat.type) is Arithmetic.LONG_DECIMAL:
-                    return from_numbers(sums, found, flat.type)
-                largest = _largest_prefixes(numbers, keys, groups, range_of(flat.type).high)
-        doubtful = np.flatnonzero(largest >= range_of(flat.type).high * (1 - SLACK))
-        sums[doubtful] = 0  # made anew below
-        result = from_numbers(sums, found, flat.type)
+                largest = _largest_prefixes(numbers, keys, groups, limit)
+                sums[largest >= limit * (1 - SLACK)] = 0  # made anew below
+                result = from_numbers(sums, found, flat.type)
+        doubtful = np.flatnonzero(largest >= limit * (1 - SLACK))
+        if not len(doubtful):
+            return result
         return again(self._state(flat, len(doubtful)), groups, doubtful, result, retracts)
 
     def _state(self, values: Column, keys: int) -> _Sum:
         return _Sum(self.name, self.column, values, keys)
 
 
+_PIECE = 0xFFFFFFFF
 SLACK = 1e-9
 """Sums of magnitudes are made in doubles, whose error stays far below."""
 
@@ -95,25 +102,32 @@ def _largest_prefixes(numbers: Numbers, keys: Positions, groups: KeyGroups, limi
 
 def _wide_sums(
     flat: pa.Array, keys: Positions, rows: Positions, count: int, retracts: Mask | None
-) -> tuple[Numbers, Numbers]:
-    """Sums of 128-bit numbers, made of four sums of 32-bit pieces, and how large they got."""
+) -> tuple[Numbers, Numbers, Numbers]:
+    """Sums of 128-bit numbers as their two halves, and how large they got.
+
+    Each is made of four sums of 32-bit pieces, of which 2^31 have room in 64 bits.
+    """
     lows, highs = wide_halves(flat)
     lows, highs = lows[rows], highs[rows]
-    mask = np.uint64(0xFFFFFFFF)
+    mask = np.uint64(_PIECE)
     pieces = (
         (lows & mask).astype(np.int64),
         (lows >> np.uint64(32)).astype(np.int64),
-        highs & 0xFFFFFFFF,
+        highs & _PIECE,
         highs >> 32,
     )
-    sums = np.zeros(count, object)
-    for place, piece in enumerate(pieces):
-        of_piece = np.zeros(count, np.int64)
-        np.add.at(of_piece, keys, _signed(piece, rows, retracts))
-        sums += of_piece.astype(object) << (32 * place)
+    carry = np.zeros(count, np.int64)
+    halves: list[Numbers] = []
+    for piece in pieces:
+        sums = carry.copy()
+        np.add.at(sums, keys, _signed(piece, rows, retracts))
+        halves.append(sums & _PIECE)
+        carry = sums >> 32
+    lows_of_sums = halves[0] | halves[1] << 32
+    highs_of_sums = halves[2] | halves[3] << 32
     magnitudes = np.zeros(count)
     np.add.at(magnitudes, keys, np.abs(highs.astype(np.float64) * 2.0**64 + lows))
-    return sums, magnitudes
+    return lows_of_sums, highs_of_sums, magnitudes
 
 
 class _Sum(NumberState):
@@ -121,10 +135,15 @@ class _Sum(NumberState):
 
     noun = "sum"
 
+    def __init__(self, function: str, column: str, values: Column, keys: int) -> None:
+        super().__init__(function, column, values, keys)
+        # A short decimal has room for 64 bits only, and Java lets it wrap around.
+        self.refuses |= self.arithmetic is Arithmetic.LONG_DECIMAL
+
     def combine(self, state: Numbers, incoming: Numbers) -> Step:
         with np.errstate(all="ignore"):  # infinities that meet are no number, which is an answer
             sums = state + incoming
-        if self.arithmetic in (Arithmetic.FLOAT, Arithmetic.LONG_DECIMAL):
+        if self.arithmetic is Arithmetic.FLOAT:
             return self.all_fit(sums)
         if self.is_long:
             return Step(sums, ((state ^ sums) & (incoming ^ sums)) >= 0)
@@ -133,13 +152,14 @@ class _Sum(NumberState):
     def take_back(self, state: Numbers, incoming: Numbers) -> Step:
         with np.errstate(all="ignore"):
             rest = state - incoming
-        if self.arithmetic in (Arithmetic.FLOAT, Arithmetic.LONG_DECIMAL):
+        if self.arithmetic is Arithmetic.FLOAT:
             return self.all_fit(rest)
         if self.is_long:
             return Step(rest, ((state ^ incoming) & (state ^ rest)) >= 0)
         return self.in_range(rest)
 
     def take_from_null(self, incoming: Numbers) -> Step:
-        if self.arithmetic is Arithmetic.INTEGER:
-            return Step(-incoming, incoming != self.range.low)
+        if self.arithmetic in (Arithmetic.INTEGER, Arithmetic.LONG_DECIMAL):
+            low = LONG.low if self.is_long else self.range.low
+            return Step(-incoming, incoming != low)
         return self.all_fit(-incoming)
