@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lakeformat.analyze.analyze import analyze
+from lakeformat.analyze.analyze import TellRows, analyze
 from lakeformat.analyze.report import AnalyzeReport
 from lakeformat.commit.compact_manifests import CompactManifestsReport, compact_manifests
 from lakeformat.commit.identity import CommitId
 from lakeformat.file_indexes.report import FileIndexReport
-from lakeformat.file_indexes.rewrite import rewrite_file_indexes
+from lakeformat.file_indexes.rewrite import TellDone, rewrite_file_indexes
 from lakeformat.partition_filter import PartitionSpec
 from lakeformat.partitions.drop import plan_drop_partitions
 from lakeformat.partitions.expire import ExpireRequest, expire_partitions
@@ -92,13 +92,15 @@ class TablePartitions(TableReads):
         *,
         commit: CommitId | None = None,
         dry_run: bool = False,
+        tell: TellRows | None = None,
     ) -> AnalyzeReport:
         """Count the rows and, of some columns or of ``"all"``, their values, for query planners.
 
         Everything is read once. The result is published as a snapshot of kind ANALYZE, which
-        ``$statistics`` shows and later snapshots inherit until the schema changes.
+        ``$statistics`` shows and later snapshots inherit until the schema changes. ``tell`` hears
+        how many rows have been read.
         """
-        return analyze(self._handle, columns=columns, commit=commit, dry_run=dry_run)
+        return analyze(self._handle, columns=columns, commit=commit, dry_run=dry_run, tell=tell)
 
     def compact_manifests(self, *, dry_run: bool = False) -> CompactManifestsReport:
         """Merge small manifests and drop deleted files from them; no row and no file changes."""
@@ -111,11 +113,18 @@ class TablePartitions(TableReads):
         partitions: Partitions | None = None,
         force: bool = False,
         dry_run: bool = False,
+        tell: TellDone | None = None,
     ) -> FileIndexReport:
         """Give existing files the indexes that the options ``file-index.*`` ask for now.
 
         Data files stay as they are. ``force`` builds indexes anew that are there already.
+        ``tell`` hears how many files there are, and how many are done.
         """
         return rewrite_file_indexes(
-            self._handle, where=where, partitions=partitions, force=force, dry_run=dry_run
+            self._handle,
+            where=where,
+            partitions=partitions,
+            force=force,
+            dry_run=dry_run,
+            tell=tell,
         )

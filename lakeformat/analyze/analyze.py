@@ -7,8 +7,9 @@ changes, so whoever uses them compares ``snapshotId`` with the head first.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from lakeformat.analyze.column import ColumnSummary, can_be_analyzed
 from lakeformat.analyze.report import AnalyzeReport
@@ -27,10 +28,13 @@ from lakeformat.read.where import columns_named
 from lakeformat.type_text import type_to_json
 from lakeformat.types import DataField
 
-__all__ = ["ALL_COLUMNS", "analyze"]
+__all__ = ["ALL_COLUMNS", "TellRows", "analyze"]
 
 _log = logging.getLogger(__name__)
 ALL_COLUMNS = "all"
+
+TellRows: TypeAlias = Callable[[int], object]
+"""Hears how many rows have been read by now."""
 
 
 def analyze(
@@ -39,6 +43,7 @@ def analyze(
     columns: Sequence[str] | None = None,
     commit: CommitId | None = None,
     dry_run: bool = False,
+    tell: TellRows | None = None,
 ) -> AnalyzeReport:
     """Count rows and, of some columns or of ``"all"``, their values; publish it as a snapshot."""
     head = latest_snapshot(handle.storage, handle.layout)
@@ -58,7 +63,7 @@ def analyze(
     done = find_commit(handle, commit) if commit is not None else None
     if done is not None:
         return replace(nothing, snapshot_id=done.snapshot_id, replayed=True, reason=done.reason)
-    statistics = _statistics(handle, head, chosen)
+    statistics = _statistics(handle, head, chosen, tell)
     found = replace(nothing, statistics=statistics, skipped=skipped)
     rows = counted(statistics.merged_record_count or 0, "row")
     what = f"{rows} and {counted(len(chosen), 'column')} of snapshot {head.id}"
@@ -110,11 +115,11 @@ def _chosen(
 
 
 def _statistics(
-    handle: TableHandle, head: Snapshot, columns: Sequence[DataField]
+    handle: TableHandle, head: Snapshot, columns: Sequence[DataField], tell: TellRows | None
 ) -> TableStatistics:
     files = plan_columns(handle, head).columns
     size = int(files.file_size.numbers.sum())
-    rows, found = _read(handle, head, columns)
+    rows, found = _read(handle, head, columns, tell)
     total = max(head.total_record_count, rows)
     return TableStatistics(
         snapshot_id=head.id,
@@ -126,7 +131,7 @@ def _statistics(
 
 
 def _read(
-    handle: TableHandle, head: Snapshot, columns: Sequence[DataField]
+    handle: TableHandle, head: Snapshot, columns: Sequence[DataField], tell: TellRows | None
 ) -> tuple[int, dict[str, ColumnStatistics]]:
     """How many rows there are when they are merged, and what their columns hold."""
     if not columns:
@@ -135,6 +140,8 @@ def _read(
     rows = 0
     for batch in Scan(handle, head, [column.name for column in columns]).to_batches():
         rows += batch.num_rows
+        if tell is not None:
+            tell(rows)
         for summary, values in zip(summaries, batch.columns, strict=True):
             summary.add(values)
     return rows, {each.column.name: each.result() for each in summaries}

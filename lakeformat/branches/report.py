@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lakeformat.read.time_travel import iso_text
+
 __all__ = ["BranchInfo", "BranchReport", "FastForwardReport"]
 
 
@@ -21,8 +23,15 @@ class BranchInfo:
     tags: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
+        """Plain values, ready for JSON, under the names that ``$branches`` has for them."""
+        return {
+            "branch_name": self.name,
+            "create_time": iso_text(self.create_millis),
+            "snapshot_count": self.snapshots,
+            "first_snapshot_id": self.first_snapshot,
+            "last_snapshot_id": self.last_snapshot,
+            "tag_count": self.tags,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

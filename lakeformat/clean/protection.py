@@ -34,7 +34,8 @@ __all__ = ["NO_PRODUCER", "Protection", "find_protection", "lists_of_changelog"]
 
 LATER_SNAPSHOTS = 100
 """So many snapshots behind the oldest that stays are asked for files they have added again; of
-those behind that only the newest. More are asked where more expire at a time."""
+those behind that only the newest. More are asked where more expire at a time. So are as many
+changelogs, where those expire. Behind that, the tag of a rollback protects what it brought back."""
 _log = logging.getLogger(__name__)
 BASE = ListKind.BASE
 STATE = (BASE, ListKind.DELTA)

@@ -7,25 +7,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakeformat.cli.compact import TableArgument
-from lakeformat.cli.deletions import show_deletion
-from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
+from lakeformat.cli.confirm import Yes
+from lakeformat.cli.deletions import delete_and_show
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows, shown_time
 from lakeformat.cli.tags import DryRunOption
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 
 if TYPE_CHECKING:
     from lakeformat.branches.report import BranchReport, FastForwardReport
-    from lakeformat.clean import Removal
 
 __all__ = ["register"]
 
 BranchArgument = Annotated[str, typer.Argument(metavar="BRANCH", help="The name of the branch.")]
 
 _LISTED = (
-    Shown("name", "branch"),
-    Shown("snapshots", "snapshots"),
-    Shown("first_snapshot", "first"),
-    Shown("last_snapshot", "last"),
-    Shown("tags", "tags"),
+    Shown("branch_name", "branch"),
+    Shown("snapshot_count", "snapshots"),
+    Shown("first_snapshot_id", "first"),
+    Shown("last_snapshot_id", "last"),
+    Shown("tag_count", "tags"),
+    Shown("create_time", "created", shown_time),
 )
 
 _branch = typer.Typer(
@@ -45,7 +46,7 @@ def list_branches(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the branches of a table; main is not among them.
+    """Show the branches of a table and how much each has; main is not among them.
 
     An example: lake branch list shop.orders
     """
@@ -123,19 +124,23 @@ def delete_branch(
     table: TableArgument,
     branch: BranchArgument,
     dry_run: DryRunOption = False,
+    yes: Yes = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a branch with the files that only it leads to.
+    """Delete a branch with the files that only it leads to; asks first if there are any.
 
     What main or another branch needs stays. A deletion that was interrupted is finished by
     calling it again. An example: lake branch delete shop.orders dev --dry-run
     """
-    removals: list[Removal] = []
-    report = named_table(context, table).branches.delete(
-        branch, dry_run=dry_run, tell=removals.append
+    branches = named_table(context, table).branches
+    delete_and_show(
+        lambda **how: branches.delete(branch, **how),
+        f"branch {branch!r} of {table}",
+        dry_run=dry_run,
+        yes=yes,
+        as_json=as_json,
     )
-    show_deletion(report, removals, as_json=as_json)
 
 
 def _show(report: BranchReport | FastForwardReport, *, as_json: bool) -> None:

@@ -1,14 +1,16 @@
-"""How a command shows what goes with a tag or a branch, file by file."""
+"""How a command deletes a tag or a branch, and shows what goes with it, file by file."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from lakeformat.byte_size import size
+from lakeformat.cli.confirm import is_wanted
 from lakeformat.cli.output import Shown, print_json, print_rows
+from lakeformat.cli.progress import counting
 from lakeformat.count_text import counted
 from lakeformat.errors import LakeError
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from lakeformat.clean import Removal
     from lakeformat.tags.held import DeletionReport
 
-__all__ = ["show_deletion"]
+__all__ = ["delete_and_show", "show_deletion"]
 
 _FILES = (
     Shown("kind", "kind"),
@@ -24,6 +26,27 @@ _FILES = (
     Shown("path", "file"),
     Shown("reason", "why"),
 )
+
+
+def delete_and_show(
+    delete: Callable[..., DeletionReport], what: str, *, dry_run: bool, yes: bool, as_json: bool
+) -> None:
+    """Delete it, after asking if files go with it: those are lost for good."""
+    removals: list[Removal] = []
+    if not dry_run and not yes:
+        planned = delete(dry_run=True)
+        count = sum(planned.files.values())
+        if count and not is_wanted(f"{what} with {counted(count, 'file')}", yes=False):
+            return
+    with counting("looking for files", "files would go" if dry_run else "files removed") as step:
+
+        def tell(removal: Removal) -> None:
+            removals.append(removal)
+            if step is not None:
+                step()
+
+        report = delete(dry_run=dry_run, tell=tell)
+    show_deletion(report, removals, as_json=as_json)
 
 
 def show_deletion(report: DeletionReport, removals: Sequence[Removal], *, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakeformat.byte_size import size
-from lakeformat.cli.compact import TableArgument
+from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import counting
 from lakeformat.cli.save import open_saved
@@ -20,6 +20,7 @@ from lakeformat.count_text import counted
 from lakeformat.errors import LakeError
 
 if TYPE_CHECKING:
+    import lakeformat as lake
     from lakeformat.clean import Removal
     from lakeformat.expire import ExpireReport
 
@@ -63,6 +64,14 @@ _FILES = (
 )
 
 
+_TABLES = (
+    Shown("snapshots", "snapshots"),
+    Shown("changelogs", "changelogs"),
+    Shown("files", "files"),
+    Shown("bytes", "size", size),
+)
+
+
 def register(app: typer.Typer) -> None:
     """Add ``expire`` to the program."""
     app.command()(expire)
@@ -70,7 +79,7 @@ def register(app: typer.Typer) -> None:
 
 def expire(
     context: typer.Context,
-    table: TableArgument,
+    name: NameArgument,
     retain_max: RetainMaxOption = None,
     retain_min: RetainMinOption = None,
     older_than: OlderThanOption = None,
@@ -80,18 +89,39 @@ def expire(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove old snapshots of a table, with the files that only they need.
+    """Remove old snapshots of a table, or of each table of a database, with what only they need.
 
     Time travel and rollback to them end. The newest snapshot always stays, and whatever a tag, a
     branch or a consumer needs. What is not said is as the table's options have it, by default:
     snapshot.num-retained.min 10, snapshot.num-retained.max no bound, snapshot.time-retained 1 h,
     snapshot.expire.limit 50. An expiry that was interrupted is finished by the next one.
+    Of a database each table is a line; --save FILE has the files of all of them.
     An example: lake expire shop.orders --retain-max 20 --dry-run
     """
-    found = named_table(context, table)
-    shown: list[Removal] = []
+    how: dict[str, Any] = {
+        "retain_max": retain_max,
+        "retain_min": retain_min,
+        "older_than": older_than,
+        "limit": limit,
+        "dry_run": dry_run,
+    }
+    with _saving(save) as keep:
+        if is_database(name):
+            outcomes = for_each_table(
+                context, name, lambda table: table.expire_snapshots(**how, tell=keep)
+            )
+            show_outcomes(name, outcomes, _TABLES, _cells, as_json=as_json)
+            _require_complete([each.report for each in outcomes if each.report is not None])
+        else:
+            _expire_table(named_table(context, name), how, keep, as_json=as_json)
+
+
+def _expire_table(
+    table: lake.Table, how: dict[str, Any], keep: Callable[[Removal], None], *, as_json: bool
+) -> None:
+    dry_run, shown = how["dry_run"], list[Any]()
     unit = "files would go" if dry_run else "files removed"
-    with _saving(save) as keep, counting("looking for what expires", unit) as step:
+    with counting("looking for what expires", unit) as step:
 
         def tell(removal: Removal) -> None:
             keep(removal)
@@ -100,24 +130,35 @@ def expire(
             if dry_run and (as_json or len(shown) < _SHOWN_FILES):
                 shown.append(removal)
 
-        report = found.expire_snapshots(
-            retain_max=retain_max,
-            retain_min=retain_min,
-            older_than=older_than,
-            limit=limit,
-            dry_run=dry_run,
-            tell=tell,
-        )
+        report = table.expire_snapshots(**how, tell=tell)
     if as_json:
         files = {"removals": [each.to_dict() for each in shown]} if dry_run else {}
         print_json([{**report.to_dict(), **files}])
     else:
         _print(report, shown)
-    if not report.is_complete:
+    _require_complete([report])
+
+
+def _require_complete(reports: list[ExpireReport]) -> None:
+    failed = [report for report in reports if not report.is_complete]
+    if failed:
+        deleted = failed[0].deleted
         raise LakeError(
-            f"{counted(report.deleted.failures, 'file')} of {report.table} would not go: run it "
-            f"again to remove them. The first is {report.deleted.failed[0]}"
+            f"{counted(sum(each.deleted.failures for each in failed), 'file')} of "
+            f"{failed[0].table} would not go: run it again to remove them. The first is "
+            f"{deleted.failed[0]}"
         )
+
+
+def _cells(report: ExpireReport) -> dict[str, Any]:
+    """One table in a line."""
+    return {
+        "snapshots": len(report.snapshots),
+        "changelogs": len(report.changelogs),
+        "files": report.deleted.total,
+        "bytes": report.deleted.bytes,
+        "said": [*_said(report)][-1],
+    }
 
 
 def _print(report: ExpireReport, shown: list[Removal]) -> None:

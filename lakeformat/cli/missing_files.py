@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lakeformat.byte_size import size
+from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
+from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, named_table
+
+if TYPE_CHECKING:
+    from lakeformat.orphans.missing import MissingFilesReport
 
 __all__ = ["register"]
 
@@ -26,6 +31,12 @@ _FILES = (
     Shown("bytes", "size", size),
     Shown("path", "file"),
 )
+_TABLES = (
+    Shown("checked_files", "files"),
+    Shown("missing_files", "gone"),
+    Shown("missing_rows", "rows"),
+    Shown("missing_bytes", "size", size),
+)
 _HINTS = (
     Shown("path", "hint"),
     Shown("before", "says"),
@@ -41,7 +52,7 @@ def register(app: typer.Typer) -> None:
 
 def missing_files(
     context: typer.Context,
-    table: TableArgument,
+    name: NameArgument,
     remove: Annotated[
         bool,
         typer.Option(
@@ -57,30 +68,55 @@ def missing_files(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find data files the table has and that are gone; taken out, the others can be read again.
+    """Find data files a table has and that are gone; taken out, the others can be read again.
 
     The newest snapshot is looked at, and no older one. The rows of files that are gone are lost.
     Without --remove nothing is changed, and the exit code is 1 if a file is gone.
     An example: lake missing-files shop.orders
     """
-    report = named_table(context, table).remove_missing_files(
-        dry_run=not remove, max_share=max_share
-    )
+    how: dict[str, Any] = {"dry_run": not remove, "max_share": max_share}
+    if is_database(name):
+        outcomes = for_each_table(context, name, lambda each: each.remove_missing_files(**how))
+        reports = [each.report for each in outcomes if each.report is not None]
+        for report in reports:
+            _warn(report)
+        show_outcomes(name, outcomes, _TABLES, _cells, as_json=as_json)
+    else:
+        table = named_table(context, name)
+        with progress_line("looking for data files"):
+            reports = [table.remove_missing_files(**how)]
+        _warn(reports[0])
+        _show(reports[0], as_json=as_json)
+    if any(report.missing_files for report in reports) and not remove:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _warn(report: MissingFilesReport) -> None:
     if report.objection is not None:
         typer.secho(f"--remove would refuse: {report.objection}", fg="red", bold=True, err=True)
+
+
+def _show(report: MissingFilesReport, *, as_json: bool) -> None:
     if as_json:
         print_json([report.to_dict()])
-    else:
-        files = report.files[:_SHOWN_FILES]
-        if files:
-            columns = {each.key: [getattr(file, each.key) for file in files] for each in _FILES}
-            print_rows(_FILES, columns, empty="")
-            if left_out := report.missing_files - len(files):
-                typer.echo(f"and {left_out:,} more")
-            typer.echo()
-        typer.echo(report.reason.replace("dry_run=False", "--remove"))
-    if report.missing_files and not remove:
-        raise typer.Exit(EXIT_FAILED)
+        return
+    files = report.files[:_SHOWN_FILES]
+    if files:
+        columns = {each.key: [getattr(file, each.key) for file in files] for each in _FILES}
+        print_rows(_FILES, columns, empty="")
+        if left_out := report.missing_files - len(files):
+            typer.echo(f"and {left_out:,} more")
+        typer.echo()
+    typer.echo(_said(report))
+
+
+def _cells(report: MissingFilesReport) -> dict[str, Any]:
+    """One table in a line."""
+    return {**report.to_dict(), "said": _said(report)}
+
+
+def _said(report: MissingFilesReport) -> str:
+    return report.reason.replace("dry_run=False", "--remove")
 
 
 def repair_hints(

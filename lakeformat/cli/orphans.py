@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakeformat.byte_size import size
+from lakeformat.cli.many_tables import NameArgument, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import counting
 from lakeformat.cli.save import open_saved
@@ -27,13 +28,6 @@ __all__ = ["register"]
 EXIT_FAILED = 1
 _SHOWN_FILES = 20
 
-NameArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="TABLE|DATABASE",
-        help="database.table, the table's directory, or a database for each of its tables",
-    ),
-]
 RemoveOption = Annotated[
     bool,
     typer.Option("--remove/--dry-run", help="Remove the files, or only say which would go."),
@@ -84,12 +78,10 @@ _FILES = (
     Shown("path", "file"),
 )
 _TABLES = (
-    Shown("table", "table"),
     Shown("orphan_files", "orphans"),
     Shown("orphan_bytes", "size", size),
     Shown("removed_files", "removed"),
     Shown("young_files", "too young"),
-    Shown("said", "what was done"),
 )
 
 
@@ -125,13 +117,13 @@ def orphans(
     }
     with _saving(save) as tell:
         how["tell"] = tell
-        if "." in name or "/" in name:
-            table = named_table(context, name)
-            if external_paths and "/" not in name:
-                _refuse_shared_paths(existing_catalog(context), name)
-            _show_table(table.remove_orphans(**how), as_json=as_json)
-        else:
+        if is_database(name):
             _show_database(existing_catalog(context), name, how, as_json=as_json)
+            return
+        table = named_table(context, name)
+        if external_paths and "/" not in name:
+            _refuse_shared_paths(existing_catalog(context), name)
+        _show_table(table.remove_orphans(**how), as_json=as_json)
 
 
 def _show_table(report: OrphanReport, *, as_json: bool) -> None:
@@ -199,18 +191,14 @@ def _show_database(
         if outcome.report is not None:
             _warn(outcome.report)
         outcomes.append(outcome)
-    if as_json:
-        print_json(outcome.to_dict() for outcome in outcomes)
-    else:
-        rows: list[dict[str, Any]] = [
-            {"table": each.table, "said": f"{type(each.error).__name__}: {each.error}"}
-            if each.report is None
-            else {**each.report.to_dict(), "table": each.table, "said": each.report.reason}
-            for each in outcomes
-        ]
-        values = {column.key: [row.get(column.key) for row in rows] for column in _TABLES}
-        print_rows(_TABLES, values, empty=f"{database} holds no table")
-    if any(each.report is None or each.report.failures for each in outcomes):
+    show_outcomes(
+        database,
+        outcomes,
+        _TABLES,
+        lambda report: {**report.to_dict(), "said": report.reason},
+        as_json=as_json,
+    )
+    if any(each.report is not None and each.report.failures for each in outcomes):
         raise typer.Exit(EXIT_FAILED)
 
 

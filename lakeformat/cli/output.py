@@ -12,7 +12,7 @@ import typer
 
 from lakeformat.cli.grid import Column, print_grid
 
-__all__ = ["AsJson", "Shown", "listed", "print_json", "print_rows"]
+__all__ = ["AsJson", "Shown", "listed", "print_json", "print_rows", "shown_time"]
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON array, for programs.")]
@@ -58,3 +58,8 @@ def print_json(rows: Iterable[Mapping[str, Any]]) -> None:
 def listed(columns: str) -> list[str]:
     """Names with commas between."""
     return [name.strip() for name in columns.split(",")]
+
+
+def shown_time(text: str) -> str:
+    """A time of JSON, which is in UTC, as people see it."""
+    return text.replace("T", " ") + "Z"

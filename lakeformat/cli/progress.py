@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["counting", "progress_line", "progressing"]
+__all__ = ["counting", "counting_rows", "done_of", "progress_line", "progressing"]
 
 
 @contextmanager
@@ -59,3 +59,27 @@ def counting(begins: str, counted: str) -> Iterator[Callable[[], None] | None]:
             update(description=f"{count:,} {counted}")
 
         yield step
+
+
+@contextmanager
+def counting_rows(what: str) -> Iterator[Callable[[int], None] | None]:
+    """What hears how many rows there are by now; only where a terminal shows it."""
+    with progress_line(what) as update:
+        if update is None:
+            yield None
+            return
+        yield lambda rows: update(description=f"{what}: {rows:,} rows")
+
+
+@contextmanager
+def done_of(unit: str) -> Iterator[Callable[[int, int], None] | None]:
+    """What hears how many of something there are, and how many of them are done: a bar."""
+    with progress_line("planning", bar=True) as update:
+        if update is None:
+            yield None
+            return
+
+        def tell(total: int, done: int) -> None:
+            update(description=f"{done:,} of {total:,} {unit}", total=total, completed=done)
+
+        yield tell

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lakeformat.cli.compact import TableArgument
+from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, print_json
+from lakeformat.cli.progress import progress_line
 from lakeformat.cli.tags import DryRunOption
 from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.count_text import counted
+
+if TYPE_CHECKING:
+    from lakeformat.rollback.report import RollbackReport
 
 __all__ = ["register"]
 
@@ -50,24 +56,42 @@ def rollback(
         ),
     ] = False,
     dry_run: DryRunOption = False,
+    yes: Yes = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Go back to the rows of an earlier snapshot, by a new snapshot that has them.
 
-    All snapshots stay, so that it can be taken back; with --cut-history newer ones go. An
-    example: lake rollback shop.orders --tag v1 --dry-run
+    All snapshots stay, so that it can be taken back; with --cut-history newer ones go, which is
+    asked about first. An example: lake rollback shop.orders --tag v1 --dry-run
     """
-    report = named_table(context, table).rollback(
-        snapshot=snapshot,
-        tag=tag,
-        as_of=as_of,
-        watermark=watermark,
-        as_latest=not cut_history,
-        force=force,
-        dry_run=dry_run,
-    )
+    found = named_table(context, table)
+    how: dict[str, Any] = {
+        "snapshot": snapshot,
+        "tag": tag,
+        "as_of": as_of,
+        "watermark": watermark,
+        "as_latest": not cut_history,
+        "force": force,
+    }
+    with progress_line("comparing snapshots"):
+        report = found.rollback(**how, dry_run=dry_run or cut_history)
+    if cut_history and not dry_run:
+        what = "" if report.objection else _loses(report)
+        if what and not is_wanted(f"{what} of {table}", yes=yes):
+            return
+        report = found.rollback(**how)
     if as_json:
         print_json([report.to_dict()])
     else:
         typer.echo(report.reason)
+
+
+def _loses(report: RollbackReport) -> str:
+    """What nobody gets back."""
+    counts = (
+        (report.removed_snapshots, "snapshot"),
+        (report.removed_changelogs, "changelog"),
+        (report.removed_tags, "tag"),
+    )
+    return " and ".join(counted(len(gone), what) for gone, what in counts if gone)

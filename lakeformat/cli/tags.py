@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakeformat.cli.compact import TableArgument
-from lakeformat.cli.deletions import show_deletion
-from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
+from lakeformat.cli.confirm import Yes
+from lakeformat.cli.deletions import delete_and_show
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows, shown_time
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 
 if TYPE_CHECKING:
-    from lakeformat.clean import Removal
     from lakeformat.tags.report import TagReport
 
 __all__ = ["register"]
@@ -24,7 +24,8 @@ SnapshotOption = Annotated[
     typer.Option(metavar="NUMBER", help="Of which snapshot; the newest when nothing is said."),
 ]
 FromTagOption = Annotated[
-    str | None, typer.Option("--from-tag", metavar="TAG", help="Of the snapshot of another tag.")
+    str | None,
+    typer.Option("--tag", "--from-tag", metavar="TAG", help="Of the snapshot of another tag."),
 ]
 AtOrAfterOption = Annotated[
     str | None,
@@ -48,12 +49,12 @@ DryRunOption = Annotated[
 ]
 
 _LISTED = (
-    Shown("name", "tag"),
+    Shown("tag_name", "tag"),
     Shown("snapshot_id", "snapshot"),
-    Shown("rows", "rows"),
-    Shown("commit_time", "committed"),
-    Shown("created", "created"),
-    Shown("expires", "expires"),
+    Shown("record_count", "rows"),
+    Shown("commit_time", "committed", shown_time),
+    Shown("create_time", "created", shown_time),
+    Shown("expire_time", "expires", shown_time),
 )
 
 _tag = typer.Typer(no_args_is_help=True, help="Tags: snapshots that are kept under a name.")
@@ -75,15 +76,11 @@ def list_tags(
 
     An example: lake tag list shop.orders
     """
-    # Arrow takes a while to load, and `lake --help` does without.
-    from lakeformat.read.time_travel import moment_text
-
     rows = [each.to_dict() for each in named_table(context, table).tags.list()]
     if as_json:
         print_json(rows)
         return
-    shown = [{**row, "commit_time": moment_text(row["commit_millis"])} for row in rows]
-    values = {column.key: [row[column.key] for row in shown] for column in _LISTED}
+    values = {column.key: [row[column.key] for row in rows] for column in _LISTED}
     print_rows(_LISTED, values, empty="the table has no tag")
 
 
@@ -166,19 +163,23 @@ def delete_tags(
         bool, typer.Option("--missing-ok", help="Say nothing of tags that are not there.")
     ] = False,
     dry_run: DryRunOption = False,
+    yes: Yes = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete tags with the files that only they lead to.
+    """Delete tags with the files that only they lead to; asks first if there are any.
 
     What a snapshot, another tag or a branch needs stays. A deletion that was interrupted is
     finished by the next one. An example: lake tag delete shop.orders v1 v2 --dry-run
     """
-    removals: list[Removal] = []
-    report = named_table(context, table).tags.delete(
-        *tags, force=force, missing_ok=missing_ok, dry_run=dry_run, tell=removals.append
+    found, names = named_table(context, table).tags, ", ".join(map(repr, tags))
+    delete_and_show(
+        lambda **how: found.delete(*tags, force=force, missing_ok=missing_ok, **how),
+        f"tag {names} of {table}",
+        dry_run=dry_run,
+        yes=yes,
+        as_json=as_json,
     )
-    show_deletion(report, removals, as_json=as_json)
 
 
 @_tag.command("expire")
@@ -200,11 +201,14 @@ def expire_tags(
 
     An example: lake tag expire shop.orders --dry-run
     """
-    removals: list[Removal] = []
-    report = named_table(context, table).tags.expire(
-        older_than=older_than, dry_run=dry_run, tell=removals.append
+    tags = named_table(context, table).tags
+    delete_and_show(
+        lambda **how: tags.expire(older_than=older_than, **how),
+        f"the expired tags of {table}",
+        dry_run=dry_run,
+        yes=True,  # their time was said when they were made
+        as_json=as_json,
     )
-    show_deletion(report, removals, as_json=as_json)
 
 
 @_tag.command("create-due")

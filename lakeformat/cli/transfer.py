@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import lakeformat as lake
 from lakeformat.byte_size import size
+from lakeformat.cli.many_tables import error_text
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
-from lakeformat.cli.progress import progress_line
+from lakeformat.cli.progress import done_of
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_catalog, named_table
 from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError, LakeError
 
 if TYPE_CHECKING:
-    from lakeformat.transfer.report import ClonedTable, CloneReport
+    from lakeformat.table_by_table import TableOutcome
+    from lakeformat.transfer.report import CloneReport
 
 __all__ = ["register"]
 
@@ -129,7 +130,7 @@ def clone(
     lake clone shop.orders shop.orders --to s3://backup/warehouse --full
     """
     found = named_table(context, table)
-    with _progressing() as tell:
+    with done_of("files") as tell:
         report = lake.clone_table(
             found,
             _target(context, to),
@@ -168,10 +169,10 @@ def clone_database(
 
     lake clone-database shop --to /backup/warehouse --excluding 'tmp_.*'
     """
-    failed: list[ClonedTable] = []
+    failed: list[TableOutcome[CloneReport]] = []
 
-    def outcomes() -> Iterator[ClonedTable]:
-        with _progressing() as tell:
+    def outcomes() -> Iterator[TableOutcome[CloneReport]]:
+        with done_of("files") as tell:
             found = lake.clone_database(
                 existing_catalog(context),
                 database,
@@ -191,7 +192,7 @@ def clone_database(
         print_json(outcome.to_dict() for outcome in outcomes())
     else:
         for outcome in outcomes():
-            said = outcome.error if outcome.report is None else _said(outcome.report)
+            said = error_text(outcome) if outcome.report is None else _said(outcome.report)
             typer.echo(f"{outcome.table}: {said}")
     if failed:
         raise LakeError(
@@ -223,17 +224,3 @@ def _pairs(option: str, words: list[str] | None) -> dict[str, str]:
             raise InvalidRequestError(f"write {option} KEY=VALUE: {word!r} has no equals sign")
         found[key] = value
     return found
-
-
-@contextmanager
-def _progressing() -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on stderr that only people see."""
-    with progress_line("planning", bar=True) as update:
-        if update is None:
-            yield None
-            return
-
-        def tell(files: int, done: Any) -> None:
-            update(description=f"{done} of {files} files", total=files, completed=done)
-
-        yield tell

@@ -7,7 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from lakeformat.byte_size import size
+from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
+from lakeformat.cli.progress import counting_rows, done_of, progress_line
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.errors import InvalidRequestError
 
@@ -60,14 +62,14 @@ def register(app: typer.Typer) -> None:
 
 def analyze(
     context: typer.Context,
-    table: TableArgument,
+    name: NameArgument,
     column: ColumnOption = None,
     all_columns: AllColumns = False,
     dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count rows and values, for the planners of query engines.
+    """Count rows and values of a table, or of each table of a database, for query planners.
 
     Everything is read once; `lake statistics` shows the result later.
 
@@ -75,9 +77,16 @@ def analyze(
     """
     if column and all_columns:
         raise InvalidRequestError("--all-columns are all of them: leave --column out")
-    report = named_table(context, table).analyze(
-        "all" if all_columns else column or None, dry_run=dry_run
-    )
+    columns = "all" if all_columns else column or None
+    if is_database(name):
+        outcomes = for_each_table(
+            context, name, lambda each: each.analyze(columns, dry_run=dry_run)
+        )
+        show_outcomes(name, outcomes, (), lambda each: {"said": each.reason}, as_json=as_json)
+        return
+    table = named_table(context, name)
+    with counting_rows("reading") as tell:
+        report = table.analyze(columns, dry_run=dry_run, tell=tell)
     if as_json:
         print_json([report.to_dict()])
         return
@@ -101,7 +110,9 @@ def rewrite_manifests(
 
     lake rewrite-manifests shop.orders --dry-run
     """
-    report = named_table(context, table).compact_manifests(dry_run=dry_run)
+    found = named_table(context, table)
+    with progress_line("merging manifests"):
+        report = found.compact_manifests(dry_run=dry_run)
     if as_json:
         print_json([report.to_dict()])
     else:
@@ -121,9 +132,9 @@ def rewrite_file_index(
 
     lake rewrite-file-index shop.orders --where "dt >= '2024-01-31'" --dry-run
     """
-    report = named_table(context, table).rewrite_file_indexes(
-        where=where, force=force, dry_run=dry_run
-    )
+    found = named_table(context, table)
+    with done_of("files") as tell:
+        report = found.rewrite_file_indexes(where=where, force=force, dry_run=dry_run, tell=tell)
     if as_json:
         print_json([report.to_dict()])
         return

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lakeformat.read.time_travel import iso_text
+
 __all__ = ["ConsumerReport", "ConsumerState"]
 
 
@@ -22,8 +24,14 @@ class ConsumerState:
     """Whether what it reads next has expired: it fell behind, and nothing is kept for it."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The state as plain values."""
-        return asdict(self)
+        """The state as plain values, under the names that ``$consumers`` has for them."""
+        return {
+            "consumer_id": self.id,
+            "next_snapshot_id": self.next_snapshot,
+            "progress_time": iso_text(self.modified_millis),
+            "behind": self.behind,
+            "is_stale": self.is_stale,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from lakeformat.clean import announce, find_protection, read_intents, withdraw
+from lakeformat.clean import announce, find_protection, protection, read_intents, withdraw
 from lakeformat.clean.parallel import in_parallel, look_again
 from lakeformat.consumers import Guard
 from lakeformat.expire.plan import Plan, plan_changelogs
@@ -91,15 +91,15 @@ def _expire(
     oldest = read_snapshot_if_present(storage, layout, snapshots[0]) if snapshots else None
 
     def look() -> Plan:
-        protection = find_protection(
+        found = find_protection(
             handle,
             oldest=oldest,
             expiring=len(changelogs),
             with_oldest_state=True,
             changelogs=filter(None, in_parallel(handle, read, kept)),
-            later_changelogs=later[1:],
+            later_changelogs=later[1 : 1 + max(protection.LATER_SNAPSHOTS, len(changelogs))],
         )
-        return plan_changelogs(handle, changelogs, protection)
+        return plan_changelogs(handle, changelogs, found)
 
     plan = look_again(look)
     if hides:

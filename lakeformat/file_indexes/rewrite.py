@@ -7,8 +7,9 @@ one comes in, in a COMPACT commit, as what a compaction has made of it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from lakeformat.commit.commit import CommitOptions, commit_messages
 from lakeformat.compact.execute import outcomes_of, require_executor
@@ -30,9 +31,12 @@ from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions
 from lakeformat.schema_changes.file_index_rules import indexed_columns
 
-__all__ = ["rewrite_file_indexes"]
+__all__ = ["TellDone", "rewrite_file_indexes"]
 
 _log = logging.getLogger(__name__)
+TellDone: TypeAlias = Callable[[int, int], object]
+"""Hears of how many files there are, and of how many the index is built."""
+
 _GROUP_FILES = 256
 """So many files are committed together: a conflict costs no more of the work."""
 _CONFLICTS = 10
@@ -46,6 +50,7 @@ def rewrite_file_indexes(
     force: bool = False,
     dry_run: bool = False,
     executor: str | None = None,
+    tell: TellDone | None = None,
 ) -> FileIndexReport:
     """Bring the indexes of existing files to what the options ask for; no row changes."""
     handle = newest_schema(handle)
@@ -60,7 +65,7 @@ def rewrite_file_indexes(
             f"{handle.uri} asks for no file index, so there is none to build anew: set an option "
             "such as 'file-index.bloom-filter.columns' first"
         )
-    run = _Run(handle, where, partitions, force, require_executor(executor))
+    run = _Run(handle, where, partitions, force, require_executor(executor), tell)
     if dry_run:
         run.look()
     else:
@@ -79,6 +84,7 @@ class _Run:
     partitions: Partitions | None
     force: bool
     executor: str
+    tell: TellDone | None = None
     files: int = 0
     units: list[IndexUnit] = field(default_factory=list)
     published: list[BuiltIndex] = field(default_factory=list)
@@ -123,8 +129,9 @@ class _Run:
                 built.append(made)
 
         try:
-            for _ in outcomes_of(self.executor, build, units):
-                pass
+            for done, _ in enumerate(outcomes_of(self.executor, build, units), 1):
+                if self.tell is not None:
+                    self.tell(len(self._settled) + len(self.units), len(self._settled) + done)
         except BaseException:
             _discard(built)
             raise

@@ -21,6 +21,7 @@ from lakeformat.metadata.tag import read_tag
 __all__ = [
     "Moment",
     "find_snapshot",
+    "iso_text",
     "moment_text",
     "newest_at",
     "require_number",
@@ -89,6 +90,11 @@ def moment_text(millis: int) -> str:
     except OverflowError:
         return f"{millis}ms"
     return shown.replace(tzinfo=None).isoformat(" ", "milliseconds") + "Z"
+
+
+def iso_text(millis: int) -> str:
+    """The same for programs, as system tables have it: ISO 8601 in UTC, without a zone."""
+    return moment_text(millis).removesuffix("Z").replace(" ", "T")
 
 
 def watermark_text(snapshot: Snapshot) -> str:

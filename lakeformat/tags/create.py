@@ -61,7 +61,8 @@ def create(
         _refuse_second_automatic(handle, name, origin)
         tag = _tag(handle, name, origin, retention(handle, retain))
         if publish_tag(handle, tag, origin):
-            return _report(handle, tag, "created", f"tag {name!r} is snapshot {tag.snapshot.id}")
+            said = f"tag {name!r} is snapshot {tag.snapshot.id}{_shadowing(name)}"
+            return _report(handle, tag, "created", said)
         there = read_tag(handle.storage, handle.layout, name)
     if not exist_ok:
         raise AlreadyExistsError(
@@ -121,7 +122,8 @@ def rename(handle: TableHandle, name: str, new_name: str) -> TagReport:
     write_success_file(handle, new_name)
     delete_tag(storage, layout, name)
     remove_success_file(handle, name)
-    return _report(handle, tag, "renamed", f"tag {name!r} is called {new_name!r} now")
+    said = f"tag {name!r} is called {new_name!r} now{_shadowing(new_name)}"
+    return _report(handle, tag, "renamed", said)
 
 
 def publish_tag(handle: TableHandle, tag: Tag, origin: Origin) -> bool:
@@ -197,6 +199,13 @@ def _refuse_second_automatic(handle: TableHandle, name: str, origin: Origin) -> 
                 f"{tag.snapshot.id} of {handle.uri} has one already, {tag.name!r}: choose a name "
                 "of another form"
             )
+
+
+def _shadowing(name: str) -> str:
+    """What to know of a name that could be the number of a snapshot."""
+    if not (name.isascii() and name.isdigit()):
+        return ""
+    return f"; where SQL asks for VERSION AS OF '{name}', it is this tag and not snapshot {name}"
 
 
 def _report(handle: TableHandle, tag: Tag, action: str, reason: str) -> TagReport:

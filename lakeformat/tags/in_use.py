@@ -81,13 +81,14 @@ def require_found_again(handle: TableHandle, tag: Tag) -> None:
     if not is_protection(tag.name) or is_over(handle, tag):
         return
     most = protection.LATER_SNAPSHOTS
-    count = len(snapshot_ids(handle.storage, handle.layout))
+    ids = snapshot_ids(handle.storage, handle.layout)
+    count = len({*ids, *changelog_ids(handle.storage, handle.layout)})
     if count > most:
         raise InvalidRequestError(
             f"tag {tag.name!r} of {handle.uri} is in use: a rollback has brought files of its "
-            f"snapshot {tag.snapshot.id} back, and expiry looks through {most} snapshots for such "
-            f"files, but there are {count}. `tags.expire` deletes the tag once the snapshots "
-            "before that rollback have expired"
+            f"snapshot {tag.snapshot.id} back, and expiry looks through {most} snapshots or "
+            f"changelogs for such files, but there are {count}. `tags.expire` deletes the tag once "
+            "the snapshots before that rollback have expired"
         )
 
 

@@ -6,6 +6,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from lakeformat.read.time_travel import iso_text
+from lakeformat.system_tables.tags import duration_text
+
 __all__ = ["TagInfo", "TagReport"]
 
 
@@ -26,10 +29,17 @@ class TagInfo:
     """When its time is over, in UTC; None for never."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        values = asdict(self)
-        values["retained"] = None if self.retained is None else self.retained.total_seconds()
-        return values
+        """Plain values, ready for JSON, under the names that ``$tags`` has for them."""
+        return {
+            "tag_name": self.name,
+            "snapshot_id": self.snapshot_id,
+            "schema_id": self.schema_id,
+            "commit_time": iso_text(self.commit_millis),
+            "record_count": self.rows,
+            "create_time": None if self.created is None else self.created.replace(" ", "T"),
+            "time_retained": None if self.retained is None else duration_text(self.retained),
+            "expire_time": None if self.expires is None else self.expires.replace(" ", "T"),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,7 +118,7 @@ def _info(tag: Tag) -> TagInfo:
         schema_id=tag.snapshot.schema_id,
         commit_millis=tag.snapshot.time_millis,
         rows=tag.snapshot.total_record_count,
-        created=None if tag.create_time is None else tag.create_time.isoformat(" "),
+        created=None if tag.create_time is None else tag.create_time.isoformat(" ", "milliseconds"),
         retained=tag.time_retained,
-        expires=None if end is None else end.isoformat(" "),
+        expires=None if end is None else end.isoformat(" ", "milliseconds"),
     )

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 
 from lakeformat.catalog.base import Catalog
-from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.errors import InvalidRequestError
+from lakeformat.table_by_table import TableOutcome, table_by_table
 from lakeformat.transfer.clone import TellClone, clone_table
-from lakeformat.transfer.report import ClonedTable
+from lakeformat.transfer.report import CloneReport
 
 __all__ = ["clone_database"]
 
@@ -27,7 +28,7 @@ def clone_database(
     full: bool = False,
     dry_run: bool = False,
     tell: TellClone | None = None,
-) -> Iterator[ClonedTable]:
+) -> Iterator[TableOutcome[CloneReport]]:
     """Clone the tables whose whole names meet the regular expressions, into a database ``to``.
 
     The database is made if it is not there. A table that is there already is an error of its own,
@@ -42,22 +43,21 @@ def clone_database(
     ]
     if not dry_run:
         catalog.create_database(target, exist_ok=True)
-    for name in names:
-        table = f"{database}.{name}"
-        try:
-            report = clone_table(
-                source.table(table),
-                catalog,
-                f"{target}.{name}",
-                full=full,
-                dry_run=dry_run,
-                tell=tell,
-            )
-        except LakeError as error:
-            _log.warning("%s was not cloned: %s", table, error)
-            yield ClonedTable(table=table, error=f"{type(error).__name__}: {error}")
-        else:
-            yield ClonedTable(table=table, report=report)
+
+    def clone(table: str) -> CloneReport:
+        return clone_table(
+            source.table(table),
+            catalog,
+            f"{target}.{table.removeprefix(f'{database}.')}",
+            full=full,
+            dry_run=dry_run,
+            tell=tell,
+        )
+
+    for outcome in table_by_table([f"{database}.{name}" for name in names], clone):
+        if outcome.error is not None:
+            _log.warning("%s was not cloned: %s", outcome.table, outcome.error)
+        yield outcome
 
 
 def _pattern(text: str) -> re.Pattern[str]:

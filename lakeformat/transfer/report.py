@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["CloneReport", "ClonedTable", "MigrateReport", "MigratedFile"]
+__all__ = ["CloneReport", "MigrateReport", "MigratedFile"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,19 +26,6 @@ class CloneReport:
     """Of the main branch of the clone."""
     reason: str
     """One sentence for the log: what happened, or why nothing did."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClonedTable:
-    """One table of a database: its clone, or why there is none."""
-
-    table: str
-    report: CloneReport | None = None
-    error: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

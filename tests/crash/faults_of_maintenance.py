@@ -187,6 +187,8 @@ ROWS = (
             f"{_ROLLBACK}test_a_commit_whose_base_is_rolled_back_before_it_publishes_is_made_again_on_what_is_left",
             f"{_ROLLBACK}test_a_commit_that_was_published_on_what_is_rolled_back_goes_with_it_and_is_made_again",
             f"{_ROLLBACK}test_numbers_used_again_below_a_commit_under_way_bring_nothing_back",
+            f"{_ROLLBACK}test_an_expiry_that_announces_the_target_before_the_fence_is_up_ends_the_rollback",
+            f"{_ROLLBACK}test_an_expiry_behind_the_fence_lets_the_target_live_whoever_commits_meanwhile",
         ),
     ),
     Row(
@@ -195,6 +197,8 @@ ROWS = (
         "some complete state; a rerun finishes",
         (
             f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
+            f"{_ROLLBACK}test_a_rollback_that_was_suspended_for_a_day_removes_nothing",
+            f"{_EXPIRE}test_a_rollback_that_died_does_not_hold_up_expiry_for_ever",
         ),
     ),
     Row(
@@ -204,6 +208,8 @@ ROWS = (
         (
             f"{_ROLLBACK}test_what_comes_after_a_rollback_uses_the_numbers_again",
             f"{_ROLLBACK}test_numbers_used_again_below_a_commit_under_way_bring_nothing_back",
+            f"{_ROLLBACK}test_an_expiry_that_announces_the_target_before_the_fence_is_up_ends_the_rollback",
+            f"{_ROLLBACK}test_an_expiry_behind_the_fence_lets_the_target_live_whoever_commits_meanwhile",
         ),
     ),
     Row(

@@ -87,8 +87,9 @@ def test_consumers_are_set_listed_moved_and_forgotten(catalog):
     lake_says(catalog, "consumer", "set", "shop.orders", "job", "--next", "2")
     lake_says(catalog, "consumer", "set", "shop.orders", "test-1", "--next", "4")
     [job, test] = json.loads(lake_says(catalog, "consumer", "list", "shop.orders", "--json"))
-    assert (job["id"], job["next_snapshot"], job["behind"], job["is_stale"]) == ("job", 2, 2, False)
-    assert (test["id"], test["behind"]) == ("test-1", 0)
+    assert (job["consumer_id"], job["next_snapshot_id"]) == ("job", 2)
+    assert (job["behind"], job["is_stale"]) == (2, False)
+    assert (test["consumer_id"], test["behind"]) == ("test-1", 0)
     assert "job" in lake_says(catalog, "consumer", "list", "shop.orders")
     shown = lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE)
     assert "consumer 'job' reads 2 next" in shown
@@ -158,3 +159,76 @@ def test_a_long_list_is_cut_and_the_sum_comes_last(catalog, monkeypatch):
 def test_a_consumer_reads_no_snapshot_before_the_first(catalog):
     said = refused(catalog, "consumer", "set", "shop.orders", "job", "--next", "0")
     assert "is from 1, got 0" in said
+
+
+@pytest.fixture
+def with_a_broken_table(catalog) -> lake.Catalog:
+    """The database has a table, too, of which a manifest list is gone."""
+    broken = catalog.create_table("shop.broken", [("id", "BIGINT")])
+    for number in range(3):
+        broken.write(pa.table({"id": [number]}))
+    handle = broken._handle
+    handle.storage.delete(handle.layout.manifest(broken.latest_snapshot().base_manifest_list))
+    return catalog
+
+
+@pytest.mark.parametrize(
+    ("command", "done"),
+    [
+        (("expire", *ALL_BUT_ONE), lambda report: report["snapshots"] == [1, 2]),
+        (("analyze",), lambda report: report["snapshot_id"] == 4),
+        (("missing-files",), lambda report: report["checked_files"] == 1),
+    ],
+    ids=["expire", "analyze", "missing-files"],
+)
+def test_each_table_of_a_database_has_its_turn_whatever_becomes_of_another(
+    with_a_broken_table, command, done
+):
+    name, *options = command
+    catalog = with_a_broken_table
+    shown = runner.invoke(app, ["-w", catalog.location, name, "shop", *options, "--json"])
+    assert shown.exit_code == 1
+    broken, orders = json.loads(shown.stdout)
+    assert (broken["table"], broken["report"]) == ("shop.broken", None)
+    assert "CorruptTableError" in broken["error"]
+    assert (orders["table"], orders["error"]) == ("shop.orders", None)
+    assert done(orders["report"])
+
+
+def test_the_tables_of_a_database_are_lines_for_people(catalog, tmp_path):
+    catalog.create_table("shop.empty", [("id", "BIGINT")])
+    saved = tmp_path / "files.jsonl"
+    shown = lake_says(
+        catalog, "expire", "shop", *ALL_BUT_ONE, "--dry-run", "--save", str(saved)
+    ).splitlines()
+    assert shown[0].split()[:5] == ["table", "snapshots", "changelogs", "files", "size"]
+    assert shown[1].split()[:4] == ["shop.empty", "0", "0", "0"]
+    assert shown[2].split()[:4] == ["shop.orders", "2", "0", "8"]
+    assert len(saved.read_text().splitlines()) == 8
+    assert len(catalog.table("shop.orders").snapshots()) == 3
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [(("analyze", "--all-columns"), "reading: 2 rows"), (("rewrite-file-index",), "1 of 1 files")],
+    ids=["analyze", "rewrite-file-index"],
+)
+def test_a_terminal_sees_how_far_work_on_many_rows_has_come(catalog, command, said):
+    option = lake.set_option("file-index.bloom-filter.columns", "id")
+    catalog.alter_table("shop.orders", option)
+    name, *options = command
+    mine, its = pty.openpty()
+    with os.fdopen(mine, "rb", buffering=0) as terminal:
+        with os.fdopen(its, "wb") as stderr:
+            subprocess.run(
+                [
+                    *(sys.executable, "-m", "lakeformat.cli", "-w", catalog.location),
+                    *(name, "shop.orders", *options),
+                ],
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env={**os.environ, "TERM": "xterm"},
+                check=True,
+            )
+        seen = terminal.read(1 << 16).decode()
+    assert said in seen

@@ -82,6 +82,7 @@ STEPS: tuple[set[str], ...] = (
     },
     {"option"},
     {"byte_size", "count_text", "duration_text", "java_numbers", "option_kinds", "text_files"},
+    {"table_by_table"},
     {"errors", "environment"},
 )
 

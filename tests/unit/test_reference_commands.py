@@ -51,7 +51,41 @@ def test_tags_are_created_listed_moved_and_renamed(catalog):
         ["v1", "1"],
     ]
     [then, _] = json.loads(lake_says(catalog, "tag", "list", "shop.orders", "--json"))
-    assert (then["name"], then["snapshot_id"], then["rows"]) == ("then", 2, 2)
+    assert (then["tag_name"], then["snapshot_id"], then["record_count"]) == ("then", 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("group", "plural", "more"),
+    [
+        ("tag", "tags", {"expire_time"}),
+        (
+            "branch",
+            "branches",
+            {"snapshot_count", "first_snapshot_id", "last_snapshot_id", "tag_count"},
+        ),
+        ("consumer", "consumers", {"progress_time", "behind", "is_stale"}),
+    ],
+)
+def test_a_list_says_more_than_the_system_table_under_the_same_names(catalog, group, plural, more):
+    table = catalog.table("shop.orders")
+    table.tags.create("week", retain="7 d")
+    table.branches.create("dev", snapshot=2)
+    table.consumers.set("job", next_snapshot=2)
+    listed = json.loads(lake_says(catalog, group, "list", "shop.orders", "--json"))
+    rows = json.loads(lake_says(catalog, plural, "shop.orders", "--json"))
+    assert [{k: v for k, v in each.items() if k not in more} for each in listed] == rows
+    assert all(more <= each.keys() for each in listed)
+
+
+def test_a_tag_is_made_of_another_one_by_either_spelling(catalog):
+    for name, option in (("a", "--tag"), ("b", "--from-tag")):
+        said = lake_says(catalog, "tag", "create", "shop.orders", name, option, "v1")
+        assert said == f"tag '{name}' is snapshot 1\n"
+
+
+def test_who_names_a_tag_like_a_snapshot_is_told_which_of_them_sql_takes(catalog):
+    said = lake_says(catalog, "tag", "create", "shop.orders", "3", "--snapshot", "1")
+    assert "VERSION AS OF '3', it is this tag and not snapshot 3" in said
 
 
 def test_deleting_a_tag_says_which_files_go_and_why(catalog):
@@ -62,7 +96,11 @@ def test_deleting_a_tag_says_which_files_go_and_why(catalog):
     shown = lake_says(catalog, "tag", "delete", "shop.orders", "v1", "--dry-run")
     assert "only tag 'v1' (snapshot 1) led to it" in shown
     assert "tag 'v1' would go, and 3 files that only it led to" in shown
-    [report] = json.loads(lake_says(catalog, "tag", "delete", "shop.orders", "v1", "--json"))
+    delete = ("tag", "delete", "shop.orders", "v1")
+    assert "removing tag 'v1' of shop.orders with 3 files cannot be undone" in refused(
+        catalog, *delete
+    )
+    [report] = json.loads(lake_says(catalog, *delete, "--yes", "--json"))
     assert report["deleted"] == ["v1"]
     assert len(report["removals"]) == sum(report["files"].values()) > 0
     assert "has no tag 'v1'" in refused(catalog, "tag", "delete", "shop.orders", "v1")
@@ -83,7 +121,7 @@ def test_a_branch_is_made_forwarded_renamed_and_deleted(catalog):
     lake_says(catalog, "branch", "create", "shop.orders", "dev", "--snapshot", "3")
     catalog.table("shop.orders$branch_dev").write(pa.table({"id": [4]}))
     shown = lake_says(catalog, "branch", "list", "shop.orders")
-    assert shown.splitlines()[-1].split() == ["dev", "2", "3", "4", "0"]
+    assert shown.splitlines()[-1].split()[:5] == ["dev", "2", "3", "4", "0"]
     assert "main would take 1 snapshot of branch 'dev'" in lake_says(
         catalog, "branch", "fast-forward", "shop.orders", "dev", "--dry-run"
     )
@@ -103,7 +141,10 @@ def test_a_rollback_says_what_would_go_before_it_goes(catalog):
     shown = lake_says(catalog, "rollback", "shop.orders", "--snapshot", "2")
     assert "snapshot 4 has the rows of snapshot 2: 0 files came back, 1 went" in shown
     cut = ("rollback", "shop.orders", "--tag", "v1", "--cut-history", "--json")
-    [report] = json.loads(lake_says(catalog, *cut))
+    assert "removing 3 snapshots of shop.orders cannot be undone: say --yes" in refused(
+        catalog, *cut
+    )
+    [report] = json.loads(lake_says(catalog, *cut, "--yes"))
     assert report["removed_snapshots"] == [4, 3, 2]
     assert catalog.table("shop.orders").scan().count() == 1
     assert "say what to go back to" in refused(catalog, "rollback", "shop.orders")

@@ -1,0 +1,79 @@
+"""Commands that take a table, or a database for each of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from lakeformat.cli.output import Shown, print_json, print_rows
+from lakeformat.cli.progress import progress_line
+from lakeformat.cli.warehouse import existing_catalog
+from lakeformat.table_by_table import Reported, TableOutcome, table_by_table
+
+if TYPE_CHECKING:
+    import lakeformat as lake
+
+__all__ = ["NameArgument", "error_text", "for_each_table", "is_database", "show_outcomes"]
+
+EXIT_FAILED = 1
+R = TypeVar("R", bound=Reported)
+
+NameArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE|DATABASE",
+        help="database.table, a branch of it, its directory, or a database for each of its tables",
+    ),
+]
+
+
+def is_database(name: str) -> bool:
+    """Whether a name is that of a database: it has neither a table nor a directory in it."""
+    return "." not in name and "/" not in name
+
+
+def for_each_table(
+    context: typer.Context, database: str, act: Callable[[lake.Table], R]
+) -> list[TableOutcome[R]]:
+    """What becomes of each table of a database; a terminal sees which one it is about."""
+    catalog = existing_catalog(context)
+    names = [f"{database}.{table}" for table in catalog.list_tables(database)]
+    with progress_line("looking for tables") as update:
+
+        def began(name: str) -> None:
+            if update is not None:
+                update(description=f"{name}, {names.index(name) + 1} of {len(names)}")
+
+        return [*table_by_table(names, lambda name: act(catalog.table(name)), began=began)]
+
+
+def show_outcomes(
+    database: str,
+    outcomes: Sequence[TableOutcome[R]],
+    columns: Sequence[Shown],
+    cells: Callable[[R], Mapping[str, Any]],
+    *,
+    as_json: bool,
+) -> None:
+    """A line per table, with what was done or why not; the exit code is 1 if one failed."""
+    if as_json:
+        print_json(outcome.to_dict() for outcome in outcomes)
+    else:
+        rows = [
+            {"table": each.table, "said": error_text(each)}
+            if each.report is None
+            else {**cells(each.report), "table": each.table}
+            for each in outcomes
+        ]
+        shown = (Shown("table", "table"), *columns, Shown("said", "what was done"))
+        values = {column.key: [row.get(column.key) for row in rows] for column in shown}
+        print_rows(shown, values, empty=f"{database} holds no table")
+    if any(each.error is not None for each in outcomes):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def error_text(outcome: TableOutcome[Any]) -> str:
+    """Why nothing was done with a table."""
+    return f"{type(outcome.error).__name__}: {outcome.error}"

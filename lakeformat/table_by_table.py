@@ -1,0 +1,68 @@
+"""One operation on many tables, one after the other; a table that fails stops no other."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from lakeformat.errors import LakeError
+
+__all__ = ["Reported", "TableOutcome", "table_by_table"]
+
+_log = logging.getLogger(__name__)
+
+
+class Reported(Protocol):
+    """What an operation says of one table."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        ...
+
+
+R = TypeVar("R", bound=Reported)
+
+
+@dataclass(frozen=True, slots=True)
+class TableOutcome(Generic[R]):
+    """What became of one table."""
+
+    table: str
+    report: R | None = None
+    error: LakeError | None = None
+    """Why nothing was done, or not all of it; the other tables are all the same."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "table": self.table,
+            "report": None if self.report is None else self.report.to_dict(),
+            "error": None if self.error is None else f"{type(self.error).__name__}: {self.error}",
+        }
+
+
+def table_by_table(
+    names: Sequence[str],
+    act: Callable[[str], R],
+    *,
+    began: Callable[[str], object] | None = None,
+) -> Iterator[TableOutcome[R]]:
+    """What ``act`` reports of each table by its name; ``began`` hears the name before."""
+    for name in names:
+        if began is not None:
+            began(name)
+        try:
+            yield TableOutcome(name, report=act(name))
+        except LakeError as error:
+            yield TableOutcome(name, error=error)
+        except Exception as error:  # noqa: BLE001 - a defect at one table must not end the run
+            _log.exception("work on %s ended in a defect", name)
+            yield TableOutcome(name, error=_defect(error))
+
+
+def _defect(error: Exception) -> LakeError:
+    found = LakeError(f"a defect of this library: {type(error).__name__}: {error}")
+    found.__cause__ = error
+    return found
