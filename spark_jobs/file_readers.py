@@ -37,7 +37,7 @@ from lakeformat.text_files import (
 from spark_jobs.request import SourceFormat
 from spark_jobs.source_files import SourceFiles
 
-__all__ = ["infer_columns", "read_files"]
+__all__ = ["infer_columns", "naming", "read_files", "times_as_text"]
 
 # A DOUBLE keeps 15 digits of any number; from 10^15 on, whole ones may have had more.
 _WHOLE = r"^(?:0|-?[1-9][0-9]*)$"
@@ -53,7 +53,7 @@ def infer_columns(source: SourceFiles) -> pa.Schema:
     """The columns of all files together, for a table that does not exist yet."""
     found = []
     for path in source.paths:
-        with _naming(path):
+        with naming(path):
             _require_records(path, source.format)
             columns = _columns_of(path, source.format)
             columns.names  # noqa: B018 - decodes them: here it is known which file they are of
@@ -79,13 +79,13 @@ def read_files(
 ) -> Iterator[pa.RecordBatch]:
     """Rows of the files, file after file; text is parsed as ``columns`` of the table want it."""
     for path in paths:
-        with _naming(path):
+        with naming(path):
             _require_records(path, source_format)
             yield from _rows_of(path, source_format, columns)
 
 
 @contextmanager
-def _naming(path: str) -> Iterator[None]:
+def naming(path: str) -> Iterator[None]:
     """Say which file could not be read."""
     try:
         yield
@@ -125,7 +125,7 @@ def _columns_of(path: str, source_format: SourceFormat) -> pa.Schema:
     if _is_empty(path):
         return pa.schema([])
     with _open_json(path, pyarrow.json.ParseOptions()) as reader:
-        return _times_as_text(reader.schema)  # text that looks like a time is still text
+        return times_as_text(reader.schema)  # text that looks like a time is still text
 
 
 def _exact_csv(paths: Sequence[str], columns: pa.Schema) -> pa.Schema:
@@ -137,7 +137,7 @@ def _exact_csv(paths: Sequence[str], columns: pa.Schema) -> pa.Schema:
     }
     texts = {name: pa.string() for name in fits}
     for path in paths if texts else ():
-        with _naming(path), _open_csv(path, texts) as reader:
+        with naming(path), _open_csv(path, texts) as reader:
             for batch in reader:
                 for name in fits.keys() & set(batch.schema.names):
                     fits[name] = {kind for kind in fits[name] if _FITS[kind](batch[name])}
@@ -185,7 +185,7 @@ def _exact_json(paths: Sequence[str], columns: pa.Schema) -> pa.Schema:
     """Refuse whole numbers that Arrow has made a DOUBLE of and may have rounded."""
     if any(_holds_doubles(field.type) for field in columns):
         for path in paths:
-            with _naming(path):
+            with naming(path):
                 for batch in _rows_of(path, "json", columns):
                     for name, values in zip(batch.schema.names, batch.columns, strict=True):
                         _refuse_rounded(values, name)
@@ -232,7 +232,7 @@ def _rows_of(
         yield from read_growing(lambda size: _named_csv(path, types, size), BLOCK_BYTES)
     elif not _is_empty(path):
         options = pyarrow.json.ParseOptions(
-            explicit_schema=_times_as_text(columns), unexpected_field_behavior="error"
+            explicit_schema=times_as_text(columns), unexpected_field_behavior="error"
         )
         for batch in read_growing(lambda size: _open_json(path, options, size), BLOCK_BYTES):
             batch.validate(full=True)  # the JSON reader lets text pass that is not UTF-8
@@ -277,7 +277,7 @@ def _is_empty(path: str) -> bool:
     return os.path.getsize(path) == 0
 
 
-def _times_as_text(columns: pa.Schema) -> pa.Schema:
+def times_as_text(columns: pa.Schema) -> pa.Schema:
     """The JSON reader takes no dates, and drops time zones; casting from text is exact."""
     return pa.schema(_time_as_text(field) for field in columns)
 

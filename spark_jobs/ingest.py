@@ -1,4 +1,4 @@
-"""Appends Parquet, CSV or JSON-lines files to a table, once per commit identity.
+"""Brings rows from elsewhere into a table, once per commit identity.
 
     python -m spark_jobs.ingest --request '{"warehouse": "warehouse", "table": "shop.orders",
                                             "source": "orders/*.csv", "create": true}'
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from lakeformat import Catalog, CommitId, CommitMessage, CommitReport, Table
     from lakeformat.metadata.staged_result import StagedResult
-    from spark_jobs.source_files import SourceFiles
+    from spark_jobs.row_sources import RowSource
 
 __all__ = ["JOB", "main", "run"]
 
@@ -40,7 +40,7 @@ JOB = Job(
 def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
     """Do what an ``IngestRequest`` says; the report is that of the commit.
 
-    Repeated with the same commit pair, it returns the earlier report without reading any file.
+    Repeated with the same commit pair, it returns the earlier report without reading any row.
     """
     return JOB.answer(request, lambda wanted: _ingest(wanted, spark))
 
@@ -51,22 +51,29 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
-    from spark_jobs.source_files import find_source
+    from spark_jobs.row_sources import rows_of, target_table
 
-    commit = wanted.commit_id()
     catalog = open_warehouse(wanted)
     table = _existing_table(catalog, wanted)
+    if wanted.source_table is not None:
+        from spark_jobs.table_changes import ingest_changes
+
+        return ingest_changes(catalog, table, wanted)
+    commit = wanted.commit_id()
     if table is not None and commit is not None and (done := _done_before(table, commit, wanted)):
         return done
-    source = find_source(wanted.source, wanted.format)
-    if table is None:
-        table = _create_table(catalog, wanted.table, source)
+    if wanted.engine == "spark" and wanted.jdbc_url is not None:
+        return _ingest_sql_on_spark(catalog, table, wanted, spark)
+    rows = rows_of(wanted, table)
+    table = target_table(catalog, table, wanted, rows)
     before = newest_snapshot(table)
+    if wanted.engine == "python" and not wanted.stage:
+        report = table.write(rows.batches(table), rows.kinds, commit=commit)
+        return _committed(report, before)
+    messages = _written(table, rows, wanted, spark)
     if wanted.stage:
-        return _stage(table, source, wanted, spark)
-    if wanted.engine == "python":
-        return _committed(_ingest_here(table, source, commit), before)
-    return _committed(_ingest_on_spark(table, source, commit, spark), before)
+        return _stage(table, messages, commit)
+    return _committed(_commit(table, messages, commit), before)
 
 
 def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outcome | None:
@@ -100,63 +107,65 @@ def _existing_table(catalog: Catalog, wanted: IngestRequest) -> Table | None:
         raise
 
 
-def _create_table(catalog: Catalog, name: str, source: SourceFiles) -> Table:
-    """Another run may be faster: then its table is taken."""
-    from spark_jobs.file_readers import infer_columns
-
-    columns = infer_columns(source)
-    catalog.create_database(name.partition(".")[0], exist_ok=True)
-    return catalog.create_table(name, columns, exist_ok=True)
-
-
-def _ingest_here(table: Table, source: SourceFiles, commit: CommitId | None) -> CommitReport:
-    from spark_jobs.file_readers import read_files
-
-    rows = read_files(source.paths, source.format, table.schema.arrow_schema())
-    return table.write(rows, commit=commit)
-
-
-def _ingest_on_spark(
-    table: Table, source: SourceFiles, commit: CommitId | None, spark: SparkSession | None
-) -> CommitReport:
-    messages = _write_on_spark(table, source, spark)
+def _commit(table: Table, messages: list[CommitMessage], commit: CommitId | None) -> CommitReport:
     report = table.commit(messages, commit=commit)
     if report.unpublished_files:  # a twin of this run was faster: its files are the table's
         table.abort(messages)
     return report
 
 
-def _write_on_spark(
-    table: Table, source: SourceFiles, spark: SparkSession | None
+def _written(
+    table: Table, rows: RowSource, wanted: IngestRequest, spark: SparkSession | None
 ) -> list[CommitMessage]:
+    """The files of the rows, which nobody has committed yet."""
+    if wanted.engine == "spark":
+        return _written_on_spark(table, rows, spark)
+    with table.new_writer() as writer:
+        writer.write(rows.batches(table), rows.kinds)
+        return list(writer.prepare())
+
+
+def _written_on_spark(
+    table: Table, rows: RowSource, spark: SparkSession | None
+) -> list[CommitMessage]:
+    from lakeformat import UnsupportedError
+    from spark_jobs.row_sources import FileRows
     from spark_jobs.spark_session import job_session
     from spark_jobs.spark_source import source_frame
     from spark_jobs.spark_write import write_in_tasks
 
+    if not isinstance(rows, FileRows):
+        raise UnsupportedError(
+            "change messages are read in order, by one process: use engine 'python'"
+        )
     with job_session(spark, f"ingest {table.location}") as session:
-        frame, read_rows = source_frame(session, source)
+        frame, read_rows = source_frame(session, rows.files)
         return write_in_tasks(frame, table, read_rows)
 
 
-def _write_here(table: Table, source: SourceFiles) -> list[CommitMessage]:
-    from spark_jobs.file_readers import read_files
-
-    with table.new_writer() as writer:
-        writer.write(read_files(source.paths, source.format, table.schema.arrow_schema()))
-        return list(writer.prepare())
-
-
-def _stage(
-    table: Table, source: SourceFiles, wanted: IngestRequest, spark: SparkSession | None
+def _ingest_sql_on_spark(
+    catalog: Catalog, table: Table | None, wanted: IngestRequest, spark: SparkSession | None
 ) -> Outcome:
-    if wanted.engine == "python":
-        messages = _write_here(table, source)
-    else:
-        messages = _write_on_spark(table, source, spark)
-    staged = table.staged.add(messages, commit=wanted.commit_id())
-    if staged.messages != tuple(messages):  # a twin of this run was faster
+    from spark_jobs.jdbc_frame import JdbcFrame
+    from spark_jobs.row_sources import target_table
+    from spark_jobs.spark_session import job_session
+
+    with job_session(spark, f"ingest {wanted.table}") as session:
+        rows = JdbcFrame(session, wanted)
+        table = target_table(catalog, table, wanted, rows)
+        before = newest_snapshot(table)
+        messages = rows.written(table)
+    if wanted.stage:
+        return _stage(table, messages, wanted.commit_id())
+    return _committed(_commit(table, messages, wanted.commit_id()), before)
+
+
+def _stage(table: Table, messages: list[CommitMessage], commit: CommitId | None) -> Outcome:
+    staged = table.staged.add(messages, commit=commit)
+    is_mine = staged.messages == tuple(messages)
+    if not is_mine:  # a twin of this run was faster
         table.abort(messages)
-    return _staged(table, staged)
+    return _staged(table, staged, replayed=not is_mine)
 
 
 def _staged(table: Table, staged: StagedResult, *, replayed: bool = False) -> Outcome:

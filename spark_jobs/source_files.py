@@ -11,7 +11,7 @@ from pathlib import Path
 import lakeformat as lake
 from spark_jobs.request import SourceFormat
 
-__all__ = ["SourceFiles", "find_source"]
+__all__ = ["SourceFiles", "find_paths", "find_source"]
 
 _ENDINGS: dict[str, SourceFormat] = {
     ".parquet": "parquet",
@@ -31,6 +31,18 @@ class SourceFiles:
 
 
 def find_source(pattern: str, given: SourceFormat | None) -> SourceFiles:
+    """The files of a path or glob, and what they hold."""
+    paths = find_paths(pattern)
+    formats = {given or _format_of(path) for path in paths}
+    if len(formats) > 1:
+        raise lake.InvalidRequestError(
+            f"source {pattern!r} matches files of several formats: {', '.join(sorted(formats))}; "
+            "narrow it to one"
+        )
+    return SourceFiles(formats.pop(), tuple(paths))
+
+
+def find_paths(pattern: str) -> list[str]:
     """The files of a path or glob; hidden ones and markers such as ``_SUCCESS`` are not data."""
     if re.match(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+:/", pattern):
         raise lake.UnsupportedError(f"source {pattern!r}: this version reads local files only")
@@ -39,13 +51,7 @@ def find_source(pattern: str, given: SourceFormat | None) -> SourceFiles:
     paths = sorted(os.path.abspath(name) for name in names if _is_data(name))
     if not paths:
         raise lake.NotFoundError(f"source {pattern!r} matches no file{_hint(local)}")
-    formats = {given or _format_of(path) for path in paths}
-    if len(formats) > 1:
-        raise lake.InvalidRequestError(
-            f"source {pattern!r} matches files of several formats: {', '.join(sorted(formats))}; "
-            "narrow it to one"
-        )
-    return SourceFiles(formats.pop(), tuple(paths))
+    return paths
 
 
 def _is_data(name: str) -> bool:

@@ -2,24 +2,96 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as declared
+from typing import Literal, TypeAlias, get_args
 
 from spark_jobs.job_requests.common import CommitRequest
-from spark_jobs.request import SourceFormat
+from spark_jobs.request import SourceFormat, refusal
 
-__all__ = ["IngestRequest"]
+__all__ = ["IngestRequest", "MessageFormat"]
+
+MessageFormat: TypeAlias = Literal["debezium-json", "canal-json", "maxwell-json"]
+
+_SOURCES = ("source", "source_table", "jdbc_url")
+_ONLY_WITH = {
+    "format": ("source",),
+    "messages_of": ("source",),
+    "stage": ("source", "jdbc_url"),
+    "consumer": ("source_table",),
+    "jdbc_table": ("jdbc_url",),
+    "source_options": ("jdbc_url",),
+}
+_ONLY_TO_CREATE = ("primary_key", "partition_by", "table_options")
 
 
 @dataclass(frozen=True, kw_only=True)
 class IngestRequest(CommitRequest):
-    """Append files to a table; with the same commit pair, once."""
+    """Bring rows of files, of change messages, of a SQL table or of another lake table's changes
+    into a table; with the same commit pair, once."""
 
-    source: str
+    source: str | None = None
     """Path or glob of local files."""
-    format: SourceFormat | None = None
-    """What the files hold; by default their ending says it. JSON means one object per line."""
+    format: SourceFormat | MessageFormat | None = None
+    """What the files hold; by default their ending says it. JSON means one object per line. The
+    formats of change messages (one per line, too) are never guessed: the rows are upserted and
+    deleted as they say, and columns that are new or have become wider are added to the table."""
+    messages_of: str | None = None
+    """Of change messages only those of this source table, as ``database.table``."""
+    source_table: str | None = None
+    """Another table of the warehouse, ``database.table``: what changed since the last time."""
+    consumer: str | None = None
+    """With ``source_table``: who reads it. Its position is moved once the rows are committed; the
+    first time all rows are read."""
+    jdbc_url: str | None = None
+    """A SQL database: of SQLAlchemy for engine ``python``, of JDBC for ``spark``."""
+    jdbc_table: str | None = None
+    """With ``jdbc_url``: the table whose rows are read, all of them."""
+    source_options: Mapping[str, str] | None = declared(default=None, repr=False)
+    """With ``jdbc_url``: ``user`` and ``password``, and with Spark its other options."""
     create: bool = False
-    """Whether an absent table, and its database, is made from the columns of the files."""
+    """Whether an absent table, and its database, is made from the columns of the source."""
+    primary_key: Sequence[str] | None = None
+    """With ``create``: the primary key of the table."""
+    partition_by: Sequence[str] | None = None
+    """With ``create``: its partition columns."""
+    table_options: Mapping[str, str] | None = None
+    """With ``create``: its options, as ``{"bucket": "4"}``."""
     stage: bool = False
     """Write the files of the table and leave their publication to the job ``commit``: the result
     names the staged result under ``staged``."""
+
+    def __post_init__(self) -> None:
+        CommitRequest.__post_init__(self)
+        given = [name for name in _SOURCES if getattr(self, name) is not None]
+        if len(given) != 1:
+            said = f"got {' and '.join(given)}" if given else "got none"
+            raise refusal(f"the rows come from one of {', '.join(_SOURCES)}: {said}")
+        self._require_belonging(given[0])
+        for name in _ONLY_TO_CREATE:
+            if getattr(self, name) is not None and not self.create:
+                raise refusal(f"key {name!r} is for a table that is made: it goes with 'create'")
+
+    def _require_belonging(self, source: str) -> None:
+        for name, sources in _ONLY_WITH.items():
+            if getattr(self, name) not in (None, False) and source not in sources:
+                raise refusal(f"key {name!r} goes with {' or '.join(map(repr, sources))}")
+        for name, needed in (("source_table", "consumer"), ("jdbc_url", "jdbc_table")):
+            if source == name and getattr(self, needed) is None:
+                raise refusal(f"key {name!r} wants key {needed!r}, too")
+        if self.messages_of is not None and not self.holds_messages:
+            raise refusal("key 'messages_of' goes with a format of change messages")
+
+    @property
+    def holds_messages(self) -> bool:
+        """Whether the source holds change messages."""
+        return self.format is not None and self.file_format is None
+
+    @property
+    def file_format(self) -> SourceFormat | None:
+        """The format of plain files; None where nothing is said, or it is one of messages."""
+        for known in get_args(SourceFormat):
+            if self.format == known:
+                return known  # type: ignore[no-any-return]
+        return None

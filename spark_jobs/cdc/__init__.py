@@ -1,0 +1,1 @@
+"""Change messages as JSON lines: Debezium, Canal and Maxwell, read in columns."""

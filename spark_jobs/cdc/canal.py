@@ -1,0 +1,136 @@
+"""Canal's messages: some rows each, every value a text, with the types of MySQL beside them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import lakeformat as lake
+from lakeformat.types import STRING, DataType, TypeName, atomic
+from spark_jobs.cdc.changes import Changes, field_of, of_one_table
+from spark_jobs.cdc.declared import Declared, declared_of
+from spark_jobs.cdc.maxwell import row_changes, table_names
+
+__all__ = ["Canal"]
+
+T = TypeName
+_KINDS = ["INSERT", "UPDATE", "DELETE"]
+_TYPE = re.compile(r"([a-z]+)(?:\((\d+)(?:,\s*(\d+))?\))?( unsigned)?")
+_PLAIN: dict[str, DataType] = {
+    "tinyint": atomic(T.TINYINT),
+    "smallint": atomic(T.SMALLINT),
+    "mediumint": atomic(T.INT),
+    "int": atomic(T.INT),
+    "integer": atomic(T.INT),
+    "bigint": atomic(T.BIGINT),
+    "float": atomic(T.FLOAT),
+    "double": atomic(T.DOUBLE),
+    "boolean": atomic(T.BOOLEAN),
+    "date": atomic(T.DATE),
+    "year": atomic(T.INT),
+}
+_UNSIGNED: dict[str, DataType] = {
+    "tinyint": atomic(T.SMALLINT),
+    "smallint": atomic(T.INT),
+    "mediumint": atomic(T.INT),
+    "int": atomic(T.BIGINT),
+    "integer": atomic(T.BIGINT),
+    "bigint": atomic(T.DECIMAL, 20, 0),
+}
+_TEXTS = {"text", "tinytext", "mediumtext", "longtext", "json", "enum", "set", "char", "varchar"}
+_TIMES = {"datetime": T.TIMESTAMP, "timestamp": T.TIMESTAMP}
+
+
+class Canal:
+    """Reads ``data``, ``old`` and ``type``; DDL is not applied: new columns are found in rows."""
+
+    name = "canal-json"
+    texts_hold_all = True
+    tells_before = False
+
+    def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
+        """The types of MySQL, each different set once."""
+        found = set(re.findall(rb'"mysqlType"\s*:\s*(\{[^{}]*\})', block))
+        for text in found:
+            types = json.loads(text).items()
+            yield {name: declared_of(_mysql_type(name, each)) for name, each in types}
+
+    def wanted(self, row: pa.DataType) -> pa.Schema:
+        """What is read of a message once the columns are known."""
+        texts = [(name, pa.string()) for name in ("type", "database", "table")]
+        return pa.schema(
+            [("data", pa.list_(row)), ("old", pa.list_(row)), ("isDdl", pa.bool_()), *texts]
+        )
+
+    def changes(
+        self, messages: pa.Table, keys: Sequence[str], only: str | None, path: str
+    ) -> list[Changes]:
+        """The rows of some messages."""
+        kind, data = field_of(messages, "type"), field_of(messages, "data")
+        if kind is None or kind.null_count:
+            raise lake.InvalidRequestError(f"{path} holds a line without 'type': not Canal's")
+        if pc.any(pc.equal(kind, "TRUNCATE")).as_py():
+            raise lake.InvalidRequestError(
+                f"{path} says that its table was truncated: empty the table here "
+                "(Table.truncate), and leave the messages up to that one out"
+            )
+        meant = of_one_table(table_names(messages), only, path)
+        mask = pc.is_in(kind, pa.array(_KINDS))
+        if (is_ddl := field_of(messages, "isDdl")) is not None:
+            mask = pc.and_(mask, pc.invert(pc.fill_null(is_ddl, False)))
+        mask = mask if meant is None else pc.and_(mask, meant)
+        if data is None or not pc.any(mask).as_py():
+            return []
+        kind, data = kind.filter(mask), data.filter(mask)
+        old = field_of(messages, "old")
+        rows = data.flatten()
+        return row_changes(
+            kind.take(pc.list_parent_indices(data)),
+            rows,
+            None if old is None else _beside(old.filter(mask), data, path),
+            keys,
+            path,
+        )
+
+
+def _beside(old: pa.ListArray, data: pa.ListArray, path: str) -> pa.StructArray:
+    """The old rows beside the new ones; null where a message has none."""
+    counts = pc.list_value_length(data)
+    has = pc.fill_null(pc.greater(pc.list_value_length(old), 0), False)
+    same = pc.or_(pc.invert(has), pc.fill_null(pc.equal(pc.list_value_length(old), counts), False))
+    if not pc.all(same).as_py():
+        raise lake.InvalidRequestError(f"{path} holds a message with another number of old rows")
+    given = old.filter(has).flatten()
+    is_given = has.take(pc.list_parent_indices(data))
+    places = pc.subtract(pc.cumulative_sum(is_given.cast(pa.int64())), 1)
+    return given.take(pc.if_else(is_given, places, None))
+
+
+def _mysql_type(column: str, text: object) -> DataType | None:
+    """The type a column of MySQL becomes; a timestamp is written in the session's time zone."""
+    if not isinstance(text, str):
+        return None
+    found = _TYPE.match(text.lower().strip())
+    if found is None:
+        return None
+    name, first, second = found[1], found[2], found[3]
+    if name == "tinyint" and first == "1":
+        return atomic(T.BOOLEAN)
+    if found[4] and name in _UNSIGNED:
+        return _UNSIGNED[name]
+    if name in _PLAIN:
+        return _PLAIN[name]
+    if name in ("decimal", "numeric"):
+        return atomic(T.DECIMAL, int(first or 10), int(second or 0))
+    if name in _TIMES:
+        return atomic(_TIMES[name], int(first or 0))
+    if name in _TEXTS:
+        return atomic(T.VARCHAR, int(first)) if name == "varchar" and first else STRING
+    raise lake.UnsupportedError(
+        f"column {column!r} is {text} in MySQL, which is not read from Canal's messages; leave it "
+        "out of them"
+    )

@@ -1,0 +1,95 @@
+"""Rows with what they do, as messages of any format give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import lakeformat as lake
+
+__all__ = ["Changes", "Positions", "arranged", "field_of", "of_one_table", "updates_of"]
+
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Rows that all do the same, each with its place among all rows of the block."""
+
+    kind: str
+    positions: Positions
+    rows: pa.StructArray
+
+
+def arranged(parts: Iterable[Changes]) -> tuple[pa.Array, pa.StructArray] | None:
+    """The kinds and the rows in their order; None if there are none."""
+    found = [part for part in parts if len(part.rows)]
+    if not found:
+        return None
+    order = np.argsort(np.concatenate([part.positions for part in found]), kind="stable")
+    kinds = pa.concat_arrays([pa.repeat(part.kind, len(part.rows)) for part in found])
+    rows = pa.concat_arrays([part.rows for part in found])
+    return kinds.take(order), rows.take(order)
+
+
+def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
+    """A member of messages as one array; None if no message has it."""
+    if isinstance(table, pa.Table):
+        if name not in table.schema.names:
+            return None
+        column = table[name]
+        return _whole(column) if not pa.types.is_null(column.type) else None
+    if not pa.types.is_struct(table.type) or table.type.get_field_index(name) < 0:
+        return None
+    found = pc.struct_field(table, name)
+    return None if pa.types.is_null(found.type) else found
+
+
+def of_one_table(names: pa.Array | None, wanted: str | None, path: str) -> pa.Array | None:
+    """Which messages are meant; more than one source table needs a word about which."""
+    if names is None:
+        return None
+    if wanted is not None:
+        return pc.fill_null(pc.equal(names, wanted), False)
+    tables = sorted(each for each in names.unique().to_pylist() if each is not None)
+    if len(tables) > 1:
+        raise lake.InvalidRequestError(
+            f"{path} has messages of {len(tables)} tables: {', '.join(tables[:5])}; say with "
+            "'messages_of' which of them go into this one"
+        )
+    return None
+
+
+def updates_of(
+    rows: pa.StructArray, old: pa.StructArray | None, positions: Positions, keys: Sequence[str]
+) -> list[Changes]:
+    """Updates that tell of the old row only what has changed: one that moved deletes its old key.
+
+    Where a key is the same the new row replaces the old one, and more is not known of that.
+    """
+    found = [Changes("+U", positions + 1, rows)]
+    if old is None or not keys:
+        return found
+    before = {name: field_of(old, name) for name in keys}
+    moved = np.zeros(len(rows), bool)
+    columns = dict(zip([field.name for field in rows.type], rows.flatten(), strict=True))
+    for name, value in before.items():
+        if value is None or name not in columns:
+            continue
+        other = pc.fill_null(pc.not_equal(value, columns[name]), False)
+        moved |= other.to_numpy(zero_copy_only=False)
+        columns[name] = pc.coalesce(value, columns[name])
+    if moved.any():
+        gone = pa.StructArray.from_arrays([*columns.values()], fields=list(rows.type))
+        found.append(Changes("-D", positions[moved], gone.filter(pa.array(moved))))
+    return found
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    found = column.combine_chunks()
+    return found if isinstance(found, pa.Array) else found.chunk(0)

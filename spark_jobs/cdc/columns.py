@@ -1,0 +1,106 @@
+"""What a batch of messages says about columns: the types declared, the values met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import lakeformat as lake
+from lakeformat.arrow_types import from_arrow_type
+from lakeformat.types import AtomicType, DataType, TypeName, atomic
+from spark_jobs.cdc.changes import Changes
+from spark_jobs.cdc.declared import Declared
+from spark_jobs.file_readers import times_as_text
+from spark_jobs.type_widening import widest
+
+__all__ = ["Column", "MessageColumns"]
+
+_INTEGERS = ((TypeName.TINYINT, 7), (TypeName.SMALLINT, 15), (TypeName.INT, 31))
+
+
+@dataclass(slots=True)
+class Column:
+    """One column of the messages."""
+
+    name: str
+    declared: Declared | None = None
+    values: pa.DataType = field(default_factory=pa.null)
+    """What JSON holds: numbers, texts, truth values or nested ones."""
+    least: int = 0
+    most: int = 0
+    """Of whole numbers, so that a column need not be wider than they are."""
+
+    @property
+    def type(self) -> DataType | None:
+        """The type as far as anything shows it."""
+        if self.declared is not None and self.declared.type is not None:
+            return self.declared.type
+        return None if pa.types.is_null(self.values) else from_arrow_type(self.values)
+
+    @property
+    def integer(self) -> AtomicType:
+        """The narrowest type of all whole numbers met."""
+        for name, bits in _INTEGERS:
+            if -(1 << bits) <= self.least and self.most < 1 << bits:
+                return atomic(name)
+        return atomic(TypeName.BIGINT)
+
+    def note(self, values: pa.Array) -> None:
+        """Some more values."""
+        try:
+            [merged] = pa.unify_schemas(
+                [pa.schema([("", self.values)]), times_as_text(pa.schema([("", values.type)]))],
+                promote_options="permissive",
+            )
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            raise lake.InvalidRequestError(
+                f"column {self.name!r} comes as {self.values} and as {values.type} in one batch: "
+                "nobody can tell its type"
+            ) from None
+        self.values = merged.type
+        if pa.types.is_int64(values.type) and len(values) > values.null_count:
+            least, most = pc.min_max(values).as_py().values()
+            self.least, self.most = min(self.least, least), max(self.most, most)
+
+
+@dataclass(slots=True)
+class MessageColumns:
+    """All columns of a batch, in the order in which they were met."""
+
+    by_name: dict[str, Column] = field(default_factory=dict)
+
+    def note(self, changes: Iterable[Changes]) -> None:
+        """The rows of some messages."""
+        for part in changes:
+            if pa.types.is_struct(part.rows.type):
+                for member, values in zip(part.rows.type, part.rows.flatten(), strict=True):
+                    self._column(member.name).note(values)
+
+    def declare(self, declared: Mapping[str, Declared]) -> None:
+        """What one schema beside the messages says."""
+        for name, said in declared.items():
+            column = self._column(name)
+            column.declared = said if column.declared is None else _both(column, said)
+
+    def _column(self, name: str) -> Column:
+        return self.by_name.setdefault(name, Column(name))
+
+
+def _both(column: Column, said: Declared) -> Declared:
+    """A declaration that changes within a batch: the wider one, if one is."""
+    before = column.declared
+    assert before is not None
+    if before == said or said.type is None:
+        return before
+    if before.type is None:
+        return said
+    type = widest(before.type, said.type)
+    if type is None or (before.decoding, before.scale) != (said.decoding, said.scale):
+        raise lake.InvalidRequestError(
+            f"column {column.name!r} changes from {before.type} to {said.type} within one batch: "
+            "ingest the messages before and after that one by one"
+        )
+    return Declared(type, before.decoding, before.scale)

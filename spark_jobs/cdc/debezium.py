@@ -1,0 +1,145 @@
+"""Debezium's messages: the row before and after, with or without the schema beside them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import lakeformat as lake
+from lakeformat.types import BYTES, STRING, AtomicType, TypeName, atomic
+from spark_jobs.cdc.changes import Changes, field_of, of_one_table
+from spark_jobs.cdc.declared import Declared, Decoding, declared_of
+
+__all__ = ["Debezium"]
+
+_SCHEMA = re.compile(rb'(?m)^[ \t]*\{"schema"[ \t]*:[ \t]*(\{.*?\})[ \t]*,[ \t]*"payload"')
+_SOURCE = ("db", "schema", "table")
+_TRUNCATED = (
+    "{path} says that its table was truncated: empty the table here (Table.truncate), and leave "
+    "the messages up to that one out"
+)
+
+T = TypeName
+_BY_TYPE: dict[str, AtomicType] = {
+    "int8": atomic(T.TINYINT),
+    "int16": atomic(T.SMALLINT),
+    "int32": atomic(T.INT),
+    "int64": atomic(T.BIGINT),
+    "float": atomic(T.FLOAT),
+    "double": atomic(T.DOUBLE),
+    "boolean": atomic(T.BOOLEAN),
+    "string": STRING,
+}
+_BY_NAME: dict[str, Declared] = {
+    "io.debezium.time.Date": Declared(atomic(T.DATE), Decoding.DAYS),
+    "org.apache.kafka.connect.data.Date": Declared(atomic(T.DATE), Decoding.DAYS),
+    "io.debezium.time.Timestamp": Declared(atomic(T.TIMESTAMP, 3), Decoding.MILLIS),
+    "org.apache.kafka.connect.data.Timestamp": Declared(atomic(T.TIMESTAMP, 3), Decoding.MILLIS),
+    "io.debezium.time.MicroTimestamp": Declared(atomic(T.TIMESTAMP, 6), Decoding.MICROS),
+    "io.debezium.time.NanoTimestamp": Declared(atomic(T.TIMESTAMP, 9), Decoding.NANOS),
+    "io.debezium.time.ZonedTimestamp": Declared(atomic(T.TIMESTAMP_LTZ, 6)),
+    "io.debezium.time.Time": Declared(atomic(T.TIME, 3), Decoding.TIME_MILLIS),
+    "org.apache.kafka.connect.data.Time": Declared(atomic(T.TIME, 3), Decoding.TIME_MILLIS),
+}
+_DECIMAL = "org.apache.kafka.connect.data.Decimal"
+_MOST_DIGITS = "38"
+
+
+class Debezium:
+    """Reads ``before``, ``after`` and ``op``, inside of ``payload`` or not."""
+
+    name = "debezium-json"
+    texts_hold_all = False
+    tells_before = True
+
+    def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
+        """What the schemas beside the messages say; each different one once."""
+        for text in set(_SCHEMA.findall(block)):
+            for side in json.loads(text).get("fields", ()):
+                if side.get("field") in ("before", "after"):
+                    yield {each["field"]: _declared(each) for each in side.get("fields", ())}
+
+    def wanted(self, row: pa.DataType) -> pa.Schema:
+        """What is read of a message once the columns are known."""
+        source = pa.struct([(name, pa.string()) for name in _SOURCE])
+        body = [("before", row), ("after", row), ("op", pa.string()), ("source", source)]
+        return pa.schema([("payload", pa.struct(body)), *body])
+
+    def changes(
+        self, messages: pa.Table, keys: Sequence[str], only: str | None, path: str
+    ) -> list[Changes]:
+        """The rows of some messages."""
+        payload = field_of(messages, "payload")
+        body = messages if payload is None or payload.null_count == len(payload) else payload
+        op = field_of(body, "op")
+        if op is None or op.null_count:
+            raise lake.InvalidRequestError(
+                f"{path} holds a message without 'op': it is no message of Debezium as it writes "
+                "them without 'unwrap'"
+            )
+        if pc.any(pc.equal(op, "t")).as_py():
+            raise lake.InvalidRequestError(_TRUNCATED.format(path=path))
+        meant = of_one_table(_source_names(body), only, path)
+        return [*self._of(body, op, meant, path)]
+
+    def _of(
+        self, body: pa.Table | pa.StructArray, op: pa.Array, meant: pa.Array | None, path: str
+    ) -> Iterator[Changes]:
+        positions = np.arange(len(op)) * 2
+        before, after = field_of(body, "before"), field_of(body, "after")
+        for letters, side, kind, step, needed in (
+            ("d", before, "-D", 0, True),
+            ("u", before, "-U", 0, False),
+            ("u", after, "+U", 1, True),
+            ("cr", after, "+I", 1, True),
+        ):
+            mask = pc.is_in(op, pa.array(list(letters)))
+            mask = mask if meant is None else pc.and_(mask, meant)
+            if not pc.any(mask).as_py():
+                continue
+            given = pa.nulls(len(op)) if side is None else side
+            lacking = pc.any(pc.and_(mask, pc.is_null(given))).as_py()
+            if lacking and needed:
+                raise lake.InvalidRequestError(
+                    f"{path} holds a message of op {letters[0]!r} without its row "
+                    f"({'before' if step == 0 else 'after'}): nobody can tell which row it is about"
+                )
+            mask = pc.and_(mask, pc.is_valid(given))
+            if side is not None:
+                places = positions[mask.to_numpy(zero_copy_only=False)] + step
+                yield Changes(kind, places, side.filter(mask))
+
+
+def _source_names(body: pa.Table | pa.StructArray) -> pa.Array | None:
+    source = field_of(body, "source")
+    if source is None:
+        return None
+    parts = [part for name in _SOURCE if (part := field_of(source, name)) is not None]
+    if not parts:
+        return None
+    return pc.binary_join_element_wise(*parts, ".", null_handling="skip")
+
+
+def _declared(field: dict[str, object]) -> Declared:
+    name, kind = field.get("name"), str(field.get("type"))
+    if isinstance(name, str) and name in _BY_NAME:
+        return _BY_NAME[name]
+    if name == _DECIMAL:
+        said = field.get("parameters")
+        parameters = said if isinstance(said, dict) else {}
+        digits = int(parameters.get("connect.decimal.precision", _MOST_DIGITS))
+        scale = int(parameters.get("scale", 0))
+        return Declared(atomic(T.DECIMAL, digits, scale), Decoding.BASE64_DECIMAL, scale)
+    if isinstance(name, str) and name.startswith("io.debezium.time."):
+        raise lake.UnsupportedError(
+            f"column {field.get('field')!r} is {name}, which is not read: set Debezium's "
+            "'time.precision.mode' to 'adaptive' or 'connect'"
+        )
+    if kind == "bytes":
+        return Declared(BYTES, Decoding.BASE64)
+    return declared_of(_BY_TYPE.get(kind))

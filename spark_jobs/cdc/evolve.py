@@ -1,0 +1,116 @@
+"""From what messages say to the table they need: widened where no value can be lost by it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+import lakeformat as lake
+from lakeformat.arrow_types import to_arrow_type
+from lakeformat.schema_changes import SchemaChange, add_column, update_column_type
+from lakeformat.type_text import type_to_json
+from lakeformat.types import AtomicType, DataField, DataType, TypeName, with_nullability
+from spark_jobs.cdc.columns import Column, MessageColumns
+from spark_jobs.type_widening import widest
+
+__all__ = ["changes_for", "declaration"]
+
+T = TypeName
+_INTEGERS = (T.TINYINT, T.SMALLINT, T.INT, T.BIGINT)
+_OF_NUMBERS = {*_INTEGERS, T.DECIMAL, T.FLOAT, T.DOUBLE}
+_TIMES = {T.DATE, T.TIME, T.TIMESTAMP, T.TIMESTAMP_LTZ}
+_OF_TEXTS = {T.CHAR, T.VARCHAR}
+_ALSO_AS_TEXT = {T.DECIMAL, T.BINARY, T.VARBINARY, *_TIMES}
+
+
+def changes_for(
+    table: lake.Table, columns: MessageColumns, *, texts_hold_all: bool
+) -> list[SchemaChange]:
+    """The changes a table needs before the rows; refused with every difference that is none."""
+    fields = {field.name: field for field in table.schema.fields}
+    changes: list[SchemaChange] = []
+    differences: list[str] = []
+    for column in columns.by_name.values():
+        there = fields.get(column.name)
+        try:
+            changes += _change(column, there, texts_hold_all)
+        except _Difference as found:
+            differences.append(str(found))
+    if differences:
+        raise lake.InvalidRequestError(
+            f"the messages do not fit {table.location}, and nothing was changed: "
+            + "; ".join(differences)
+            + ". Change the table first, or leave these columns out of the messages"
+        )
+    return changes
+
+
+def type_text(type: DataType) -> str:
+    """A type as people write it; of one with parts only what it is."""
+    said = type_to_json(with_nullability(type, nullable=True))
+    return said if isinstance(said, str) else str(said["type"])
+
+
+class _Difference(Exception):
+    """What is wrong with one column."""
+
+
+def _change(column: Column, there: DataField | None, texts_hold_all: bool) -> list[SchemaChange]:
+    if there is None:
+        new = column.type  # where no value shows it, it waits for one that does
+        return [] if new is None else [add_column(column.name, declaration(new))]
+    wanted = _wanted(column, there, texts_hold_all)
+    if wanted is None or wanted == with_nullability(there.type, nullable=True):
+        return []
+    return [update_column_type(column.name, declaration(wanted))]
+
+
+def _wanted(column: Column, there: DataField, texts_hold_all: bool) -> DataType | None:
+    """The type the column should have; None for the one it has."""
+    if column.declared is not None and column.declared.type is not None:
+        wider = widest(there.type, column.declared.type)
+        if wider is None:
+            raise _differs(column, there, column.declared.type)
+        return wider
+    found = column.type
+    if found is None or not isinstance(there.type, AtomicType):
+        if found is not None and type(found) is not type(there.type):
+            raise _differs(column, there, found)
+        return None
+    return _by_values(column, there, there.type, found, texts_hold_all)
+
+
+def _by_values(
+    column: Column, there: DataField, type: AtomicType, found: DataType, texts_hold_all: bool
+) -> DataType | None:
+    """The same where nothing is declared: what JSON's numbers, texts and truth values fit into."""
+    if not isinstance(found, AtomicType):
+        raise _differs(column, there, found)
+    if found.name is T.BIGINT and type.name in _INTEGERS:
+        return widest(type, column.integer)
+    if found.name is T.BIGINT and type.name is T.BOOLEAN and 0 <= column.least <= column.most <= 1:
+        return None
+    fits = (
+        (found.name is T.BIGINT and type.name in _OF_NUMBERS)
+        or (found.name is T.DOUBLE and type.name in (T.DECIMAL, T.FLOAT, T.DOUBLE))
+        or (found.name is T.BOOLEAN and type.name is T.BOOLEAN)
+        or (found.name is T.VARCHAR and (type.name in {*_OF_TEXTS, *_ALSO_AS_TEXT}))
+        or (found.name is T.VARCHAR and texts_hold_all)
+    )
+    if not fits:
+        raise _differs(column, there, found)
+    return None
+
+
+def _differs(column: Column, there: DataField, found: DataType) -> _Difference:
+    said = "declared as" if column.declared is not None and column.declared.type else "written as"
+    is_time = isinstance(there.type, AtomicType) and there.type.name in _TIMES
+    hint = " (a number tells no time without the schema beside it)" if is_time else ""
+    return _Difference(
+        f"column {column.name!r} is {type_text(there.type)} in the table and "
+        f"{said} {type_text(found)} in the messages{hint}"
+    )
+
+
+def declaration(type: DataType) -> str | pa.DataType:
+    """A type as schema changes take it."""
+    return type_text(type) if isinstance(type, AtomicType) else to_arrow_type(type)

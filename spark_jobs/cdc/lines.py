@@ -1,0 +1,61 @@
+"""Files of JSON lines in blocks that Arrow parses whole."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.json
+
+import lakeformat as lake
+
+__all__ = ["blocks_of", "parse_block"]
+
+_BLOCK_BYTES = 16 << 20
+_MARK = b"\xef\xbb\xbf"
+_NO_OBJECT = re.compile(rb"(?m)^(?![ \t]*\{)(?=.*\S).*|^.*[^\s}][ \t\r]*$")
+
+
+def blocks_of(path: str) -> Iterator[bytes]:
+    """Some whole lines at a time, without empty ones and tombstones; each line is an object.
+
+    A line is checked before Arrow sees it, because its JSON reader crashes on other lines.
+    """
+    rest = b""
+    with open(path, "rb") as file:
+        is_first = True
+        while chunk := file.read(_BLOCK_BYTES):
+            chunk = chunk.removeprefix(_MARK) if is_first else chunk
+            is_first = False
+            head, line_end, tail = (rest + chunk).rpartition(b"\n")
+            rest = tail
+            if block := _objects(head + line_end, path):
+                yield block
+    if block := _objects(rest, path):
+        yield block
+
+
+def parse_block(block: bytes, rows: pa.Schema | None = None) -> pa.Table:
+    """The lines of a block as a table; ``rows`` says what is wanted, else everything is inferred.
+
+    A whole block is one parse: two lines that disagree about a column are found here.
+    """
+    options = pyarrow.json.ParseOptions(
+        explicit_schema=rows,
+        unexpected_field_behavior="infer" if rows is None else "ignore",
+    )
+    read = pyarrow.json.ReadOptions(block_size=len(block) + 1)
+    return pyarrow.json.read_json(io.BytesIO(block), read_options=read, parse_options=options)
+
+
+def _objects(block: bytes, path: str) -> bytes:
+    # A tombstone of Kafka says nothing that the message before it has not said.
+    lines = b"\n".join(line for line in block.split(b"\n") if line.strip() not in (b"", b"null"))
+    if found := _NO_OBJECT.search(lines):
+        shown = found[0].strip()[:60].decode(errors="replace")
+        raise lake.InvalidRequestError(
+            f"cannot read {path}: a line is {shown!r}; each line is one message, a JSON object"
+        )
+    return lines

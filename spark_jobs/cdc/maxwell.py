@@ -1,0 +1,102 @@
+"""Maxwell's messages: one row each, and of an update what has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import lakeformat as lake
+from spark_jobs.cdc.changes import Changes, field_of, of_one_table, updates_of
+from spark_jobs.cdc.declared import Declared
+
+__all__ = ["Maxwell"]
+
+_INSERTS = ["insert", "bootstrap-insert"]
+_NO_ROWS = [
+    "bootstrap-start",
+    "bootstrap-complete",
+    "table-create",
+    "table-alter",
+    "database-create",
+    "database-alter",
+]
+
+
+class Maxwell:
+    """Reads ``data``, ``old`` and ``type``."""
+
+    name = "maxwell-json"
+    texts_hold_all = False
+    tells_before = False
+
+    def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
+        """Its messages say nothing of types."""
+        return iter(())
+
+    def wanted(self, row: pa.DataType) -> pa.Schema:
+        """What is read of a message once the columns are known."""
+        texts = [(name, pa.string()) for name in ("type", "database", "table")]
+        return pa.schema([("data", row), ("old", row), *texts])
+
+    def changes(
+        self, messages: pa.Table, keys: Sequence[str], only: str | None, path: str
+    ) -> list[Changes]:
+        """The rows of some messages."""
+        kind, data = field_of(messages, "type"), field_of(messages, "data")
+        if kind is None or kind.null_count:
+            raise lake.InvalidRequestError(f"{path} holds a line without 'type': not Maxwell's")
+        names = table_names(messages)
+        meant = of_one_table(names, only, path)
+        known = pa.array([*_INSERTS, "update", "delete"])
+        strange = kind.filter(pc.invert(pc.is_in(kind, pa.array([*known.to_pylist(), *_NO_ROWS]))))
+        if len(strange):
+            raise lake.InvalidRequestError(
+                f"{path} holds a message of type {strange[0].as_py()!r}, which no row can follow"
+            )
+        rows = pc.is_in(kind, known)
+        mask = rows if meant is None else pc.and_(rows, meant)
+        if data is None or not pc.any(mask).as_py():
+            return []
+        old = field_of(messages, "old")
+        return row_changes(
+            kind.filter(mask),
+            data.filter(mask),
+            None if old is None else old.filter(mask),
+            keys,
+            path,
+        )
+
+
+def table_names(messages: pa.Table) -> pa.Array | None:
+    """``database.table`` of each message."""
+    parts = [field_of(messages, name) for name in ("database", "table")]
+    found = [part for part in parts if part is not None]
+    return pc.binary_join_element_wise(*found, ".", null_handling="skip") if found else None
+
+
+def row_changes(
+    kind: pa.Array,
+    rows: pa.StructArray,
+    old: pa.StructArray | None,
+    keys: Sequence[str],
+    path: str,
+) -> list[Changes]:
+    """What rows do by the words of their messages, whether Canal's or Maxwell's."""
+    if rows.null_count:
+        raise lake.InvalidRequestError(f"{path} holds a message without its row ('data')")
+    words, positions = pc.utf8_lower(kind), np.arange(len(rows)) * 2
+
+    def part(letters: list[str]) -> tuple[pa.Array, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+        mask = pc.is_in(words, pa.array(letters))
+        return mask, positions[mask.to_numpy(zero_copy_only=False)]
+
+    inserted, places = part(_INSERTS)
+    found = [Changes("+I", places + 1, rows.filter(inserted))]
+    deleted, places = part(["delete"])
+    found.append(Changes("-D", places, rows.filter(deleted)))
+    updated, places = part(["update"])
+    before = None if old is None else old.filter(updated)
+    return [*found, *updates_of(rows.filter(updated), before, places, keys)]

@@ -1,0 +1,119 @@
+"""Messages in files, as rows of a table with what they do.
+
+They are read twice: once to know the columns, so that the table is widened before its first row
+comes, and once with the types of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+import lakeformat as lake
+from lakeformat.arrow_types import to_arrow_type
+from lakeformat.types import AtomicType
+from spark_jobs.cdc.canal import Canal
+from spark_jobs.cdc.changes import arranged
+from spark_jobs.cdc.columns import MessageColumns
+from spark_jobs.cdc.debezium import Debezium
+from spark_jobs.cdc.evolve import changes_for, declaration
+from spark_jobs.cdc.lines import blocks_of, parse_block
+from spark_jobs.cdc.maxwell import Maxwell
+from spark_jobs.cdc.values import column_values, read_as
+from spark_jobs.file_readers import naming
+
+__all__ = ["ROW_KIND", "MessageFiles"]
+
+ROW_KIND = "rowkind"
+"""The column that says what each row does."""
+
+_FORMATS: dict[str, Canal | Debezium | Maxwell] = {
+    each.name: each for each in (Debezium(), Canal(), Maxwell())
+}
+
+
+@dataclass(slots=True)
+class MessageFiles:
+    """The messages of some files, and what is known of their columns."""
+
+    format: str
+    paths: Sequence[str]
+    keys: Sequence[str]
+    """The primary key, by which an update is seen to move a row."""
+    only: str | None = None
+    """The source table whose messages are meant."""
+    columns: MessageColumns = field(default_factory=MessageColumns)
+
+    def look(self) -> None:
+        """Read all messages for what they say of columns."""
+        envelope = _FORMATS[self.format]
+        for path in self.paths:
+            for block in blocks_of(path):
+                for declared in envelope.declared(block):
+                    self.columns.declare(declared)
+                with naming(path):
+                    messages = parse_block(block)
+                self.columns.note(envelope.changes(messages, self.keys, self.only, path))
+
+    def new_columns(self) -> list[tuple[str, str]] | pa.Schema:
+        """The columns of a table that does not exist yet."""
+        found = [(column.name, column.type) for column in self.columns.by_name.values()]
+        unknown = [name for name, type in found if type is None]
+        if unknown or not found:
+            raise lake.InvalidRequestError(
+                f"no value shows the type of column {', '.join(map(repr, unknown))}: create the "
+                "table first, then ingest"
+                if unknown
+                else "the messages hold no row: nobody can tell the columns of the table"
+            )
+        if all(isinstance(type, AtomicType) for _, type in found):
+            return [(name, str(declaration(type))) for name, type in found if type is not None]
+        return pa.schema([(name, to_arrow_type(type)) for name, type in found if type is not None])
+
+    def widen(self, catalog: lake.Catalog, name: str) -> lake.Table:
+        """Bring the table to what the messages need; another run may have done it meanwhile."""
+        table = catalog.table(name)
+        envelope = _FORMATS[self.format]
+        self._require_whole_rows(table)
+        changes = changes_for(table, self.columns, texts_hold_all=envelope.texts_hold_all)
+        if not changes:
+            return table
+        try:
+            return catalog.alter_table(name, *changes)
+        except lake.LakeError:
+            table = catalog.table(name)
+            if changes_for(table, self.columns, texts_hold_all=envelope.texts_hold_all):
+                raise
+            return table
+
+    def rows(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
+        """Every row with its kind, as columns of the table."""
+        envelope = _FORMATS[self.format]
+        there = {each.name: each for each in table.schema.fields}
+        types = {each.name: each for each in table.schema.arrow_schema()}
+        known = [each for each in self.columns.by_name.values() if each.name in there]
+        row = pa.struct([(each.name, read_as(each, types[each.name].type)) for each in known])
+        for path in self.paths:
+            for block in blocks_of(path):
+                with naming(path):
+                    messages = parse_block(block, envelope.wanted(row))
+                found = arranged(envelope.changes(messages, self.keys, self.only, path))
+                if found is None:
+                    continue
+                kinds, rows = found
+                arrays = [
+                    column_values(values, column, there[column.name], types[column.name])
+                    for values, column in zip(rows.flatten(), known, strict=True)
+                ]
+                names = [ROW_KIND, *(column.name for column in known)]
+                yield pa.RecordBatch.from_arrays([kinds, *arrays], names=names)
+
+    def _require_whole_rows(self, table: lake.Table) -> None:
+        """An aggregate takes an update back by the whole row before it."""
+        if not _FORMATS[self.format].tells_before and table.options.merge_engine == "aggregation":
+            raise lake.UnsupportedError(
+                f"{table.location} aggregates, and messages of {self.format} do not hold the whole "
+                "row before an update: what it added could not be taken back"
+            )

@@ -1,0 +1,65 @@
+"""Rows of a table in a SQL database, read by Spark over JDBC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+import lakeformat as lake
+from spark_jobs.spark_write import write_in_tasks
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_jobs.job_requests.ingest import IngestRequest
+
+__all__ = ["JdbcFrame"]
+
+_OURS = ("url", "dbtable", "query")
+
+
+class JdbcFrame:
+    """All rows of one table; ``partitionColumn`` and its siblings let tasks share them."""
+
+    def __init__(self, session: SparkSession, wanted: IngestRequest) -> None:
+        options = dict(wanted.source_options or {})
+        if said := [name for name in _OURS if name in options]:
+            raise lake.InvalidRequestError(
+                f"source_options say {said[0]!r}, which keys 'jdbc_url' and 'jdbc_table' say"
+            )
+        if not str(wanted.jdbc_url).startswith("jdbc:"):
+            raise lake.InvalidRequestError(
+                "key 'jdbc_url' is of SQLAlchemy, for engine 'python'; for engine 'spark' write it "
+                "as JDBC does, such as jdbc:postgresql://host/database"
+            )
+        self._frame = _loaded(session, wanted, options)
+
+    def new_columns(self) -> Any:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        return to_arrow_schema(self._frame.schema)
+
+    def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
+        return table
+
+    def written(self, table: lake.Table) -> list[lake.CommitMessage]:
+        """The files of the rows, which nobody has committed yet."""
+        return write_in_tasks(self._frame, table, _as_they_are)
+
+
+def _loaded(session: SparkSession, wanted: IngestRequest, options: dict[str, str]) -> DataFrame:
+    reader = session.read.format("jdbc").options(**options)
+    try:
+        return reader.options(url=wanted.jdbc_url, dbtable=wanted.jdbc_table).load()
+    except Exception as reason:  # noqa: BLE001 - what drivers raise is of no common kind
+        # What drivers say may hold the address with its password: only its kind is told.
+        raise lake.UnavailableError(
+            f"the SQL database did not answer, has no table {wanted.jdbc_table!r}, or its driver "
+            f"is not on Spark's classpath: {type(reason).__name__}"
+        ) from None
+
+
+def _as_they_are(table: lake.Table, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return batches

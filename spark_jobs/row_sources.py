@@ -1,0 +1,113 @@
+"""Where the rows of an ingestion come from, as far as this process reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+import lakeformat as lake
+from spark_jobs.file_readers import infer_columns, read_files
+from spark_jobs.source_files import SourceFiles, find_paths, find_source
+
+if TYPE_CHECKING:
+    from spark_jobs.job_requests.ingest import IngestRequest
+
+__all__ = ["FileRows", "MessageRows", "RowSource", "rows_of", "target_table"]
+
+
+class Columns(Protocol):
+    """Rows, as far as a table has to fit them."""
+
+    def new_columns(self) -> Any:
+        """The columns of a table that does not exist yet."""
+        ...
+
+    def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
+        """The table, widened if the rows need it."""
+        ...
+
+
+class RowSource(Columns, Protocol):
+    """Rows on their way into a table."""
+
+    kinds: str | None
+    """The column that says what each row does; None where all are inserted."""
+
+    def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
+        """The rows."""
+        ...
+
+
+class FileRows:
+    """Rows of plain files: the table stays as it is."""
+
+    kinds: str | None = None
+
+    def __init__(self, files: SourceFiles) -> None:
+        self.files = files
+
+    def new_columns(self) -> Any:
+        return infer_columns(self.files)
+
+    def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
+        return table
+
+    def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
+        return read_files(self.files.paths, self.files.format, table.schema.arrow_schema())
+
+
+class MessageRows:
+    """Rows of change messages."""
+
+    def __init__(self, wanted: IngestRequest, keys: list[str]) -> None:
+        from spark_jobs.cdc.source import ROW_KIND, MessageFiles
+
+        assert wanted.format is not None
+        assert wanted.source is not None
+        self.kinds: str | None = ROW_KIND
+        self._messages = MessageFiles(
+            wanted.format, find_paths(wanted.source), keys, wanted.messages_of
+        )
+        self._messages.look()
+
+    def new_columns(self) -> Any:
+        return self._messages.new_columns()
+
+    def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
+        return self._messages.widen(catalog, name)
+
+    def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
+        return self._messages.rows(table)
+
+
+def rows_of(wanted: IngestRequest, table: lake.Table | None) -> RowSource:
+    """The source a request names."""
+    if wanted.jdbc_url is not None:
+        from spark_jobs.sql_rows import SqlRows
+
+        return SqlRows(wanted)
+    if wanted.holds_messages:
+        keys = wanted.primary_key or () if table is None else table.schema.primary_keys
+        return MessageRows(wanted, list(keys))
+    assert wanted.source is not None
+    return FileRows(find_source(wanted.source, wanted.file_format))
+
+
+def target_table(
+    catalog: lake.Catalog, table: lake.Table | None, wanted: IngestRequest, rows: Columns
+) -> lake.Table:
+    """The table the rows go into, made or widened for them; another run may be faster."""
+    if table is None:
+        columns = rows.new_columns()
+        catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)
+        table = catalog.create_table(
+            wanted.table,
+            columns,
+            primary_key=wanted.primary_key or (),
+            partition_by=wanted.partition_by or (),
+            options=wanted.table_options,
+            exist_ok=True,
+        )
+    return rows.fitted(catalog, table, wanted.table)

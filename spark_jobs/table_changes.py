@@ -1,0 +1,167 @@
+"""Brings the changes of one table into another: each of them once, whatever crashes when.
+
+The consumer of the source table says where to begin, and is moved after the commit. Should that
+fail, the commit itself tells: its identity is made of the consumer and of where it began, and its
+snapshot has where it ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+import lakeformat as lake
+from spark_jobs.cdc.columns import MessageColumns
+from spark_jobs.cdc.declared import Declared
+from spark_jobs.cdc.evolve import changes_for, declaration
+from spark_jobs.job import Outcome, newest_snapshot, published_by
+
+if TYPE_CHECKING:
+    from lakeformat.read.streaming import ChangeStream
+    from spark_jobs.job_requests.ingest import IngestRequest
+
+__all__ = ["ingest_changes"]
+
+_KINDS = "rowkind"
+_NEXT = "lake.source.next-snapshot"
+_RUN = "lake.source.run"
+
+
+def ingest_changes(
+    catalog: lake.Catalog, table: lake.Table | None, wanted: IngestRequest
+) -> Outcome:
+    """Read what the consumer has not read yet, commit it, and move the consumer."""
+    assert wanted.source_table is not None
+    assert wanted.consumer is not None
+    if wanted.engine == "spark":
+        raise lake.UnsupportedError(
+            "the changes of a table are read in order, by one process: use engine 'python'"
+        )
+    source = catalog.table(wanted.source_table)
+    table = _fitted(catalog, table or _create_like(catalog, source, wanted), source, wanted.table)
+    if done := _done_by_run(table, wanted):
+        return done
+    start = _finish_earlier(table, source, wanted.consumer)
+    before = newest_snapshot(table)
+    stream = source.stream(consumer=wanted.consumer)
+    report = _write(table, stream, _identity(source, wanted.consumer, start), _run_of(wanted))
+    if report.replayed:  # a twin was faster, and may not have moved the consumer yet
+        _move(table, source, wanted.consumer, report)
+    else:
+        stream.acknowledge()
+    return Outcome(
+        reason=report.reason,
+        report=report.to_dict(),
+        skipped=report.snapshot_id is None,
+        snapshot_ids=published_by(report),
+        newest_before=before,
+        replayed=report.replayed,
+        more={"next_snapshot": _position(source, wanted.consumer)},
+    )
+
+
+def _write(
+    table: lake.Table, stream: ChangeStream, commit: lake.CommitId, run: str | None
+) -> lake.CommitReport:
+    """Where the reading ends is known once it has; until then the files are only prepared."""
+    with table.new_writer() as writer:
+        writer.write(_rows(stream), _KINDS)
+        messages = writer.prepare()
+    properties = {_NEXT: str(stream.next_snapshot), **({} if run is None else {_RUN: run})}
+    try:
+        report = table.commit(messages, commit=commit, properties=properties)
+    except lake.CommitOutcomeUnknownError:
+        raise  # the table may refer to the files: they stay
+    except lake.LakeError:
+        table.abort(messages)
+        raise
+    if report.unpublished_files:
+        table.abort(messages)
+    return report
+
+
+def _fitted(catalog: lake.Catalog, table: lake.Table, source: lake.Table, name: str) -> lake.Table:
+    """The table, with the columns that have come to the source or have become wider there."""
+    columns = MessageColumns()
+    columns.declare({each.name: Declared(each.type) for each in source.schema.fields})
+    changes = changes_for(table, columns, texts_hold_all=False)
+    return catalog.alter_table(name, *changes) if changes else table
+
+
+def _rows(stream: ChangeStream) -> Iterator[pa.RecordBatch]:
+    for changes in stream:
+        yield from changes.to_batches()
+
+
+def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> int:
+    """Move the consumer behind what was committed before a crash; where it stands then."""
+    while True:
+        start = _position(source, consumer)
+        done = table.find_commit(_identity(source, consumer, start))
+        if done is None:
+            return start
+        _move(table, source, consumer, done)
+
+
+def _move(table: lake.Table, source: lake.Table, consumer: str, report: lake.CommitReport) -> None:
+    [snapshot] = [each for each in table.snapshots() if each.id == report.snapshot_id]
+    source.consumers.set(consumer, next_snapshot=int((snapshot.properties or {})[_NEXT]))
+
+
+def _position(source: lake.Table, consumer: str) -> int:
+    """The snapshot that comes next; 0 before the first time."""
+    return next((each.next_snapshot for each in source.consumers.list() if each.id == consumer), 0)
+
+
+def _identity(source: lake.Table, consumer: str, start: int) -> lake.CommitId:
+    said = json.dumps([source.location, consumer])
+    digest = hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+    return lake.CommitId(f"changes-{digest}", start)
+
+
+def _run_of(wanted: IngestRequest) -> str | None:
+    if wanted.commit_user is None:
+        return None
+    return json.dumps([wanted.commit_user, wanted.commit_identifier])
+
+
+def _done_by_run(table: lake.Table, wanted: IngestRequest) -> Outcome | None:
+    """What an earlier try of the same run has committed, newest first."""
+    run = _run_of(wanted)
+    if run is None:
+        return None
+    for snapshot in reversed(table.snapshots()):
+        if (snapshot.properties or {}).get(_RUN) == run:
+            reason = f"this run has committed before, as snapshot {snapshot.id}; nothing was done"
+            return Outcome(
+                reason=reason,
+                report={"table": table.location, "snapshot_id": snapshot.id, "reason": reason},
+                snapshot_ids=[snapshot.id],
+                replayed=True,
+            )
+    return None
+
+
+def _create_like(catalog: lake.Catalog, source: lake.Table, wanted: IngestRequest) -> lake.Table:
+    """The same columns and keys, unless the request says otherwise."""
+    schema = source.schema
+    columns = [(each.name, declaration(each.type)) for each in schema.fields]
+    catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)
+    plain = [(name, type) for name, type in columns if isinstance(type, str)]
+    return catalog.create_table(
+        wanted.table,
+        plain if len(plain) == len(columns) else schema.arrow_schema(),
+        primary_key=schema.primary_keys if wanted.primary_key is None else wanted.primary_key,
+        partition_by=schema.partition_keys if wanted.partition_by is None else wanted.partition_by,
+        options=_bucket_options(source) | dict(wanted.table_options or {}),
+        exist_ok=True,
+    )
+
+
+def _bucket_options(source: lake.Table) -> dict[str, str]:
+    options = source.schema.options
+    return {key: options[key] for key in ("bucket", "bucket-key") if key in options}

@@ -1,0 +1,58 @@
+"""Which of two types holds every value of both; nothing is ever lost on the way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lakeformat.types import AtomicType, DataType, TypeName, atomic, with_nullability
+
+__all__ = ["widest"]
+
+T = TypeName
+_INTEGERS = (T.TINYINT, T.SMALLINT, T.INT, T.BIGINT)
+_DIGITS = {T.TINYINT: 3, T.SMALLINT: 5, T.INT: 10, T.BIGINT: 19}
+_MOST_DIGITS = 38
+_SAME_KIND = ({T.CHAR, T.VARCHAR}, {T.BINARY, T.VARBINARY})
+
+
+def widest(one: DataType, other: DataType) -> DataType | None:
+    """The narrowest type that holds both; None if there is none that keeps every value."""
+    one = with_nullability(one, nullable=True)
+    other = with_nullability(other, nullable=True)
+    if one == other:
+        return one
+    if not isinstance(one, AtomicType) or not isinstance(other, AtomicType):
+        return None
+    return _widest(one, other)
+
+
+def _widest(one: AtomicType, other: AtomicType) -> AtomicType | None:
+    names = {one.name, other.name}
+    if names <= {*_INTEGERS}:
+        return max(one, other, key=lambda each: _INTEGERS.index(each.name))
+    if names <= {T.DECIMAL, *_INTEGERS}:
+        return _decimal(one, other)
+    if names == {T.FLOAT, T.DOUBLE}:
+        return atomic(T.DOUBLE)
+    if any(names <= kind for kind in _SAME_KIND):
+        length = max(one.length, other.length)
+        variable = T.VARCHAR if T.CHAR in names or T.VARCHAR in names else T.VARBINARY
+        name = one.name if len(names) == 1 else variable
+        return replace(one, name=name, parameters=(length,))
+    if len(names) == 1 and one.name in (T.TIMESTAMP, T.TIMESTAMP_LTZ, T.TIME):
+        return max(one, other, key=lambda each: each.precision)
+    return None
+
+
+def _decimal(one: AtomicType, other: AtomicType) -> AtomicType | None:
+    whole = max(_whole_digits(one), _whole_digits(other))
+    scale = max(_scale(one), _scale(other))
+    return atomic(T.DECIMAL, whole + scale, scale) if whole + scale <= _MOST_DIGITS else None
+
+
+def _whole_digits(type: AtomicType) -> int:
+    return _DIGITS[type.name] if type.name in _DIGITS else type.precision - type.scale
+
+
+def _scale(type: AtomicType) -> int:
+    return 0 if type.name in _DIGITS else type.scale

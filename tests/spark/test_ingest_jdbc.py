@@ -1,0 +1,52 @@
+"""Spark reads a SQL table over JDBC: Derby, the database that Spark itself brings."""
+
+from __future__ import annotations
+
+import pytest
+
+import lakeformat as lake
+from spark_jobs.ingest import run
+
+DRIVER = {"driver": "org.apache.derby.iapi.jdbc.AutoloadedDriver"}
+
+
+@pytest.fixture
+def orders(tmp_path, spark):
+    """A table of three orders; the database lives as long as Spark."""
+    url = f"jdbc:derby:memory:{tmp_path.name};create=true"
+    frame = spark.createDataFrame([(1, "a"), (2, None), (3, "c")], "id bigint, note string")
+    frame.write.format("jdbc").options(url=url, dbtable="orders", **DRIVER).save()
+    return url
+
+
+def request_for(warehouse, url, **more):
+    return {
+        "warehouse": warehouse,
+        "table": "shop.orders",
+        "engine": "spark",
+        "jdbc_url": url,
+        "jdbc_table": "orders",
+        "source_options": DRIVER,
+        "create": True,
+        **more,
+    }
+
+
+def test_a_table_is_read_in_tasks_and_committed_once(warehouse, orders, spark):
+    who = {"commit_user": "run", "commit_identifier": 1}
+    results = [run(request_for(warehouse, orders, **who), spark) for _ in "ab"]
+    found = lake.open_catalog(warehouse).table("shop.orders").scan().to_arrow().to_pylist()
+
+    assert [each["replayed"] for each in results] == [False, True]
+    assert sorted(tuple(row.values()) for row in found) == [(1, "a"), (2, None), (3, "c")]
+
+
+def test_a_missing_table_tells_no_address(warehouse, orders, spark):
+    with pytest.raises(lake.UnavailableError, match="'nothing'") as refused:
+        run(request_for(warehouse, orders, jdbc_table="nothing"), spark)
+    assert "derby" not in str(refused.value)
+
+
+def test_an_address_of_the_other_engine_is_refused(warehouse, spark):
+    with pytest.raises(lake.InvalidRequestError, match="as JDBC does"):
+        run(request_for(warehouse, "sqlite:///x"), spark)

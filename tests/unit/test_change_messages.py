@@ -1,0 +1,317 @@
+"""Debezium, Canal and Maxwell: what their messages say becomes the table's rows, in order."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import date, datetime
+from decimal import Decimal
+
+import pytest
+
+import lakeformat as lake
+from spark_jobs.ingest import run
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path / "warehouse"))
+    catalog.create_database("shop")
+    return catalog
+
+
+@pytest.fixture
+def stock(catalog):
+    return catalog.create_table(
+        "shop.stock",
+        [("sku", "STRING"), ("pieces", "INT")],
+        primary_key=["sku"],
+        options={"bucket": "1"},
+    )
+
+
+@pytest.fixture
+def ingest(tmp_path):
+    """Ingest some messages into ``shop.stock``."""
+
+    def act(form, *messages, **more):
+        path = tmp_path / "messages.json"
+        lines = (each if isinstance(each, str) else json.dumps(each) for each in messages)
+        path.write_text("\n".join(lines) + "\n")
+        request = {
+            "warehouse": str(tmp_path / "warehouse"),
+            "table": "shop.stock",
+            "source": str(path),
+            "format": f"{form}-json",
+            **more,
+        }
+        return run(request)
+
+    return act
+
+
+def rows(catalog, name="shop.stock"):
+    found = catalog.table(name).scan().to_arrow().to_pylist()
+    return sorted((tuple(each.values()) for each in found), key=str)
+
+
+def debezium(op, before=None, after=None, table="stock", schema=None):
+    body = {"before": before, "after": after, "op": op, "source": {"db": "shop", "table": table}}
+    if schema is None:
+        return body
+    fields = [
+        {"field": "before", "type": "struct", "fields": schema},
+        {"field": "after", "type": "struct", "fields": schema},
+    ]
+    return {"schema": {"type": "struct", "fields": fields}, "payload": body}
+
+
+def canal(kind, *data, old=None, types=None, ddl=False):
+    return {
+        "type": kind,
+        "data": [*data],
+        "old": old,
+        "isDdl": ddl,
+        "database": "shop",
+        "table": "stock",
+        "mysqlType": types or {"sku": "varchar(20)", "pieces": "int(11)"},
+    }
+
+
+def maxwell(kind, data, old=None):
+    said = {"type": kind, "data": data, "database": "shop", "table": "stock"}
+    return said if old is None else {**said, "old": old}
+
+
+def item(sku, pieces):
+    return {"sku": sku, "pieces": pieces}
+
+
+ONE_STORY = {
+    "debezium": [
+        debezium("r", after=item("pear", 1)),
+        debezium("c", after=item("plum", 2)),
+        debezium("u", before=item("pear", 1), after=item("pear", 5)),
+        "null",
+        debezium("d", before=item("plum", 2)),
+        debezium("c", after=item("fig", 9)),
+        debezium("u", before=item("fig", 9), after=item("date", 9)),
+    ],
+    "canal": [
+        canal("INSERT", item("pear", "1"), item("plum", "2")),
+        canal("UPDATE", item("pear", "5"), old=[{"pieces": "1"}]),
+        canal("DELETE", item("plum", "2")),
+        canal("ALTER", ddl=True),
+        canal("INSERT", item("fig", "9")),
+        canal("UPDATE", item("date", "9"), old=[{"sku": "fig"}]),
+    ],
+    "maxwell": [
+        maxwell("bootstrap-start", {}),
+        maxwell("bootstrap-insert", item("pear", 1)),
+        maxwell("insert", item("plum", 2)),
+        maxwell("update", item("pear", 5), old={"pieces": 1}),
+        maxwell("delete", item("plum", 2)),
+        maxwell("insert", item("fig", 9)),
+        maxwell("update", item("date", 9), old={"sku": "fig"}),
+    ],
+}
+
+
+@pytest.mark.parametrize("form", ONE_STORY)
+def test_rows_are_inserted_updated_moved_and_deleted(catalog, stock, ingest, form):
+    result = ingest(form, *ONE_STORY[form])
+    assert (result["skipped"], result["snapshot_id"]) == (False, 1)
+    assert rows(catalog) == [("date", 9), ("pear", 5)]
+
+
+@pytest.mark.parametrize("form", ONE_STORY)
+def test_a_table_is_made_of_what_they_say(catalog, ingest, form):
+    ingest(
+        form,
+        *ONE_STORY[form],
+        create=True,
+        primary_key=["sku"],
+        table_options={"bucket": "1"},
+    )
+    assert rows(catalog) == [("date", 9), ("pear", 5)]
+    assert catalog.table("shop.stock").schema.primary_keys == ("sku",)
+
+
+def test_the_same_run_publishes_once(catalog, stock, ingest):
+    who = {"commit_user": "run", "commit_identifier": 1}
+    results = [ingest("maxwell", *ONE_STORY["maxwell"], **who) for _ in "ab"]
+    assert [each["replayed"] for each in results] == [False, True]
+    assert len(stock.snapshots()) == 1
+
+
+def test_the_last_of_many_in_one_batch_wins(catalog, stock, ingest):
+    ingest("debezium", *(debezium("c", after=item("pear", number)) for number in range(1000)))
+    assert rows(catalog) == [("pear", 999)]
+
+
+def test_a_new_column_is_added_before_the_rows(catalog, stock, ingest):
+    ingest(
+        "maxwell",
+        maxwell("insert", item("pear", 1)),
+        maxwell("insert", {**item("plum", 2), "note": "2024-01-31"}),
+    )
+    assert rows(catalog) == [("pear", 1, None), ("plum", 2, "2024-01-31")]
+
+
+def test_a_column_becomes_as_wide_as_its_values(catalog, stock, ingest):
+    ingest("maxwell", maxwell("insert", item("pear", 1 << 40)))
+    assert rows(catalog) == [("pear", 1 << 40)]
+    assert [str(field.type.name) for field in catalog.table("shop.stock").schema.fields] == [
+        "VARCHAR",
+        "BIGINT",
+    ]
+
+
+def test_a_declared_type_widens_the_column(catalog, stock, ingest):
+    types = {"sku": "varchar(20)", "pieces": "decimal(12,2)"}
+    ingest("canal", canal("INSERT", item("pear", "1.50"), types=types))
+    assert rows(catalog) == [("pear", Decimal("1.50"))]
+
+
+def test_every_difference_is_named_and_nothing_changes(catalog, stock, ingest):
+    schema_before = catalog.table("shop.stock").schema
+    with pytest.raises(lake.InvalidRequestError) as refused:
+        ingest("maxwell", maxwell("insert", {"sku": 7, "pieces": 1.5, "new": 1}))
+    said = str(refused.value)
+    assert "column 'sku' is STRING NOT NULL" not in said
+    assert "column 'sku' is STRING in the table and written as BIGINT in the messages" in said
+    assert "column 'pieces' is INT in the table and written as DOUBLE in the messages" in said
+    assert catalog.table("shop.stock").schema == schema_before
+    assert stock.latest_snapshot() is None
+
+
+def field(name, kind, semantic=None, **parameters):
+    said = {"field": name, "type": kind, "optional": True}
+    said |= {"name": semantic} if semantic else {}
+    return said | ({"parameters": parameters} if parameters else {})
+
+
+def test_debezium_says_what_its_numbers_mean(catalog, ingest):
+    connect = "org.apache.kafka.connect.data"
+    schema = [
+        field("sku", "string"),
+        field("day", "int32", "io.debezium.time.Date"),
+        field("at", "int64", "io.debezium.time.MicroTimestamp"),
+        field("price", "bytes", f"{connect}.Decimal", scale="2"),
+        field("raw", "bytes"),
+        field("small", "int16"),
+    ]
+    rows_given = [
+        ("a", 0, 1, "AA==", "", 1),
+        ("b", 19753, 1706695200123456, "ZA==", "/+8=", -3),
+        ("c", None, None, "/w==", None, None),
+        ("d", -1, -1, "AVVV", "AAAA", 0),
+        ("e", 1, 0, None, "TQ==", 0),
+    ]
+    names = [each["field"] for each in schema]
+    messages = [
+        debezium("c", after=dict(zip(names, row, strict=True)), schema=schema) for row in rows_given
+    ]
+    ingest("debezium", *messages, create=True, primary_key=["sku"], table_options={"bucket": "1"})
+    assert rows(catalog) == [
+        ("a", date(1970, 1, 1), datetime(1970, 1, 1, 0, 0, 0, 1), Decimal("0.00"), b"", 1),
+        (
+            "b",
+            date(2024, 1, 31),
+            datetime(2024, 1, 31, 10, 0, 0, 123456),
+            Decimal("1.00"),
+            b"\xff\xef",
+            -3,
+        ),
+        ("c", None, None, Decimal("-0.01"), None, None),
+        (
+            "d",
+            date(1969, 12, 31),
+            datetime(1969, 12, 31, 23, 59, 59, 999999),
+            Decimal("873.81"),
+            b"\0\0\0",
+            0,
+        ),
+        ("e", date(1970, 1, 2), datetime(1970, 1, 1), None, b"M", 0),
+    ]
+
+
+@pytest.mark.parametrize("size", range(0, 17))
+def test_decimals_of_any_length_are_what_their_bytes_say(size):
+    import pyarrow as pa
+
+    from spark_jobs.cdc.base64_columns import decimals_of
+
+    numbers = [0, 1, -1, (1 << (8 * size - 1)) - 1, -(1 << (8 * size - 1))] if size else [0]
+    numbers = [each for each in numbers if abs(each) < 10**38]
+    texts = [base64.b64encode(each.to_bytes(size, "big", signed=True)).decode() for each in numbers]
+    found = decimals_of(pa.array([*texts, None]).slice(0), 0, "price")
+    assert found.to_pylist() == [*map(Decimal, numbers), None]
+    assert decimals_of(pa.array(["x", *texts]).slice(1), 0, "price").to_pylist() == [
+        *map(Decimal, numbers)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("form", "message", "words"),
+    [
+        ("debezium", debezium("t"), "was truncated"),
+        ("debezium", {"a": 1}, "without 'op'"),
+        ("debezium", debezium("d"), "without its row"),
+        ("debezium", debezium("u", before=item("a", 1)), "without its row"),
+        ("canal", canal("TRUNCATE", ddl=True), "was truncated"),
+        ("canal", canal("UPDATE", item("a", "1"), old=[{}, {}]), "another number of old rows"),
+        ("canal", {"a": 1}, "without 'type'"),
+        ("maxwell", maxwell("drop", {}), "of type 'drop'"),
+        ("maxwell", {"a": 1}, "without 'type'"),
+        ("maxwell", "[1]", "a JSON object"),
+        ("maxwell", '{"a": 1', "a JSON object"),
+        ("maxwell", '{"a": }', "cannot read"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(stock, ingest, form, message, words):
+    with pytest.raises(lake.InvalidRequestError, match=words):
+        ingest(form, message)
+    assert stock.latest_snapshot() is None
+
+
+def test_messages_of_several_tables_are_told_apart(catalog, stock, ingest):
+    messages = [
+        debezium("c", after=item("pear", 1)),
+        debezium("c", after=item("no", 2), table="other"),
+    ]
+    with pytest.raises(lake.InvalidRequestError, match=r"shop\.other, shop\.stock; say with"):
+        ingest("debezium", *messages)
+    ingest("debezium", *messages, messages_of="shop.stock")
+    assert rows(catalog) == [("pear", 1)]
+
+
+def test_an_aggregate_wants_the_whole_row_before(catalog, ingest):
+    catalog.create_table(
+        "shop.stock",
+        [("sku", "STRING"), ("pieces", "INT")],
+        primary_key=["sku"],
+        options={
+            "bucket": "1",
+            "merge-engine": "aggregation",
+            "fields.pieces.aggregate-function": "sum",
+        },
+    )
+    with pytest.raises(lake.UnsupportedError, match="aggregates"):
+        ingest("maxwell", *ONE_STORY["maxwell"])
+    ingest("debezium", *ONE_STORY["debezium"])
+    assert ("pear", 5) in rows(catalog), "1, taken back, and 5"
+
+
+def test_a_table_without_a_key_takes_inserts_alone(catalog, ingest):
+    catalog.create_table("shop.stock", [("sku", "STRING"), ("pieces", "INT")])
+    ingest("maxwell", maxwell("insert", item("pear", 1)))
+    with pytest.raises(lake.InvalidRequestError):
+        ingest("maxwell", maxwell("delete", item("pear", 1)))
+    assert rows(catalog) == [("pear", 1)]
+
+
+def test_blocks_end_with_lines(catalog, stock, ingest, monkeypatch):
+    monkeypatch.setattr("spark_jobs.cdc.lines._BLOCK_BYTES", 100)
+    ingest("debezium", *ONE_STORY["debezium"])
+    assert rows(catalog) == [("date", 9), ("pear", 5)]

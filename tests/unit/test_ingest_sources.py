@@ -1,0 +1,218 @@
+"""Rows from elsewhere: another table's changes, each once; a SQL table; and what is refused."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from spark_jobs import table_changes
+from spark_jobs.ingest import run
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path / "warehouse"))
+    catalog.create_database("shop")
+    return catalog
+
+
+@pytest.fixture
+def source(catalog):
+    return catalog.create_table(
+        "shop.source",
+        [("sku", "STRING"), ("pieces", "INT")],
+        primary_key=["sku"],
+        options={"bucket": "1", "changelog-producer": "input"},
+    )
+
+
+def put(table, sku, pieces, kind="+I"):
+    table.write(pa.table({"sku": [sku], "pieces": [pieces]}), kinds=[kind])
+
+
+@pytest.fixture
+def follow(tmp_path):
+    """Bring what is new of ``shop.source`` into ``shop.copy``."""
+
+    def act(**more):
+        request = {
+            "warehouse": str(tmp_path / "warehouse"),
+            "table": "shop.copy",
+            "source_table": "shop.source",
+            "consumer": "copy",
+            "create": True,
+            **more,
+        }
+        return run(request)
+
+    return act
+
+
+def rows(catalog, name="shop.copy"):
+    return sorted(
+        tuple(each.values()) for each in catalog.table(name).scan().to_arrow().to_pylist()
+    )
+
+
+def consumer(source):
+    return {each.id: each.next_snapshot for each in source.consumers.list()}
+
+
+def test_the_first_time_brings_all_and_later_what_changed(catalog, source, follow):
+    put(source, "pear", 1)
+    put(source, "plum", 2)
+    first = follow()
+    assert (first["snapshot_id"], first["next_snapshot"]) == (1, 3)
+    put(source, "pear", 5, "+U")
+    put(source, "plum", 2, "-D")
+    second = follow()
+    assert (second["snapshot_id"], rows(catalog)) == (2, [("pear", 5)])
+    third = follow()
+    assert (third["skipped"], third["snapshot_id"], consumer(source)) == (True, None, {"copy": 5})
+
+
+def test_a_crash_between_commit_and_consumer_brings_nothing_twice(
+    catalog, source, follow, monkeypatch
+):
+    copy = catalog.create_table("shop.copy", [("sku", "STRING"), ("pieces", "INT")])
+    put(source, "pear", 1)
+
+    def crash(stream):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("lakeformat.read.streaming.ChangeStream.acknowledge", crash)
+        with pytest.raises(KeyboardInterrupt):
+            follow()
+    assert (rows(catalog), consumer(source)) == ([("pear", 1)], {})
+    put(source, "plum", 2)
+    follow()
+    assert rows(catalog) == [("pear", 1), ("plum", 2)]
+    assert (consumer(source), copy.latest_snapshot().id) == ({"copy": 3}, 2)
+
+
+def test_a_twin_that_was_faster_is_believed(catalog, source, follow, monkeypatch):
+    put(source, "pear", 1)
+    follow()
+    put(source, "plum", 2)
+    position = consumer(source)["copy"]
+    follow()
+    source.consumers.set("copy", next_snapshot=position)  # as if it had not come so far
+    with monkeypatch.context() as patched:
+        patched.setattr(table_changes, "_finish_earlier", lambda *args: position)
+        late = follow()
+    assert (late["replayed"], late["snapshot_id"]) == (True, 2)
+    assert (rows(catalog), consumer(source)) == ([("pear", 1), ("plum", 2)], {"copy": 3})
+
+
+def test_a_run_that_is_repeated_brings_nothing_more(catalog, source, follow):
+    put(source, "pear", 1)
+    who = {"commit_user": "run", "commit_identifier": 1}
+    first = follow(**who)
+    put(source, "plum", 2)
+    again = follow(**who)
+    assert (again["replayed"], again["snapshot_id"]) == (True, first["snapshot_id"])
+    assert rows(catalog) == [("pear", 1)]
+    assert not follow(commit_user="run", commit_identifier=2)["replayed"]
+
+
+def test_columns_that_come_to_the_source_come_to_the_copy(catalog, source, follow):
+    put(source, "pear", 1)
+    follow()
+    wider = catalog.alter_table(
+        "shop.source",
+        lake.add_column("note", "STRING"),
+        lake.update_column_type("pieces", "BIGINT"),
+    )
+    wider.write(pa.table({"sku": ["plum"], "pieces": [1 << 40], "note": ["x"]}))
+    follow()
+    assert rows(catalog) == [("pear", 1, None), ("plum", 1 << 40, "x")]
+
+
+def test_a_copy_without_a_key_takes_no_update(catalog, source, follow):
+    catalog.create_table("shop.copy", [("sku", "STRING"), ("pieces", "INT")])
+    put(source, "pear", 1)
+    follow()
+    put(source, "pear", 1, "-D")
+    with pytest.raises(lake.InvalidRequestError):
+        follow()
+    assert (rows(catalog), consumer(source)) == ([("pear", 1)], {"copy": 2})
+
+
+def test_an_empty_source_is_nothing_to_do(catalog, source, follow):
+    assert follow()["skipped"]
+    put(source, "pear", 1)
+    assert not follow()["skipped"]
+    assert rows(catalog) == [("pear", 1)]
+
+
+@pytest.fixture
+def shop(tmp_path):
+    """A SQL database with one table."""
+    path = tmp_path / "shop.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE orders (id BIGINT PRIMARY KEY, note TEXT, day DATE)")
+        database.executemany(
+            "INSERT INTO orders VALUES (?, ?, ?)", [(1, "a", "2024-01-31"), (2, None, None)]
+        )
+    database.close()
+    return f"sqlite:///{path}"
+
+
+def sql_request(tmp_path, shop, **more):
+    return {
+        "warehouse": str(tmp_path / "warehouse"),
+        "table": "shop.orders",
+        "jdbc_url": shop,
+        "jdbc_table": "orders",
+        "create": True,
+        **more,
+    }
+
+
+def test_a_sql_table_is_read_whole(tmp_path, catalog, shop):
+    result = run(sql_request(tmp_path, shop, primary_key=["id"], table_options={"bucket": "1"}))
+    assert result["report"]["rows"] == 2
+    found = catalog.table("shop.orders").scan().to_arrow()
+    assert [str(each) for each in found.schema.types] == ["int64", "string", "date32[day]"]
+    assert found["note"].to_pylist() == ["a", None]
+
+
+def test_what_a_sql_table_lacks_or_has_more_is_named(tmp_path, catalog, shop):
+    with pytest.raises(lake.NotFoundError, match="no table 'nothing'"):
+        run(sql_request(tmp_path, shop, jdbc_table="nothing"))
+    catalog.create_table("shop.orders", [("id", "BIGINT")])
+    with pytest.raises(lake.InvalidRequestError, match=r"has not: note, day"):
+        run(sql_request(tmp_path, shop))
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"jdbc_url": "jdbc:postgresql://h/d"}, "for engine 'spark'"),
+        ({"jdbc_url": "nonsense"}, "no address of SQLAlchemy"),
+        ({"source_options": {"fetchsize": "9"}}, "'user' and 'password'"),
+        ({"jdbc_table": None}, "key 'jdbc_table' wants|jdbc_url' wants key 'jdbc_table'"),
+        ({"source": "*.csv"}, "the rows come from one of"),
+        ({"consumer": "x"}, "key 'consumer' goes with 'source_table'"),
+        ({"messages_of": "a.b"}, "key 'messages_of' goes with"),
+        ({"create": False, "primary_key": ["id"]}, "goes with 'create'"),
+    ],
+)
+def test_a_key_that_does_not_belong_is_refused(tmp_path, catalog, shop, more, words):
+    request = {**sql_request(tmp_path, shop), **more}
+    request = {key: value for key, value in request.items() if value is not None}
+    with pytest.raises(lake.InvalidRequestError, match=words):
+        run(request)
+
+
+def test_no_password_is_told(tmp_path, catalog):
+    pytest.importorskip("psycopg2", reason="needs the extra jdbc")
+    request = sql_request(tmp_path, "postgresql+psycopg2://127.0.0.1:1/d?password=hush1")
+    request["source_options"] = {"user": "u", "password": "hush2"}
+    with pytest.raises(lake.UnavailableError) as refused:
+        run(request)
+    assert "hush" not in str(refused.value)
