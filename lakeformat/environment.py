@@ -34,5 +34,16 @@ class Environment:
     random_fraction: Callable[[], float] = random.random
     """A number in [0, 1), for the jitter of retries."""
 
+    def __reduce__(self) -> str | tuple[type[Environment], tuple[Callable[..., object], ...]]:
+        """The real world is the same everywhere; its chance is not sent along."""
+        if self == SYSTEM:
+            return "SYSTEM"
+        return Environment, (
+            self.now_millis,
+            self.new_id,
+            self.sleep_seconds,
+            self.random_fraction,
+        )
+
 
 SYSTEM = Environment()

@@ -20,7 +20,7 @@ from lakeformat.read.changed_rows import changed_rows
 from lakeformat.read.changes import Changes
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.scan import Scan
-from lakeformat.read.streaming import ChangeStream, StreamStart
+from lakeformat.read.streaming import ChangeStream, StreamStart, least_told_level
 from lakeformat.read.time_travel import Moment, find_snapshot
 from lakeformat.read.where import Partitions, check_limit, row_filter
 from lakeformat.schema import TableSchema
@@ -136,6 +136,14 @@ class TableReads:
         asked = changed_rows(self.schema, columns, where, partitions)
         start = StreamStart(mode, snapshot, as_of)
         return ChangeStream(self._handle, start, asked, consumer)
+
+    def state_scan(
+        self, snapshot: int, *, columns: Sequence[str] | None = None, where: Where | None = None
+    ) -> Scan:
+        """The rows a stream begins with at a snapshot: those its changes will not tell of."""
+        handle, chosen = self._handle, find_snapshot(self._handle, snapshot=snapshot)
+        asked = row_filter(handle.schema, where, None)
+        return Scan(handle, chosen, columns, asked, least_level=least_told_level(handle))
 
     def _at(
         self, snapshot: int | None, tag: str | None, as_of: Moment | None, watermark: int | None

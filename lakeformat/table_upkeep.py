@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from lakeformat.compact.compact import Tell, compact
+from lakeformat.compact.execute import Executor
 from lakeformat.compact.plan import plan_compaction
 from lakeformat.compact.report import CompactReport
 from lakeformat.compact.sort import asked_order, plan_sort, sort_compact
@@ -64,7 +65,7 @@ class TableUpkeep(TableReads):
         buckets: Collection[int] | None = None,
         order_by: Sequence[str] | None = None,
         order_strategy: str | None = None,
-        executor: str | None = None,
+        executor: str | Executor | None = None,
         tell: Tell | None = None,
     ) -> CompactReport:
         """Merge files into fewer and larger ones; the rows of the table stay as they are.
@@ -73,7 +74,8 @@ class TableUpkeep(TableReads):
         something is. ``where`` and ``partitions`` choose partitions, ``idle`` those nobody has
         written to for so long (``"1 h"``), ``buckets`` some buckets of them. Writers go on
         meanwhile; what they overtake is planned again. ``executor`` is ``"threads"``, a bucket
-        per CPU at a time, or ``"serial"``; ``tell`` hears how far it has come.
+        per CPU at a time, ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``; ``tell``
+        hears how far it has come.
 
         ``order_by`` sorts rows without primary key, so that queries open fewer files:
         ``order_strategy`` is ``"order"``, column after column, ``"zorder"`` or ``"hilbert"``.

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import pickle
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
 import lakeformat as lake
+from lakeformat.handle import UNAWARE_BUCKET
+from lakeformat.table import Overwritten
+from spark_jobs.frames.parts import to_send
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["RowReader", "write_in_tasks"]
+__all__ = ["RowReader", "require_one_writer", "write_in_tasks"]
 
 RowReader: TypeAlias = "Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]"
 """From what a task is given to the rows it writes."""
@@ -24,43 +29,72 @@ _ANSWER_DDL = "message binary, refused string"
 
 
 def write_in_tasks(
-    frame: DataFrame, table: lake.Table, read_rows: RowReader
+    frame: DataFrame,
+    table: lake.Table,
+    read_rows: RowReader | None = None,
+    *,
+    kinds: str | None = None,
+    overwrite: Overwritten | None = None,
 ) -> list[lake.CommitMessage]:
     """Write every partition of ``frame``; nothing is visible until the messages are committed.
 
-    An attempt that fails removes its files; one that is killed leaves them as orphans.
+    In a table with buckets all rows of one come in one partition, or the write is refused and its
+    files removed. An attempt that fails removes its files; one that is killed leaves them as
+    orphans.
     """
-    if table.location.startswith("memory:"):
-        raise lake.InvalidRequestError(
-            f"{table.location} lives in the memory of this process, where Spark's tasks cannot "
-            "write; use engine 'python' or another warehouse"
-        )
-    _require_independent_tasks(table)
-    work = partial(_write_partition, table.location, read_rows)
+    work = partial(_write_partition, to_send(table), read_rows, kinds, overwrite)
     answers = frame.mapInArrow(work, _ANSWER_DDL).collect()
-    for answer in answers:
-        if answer.refused is not None:
-            raise lake.InvalidRequestError(answer.refused)
-    return [lake.CommitMessage.from_bytes(bytes(answer.message)) for answer in answers]
+    messages = [
+        lake.CommitMessage.from_bytes(bytes(answer.message))
+        for answer in answers
+        if answer.message is not None
+    ]
+    refusals = [answer.refused for answer in answers if answer.refused is not None]
+    if refusals:
+        _abort(table, messages)
+        raise lake.InvalidRequestError(refusals[0])
+    require_one_writer(table, messages)
+    return messages
 
 
-def _require_independent_tasks(table: lake.Table) -> None:
-    """Tasks would number the rows of one bucket alike, so nobody could tell which is newer."""
-    if table.schema.primary_keys or table.options.bucket > 0:
-        raise lake.UnsupportedError(
-            f"{table.location} has buckets, whose rows one writer has to number: Spark's tasks "
-            "do not write it in this version; use engine 'python'"
-        )
+def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]) -> None:
+    """Refuse, and remove, what several tasks wrote into one bucket: they number rows alike."""
+    if table.options.bucket == UNAWARE_BUCKET and not table.schema.primary_keys:
+        return
+    seen: set[tuple[bytes, int]] = set()
+    for message in messages:
+        place = (message.partition, message.bucket)
+        if place in seen:
+            _abort(table, messages)
+            raise lake.UnsupportedError(
+                f"several tasks have rows of bucket {message.bucket} of {table.location}, and one "
+                "writer has to number them: write spark_jobs.by_bucket(rows, table), which brings "
+                "them together, or use spark_jobs.write_table. Nothing was written"
+            )
+        seen.add(place)
+
+
+def _abort(table: lake.Table, messages: Sequence[lake.CommitMessage]) -> None:
+    if messages:
+        table.abort(messages)
 
 
 def _write_partition(
-    location: str, read_rows: RowReader, batches: Iterator[pa.RecordBatch]
+    sent: bytes,
+    read_rows: RowReader | None,
+    kinds: str | None,
+    overwrite: Overwritten | None,
+    batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Runs in a Spark task. A refusal is an answer, since trying again cannot help."""
-    table = lake.open_table(location)
+    first = next(batches, None)
+    if first is None:
+        return
+    table: lake.Table = pickle.loads(sent)
+    rows = chain([first], batches)
     try:
-        with table.new_writer() as writer:
-            writer.write(read_rows(table, batches))
+        with table.new_writer(overwrite=overwrite) as writer:
+            writer.write(rows if read_rows is None else read_rows(table, rows), kinds)
             messages = writer.prepare()
     except lake.InvalidRequestError as reason:
         yield _answer(None, str(reason))

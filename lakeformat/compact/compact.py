@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 
 from lakeformat.commit.abort import delete_written
 from lakeformat.compact.commit import Groups, Made
-from lakeformat.compact.execute import outcomes_of, require_executor
+from lakeformat.compact.execute import Executor, outcomes_of, where_to_work
 from lakeformat.compact.outcomes import compacted, failed, not_chosen, refused, report_of
 from lakeformat.compact.plan import is_overtaken, plan_compaction, under_schema
 from lakeformat.compact.producers import guarantee
 from lakeformat.compact.report import BucketOutcome, CompactReport, Progress
-from lakeformat.compact.run import run_messages
+from lakeformat.compact.run import UnitOutcome, UnitWork
 from lakeformat.compact.unit import CompactPlan, CompactUnit
 from lakeformat.compact.where import Idle, Places
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.handle import TableHandle
-from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions
 
@@ -43,7 +42,7 @@ def compact(
     where: Where | None = None,
     idle: Idle | None = None,
     buckets: Collection[int] | None = None,
-    executor: str | None = None,
+    executor: str | Executor | None = None,
     tell: Tell | None = None,
 ) -> CompactReport:
     """Compact a table; writers are neither blocked nor undone.
@@ -79,7 +78,7 @@ def run_plans(
     strategy: str,
     plan: Callable[[TableHandle, Places | None], CompactPlan],
     *,
-    executor: str | None,
+    executor: str | Executor | None,
     tell: Tell | None,
     ends_at_once: Callable[[TableHandle], bool],
 ) -> CompactReport:
@@ -89,7 +88,7 @@ def run_plans(
     """
     if tell is not None and not callable(tell):
         raise InvalidRequestError(f"tell is called with how far it has come, got {tell!r}")
-    run = _Run(handle, strategy, require_executor(executor), tell, ends_at_once)
+    run = _Run(handle, strategy, where_to_work(executor), tell, ends_at_once)
     _log.info("%s compaction of %s begins", strategy, handle.uri)
     report = run.until_done(lambda places: plan(run.handle, places))
     _log.info("%s compaction of %s ends: %s", strategy, handle.uri, report.reason)
@@ -106,7 +105,7 @@ class _Run:
 
     handle: TableHandle
     strategy: str
-    executor: str
+    executor: str | Executor
     tell: Tell | None
     ends_at_once: Callable[[TableHandle], bool]
     failures: list[LakeError] = field(default_factory=list)
@@ -160,7 +159,7 @@ class _Run:
         self._groups.append(groups)
         self._tell(planned=plan)
         stop = Event()
-        outcomes = outcomes_of(self.executor, lambda unit: self._work(unit, stop), plan.units)
+        outcomes = self._started(plan.units, stop)
         try:
             for unit, messages, error, millis in outcomes:
                 self._run_millis += millis
@@ -198,17 +197,15 @@ class _Run:
             refused_places if self.ends_at_once(self.handle) else refused_places | done
         ) - broken | filled
 
-    def _work(
-        self, unit: CompactUnit, stop: Event
-    ) -> tuple[CompactUnit, tuple[CommitMessage, ...], LakeError | None, int]:
-        if stop.is_set():
-            return unit, (), None, 0
-        began = self._now()
-        try:
-            messages = run_messages(self.handle, unit)
-        except LakeError as error:
-            return unit, (), error, self._now() - began
-        return unit, messages, None, self._now() - began
+    def _started(self, units: Sequence[CompactUnit], stop: Event) -> Iterator[UnitOutcome]:
+        work = UnitWork(self.handle)
+        if not isinstance(self.executor, str):
+            return self.executor.outcomes(work, units, stop)
+
+        def unless_stopped(unit: CompactUnit) -> UnitOutcome:
+            return (unit, (), None, 0) if stop.is_set() else work(unit)
+
+        return outcomes_of(self.executor, unless_stopped, units)
 
     def _tell(self, *, planned: CompactPlan | None = None, done: CompactUnit | None = None) -> None:
         progress = self._progress

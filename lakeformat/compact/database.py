@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lakeformat.compact.compact import Tell
-from lakeformat.compact.execute import require_executor
+from lakeformat.compact.execute import Executor, where_to_work
 from lakeformat.compact.report import CompactReport
 from lakeformat.compact.supported import require_strategy
 from lakeformat.compact.unit import CompactPlan
@@ -105,7 +105,7 @@ def compact_tables(
     strategy: str = "full",
     where: Where | None = None,
     idle: Idle | None = None,
-    executor: str | None = None,
+    executor: str | Executor | None = None,
     tell: Tell | None = None,
     began: Callable[[str], None] | None = None,
 ) -> Iterator[TableOutcome]:
@@ -113,7 +113,7 @@ def compact_tables(
     no other. ``began`` hears the name of each before it is compacted.
     """
     _require(strategy, idle)
-    require_executor(executor)
+    where_to_work(executor)
 
     def compact(name: str) -> TableOutcome:
         table = catalog.table(name)

@@ -1,15 +1,16 @@
-"""Where units are compacted: one after the other, or several at a time in threads."""
+"""Where units are compacted: one after the other, in threads, or wherever an ``Executor`` works."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TypeAlias, TypeVar
+from threading import Event
+from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from lakeformat.errors import InvalidRequestError
 
-__all__ = ["EXECUTORS", "outcomes_of", "require_executor"]
+__all__ = ["EXECUTORS", "Executor", "outcomes_of", "require_executor", "where_to_work"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -18,12 +19,38 @@ Work: TypeAlias = Callable[[T], R]
 EXECUTORS = ("serial", "threads")
 
 
+@runtime_checkable
+class Executor(Protocol):
+    """Somewhere else to work, such as a cluster; work, units and results can be pickled."""
+
+    def outcomes(self, work: Work[T, R], units: Sequence[T], stop: Event) -> Iterator[R]:
+        """The result of each unit as soon as it is there, in whichever order.
+
+        Once ``stop`` is set nothing more is begun, and what runs is given up; only what is done
+        already still comes out. An error of the work is raised here, and ends all.
+        """
+        ...
+
+
 def require_executor(executor: str | None) -> str:
     """The name of an executor; threads unless something else is said."""
     chosen = "threads" if executor is None else executor
     if chosen not in EXECUTORS:
         raise InvalidRequestError(f"executor is one of {', '.join(EXECUTORS)}, got {executor!r}")
     return chosen
+
+
+def where_to_work(executor: str | Executor | None) -> str | Executor:
+    """The name of an executor, or one that somebody brought."""
+    if executor is None or isinstance(executor, str):
+        return require_executor(executor)
+    given: object = executor  # callers without a type checker may pass anything
+    if isinstance(given, type) or not isinstance(given, Executor):
+        raise InvalidRequestError(
+            f"executor is one of {', '.join(EXECUTORS)} or an object with a method 'outcomes', "
+            f"got {executor!r}"
+        )
+    return given
 
 
 def outcomes_of(executor: str, work: Work[T, R], units: Sequence[T]) -> Iterator[R]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TypeAlias
+
 from lakeformat.compact.append_unit import compact_append_files
 from lakeformat.compact.key_value_unit import compact_key_values
 from lakeformat.compact.postponed import give_buckets
@@ -10,7 +13,29 @@ from lakeformat.errors import CommitConflictError, LakeError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.commit_message import CommitMessage
 
-__all__ = ["run_messages", "run_unit"]
+__all__ = ["UnitOutcome", "UnitWork", "run_messages", "run_unit"]
+
+UnitOutcome: TypeAlias = tuple[CompactUnit, tuple[CommitMessage, ...], LakeError | None, int]
+"""A unit, what it made or why it did not, and the milliseconds it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitWork:
+    """What becomes of a unit of one table; it can be pickled and called elsewhere."""
+
+    handle: TableHandle
+
+    def __call__(self, unit: CompactUnit) -> UnitOutcome:
+        """Compact a unit; an error of the table is an outcome too."""
+        began = self._now()
+        try:
+            messages = run_messages(self.handle, unit)
+        except LakeError as error:
+            return unit, (), error, self._now() - began
+        return unit, messages, None, self._now() - began
+
+    def _now(self) -> int:
+        return self.handle.environment.now_millis()
 
 
 def run_messages(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage, ...]:

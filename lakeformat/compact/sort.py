@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from lakeformat.compact.compact import Tell, run_plans
+from lakeformat.compact.execute import Executor
 from lakeformat.compact.plan import newest_schema
 from lakeformat.compact.report import CompactReport
 from lakeformat.compact.sort_order import RowOrder, row_order
@@ -41,7 +42,7 @@ def sort_compact(
     partitions: Partitions | None = None,
     where: Where | None = None,
     buckets: Collection[int] | None = None,
-    executor: str | None = None,
+    executor: str | Executor | None = None,
     tell: Tell | None = None,
 ) -> CompactReport:
     """Write all rows anew, sorted by columns or along a curve through them.

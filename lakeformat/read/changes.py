@@ -37,6 +37,11 @@ class Changes(Rows):
         """Where the changes are found: ``delta``, ``changelog`` or ``diff``."""
         return str(self._window.mode)
 
+    @property
+    def snapshot_ids(self) -> range:
+        """The snapshots whose changes these are, in their order."""
+        return self._window.snapshot_ids
+
     def _changes(self) -> Iterator[pa.RecordBatch]:
         window = self._window
         if window.mode is ChangeMode.DIFF:

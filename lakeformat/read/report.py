@@ -22,6 +22,10 @@ class ScanReport:
     """What the columns read take in the row groups read, as stored in the Parquet files."""
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
+    def __reduce__(self) -> tuple[type[ScanReport], tuple[()]]:
+        """A scan that is sent elsewhere counts from the beginning."""
+        return ScanReport, ()
+
     def opened(self, size_bytes: int) -> None:
         """One more file."""
         with self._lock:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,14 +19,16 @@ from lakeformat.read.buckets import visible_buckets
 from lakeformat.read.data_files import DataFiles
 from lakeformat.read.deletions import DeletedRows, find_vectors
 from lakeformat.read.explain import ScanPlan, explain_scan
+from lakeformat.read.plain_files import PlainFiles, find_plain_files
 from lakeformat.read.plan import plan_files
+from lakeformat.read.predicate_filter import PredicateFilter, Where
 from lakeformat.read.report import ScanReport
 from lakeformat.read.results import Results
-from lakeformat.read.row_filter import RowFilter
 from lakeformat.read.split_reader import SplitReader
 from lakeformat.read.splits import Split, bucket_splits
 from lakeformat.read.waiting_rows import merged_buckets, merges_waiting_rows
-from lakeformat.read.where import columns_named
+from lakeformat.read.where import columns_named, row_filter
+from lakeformat.schema import TableSchema
 from lakeformat.types import DataField
 
 __all__ = ["Scan"]
@@ -38,7 +42,7 @@ class Scan(Results):
         handle: TableHandle,
         snapshot: Snapshot | None,
         columns: Sequence[str] | None,
-        where: RowFilter | None = None,
+        where: PredicateFilter | None = None,
         limit: int | None = None,
         *,
         least_level: int = 0,
@@ -48,16 +52,35 @@ class Scan(Results):
         self._least_level = least_level
         self._snapshot = snapshot
         self._fields = _project(handle.schema.fields, columns)
-        self._filters = [] if where is None else list(where.conjuncts())
+        self._filters = [] if where is None else where.conjuncts()
         self._limit = limit
         self._planned: list[Split] | None = None
         self.report = ScanReport()
         """What had to be read so far."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """To read its splits elsewhere, which are not sent along."""
+        return {**self.__dict__, "_planned": None}
+
     @property
     def schema(self) -> pa.Schema:
         """The columns the rows will have."""
         return to_arrow_schema(self._fields)
+
+    @property
+    def fields(self) -> tuple[DataField, ...]:
+        """The same columns with their types in the table."""
+        return self._fields
+
+    @property
+    def table_schema(self) -> TableSchema:
+        """The schema the rows are read with."""
+        return self._handle.schema
+
+    @property
+    def conditions(self) -> tuple[PredicateFilter, ...]:
+        """What each row meets."""
+        return tuple(self._filters)
 
     @property
     def snapshot_id(self) -> int:
@@ -93,6 +116,37 @@ class Scan(Results):
                 break
             found += self._count(split)
         return found if self._limit is None else min(found, self._limit)
+
+    def meeting(self, where: Where) -> Scan:
+        """The same rows as far as they meet one more condition."""
+        bound = row_filter(self._handle.schema, where, None)
+        narrowed = copy(self)
+        narrowed._planned, narrowed.report = None, ScanReport()
+        narrowed._filters = [*self._filters, *([] if bound is None else bound.conjuncts())]
+        return narrowed
+
+    def known_count(self, split: Split) -> int | None:
+        """How many rows a split has, where metadata tell; None if they have to be read."""
+        if split.raw_convertible and not self._filters:
+            return self._count_raw(split)
+        return None
+
+    def plain_files(self, splits: Sequence[Split] | None = None) -> PlainFiles:
+        """What any Parquet reader may read itself, of all splits or of these; conditions and a
+        limit of the scan are not met by reading those files.
+        """
+        handle, snapshot = self._handle, self._snapshot
+        chosen = self.splits() if splits is None else splits
+        if snapshot is None or not chosen:
+            return PlainFiles((), ())
+        looked_at = {name for each in self._filters for name in each.columns}
+        return find_plain_files(
+            handle,
+            chosen,
+            frozenset({field.name for field in self._fields} | looked_at),
+            deleted=self._deleted,
+            place=DataFiles(handle, snapshot, DeletedRows(handle, ())).place,
+        )
 
     def explain(self) -> ScanPlan:
         """What would be read, and how many files which conditions leave out; reads no data."""
@@ -166,8 +220,8 @@ class Scan(Results):
         return self._handle.storage.uri(self._handle.layout.manifest(snapshot.index_manifest))
 
     def _count(self, split: Split) -> int:
-        if split.raw_convertible and not self._filters:
-            return self._count_raw(split)
+        if (known := self.known_count(split)) is not None:
+            return known
         return sum(batch.num_rows for batch in self._read(split, self._handle.schema.fields[:0]))
 
     def _count_raw(self, split: Split) -> int:

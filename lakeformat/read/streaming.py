@@ -32,7 +32,7 @@ from lakeformat.read.time_travel import Moment, newest_at, require_number, to_mi
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["ChangeStream", "StreamStart", "StreamedChanges"]
+__all__ = ["ChangeStream", "StreamBegin", "StreamStart", "StreamedChanges", "least_told_level"]
 
 _MODES = (
     "latest-full",
@@ -69,6 +69,14 @@ class StreamStart:
                 f"mode {self.mode!r} and as_of={self.as_of!r}: the mode from-timestamp starts at a "
                 "time, the others do not"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class StreamBegin:
+    """The snapshot whose changes come first, and the one all rows of come before them."""
+
+    next_snapshot: int
+    full: int | None
 
 
 class StreamedChanges:
@@ -135,6 +143,13 @@ class ChangeStream:
         if found is None:
             raise StopIteration
         return found
+
+    def starts_at(self) -> StreamBegin:
+        """Where it begins, for a reader that reads elsewhere; nothing is handed out."""
+        if self._next is None and self._full is None:
+            self._begin()
+        full = None if self._full is None else self._full.id
+        return StreamBegin(FIRST_SNAPSHOT_ID if self._next is None else self._next, full)
 
     def poll(self) -> StreamedChanges | None:
         """What is next; None while nothing is new. Snapshots without changes are passed over."""
@@ -232,10 +247,13 @@ class ChangeStream:
 
     def _state(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
         """All rows; those that will come as changelog are not among them yet."""
-        least = 0
-        if self._handle.schema.primary_keys:
-            producer = changelog_producer(self._handle)
-            least = {_LOOKUP: 1, _FULL_COMPACTION: self._handle.options.level_count - 1}.get(
-                producer, 0
-            )
+        least = least_told_level(self._handle)
         return StateRows(self._handle, snapshot, self._asked, least_level=least).read()
+
+
+def least_told_level(handle: TableHandle) -> int:
+    """The level from which on the rows of files will not come as changelog any more."""
+    if not handle.schema.primary_keys:
+        return 0
+    highest = handle.options.level_count - 1
+    return {_LOOKUP: 1, _FULL_COMPACTION: highest}.get(changelog_producer(handle), 0)

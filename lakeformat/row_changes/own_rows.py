@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lakeformat.handle import TableHandle
+from lakeformat.live_keys import find_keys
 from lakeformat.write.conform import Conformer
 from lakeformat.write.table_writer import TableWriter
 
@@ -15,7 +16,7 @@ class OwnRowsWriter(TableWriter):
     """A writer of rows that were read from the table, with all its columns."""
 
     def __init__(self, handle: TableHandle) -> None:
-        super().__init__(handle, is_committed_here=True)
+        super().__init__(handle, is_committed_here=True, find_keys=find_keys)
         self._conform = _AsTheyAre(handle.schema.fields)
 
 

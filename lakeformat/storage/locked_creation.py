@@ -7,7 +7,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import IO, Protocol, runtime_checkable
 
-from lakeformat.errors import NotFoundError, UnavailableError, UnsupportedError
+from lakeformat.errors import (
+    LockUnavailableError,
+    NotFoundError,
+    UnavailableError,
+    UnsupportedError,
+)
 from lakeformat.storage.base import FileInfo, Storage
 from lakeformat.storage.lock import Held, Lock
 from lakeformat.storage.turns import turn
@@ -40,6 +45,10 @@ class LockedCreation:
 
     def __repr__(self) -> str:
         return f"LockedCreation({self.inner!r}, key={self._key!r})"
+
+    def __reduce__(self) -> tuple[type[LockedCreation], tuple[Storage, Lock, str]]:
+        """Another process may do all but publish: the lock stays where the table was opened."""
+        return LockedCreation, (self.inner, _LeftBehind(), self._key)
 
     def create(self, path: str, content: bytes) -> bool:
         """Publish ``content`` as ``path`` if nothing is there and the lock is surely held."""
@@ -118,6 +127,15 @@ class LockedCreation:
 
     def delete_directory(self, path: str) -> None:
         self.inner.delete_directory(path)
+
+
+class _LeftBehind:
+    """What stands for the lock in a process it was not sent to."""
+
+    def hold(self, key: str) -> AbstractContextManager[Held]:
+        raise LockUnavailableError(
+            f"The lock of {key} stayed in the process that opened the table: publish there."
+        )
 
 
 def _longest_write_seconds(storage: Storage) -> float:

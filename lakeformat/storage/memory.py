@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, NoReturn
 from urllib.parse import quote
 
 import pyarrow as pa
 
-from lakeformat.errors import AlreadyExistsError, NotFoundError
+from lakeformat.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
 from lakeformat.storage.base import FileInfo, refuse_root, vanished
 
 __all__ = ["MemoryStorage", "now_millis", "shared_memory_storage"]
@@ -41,6 +41,13 @@ class MemoryStorage:
         self._made: set[str] = set()
         self._gone: set[str] = set()
         """Directories that were renamed or removed; all others count as there."""
+
+    def __reduce__(self) -> NoReturn:
+        """Refused: what another process would get is another storage."""
+        raise InvalidRequestError(
+            f"{self.uri('')} lives in the memory of this process: another one cannot read or write"
+            " it. Use a warehouse on disk or in a bucket."
+        )
 
     @property
     def scheme(self) -> str:

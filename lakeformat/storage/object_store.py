@@ -7,7 +7,7 @@ programs, empty objects whose names end in a slash, are seen too.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -18,10 +18,12 @@ from lakeformat.errors import AlreadyExistsError, UnavailableError
 from lakeformat.storage.base import FileInfo, refuse_root
 from lakeformat.storage.conditional_writes import ConditionalWrites
 from lakeformat.storage.creation_proof import require_proof
-from lakeformat.storage.object_client import ObjectClient
+from lakeformat.storage.object_address import ObjectAddress
+from lakeformat.storage.object_client import ObjectClient, open_client
 from lakeformat.storage.object_input import RangeStream
 from lakeformat.storage.object_markers import DIRECTORY_MARKER, delete_foreign_markers
 from lakeformat.storage.object_output import PART_BYTES, UploadStream
+from lakeformat.storage.store_options import StoreConfig
 
 __all__ = ["ObjectStorage"]
 
@@ -33,10 +35,15 @@ class ObjectStorage:
 
     def __init__(self, client: ObjectClient, *, environment: Environment = SYSTEM) -> None:
         self.client = client
+        self._environment = environment
         self._raw = ConditionalWrites(client, environment)
 
     def __repr__(self) -> str:
         return f"ObjectStorage({self.uri('')})"
+
+    def __reduce__(self) -> tuple[Callable[..., ObjectStorage], tuple[object, ...]]:
+        """Another process opens a client of its own, with the same options."""
+        return _reopened, (self.client.address, self.client.config, self._environment)
 
     @property
     def scheme(self) -> str:
@@ -204,3 +211,9 @@ def _file_info(directory: str, item: Any) -> FileInfo:
 def _key(path: str) -> str:
     # The root of a bucket is "", so callers that join with a slash say "/orders" for "orders".
     return path.strip("/")
+
+
+def _reopened(
+    address: ObjectAddress, config: StoreConfig, environment: Environment
+) -> ObjectStorage:
+    return ObjectStorage(open_client(address, config), environment=environment)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import lakeformat as lake
 from spark_jobs.spark_session import start_session
 
 HERE = Path(__file__).parent
@@ -52,3 +53,18 @@ def request_for(tmp_path, warehouse):
         }
 
     return build
+
+
+@pytest.fixture
+def lake_spark(spark, warehouse):
+    """The session, with the format ``lake`` and the tables of this test's warehouse."""
+    from spark_jobs import register
+
+    return register(spark, warehouse)
+
+
+@pytest.fixture
+def catalog(warehouse):
+    made = lake.open_catalog(warehouse)
+    made.create_database("shop")
+    return made

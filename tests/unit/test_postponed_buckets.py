@@ -181,7 +181,7 @@ def test_of_two_compactions_one_gives_rows_their_bucket(catalog):
 
 
 def test_a_compaction_that_was_overtaken_plans_again(catalog, monkeypatch):
-    from lakeformat.compact import compact
+    from lakeformat.compact import run
 
     table = postponed(catalog)
     table.write(rows([1, 2]))
@@ -195,7 +195,7 @@ def test_a_compaction_that_was_overtaken_plans_again(catalog, monkeypatch):
             table.compact()
         return made
 
-    monkeypatch.setattr(compact, "run_messages", run_after_a_rival)
+    monkeypatch.setattr(run, "run_messages", run_after_a_rival)
     report = table.compact()
     assert content(table) == {("mon", 1): "a", ("mon", 2): "a", ("mon", 3): "a"}
     assert report.groups_refused > 0

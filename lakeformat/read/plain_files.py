@@ -1,0 +1,104 @@
+"""Files whose rows are what anybody reads who opens them: other engines may do it themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from lakeformat.datafile.file_format import FileFormat, format_of
+from lakeformat.handle import TableHandle
+from lakeformat.metadata.data_file_meta import DataFileMeta
+from lakeformat.metadata.manifest import ManifestEntry
+from lakeformat.metadata.schema_file import read_schema
+from lakeformat.read.deletions import DeletedRows
+from lakeformat.read.splits import Split
+from lakeformat.schema import TableSchema
+from lakeformat.storage import Storage
+from lakeformat.types import DataType
+
+__all__ = ["PlainFile", "PlainFiles", "find_plain_files"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlainFile:
+    """A Parquet file all of whose rows count, under the names and types the table has now."""
+
+    storage: Storage
+    path: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlainFiles:
+    """The files of a scan that need nothing but a Parquet reader, and the splits of the others."""
+
+    files: tuple[PlainFile, ...]
+    rest: tuple[Split, ...]
+
+
+def find_plain_files(
+    handle: TableHandle,
+    splits: Sequence[Split],
+    columns: frozenset[str],
+    *,
+    deleted: Callable[[Split], DeletedRows],
+    place: Callable[[ManifestEntry], tuple[Storage, str]],
+) -> PlainFiles:
+    """Part splits into files that any Parquet reader may read for these columns, and the rest."""
+    may_be_plain = _Finder(handle, columns).may_be_plain
+    files: list[PlainFile] = []
+    rest: list[Split] = []
+    for split in splits:
+        others = split.files
+        if split.raw_convertible:
+            deleted_rows = deleted(split)
+            others = ()
+            for entry in split.files:
+                if may_be_plain(entry.file) and not deleted_rows.count(entry):
+                    files.append(PlainFile(*place(entry), entry.file.file_size))
+                else:
+                    others = (*others, entry)
+        if others:
+            rest.append(replace(split, files=others))
+    return PlainFiles(tuple(files), tuple(rest))
+
+
+class _Finder:
+    """What must hold of a file for a scan of some columns."""
+
+    def __init__(self, handle: TableHandle, columns: frozenset[str]) -> None:
+        schema = handle.schema
+        self._schema = schema
+        self._columns = columns
+        # A file that was put into the table from a directory may lack these.
+        keys = () if schema.primary_keys else schema.partition_keys
+        self._partition_columns = [name for name in keys if name in columns]
+        self._has_fields_of_now: Callable[[int], bool] = cache(
+            lambda schema_id: (
+                schema_id == schema.id
+                or self._fields(read_schema(handle.storage, handle.layout, schema_id))
+                == self._fields(schema)
+            )
+        )
+
+    def may_be_plain(self, file: DataFileMeta) -> bool:
+        """Whether a file is all that a reader needs, if none of its rows is deleted."""
+        return (
+            format_of(file.file_name, file.file_name) is FileFormat.PARQUET
+            and file.write_cols is None
+            and self._has_fields_of_now(file.schema_id)
+            and all(self._holds(file, name) for name in self._partition_columns)
+        )
+
+    def _fields(self, schema: TableSchema) -> list[tuple[int, str, DataType]]:
+        """What decides about the values a reader gets."""
+        return [(f.id, f.name, f.type) for f in schema.fields if f.name in self._columns]
+
+    def _holds(self, file: DataFileMeta, name: str) -> bool:
+        """Whether a column is in a file for sure: its writer has counted the nulls."""
+        if file.value_stats_cols is not None:
+            return name in file.value_stats_cols
+        counts = file.value_stats.null_counts
+        position = self._schema.column_names.index(name)
+        return counts is not None and position < len(counts) and counts[position] is not None

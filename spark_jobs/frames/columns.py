@@ -1,0 +1,108 @@
+"""What a table's columns are in Spark, and batches of them as Spark takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+from pyspark.sql import types as spark_types
+from pyspark.sql.pandas.types import to_arrow_schema
+
+import lakeformat as lake
+from lakeformat.type_text import type_to_json
+from lakeformat.types import (
+    ArrayType,
+    AtomicType,
+    DataField,
+    DataType,
+    MapType,
+    MultisetType,
+    RowType,
+    TypeName,
+)
+
+__all__ = ["ToSpark", "holds_what_spark_reads", "spark_schema", "spark_type"]
+
+_ATOMIC: dict[TypeName, spark_types.DataType] = {
+    TypeName.CHAR: spark_types.StringType(),
+    TypeName.VARCHAR: spark_types.StringType(),
+    TypeName.BOOLEAN: spark_types.BooleanType(),
+    TypeName.BINARY: spark_types.BinaryType(),
+    TypeName.VARBINARY: spark_types.BinaryType(),
+    TypeName.TINYINT: spark_types.ByteType(),
+    TypeName.SMALLINT: spark_types.ShortType(),
+    TypeName.INT: spark_types.IntegerType(),
+    TypeName.BIGINT: spark_types.LongType(),
+    TypeName.FLOAT: spark_types.FloatType(),
+    TypeName.DOUBLE: spark_types.DoubleType(),
+    TypeName.DATE: spark_types.DateType(),
+    TypeName.TIMESTAMP: spark_types.TimestampNTZType(),
+    TypeName.TIMESTAMP_LTZ: spark_types.TimestampType(),
+}
+_MICROSECONDS = 6
+
+
+def spark_schema(fields: Iterable[DataField]) -> spark_types.StructType:
+    """The columns of a DataFrame with these fields; Spark reads every column as nullable."""
+    return spark_types.StructType(
+        [spark_types.StructField(field.name, spark_type(field.type)) for field in fields]
+    )
+
+
+def spark_type(data_type: DataType) -> spark_types.DataType:
+    """The Spark type that holds the values of a logical type, or an error that names it."""
+    match data_type:
+        case AtomicType(name=TypeName.DECIMAL):
+            return spark_types.DecimalType(data_type.precision, data_type.scale)
+        case AtomicType(name=name) if name in _ATOMIC:
+            return _ATOMIC[name]
+        case ArrayType(element=element):
+            return spark_types.ArrayType(spark_type(element), element.nullable)
+        case MapType(key=key, value=value):
+            return spark_types.MapType(spark_type(key), spark_type(value), value.nullable)
+        case MultisetType(element=element):
+            return spark_types.MapType(spark_type(element), spark_types.IntegerType(), False)
+        case RowType(fields=fields):
+            return spark_schema(fields)
+    raise lake.UnsupportedError(
+        f"type {type_to_json(data_type)} has no counterpart in Spark: leave the column out with "
+        "'columns', or read the table with lakeformat"
+    )
+
+
+def holds_what_spark_reads(data_type: DataType) -> bool:
+    """Whether Spark's own Parquet reader gives the values of such a column as they are."""
+    match data_type:
+        case AtomicType(name=TypeName.TIMESTAMP | TypeName.TIMESTAMP_LTZ):
+            return data_type.precision <= _MICROSECONDS  # others are INT96
+        case AtomicType(name=name):
+            return name in _ATOMIC or name is TypeName.DECIMAL
+        case ArrayType(element=element):
+            return holds_what_spark_reads(element)
+        case MapType(key=key, value=value):
+            return holds_what_spark_reads(key) and holds_what_spark_reads(value)
+        case RowType(fields=fields):
+            return all(holds_what_spark_reads(field.type) for field in fields)
+    return False
+
+
+class ToSpark:
+    """Brings batches into the form in which Spark takes the rows of a DataFrame."""
+
+    def __init__(self, schema: spark_types.StructType) -> None:
+        self._schema = to_arrow_schema(schema)
+
+    def __call__(self, columns: Sequence[pa.Array]) -> pa.RecordBatch:
+        cast = [self._cast(*each) for each in zip(self._schema, columns, strict=True)]
+        return pa.RecordBatch.from_arrays(cast, schema=self._schema)
+
+    def _cast(self, field: pa.Field, column: pa.Array) -> pa.Array:
+        if column.type.equals(field.type):
+            return column
+        try:
+            return column.cast(field.type)
+        except pa.ArrowInvalid as reason:
+            raise lake.UnsupportedError(
+                f"column {field.name!r} has a value that Spark's {field.type} cannot hold: "
+                f"{reason}; leave the column out with 'columns', or read the table with lakeformat"
+            ) from None

@@ -1,0 +1,109 @@
+"""Conditions on rows as Spark's columns, where both mean the same of every row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import reduce
+from operator import and_, or_
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as sql
+
+from lakeformat.read.predicate import And, Compare, Constant, IsIn, IsNull, Like, Not, Or, Predicate
+from lakeformat.read.prune import Op
+from lakeformat.types import AtomicType, DataField, TypeName
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+__all__ = ["column_named", "spark_condition"]
+
+_PLAIN = {
+    TypeName.CHAR,
+    TypeName.VARCHAR,
+    TypeName.BOOLEAN,
+    TypeName.TINYINT,
+    TypeName.SMALLINT,
+    TypeName.INT,
+    TypeName.BIGINT,
+    TypeName.FLOAT,
+    TypeName.DOUBLE,
+    TypeName.DECIMAL,
+    TypeName.DATE,
+}
+_MICROSECONDS = 6
+
+
+def spark_condition(condition: Predicate, fields: Mapping[str, DataField]) -> Column | None:
+    """The same condition, bound to the columns of a DataFrame; None where Spark has none."""
+    match condition:
+        case And(parts) | Or(parts):
+            found = [spark_condition(part, fields) for part in parts]
+            said = [each for each in found if each is not None]
+            if len(said) < len(found) or not said:
+                return None
+            return reduce(and_ if isinstance(condition, And) else or_, said)
+        case Not(part):
+            inner = spark_condition(part, fields)
+            return None if inner is None else ~inner
+        case Constant(value):
+            return sql.lit(value).cast("boolean")
+        case IsNull(name):
+            return column_named(name).isNull()
+        case Compare(name, op, value):
+            literal = _literal(fields[name], value)
+            return None if literal is None else _compared(column_named(name), op, literal)
+        case IsIn(name, values):
+            literals = [_literal(fields[name], value) for value in values]
+            known = [each for each in literals if each is not None]
+            return column_named(name).isin(known) if len(known) == len(literals) else None
+        case Like(name, pattern):
+            start = pattern.removesuffix("%")
+            is_prefix = pattern.endswith("%") and not any(c in start for c in "%_\\")
+            is_prefix = is_prefix and condition.escape not in start
+            return column_named(name).startswith(start) if is_prefix else None
+    return None
+
+
+def column_named(name: str) -> Column:
+    """The column of exactly that name, whatever characters are in it."""
+    return sql.col("`" + name.replace("`", "``") + "`")
+
+
+def _compared(column: Column, op: Op, value: Column) -> Column:
+    match op:
+        case Op.EQUAL:
+            return column == value
+        case Op.NOT_EQUAL:
+            return column != value
+        case Op.LESS:
+            return column < value
+        case Op.LESS_EQUAL:
+            return column <= value
+        case Op.GREATER:
+            return column > value
+        case Op.GREATER_EQUAL:
+            return column >= value
+    raise AssertionError(f"{op} compares nothing")
+
+
+def _literal(field: DataField, value: pa.Scalar) -> Column | None:
+    if not value.is_valid or not isinstance(field.type, AtomicType):
+        return None
+    if field.type.name in _PLAIN:
+        return sql.lit(value.as_py())
+    if field.type.name not in (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ):
+        return None
+    return _moment(value) if field.type.precision <= _MICROSECONDS else None
+
+
+def _moment(value: pa.Scalar) -> Column | None:
+    """A literal in words: as an object it would pass through the driver's time zone."""
+    if value.type.unit == "ns":
+        return None
+    moment: Any = value.as_py()
+    assert isinstance(moment, datetime)
+    text = moment.replace(tzinfo=None).isoformat(" ", "microseconds")
+    return sql.expr(f"TIMESTAMP '{text}Z'" if value.type.tz else f"TIMESTAMP_NTZ '{text}'")

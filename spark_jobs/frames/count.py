@@ -1,0 +1,69 @@
+"""How many rows a table has: from metadata, and from tasks where rows have to be merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+import lakeformat as lake
+from lakeformat.read.predicate_filter import Where
+from lakeformat.read.splits import Split
+from lakeformat.read.time_travel import Moment
+from lakeformat.read.where import Partitions
+from spark_jobs.frames.parts import spread, tasks_at_once
+from spark_jobs.frames.plans import pack_splits
+from spark_jobs.frames.tables import TableName, find_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["count_table"]
+
+
+def count_table(
+    spark: SparkSession,
+    table: TableName,
+    *,
+    where: Where | None = None,
+    partitions: Partitions | None = None,
+    snapshot: int | None = None,
+    tag: str | None = None,
+    as_of: Moment | None = None,
+    watermark: int | None = None,
+    warehouse: str | None = None,
+    catalog_options: Mapping[str, str] | None = None,
+) -> int:
+    """The number of rows a ``read_table`` of the same would have; Spark runs only if it must."""
+    found = find_table(spark, table, warehouse, catalog_options)
+    # One column is enough to count rows; without a key none is looked at but for conditions.
+    scan = found.scan(
+        found.schema.column_names[:1],
+        where=where,
+        partitions=partitions,
+        snapshot=snapshot,
+        tag=tag,
+        as_of=as_of,
+        watermark=watermark,
+    )
+    known, unknown = 0, []
+    for split in scan.splits():
+        count = scan.known_count(split)
+        if count is None:
+            unknown.append(split)
+        else:
+            known += count
+    return known + (_counted(spark, scan, unknown) if unknown else 0)
+
+
+def _counted(spark: SparkSession, scan: lake.Scan, splits: Sequence[Split]) -> int:
+    parts = pack_splits(scan, splits, tasks_at_once(spark))
+    counted = spread(spark, parts, partial(_count, scan), "rows long")
+    return sum(row.rows for row in counted.collect())
+
+
+def _count(scan: lake.Scan, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    rows = sum(batch.num_rows for split in splits for batch in scan.read(split))
+    yield pa.RecordBatch.from_pydict({"rows": pa.array([rows], pa.int64())})

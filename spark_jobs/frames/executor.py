@@ -1,0 +1,114 @@
+"""Compaction in Spark's tasks: an executor beside threads and serial."""
+
+from __future__ import annotations
+
+import pickle
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
+from threading import Event
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from spark_jobs.frames.parts import pack, spread, tasks_at_once
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["SparkExecutor"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+# Small units share a task: starting one takes longer than compacting a few megabytes.
+_TASK_BYTES, _LEAST_BYTES = 64 << 20, 1 << 20
+_LOOK_SECONDS = 0.2
+
+
+class SparkExecutor:
+    """Compacts each unit in a Spark task: ``table.compact(executor=SparkExecutor(spark))``.
+
+    The largest units come first, and each is published as soon as its task is done. The table
+    with its storage options is pickled into the tasks: no plan and no web page shows them.
+    """
+
+    def __init__(self, spark: SparkSession, *, at_once: int | None = None) -> None:
+        """``at_once``: how many tasks run at a time; as many as the cluster has cores."""
+        self._spark = spark
+        self._at_once = at_once
+
+    def __repr__(self) -> str:
+        return f"SparkExecutor({self._spark!r})"
+
+    def outcomes(self, work: Callable[[T], R], units: Sequence[T], stop: Event) -> Iterator[R]:
+        """The result of each unit as soon as it is there; when ``stop`` is set, tasks are killed.
+
+        What a killed task has written stays as orphan files.
+        """
+        at_once = self._at_once or tasks_at_once(self._spark)
+        sizes = [(unit, int(getattr(unit, "bytes", 0))) for unit in units]
+        parts = pack(sizes, at_once=at_once, target_bytes=_TASK_BYTES, least_bytes=_LEAST_BYTES)
+        if parts:
+            yield from _Run(self._spark, work, stop).results(parts, min(at_once, len(parts)))
+
+
+class _Run:
+    """Jobs of one task each, under one tag: so results come one by one, and all can be stopped."""
+
+    def __init__(self, spark: SparkSession, work: Callable[[Any], Any], stop: Event) -> None:
+        self._spark = spark
+        self._work = work
+        self._stop = stop
+        self._ended = Event()
+        self._tag = f"lake-{uuid.uuid4()}"
+
+    def results(self, parts: Sequence[Sequence[Any]], at_once: int) -> Iterator[Any]:
+        pool = ThreadPoolExecutor(at_once, thread_name_prefix="lake-spark")
+        running = {pool.submit(_inheriting(self._spark, self._job), part) for part in parts}
+        try:
+            while running:
+                done, running = wait(running, _LOOK_SECONDS, FIRST_COMPLETED)
+                for future in done:
+                    yield from self._results_of(future)
+                if self._stop.is_set():
+                    self._interrupt()
+        finally:
+            self._interrupt()
+            pool.shutdown(cancel_futures=True)
+
+    def _job(self, part: Sequence[Any]) -> list[bytes]:
+        if self._ended.is_set() or self._stop.is_set():
+            return []
+        self._spark.addTag(self._tag)
+        answers = spread(self._spark, [part], partial(_run_units, self._work), "outcome binary")
+        return [bytes(answer.outcome) for answer in answers.collect()]
+
+    def _results_of(self, future: Future[list[bytes]]) -> Iterator[Any]:
+        try:
+            answers = future.result()
+        except Exception:
+            if self._stop.is_set():
+                return  # it was stopped, which is how that ends
+            raise
+        yield from map(pickle.loads, answers)
+
+    def _interrupt(self) -> None:
+        self._ended.set()
+        self._spark.interruptTag(self._tag)
+
+
+def _inheriting(spark: SparkSession, target: Callable[..., Any]) -> Callable[..., Any]:
+    """With the job group and scheduler pool of the caller, which Spark keeps by thread."""
+    from pyspark.util import inheritable_thread_target
+
+    wrap: Any = inheritable_thread_target(spark)
+    wrapped: Callable[..., Any] = wrap(target)
+    return wrapped
+
+
+def _run_units(work: Callable[[Any], Any], units: Sequence[Any]) -> Iterator[pa.RecordBatch]:
+    for unit in units:
+        outcome = pa.array([pickle.dumps(work(unit))], pa.binary())
+        yield pa.RecordBatch.from_arrays([outcome], names=["outcome"])

@@ -1,0 +1,83 @@
+"""A DataFrame whose rows Python tasks make, each from a part of the work."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import pyarrow as pa
+from pyspark import cloudpickle
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+__all__ = ["PartWork", "pack", "spread", "tasks_at_once", "to_send"]
+
+T = TypeVar("T")
+PartWork: TypeAlias = "Callable[[Any], Iterator[pa.RecordBatch]]"
+"""From a part to rows; it runs in a task, and so do all things it holds."""
+
+_WHERE_UNKNOWN = 64
+"""How many tasks run at once where nobody says: more makes parts smaller, not wrong."""
+
+
+def spread(
+    spark: SparkSession, parts: Sequence[Any], work: PartWork, columns: StructType | str
+) -> DataFrame:
+    """The rows ``work`` makes of each part, every part in a task of its own.
+
+    Parts and work are pickled into the tasks: nothing of them is in the plan or on a web page.
+    """
+    packed = [to_send(part) for part in parts]
+    numbers = spark.range(0, len(packed), 1, max(len(packed), 1))
+    return numbers.mapInArrow(partial(_run_parts, packed, to_send(work)), columns)
+
+
+def to_send(thing: object) -> bytes:
+    """A thing as tasks get it; Spark itself would hide why something cannot be sent."""
+    dumps: Callable[[object], bytes] = cloudpickle.dumps
+    return dumps(thing)
+
+
+def _run_parts(
+    packed: Sequence[bytes], sent: bytes, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    work: PartWork = pickle.loads(sent)
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield from work(pickle.loads(packed[number]))
+
+
+def tasks_at_once(spark: SparkSession) -> int:
+    """How many tasks the session can run at a time, as far as it tells."""
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except Exception:  # noqa: BLE001 - Spark Connect has no context, and says so in many ways
+        return _WHERE_UNKNOWN
+
+
+def pack(
+    pieces: Sequence[tuple[T, int]], *, at_once: int, target_bytes: int, least_bytes: int
+) -> list[list[T]]:
+    """Pieces of some sizes as the parts of tasks, the largest first.
+
+    Parts are as large as the target, or smaller so that every core has one; a piece counts
+    ``least_bytes`` at least.
+    """
+    weighed = sorted(
+        ((piece, max(size, least_bytes)) for piece, size in pieces), key=lambda each: -each[1]
+    )
+    total = sum(weight for _, weight in weighed)
+    room = max(least_bytes, min(target_bytes, -(-total // at_once)))
+    parts: list[list[T]] = []
+    taken = room
+    for piece, weight in weighed:
+        if taken + weight > room:
+            parts.append([])
+            taken = 0
+        parts[-1].append(piece)
+        taken += weight
+    return parts

@@ -1,0 +1,114 @@
+"""What tasks read: parts, each for one task, and how a task makes rows of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+import lakeformat as lake
+from lakeformat.arrow_types import from_arrow_type
+from lakeformat.read.change_window import WindowEnd
+from lakeformat.read.changed_rows import ROW_KIND
+from lakeformat.read.predicate import col
+from lakeformat.read.predicate_filter import Where, as_predicate
+from lakeformat.read.results import Results
+from lakeformat.read.splits import Split
+from lakeformat.types import DataField
+from spark_jobs.frames.columns import ToSpark, spark_schema
+from spark_jobs.frames.parts import PartWork, pack
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+__all__ = ["ReadPlan", "pack_splits", "plan_changes", "plan_results", "plan_splits", "schema_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """Parts that can be pickled, and what makes rows of each."""
+
+    schema: StructType
+    parts: Sequence[Any]
+    work: PartWork
+
+
+def plan_splits(
+    scan: lake.Scan, splits: Sequence[Split], at_once: int, *, with_kind: bool = False
+) -> ReadPlan:
+    """Splits of a scan, small ones together; ``with_kind`` all their rows are inserted."""
+    fields = (ROW_KIND, *scan.fields) if with_kind else scan.fields
+    schema = spark_schema(fields)
+    parts = pack_splits(scan, splits, at_once)
+    return ReadPlan(schema, parts, partial(_read_splits, scan, ToSpark(schema), with_kind))
+
+
+def pack_splits(scan: lake.Scan, splits: Sequence[Split], at_once: int) -> list[list[Split]]:
+    """Splits as the parts of tasks, by the table's options for that."""
+    options = scan.table_schema.table_options
+    return pack(
+        [(split, split.size_bytes) for split in splits],
+        at_once=at_once,
+        target_bytes=options.source_split_target_size_bytes,
+        least_bytes=options.source_split_open_file_cost_bytes,
+    )
+
+
+def plan_changes(
+    table: lake.Table,
+    after: WindowEnd,
+    upto: WindowEnd | None,
+    mode: str,
+    asked: Mapping[str, Any],
+    *,
+    with_kind: bool = True,
+) -> ReadPlan:
+    """Each snapshot by itself; two states that are compared are one part.
+
+    Without their kind, rows that go are left out.
+    """
+    if not with_kind:
+        asked = {**asked, "where": _that_stay(asked.get("where"))}
+    changes = table.changes(after, upto, mode, **asked)
+    if changes.mode == "diff":
+        return plan_results([changes], with_kind=with_kind)
+    parts = [table.changes(n - 1, n, changes.mode, **asked) for n in changes.snapshot_ids]
+    return plan_results(parts or [changes], with_kind=with_kind)
+
+
+def plan_results(results: Sequence[Results], *, with_kind: bool = True) -> ReadPlan:
+    """Rows that only one reader can make; without their kind, if it comes first."""
+    schema = results[0].schema
+    skipped = 0 if with_kind else 1
+    spark = schema_of(pa.schema([*schema][skipped:]))
+    return ReadPlan(spark, results, partial(_read_results, ToSpark(spark), skipped))
+
+
+def schema_of(schema: pa.Schema) -> StructType:
+    """The columns of a DataFrame with rows of an Arrow schema."""
+    return spark_schema(
+        DataField(number, field.name, from_arrow_type(field.type, nullable=field.nullable))
+        for number, field in enumerate(schema)
+    )
+
+
+def _that_stay(where: Where | None) -> Where:
+    stay = col(ROW_KIND.name).isin(["+I", "+U"])
+    return stay if where is None else as_predicate(where) & stay
+
+
+def _read_splits(
+    scan: lake.Scan, to_spark: ToSpark, with_kind: bool, splits: Sequence[Split]
+) -> Iterator[pa.RecordBatch]:
+    for split in splits:
+        for batch in scan.read(split):
+            kinds = [pa.repeat("+I", batch.num_rows)] if with_kind else []
+            yield to_spark([*kinds, *batch.columns])
+
+
+def _read_results(to_spark: ToSpark, skipped: int, results: Results) -> Iterator[pa.RecordBatch]:
+    for batch in results.to_batches():
+        yield to_spark(batch.columns[skipped:])

@@ -1,0 +1,161 @@
+"""Rows of a table as a DataFrame: Spark reads what needs no merge itself, tasks the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import lakeformat as lake
+from lakeformat.read.change_window import WindowEnd
+from lakeformat.read.plain_files import PlainFile
+from lakeformat.read.predicate_filter import Where
+from lakeformat.read.time_travel import Moment
+from lakeformat.read.where import Partitions
+from lakeformat.types import DataField
+from spark_jobs.frames.columns import holds_what_spark_reads, spark_schema
+from spark_jobs.frames.conditions import column_named, spark_condition
+from spark_jobs.frames.parts import spread, tasks_at_once
+from spark_jobs.frames.plans import ReadPlan, plan_changes, plan_results, plan_splits
+from spark_jobs.frames.tables import TableName, find_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+__all__ = ["frame_of_scan", "read_changes", "read_table"]
+
+_SPARK_READS = ("file", "hdfs", "viewfs")
+"""Where Spark finds files without being told more than we are."""
+
+
+def read_table(
+    spark: SparkSession,
+    table: TableName,
+    *,
+    columns: Sequence[str] | None = None,
+    where: Where | None = None,
+    partitions: Partitions | None = None,
+    snapshot: int | None = None,
+    tag: str | None = None,
+    as_of: Moment | None = None,
+    watermark: int | None = None,
+    native: bool | None = None,
+    warehouse: str | None = None,
+    catalog_options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """The rows of the newest snapshot there is now, or of the one named, as in ``Table.scan``.
+
+    Files that need no merge are read by Spark itself, with all it can do: filters and columns are
+    pushed down to them. The rest is merged in Python tasks; there ``columns`` and ``where`` help,
+    as Spark does not push anything down. ``native=False`` reads all in Python tasks, ``True``
+    lets Spark read from object stores too, whose keys it has to know then.
+    """
+    found = find_table(spark, table, warehouse, catalog_options)
+    asked: dict[str, Any] = {
+        "where": where,
+        "partitions": partitions,
+        "snapshot": snapshot,
+        "tag": tag,
+        "as_of": as_of,
+        "watermark": watermark,
+    }
+    # System tables take only some of them, and say so.
+    scan = found.scan(columns, **{key: value for key, value in asked.items() if value is not None})
+    if isinstance(scan, lake.Scan):
+        return frame_of_scan(spark, scan, native=native)
+    return _frame(spark, plan_results([scan]))
+
+
+def read_changes(
+    spark: SparkSession,
+    table: TableName,
+    after: WindowEnd,
+    upto: WindowEnd | None = None,
+    mode: str = "auto",
+    *,
+    columns: Sequence[str] | None = None,
+    where: Where | None = None,
+    partitions: Partitions | None = None,
+    warehouse: str | None = None,
+    catalog_options: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """What changed after one snapshot and up to another, as in ``Table.changes``.
+
+    Each snapshot is read in a task of its own; a comparison of two states is one task.
+    """
+    found = find_table(spark, table, warehouse, catalog_options)
+    asked = {"columns": columns, "where": where, "partitions": partitions}
+    return _frame(spark, plan_changes(found, after, upto, mode, asked))
+
+
+def frame_of_scan(spark: SparkSession, scan: lake.Scan, *, native: bool | None = None) -> DataFrame:
+    """The rows of a scan that has splits."""
+    splits = scan.splits()
+    files: Sequence[PlainFile] = ()
+    condition = None if native is False else _native_condition(scan)
+    if condition is not None:
+        plain = scan.plain_files()
+        files = [file for file in plain.files if _can_spark_read(file, native)]
+        if len(files) == len(plain.files):  # or all splits are read as they are, those too
+            splits = list(plain.rest)
+        else:
+            files = ()
+    frames = []
+    if files:
+        frames.append(_native_frame(spark, scan, files, *condition or ()))
+    if splits or not frames:
+        frames.append(_frame(spark, plan_splits(scan, splits, tasks_at_once(spark))))
+    return reduce(lambda one, other: one.unionAll(other), frames)
+
+
+def _frame(spark: SparkSession, plan: ReadPlan) -> DataFrame:
+    return spread(spark, plan.parts, plan.work, plan.schema)
+
+
+def _native_condition(scan: lake.Scan) -> tuple[Column, ...] | None:
+    """What Spark has to check of each row; None where it cannot, or cannot read a column."""
+    by_name = {field.name: field for field in scan.table_schema.fields}
+    if len({name.lower() for name in by_name}) < len(by_name):
+        return None  # Spark would not know which one is meant
+    looked_at = {name for each in scan.conditions for name in each.columns}
+    read = [*scan.fields, *(by_name[name] for name in looked_at)]
+    if not all(holds_what_spark_reads(field.type) for field in read):
+        return None
+    conditions: list[Column] = []
+    for each in scan.conditions:
+        said = spark_condition(each.predicate, by_name)
+        if said is None:
+            return None
+        conditions.append(said)
+    return tuple(conditions)
+
+
+def _can_spark_read(file: PlainFile, native: bool | None) -> bool:
+    """Spark takes names that begin so for files that are none."""
+    is_hidden = file.path.rpartition("/")[2].startswith((".", "_"))
+    return not is_hidden and (native is True or file.storage.scheme in _SPARK_READS)
+
+
+def _native_frame(
+    spark: SparkSession, scan: lake.Scan, files: Sequence[PlainFile], *conditions: Column
+) -> DataFrame:
+    wanted = [field.name for field in scan.fields]
+    looked_at = {name for each in scan.conditions for name in each.columns} - {*wanted}
+    by_name = {field.name: field for field in scan.table_schema.fields}
+    fields: list[DataField] = [*scan.fields, *(by_name[name] for name in sorted(looked_at))]
+    # Directories of partitions say nothing that the files do not.
+    reader = spark.read.schema(spark_schema(fields)).option("recursiveFileLookup", True)
+    frame = reader.parquet(*map(_address, files))
+    for condition in conditions:
+        frame = frame.where(condition)
+    return frame.select(*map(column_named, wanted)) if looked_at else frame
+
+
+def _address(file: PlainFile) -> str:
+    """How Spark finds the file: it takes an address for a glob, and does not decode it."""
+    literal = re.sub(r"([\\{}\[\]*?])", r"\\\1", file.path)
+    if file.storage.scheme == "file":
+        return f"file:{literal}"
+    root = file.storage.uri("").rstrip("/")
+    return f"{root.replace('s3://', 's3a://', 1)}/{literal.lstrip('/')}"

@@ -1,0 +1,49 @@
+"""A session that knows the lake: its tables by name, and the format ``lake``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from spark_jobs.frames.parts import tasks_at_once
+from spark_jobs.frames.tables import DEFAULT_WAREHOUSE, Place, remember_place
+from spark_jobs.spark_session import start_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["register", "session"]
+
+_PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
+"""Spark leaves it off; a reader that takes filters may not be used then."""
+
+
+def session(
+    name: str = "lake",
+    *,
+    master: str = "local[*]",
+    warehouse: str = DEFAULT_WAREHOUSE,
+    catalog_options: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Start Spark on this machine, or where spark-submit has put us, and ``register`` the lake."""
+    return register(start_session(name, master=master), warehouse, catalog_options)
+
+
+def register(
+    spark: SparkSession,
+    warehouse: str = DEFAULT_WAREHOUSE,
+    catalog_options: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Make ``format("lake")`` known to a session, classic or Connect, and where its tables are.
+
+    The options, some of them secret, go to the tasks inside the registered class: they are
+    neither in Spark's configuration nor in a plan.
+    """
+    from spark_jobs.source.lake_source import source_in
+
+    place = Place(warehouse, dict(catalog_options or {}))
+    remember_place(spark, place)
+    spark.conf.set(_PUSH_DOWN, "true")
+    source = source_in(place, at_once=tasks_at_once(spark), takes_filters=True)
+    spark.dataSource.register(source)
+    return spark

@@ -1,0 +1,45 @@
+"""A table for SQL: views of its rows, its changes and its system tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lakeformat.system_tables.registry import system_table_names
+from spark_jobs.frames.read import read_changes, read_table
+from spark_jobs.frames.tables import place_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["create_views"]
+
+
+def create_views(
+    spark: SparkSession,
+    table: str,
+    *,
+    prefix: str | None = None,
+    warehouse: str | None = None,
+    catalog_options: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Make temporary views of ``shop.orders`` and return their names, for ``spark.sql``.
+
+    ``orders`` has the rows, ``orders_changes`` all changes since the earliest snapshot, and
+    ``orders_snapshots``, ``orders_files`` and so on the system tables. ``prefix`` stands in place
+    of ``orders``. They show what there is now: call this again for newer rows.
+    """
+    place = place_of(spark, warehouse, catalog_options)
+    opened = place.table(table)
+    name = prefix or re.sub(r"\W", "_", table.rpartition(".")[2])
+    first = min((snapshot.id for snapshot in opened.snapshots()), default=1)
+    frames = {
+        name: read_table(spark, opened),
+        f"{name}_changes": read_changes(spark, opened, first - 1),
+    }
+    for system_table in system_table_names():
+        frames[f"{name}_{system_table}"] = read_table(spark, opened.system_table(system_table))
+    for view, frame in frames.items():
+        frame.createOrReplaceTempView(view)
+    return [*frames]

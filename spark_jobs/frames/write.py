@@ -1,0 +1,152 @@
+"""The rows of a DataFrame into a table: files written in tasks, one commit in the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Literal
+
+import lakeformat as lake
+from lakeformat.partition_filter import PartitionSpec
+from lakeformat.table import Overwritten
+from spark_jobs.frames.routing import routed
+from spark_jobs.frames.tables import TableName, find_table
+from spark_jobs.spark_write import write_in_tasks
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["WriteMode", "publish", "write_stream_batch", "write_table"]
+
+WriteMode = Literal["append", "overwrite", "dynamic"]
+_MODES = ("append", "overwrite", "dynamic")
+
+
+def write_table(
+    frame: DataFrame,
+    table: TableName,
+    *,
+    mode: WriteMode = "append",
+    partitions: PartitionSpec | None = None,
+    kinds: str | None = None,
+    commit: lake.CommitId | None = None,
+    watermark: int | None = None,
+    properties: Mapping[str, str] | None = None,
+    read_snapshot: int | None = None,
+    warehouse: str | None = None,
+    catalog_options: Mapping[str, str] | None = None,
+) -> lake.CommitReport:
+    """Write all rows in one commit; the same ``commit`` twice publishes once.
+
+    ``append`` adds rows, to a table with a primary key as upserts; ``overwrite`` puts them in
+    place of all rows, or of those of the ``partitions`` named; ``dynamic`` in place of the
+    partitions that get rows. ``kinds`` names the column that says what each row does ('+I', '-U',
+    '+U' or '-D').
+
+    Rows with buckets are shuffled so that each bucket has one writer, and sorted there. A
+    DataFrame has no order: which of two rows with one key is newer has to be said by the table's
+    ``sequence.field``.
+    """
+    found = find_table(frame.sparkSession, table, warehouse, catalog_options)
+    overwrite = _overwritten(mode, partitions)
+    if commit is not None and (done := found.find_commit(commit)):
+        return done
+    rows = routed(frame, found.schema)
+    messages = write_in_tasks(rows, found, kinds=kinds, overwrite=overwrite)
+    return publish(
+        found,
+        messages,
+        overwrite=overwrite,
+        commit=commit,
+        watermark=watermark,
+        properties=properties,
+        read_snapshot=read_snapshot,
+    )
+
+
+def publish(
+    table: lake.Table,
+    messages: list[lake.CommitMessage],
+    *,
+    overwrite: Overwritten | None = None,
+    commit: lake.CommitId | None = None,
+    watermark: int | None = None,
+    properties: Mapping[str, str] | None = None,
+    read_snapshot: int | None = None,
+) -> lake.CommitReport:
+    """Commit what tasks have written; unless they are the table's then, their files go."""
+    try:
+        report = table.commit(
+            messages,
+            overwrite=overwrite,
+            commit=commit,
+            watermark=watermark,
+            properties=properties,
+            read_snapshot=read_snapshot,
+        )
+    except lake.CommitOutcomeUnknownError:
+        raise  # the table may refer to the files: they stay
+    except lake.LakeError:
+        table.abort(messages)
+        raise
+    if report.unpublished_files:  # a twin of this run was faster: its files are the table's
+        table.abort(messages)
+    return report
+
+
+def write_stream_batch(
+    table: TableName,
+    *,
+    kinds: str | None = None,
+    query: str | None = None,
+    warehouse: str | None = None,
+    catalog_options: Mapping[str, str] | None = None,
+) -> Callable[[DataFrame, int], None]:
+    """What ``foreachBatch`` calls to write each batch of a stream once: ``write_table`` with the
+    number of the batch as its commit.
+
+    ``query`` names the stream in all its runs; by default that is the id its checkpoint gives it.
+    """
+
+    def write(frame: DataFrame, batch: int) -> None:
+        user = query or _query_id(frame)
+        commit = lake.CommitId(f"spark-{user}", batch)
+        write_table(
+            frame,
+            table,
+            kinds=kinds,
+            commit=commit,
+            warehouse=warehouse,
+            catalog_options=catalog_options,
+        )
+
+    return write
+
+
+def _query_id(frame: DataFrame) -> str:
+    """The id of the running query: Spark keeps it in the checkpoint."""
+    try:
+        found = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+    except Exception as reason:
+        raise _no_query_id() from reason
+    if found is None:
+        raise _no_query_id()
+    return found
+
+
+def _no_query_id() -> lake.InvalidRequestError:
+    return lake.InvalidRequestError(
+        "nothing tells which query this batch is of: give write_stream_batch a 'query', a name "
+        "that is the same in every run of the stream and of no other"
+    )
+
+
+def _overwritten(mode: object, partitions: PartitionSpec | None) -> Overwritten | None:
+    if mode not in _MODES:
+        raise lake.InvalidRequestError(f"mode is one of {', '.join(_MODES)}, got {mode!r}")
+    if partitions is not None and mode != "overwrite":
+        raise lake.InvalidRequestError(
+            f"partitions={partitions!r} names what mode='overwrite' replaces, not mode={mode!r}"
+        )
+    if mode == "append":
+        return None
+    return "dynamic" if mode == "dynamic" else partitions or {}

@@ -1,0 +1,1 @@
+"""``format("lake")``: tables as a data source of Spark, read and written, as batch and stream."""

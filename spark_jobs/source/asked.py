@@ -1,0 +1,177 @@
+"""From the options of a read to what is read: rows of a snapshot, or what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import lakeformat as lake
+from lakeformat.read.change_window import WindowEnd
+from spark_jobs.frames.plans import ReadPlan, plan_changes, plan_results, plan_splits
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from lakeformat.read.results import Results
+
+__all__ = ["Asked", "Between", "read_asked", "time_of", "truth", "whole_number"]
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """The ends of an incremental read, and where its changes are found."""
+
+    after: WindowEnd
+    upto: WindowEnd
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a read is asked for; it is pickled to where it is planned."""
+
+    table: lake.Table
+    columns: Sequence[str] | None
+    where: str | None
+    with_kind: bool
+    is_kind_said: bool
+    between: Between | None
+    rows: Results
+    """Of the snapshot that was chosen, for what is no incremental read."""
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of the DataFrame."""
+        return self._plan_of_nothing().schema
+
+    def plan(self, at_once: int) -> ReadPlan:
+        """What tasks of a batch read."""
+        if (between := self.between) is not None:
+            ends = (between.after, between.upto, between.mode)
+            return plan_changes(self.table, *ends, self.of_changes, with_kind=self.with_kind)
+        if isinstance(self.rows, lake.Scan):
+            return plan_splits(self.rows, self.rows.splits(), at_once, with_kind=self.with_kind)
+        return plan_results([self.rows])
+
+    @property
+    def of_changes(self) -> dict[str, Any]:
+        """What is asked of changes, as ``Table.changes`` takes it."""
+        return {"columns": self.columns, "where": self.where}
+
+    def _plan_of_nothing(self) -> ReadPlan:
+        if isinstance(self.rows, lake.Scan):
+            return plan_splits(self.rows, [], 1, with_kind=self.with_kind)
+        return plan_results([self.rows])
+
+
+def read_asked(table: lake.Table, said: Mapping[str, str]) -> Asked:
+    """What the options of a read mean for a table."""
+    columns, where = _columns(said.get("columns")), said.get("where")
+    between = _between(said)
+    is_plain = not isinstance(table.scan(columns), lake.Scan)
+    kind_said = said.get("rowkind")
+    with_kind = between is not None if kind_said is None else truth("rowkind", kind_said)
+    if is_plain and (kind_said is not None or between is not None):
+        raise lake.InvalidRequestError(
+            f"{table!r} is a system table: it takes no 'rowkind' and no 'incremental-between'"
+        )
+    return Asked(
+        table=table,
+        columns=columns,
+        where=where,
+        with_kind=with_kind,
+        is_kind_said=kind_said is not None,
+        between=between,
+        rows=_rows(table, columns, said) if between is None else table.scan(columns),
+    )
+
+
+def truth(name: str, text: str) -> bool:
+    """An option that is true or false."""
+    if text.lower() not in ("true", "false"):
+        raise lake.InvalidRequestError(f"option {name!r} is true or false, got {text!r}")
+    return text.lower() == "true"
+
+
+def whole_number(name: str, text: str | None) -> int | None:
+    """An option that is a number; None where it is not said."""
+    if text is None:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise lake.InvalidRequestError(f"option {name!r} is a whole number, got {text!r}") from None
+
+
+def time_of(said: Mapping[str, str]) -> str | int | None:
+    """The time that is asked for, as a text or in milliseconds."""
+    millis = whole_number("scan.timestamp-millis", said.get("scan.timestamp-millis"))
+    text = said.get("scan.timestamp")
+    if millis is not None and text is not None:
+        raise lake.InvalidRequestError(
+            "scan.timestamp and scan.timestamp-millis say the same: give one of them"
+        )
+    return text if millis is None else millis
+
+
+def _rows(table: lake.Table, columns: Sequence[str] | None, said: Mapping[str, str]) -> Results:
+    is_stream = "scan.mode" in said
+    asked = {
+        "where": said.get("where"),
+        "snapshot": whole_number("scan.snapshot-id", said.get("scan.snapshot-id")),
+        "tag": said.get("scan.tag-name"),
+        "as_of": time_of(said),
+        "watermark": whole_number("scan.watermark", said.get("scan.watermark")),
+    }
+    if is_stream:  # then snapshot and time say where it begins
+        asked = {"where": asked["where"]}
+    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    return table.scan(columns, **given)
+
+
+def _columns(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",")]
+
+
+def _between(said: Mapping[str, str]) -> Between | None:
+    mode = said.get("incremental-between-scan-mode", "auto").lower()
+    ends, times = said.get("incremental-between"), said.get("incremental-between-timestamp")
+    if ends is None and times is None:
+        if "incremental-between-scan-mode" in said:
+            raise lake.InvalidRequestError(
+                "incremental-between-scan-mode says how 'incremental-between' is read: give that"
+            )
+        return None
+    if ends is not None and times is not None:
+        raise lake.InvalidRequestError(
+            "give incremental-between or incremental-between-timestamp, not both"
+        )
+    if ends is not None:
+        after, upto = (_snapshot_or_tag(end) for end in _two("incremental-between", ends))
+        return Between(after, upto, mode)
+    assert times is not None
+    first, last = (_moment(end) for end in _two("incremental-between-timestamp", times))
+    return Between(first, last, mode)
+
+
+def _two(name: str, text: str) -> list[str]:
+    ends = [end.strip() for end in text.split(",")]
+    if len(ends) != 2 or not all(ends):
+        raise lake.InvalidRequestError(
+            f"option {name!r} is two ends with a comma between, such as '3,7', got {text!r}"
+        )
+    return ends
+
+
+def _snapshot_or_tag(end: str) -> WindowEnd:
+    return int(end) if end.isdecimal() else end
+
+
+def _moment(end: str) -> WindowEnd:
+    from datetime import UTC, datetime
+
+    from lakeformat.read.time_travel import to_millis
+
+    millis = to_millis(int(end) if end.isdecimal() else end)
+    return datetime.fromtimestamp(millis / 1000, UTC)

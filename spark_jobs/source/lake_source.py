@@ -1,0 +1,115 @@
+"""``format("lake")``: what Spark asks of a data source, handed over to readers and writers.
+
+Spark makes one of these where ``load`` or ``save`` is called, and sends it pickled to the
+processes that plan and read. So the table is opened once, and the snapshot is chosen once: a
+DataFrame shows the rows that were there when it was loaded, however often it is used.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+import lakeformat as lake
+from spark_jobs.frames.tables import Place
+from spark_jobs.source.asked import Asked, read_asked
+from spark_jobs.source.batch_reader import FilteringReader, LakeReader
+from spark_jobs.source.options import Use, read_said, require_fit
+from spark_jobs.source.stream_reader import LakeStreamReader
+from spark_jobs.source.writers import LakeStreamWriter, LakeWriter, written_as
+
+__all__ = ["LakeDataSource", "source_in"]
+
+
+class LakeDataSource(DataSource):
+    """Tables of one place, by the name ``lake``."""
+
+    place: ClassVar[Place] = Place()
+    at_once: ClassVar[int] = 1
+    """How many tasks run at a time: what is read has as many parts at least."""
+    takes_filters: ClassVar[bool] = False
+    """Whether the session pushes filters down, without which a reader may not take any."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self._said = read_said(options)
+        self._asked: Asked | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        return "lake"
+
+    def schema(self) -> StructType:
+        return self._opened().schema
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        require_fit(self._said, Use.READ)
+        asked = self._opened_as(schema)
+        kind = FilteringReader if self.takes_filters else LakeReader
+        return kind(asked, self.at_once)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        require_fit(self._said, Use.STREAM_READ)
+        asked = self._opened_as(schema)
+        return LakeStreamReader(asked, self._said, self._place(), self._name(), self.at_once)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        require_fit(self._said, Use.WRITE)
+        return LakeWriter(self._table(), written_as(self._said, overwrite=overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        require_fit(self._said, Use.STREAM_WRITE)
+        return LakeStreamWriter(self._table(), written_as(self._said, overwrite=overwrite))
+
+    def _opened(self) -> Asked:
+        if self._asked is None:
+            self._asked = read_asked(self._table(), self._said)
+        return self._asked
+
+    def _opened_as(self, schema: StructType) -> Asked:
+        """Refuse a schema of the user's own: Spark would take columns by their position."""
+        asked = self._opened()
+        there, given = (", ".join(s.fieldNames()) for s in (asked.schema, schema))
+        if there != given:
+            raise lake.InvalidRequestError(
+                f"the schema given has columns {given}, and the table gives {there}: leave the "
+                f"schema out, and say option('columns', ...) to read some of them"
+            )
+        return asked
+
+    def _table(self) -> lake.Table:
+        return self._place().table(self._name())
+
+    def _name(self) -> str:
+        name = self._said.get("path", self._said.get("table"))
+        if name is None:
+            raise lake.InvalidRequestError(
+                "format('lake') reads and writes a table: name it, as in load('shop.orders')"
+            )
+        return name
+
+    def _place(self) -> Place:
+        warehouse = self._said.get("warehouse")
+        if warehouse is None or warehouse == self.place.warehouse:
+            return self.place
+        return Place(warehouse)
+
+
+def source_in(place: Place, *, at_once: int, takes_filters: bool) -> type[LakeDataSource]:
+    """A class to register: it carries the place, with options no plan may show."""
+
+    class RegisteredSource(LakeDataSource):
+        pass
+
+    RegisteredSource.place = place
+    RegisteredSource.at_once = at_once
+    RegisteredSource.takes_filters = takes_filters
+    return RegisteredSource

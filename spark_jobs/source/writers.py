@@ -1,0 +1,185 @@
+"""Writes rows in Spark's tasks and commits them in the driver, as batch or as stream."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+
+import lakeformat as lake
+from lakeformat.table import Overwritten
+from spark_jobs.frames.write import publish
+from spark_jobs.source.asked import whole_number
+from spark_jobs.spark_write import require_one_writer
+
+__all__ = ["LakeStreamWriter", "LakeWriter", "Written", "written_as"]
+
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How rows are written and committed."""
+
+    kinds: str | None
+    overwrite: Overwritten | None
+    query: str | None
+    commit: lake.CommitId = field(default_factory=lambda: lake.CommitId(f"spark-{uuid.uuid4()}", 1))
+    """Of a batch."""
+
+
+class Answer(WriterCommitMessage):
+    """What a task has written, or why its rows can never be."""
+
+    def __init__(self, messages: Sequence[bytes], refused: str | None, query: str | None) -> None:
+        self.messages = messages
+        self.refused = refused
+        self.query = query
+        """The id of the streaming query, which tasks are told and the driver's writer is not."""
+
+
+def written_as(said: Mapping[str, str], *, overwrite: bool) -> Written:
+    """What the options of a write mean."""
+    user = said.get("commit-user")
+    identifier = whole_number("commit-identifier", said.get("commit-identifier"))
+    if (user is None) != (identifier is None):
+        raise lake.InvalidRequestError(
+            "commit-user and commit-identifier make sense together alone: give both or none"
+        )
+    replaced = _overwritten(said) if overwrite else None
+    given = [name for name in ("overwrite-mode", "overwrite-partition") if name in said]
+    if given and not overwrite:
+        raise lake.InvalidRequestError(f"option {given[0]!r} goes with mode('overwrite')")
+    how = Written(said.get("kinds"), replaced, said.get("query"))
+    if user is None or identifier is None:
+        return how
+    return Written(how.kinds, replaced, how.query, lake.CommitId(user, identifier))
+
+
+class _TaskWriter:
+    """What both writers do in a task."""
+
+    def __init__(self, table: lake.Table, how: Written) -> None:
+        self._table = table
+        self._how = how
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        context = TaskContext.get()
+        query = None if context is None else context.getLocalProperty("sql.streaming.queryId")
+        first = next(iterator, None)
+        if first is None:
+            return Answer([], None, query)
+        how = self._how
+        try:
+            with self._table.new_writer(overwrite=how.overwrite) as writer:
+                writer.write(chain([first], iterator), how.kinds)
+                messages = writer.prepare()
+        except lake.InvalidRequestError as reason:
+            return Answer([], str(reason), query)  # trying again cannot help
+        return Answer([message.to_bytes() for message in messages], None, query)
+
+    def _commit(self, answers: Sequence[WriterCommitMessage | None], commit: lake.CommitId) -> None:
+        messages = _messages(answers)
+        refused = [a.refused for a in answers if isinstance(a, Answer) and a.refused is not None]
+        if refused:
+            raise lake.InvalidRequestError(refused[0])  # Spark aborts then, and the files go
+        require_one_writer(self._table, messages)
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                publish(self._table, messages, overwrite=self._how.overwrite, commit=commit)
+            except lake.CommitOutcomeUnknownError:
+                if not tries_left:
+                    _unknown(commit).touch()  # Spark aborts then: the files have to stay
+                    raise
+            else:
+                return
+
+    def _abort(self, answers: Sequence[WriterCommitMessage | None], commit: lake.CommitId) -> None:
+        messages = _messages(answers)
+        if not messages or _unknown(commit).exists():
+            return
+        try:
+            self._table.abort(messages)
+        except lake.InvalidRequestError:
+            return  # the table has them, or they have gone before
+
+
+class LakeWriter(_TaskWriter, DataSourceArrowWriter):
+    """One commit of a batch."""
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        self._commit(messages, self._how.commit)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        self._abort(messages, self._how.commit)
+
+
+class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
+    """A commit per batch; one that is written again publishes nothing twice."""
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+        if messages:
+            self._commit(messages, self._commit_id(messages, batchId))
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+        if any(isinstance(answer, Answer) for answer in messages):
+            self._abort(messages, self._commit_id(messages, batchId))
+
+    def _commit_id(
+        self, messages: Sequence[WriterCommitMessage | None], batch: int
+    ) -> lake.CommitId:
+        told = {a.query for a in messages if isinstance(a, Answer) and a.query is not None}
+        user = self._how.query or next(iter(told), None)
+        if user is None:
+            raise lake.InvalidRequestError(
+                "nothing tells which query this batch is of: give option 'query', a name that is "
+                "the same in every run of the stream and of no other"
+            )
+        return lake.CommitId(f"spark-{user}", batch)
+
+
+def _messages(answers: Sequence[WriterCommitMessage | None]) -> list[lake.CommitMessage]:
+    return [
+        lake.CommitMessage.from_bytes(message)
+        for answer in answers
+        if isinstance(answer, Answer)
+        for message in answer.messages
+    ]
+
+
+def _unknown(commit: lake.CommitId) -> Path:
+    """What one process of the driver leaves for another: Spark commits and aborts in two."""
+    user = hashlib.sha256(commit.user.encode()).hexdigest()[:32]
+    return Path(tempfile.gettempdir(), f"lake-outcome-unknown-{user}-{commit.identifier}")
+
+
+def _overwritten(said: Mapping[str, str]) -> Overwritten:
+    mode, partition = said.get("overwrite-mode", "static").lower(), said.get("overwrite-partition")
+    if mode not in ("static", "dynamic"):
+        raise lake.InvalidRequestError(f"overwrite-mode is static or dynamic, got {mode!r}")
+    if partition is None:
+        return {} if mode == "static" else "dynamic"
+    if mode == "dynamic":
+        raise lake.InvalidRequestError(
+            "overwrite-mode 'dynamic' replaces the partitions that get rows: it goes without "
+            "overwrite-partition"
+        )
+    pairs = [pair.partition("=") for pair in partition.split(",")]
+    if not all(name.strip() and sign for name, sign, _ in pairs):
+        raise lake.InvalidRequestError(
+            f"overwrite-partition is values of partition columns, such as 'dt=2024-01-01', got "
+            f"{partition!r}"
+        )
+    return {name.strip(): value.strip() for name, _, value in pairs}

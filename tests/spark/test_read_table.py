@@ -1,0 +1,173 @@
+"""Tables as DataFrames: the same rows, whoever reads which of the files."""
+
+from datetime import date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from spark_jobs import count_table, read_changes, read_table
+from spark_jobs.frames.columns import spark_type
+from tests.golden.tables import HOW_TO_UNSKIP, golden_tables
+
+GOLDEN = [
+    "format/all_types_parquet",
+    "format/append_partitioned",
+    "format/deletion_vectors",
+    "format/pk_dynamic_bucket",
+    "format/schema_evolved",
+    "format-java/all_types_orc",
+    "format-java/all_types_parquet",
+    "format-java/bucket_fn_default",
+    "format-java/pk_dv_bitmap64",
+    "format-java/thin_mode",
+]
+
+ROWS = pa.table(
+    {
+        "id": pa.array(range(100), pa.int64()),
+        "dt": [f"2024-01-0{1 + number % 3}" for number in range(100)],
+        "price": pa.array([Decimal(number) / 4 for number in range(100)], pa.decimal128(9, 2)),
+        "ratio": pa.array([float("nan") if n % 10 == 0 else n / 2 for n in range(100)]),
+        "note": [None if number % 7 == 0 else f"note {number}" for number in range(100)],
+        "day": [date(2024, 1, 1 + number % 28) for number in range(100)],
+        "at": pa.array([datetime(2024, 1, 1, 10, 0, n % 60, n) for n in range(100)]),
+        "instant": pa.array(range(100), pa.timestamp("us", tz="UTC")),
+    }
+)
+
+
+def in_order(rows):
+    return sorted(map(repr, rows.to_pylist()))
+
+
+def supported(table):
+    """The columns that Spark has a type for."""
+    names = []
+    for field in table.schema.fields:
+        try:
+            spark_type(field.type)
+        except lake.UnsupportedError:
+            continue
+        names.append(field.name)
+    return names
+
+
+def native_files(frame):
+    return len(frame.inputFiles())
+
+
+@pytest.fixture
+def orders(catalog):
+    """Three partitions; one is compacted, in the others newer rows have to be merged."""
+    table = catalog.create_table(
+        "shop.orders",
+        ROWS.schema,
+        primary_key=["id", "dt"],
+        partition_by=["dt"],
+        options={"bucket": "2"},
+    )
+    table.write(ROWS)
+    table.compact()
+    newer = ROWS.filter(pa.compute.not_equal(ROWS["dt"], "2024-01-01")).slice(0, 10)
+    table.write(newer.set_column(4, "note", pa.array(["newer"] * 10)))
+    return table
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_golden_tables_have_the_rows_that_lakeformat_reads(spark, name):
+    found = {golden.name: golden for golden in golden_tables()}
+    if not found:
+        pytest.skip(HOW_TO_UNSKIP)
+    table = lake.open_table(found[name].location)
+    columns = supported(table)
+
+    read = read_table(spark, table, columns=columns)
+
+    assert in_order(read.toArrow()) == in_order(table.scan(columns).to_arrow())
+
+
+def test_spark_reads_what_needs_no_merge_and_tasks_the_rest(spark, orders):
+    read = read_table(spark, orders)
+
+    assert in_order(read.toArrow()) == in_order(orders.scan().to_arrow())
+    assert native_files(read) == 2
+    assert native_files(read_table(spark, orders, native=False)) == 0
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "id BETWEEN 10 AND 40 AND dt <> '2024-01-02'",
+        "note IS NULL OR note LIKE 'note 1%'",
+        "ratio > 40 AND price <= 20.25",
+        "day IN ('2024-01-05', '2024-01-06') AND NOT (note = 'newer')",
+        "at < TIMESTAMP '2024-01-01 10:00:30.000040' AND instant >= '1970-01-01 00:00:00.00002Z'",
+    ],
+)
+def test_a_condition_means_the_same_to_both_readers(spark, orders, where):
+    orders.compact()
+    expected = in_order(orders.scan(["id", "note"], where=where).to_arrow())
+    read = read_table(spark, orders, columns=["id", "note"], where=where)
+
+    assert native_files(read) > 0, "Spark was meant to read these files"
+    assert in_order(read.toArrow()) == expected
+    assert expected
+
+
+def test_a_condition_spark_does_not_have_is_met_in_tasks(spark, orders):
+    orders.compact()
+    read = read_table(spark, orders, where="note LIKE 'n_te 1%'")
+
+    assert native_files(read) == 0
+    assert read.count() == orders.scan(where="note LIKE 'n_te 1%'").count() > 0
+
+
+def test_time_travel_reads_the_rows_of_then(spark, orders):
+    orders.tags.create("before", snapshot=1)
+
+    for then in ({"snapshot": 1}, {"tag": "before"}):
+        read = read_table(spark, orders, **then)
+        assert in_order(read.toArrow()) == in_order(ROWS)
+
+
+def test_an_empty_table_has_its_columns(spark, catalog):
+    table = catalog.create_table("shop.empty", ROWS.schema)
+
+    read = read_table(spark, table)
+
+    assert read.columns == ROWS.column_names
+    assert read.count() == 0
+
+
+def test_rows_are_counted_without_spark_where_nothing_is_merged(spark, catalog, orders):
+    plain = catalog.create_table("shop.plain", ROWS.schema)
+    plain.write(ROWS)
+
+    assert count_table("no Spark may be touched", plain) == 100
+    assert count_table(spark, orders) == 100
+    assert count_table(spark, orders, where="id < 10") == 10
+
+
+def test_changes_come_with_their_kind(spark, orders):
+    changes = read_changes(spark, orders, 0, columns=["id"]).toArrow()
+
+    assert in_order(changes) == in_order(orders.changes(0, columns=["id"]).to_arrow())
+    assert changes.num_rows == 110
+
+
+def test_system_tables_are_read_too(lake_spark, orders):
+    read = read_table(lake_spark, "shop.orders$snapshots")
+
+    assert read.select("snapshot_id").toArrow()["snapshot_id"].to_pylist() == [1, 2, 3]
+
+
+def test_a_table_of_this_process_alone_is_refused(spark):
+    catalog = lake.open_catalog("memory://spark/warehouse")
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", ROWS.schema)
+    table.write(ROWS)
+
+    with pytest.raises(lake.InvalidRequestError, match="memory of this process"):
+        read_table(spark, table)

@@ -1,0 +1,172 @@
+"""DataFrames into tables: one commit, one writer per bucket, and nothing twice."""
+
+import re
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.write.assign import Assigner
+from spark_jobs import write_table
+from spark_jobs.frames.bucket_column import with_bucket
+from tests.spark.orders import data_files
+
+KEYED = {"primary_key": ["id", "dt"], "partition_by": ["dt"]}
+COLUMNS = [("id", "BIGINT"), ("dt", "STRING"), ("note", "STRING")]
+
+
+def frame_of(spark, numbers, note="a", partitions=3):
+    rows = spark.range(numbers.start, numbers.stop, 1, partitions)
+    return rows.selectExpr("id", "concat('p', id % 2) AS dt", f"'{note}' AS note")
+
+
+@pytest.fixture
+def orders(catalog):
+    return catalog.create_table("shop.orders", COLUMNS, options={"bucket": "2"}, **KEYED)
+
+
+def notes(table, **which):
+    rows = table.scan(**which).to_arrow()
+    return dict(zip(rows["id"].to_pylist(), rows["note"].to_pylist(), strict=True))
+
+
+def test_rows_are_upserts_and_each_bucket_gets_one_file(spark, orders, warehouse):
+    first = write_table(frame_of(spark, range(100)), orders)
+    write_table(frame_of(spark, range(5), note="b"), "shop.orders", warehouse=warehouse)
+
+    assert (first.rows, first.files) == (100, 4)
+    assert notes(orders) == {n: "b" if n < 5 else "a" for n in range(100)}
+
+
+def test_a_column_says_what_rows_do(spark, orders):
+    write_table(frame_of(spark, range(10)), orders)
+    gone = frame_of(spark, range(4)).selectExpr("*", "'-D' AS does")
+
+    write_table(gone, orders, kinds="does")
+
+    assert sorted(notes(orders)) == [*range(4, 10)]
+
+
+def test_sequence_numbers_go_on_behind_those_of_the_bucket(spark, orders):
+    for note in "abc":
+        write_table(frame_of(spark, range(6), note=note), orders)
+    files = orders.system_table("files").scan().to_arrow().to_pylist()
+
+    ranges = {}
+    for file in files:
+        place = (str(file["partition"]), file["bucket"])
+        ends = (file["min_sequence_number"], file["max_sequence_number"])
+        ranges.setdefault(place, []).append(ends)
+    for found in ranges.values():
+        ordered = sorted(found)
+        assert all(one[1] < other[0] for one, other in pairwise(ordered))
+    assert set(notes(orders).values()) == {"c"}
+
+
+def test_overwriting_replaces_all_some_or_the_partitions_that_get_rows(spark, orders):
+    write_table(frame_of(spark, range(10)), orders)
+    of_p0 = frame_of(spark, range(4), note="b").where("dt = 'p0'")
+
+    write_table(of_p0, orders, mode="dynamic")
+    assert sorted(notes(orders)) == [0, 1, 2, 3, 5, 7, 9]
+    write_table(of_p0.limit(1), orders, mode="overwrite", partitions={"dt": "p0"})
+    assert sorted(notes(orders)) == [0, 1, 3, 5, 7, 9]
+    write_table(of_p0, orders, mode="overwrite")
+    assert sorted(notes(orders)) == [0, 2]
+
+
+def test_the_same_commit_twice_publishes_once(spark, orders):
+    commit = lake.CommitId("run", 1)
+    first = write_table(frame_of(spark, range(10)), orders, commit=commit)
+
+    again = write_table(frame_of(spark, range(20)), orders, commit=commit)
+
+    assert (again.replayed, again.snapshot_id) == (True, first.snapshot_id)
+    assert len(notes(orders)) == 10
+
+
+def test_few_rows_of_many_partitions_make_few_files(spark, catalog):
+    table = catalog.create_table("shop.events", COLUMNS, partition_by=["dt"])
+
+    report = write_table(frame_of(spark, range(40), partitions=10), table)
+
+    assert (report.rows, report.files) == (40, 2)
+
+
+def test_rows_that_do_not_fit_are_refused_and_leave_nothing(spark, orders, warehouse):
+    wrong = frame_of(spark, range(10)).selectExpr("id", "dt", "note", "1 AS extra")
+
+    with pytest.raises(lake.InvalidRequestError, match="no column 'extra'"):
+        write_table(wrong, orders)
+
+    assert orders.latest_snapshot() is None
+    assert data_files(warehouse) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (["CAST(id AS STRING) AS id", "dt"], "'id' is string in the rows and bigint in the table"),
+        (["id", "note"], "no column 'dt'"),
+    ],
+)
+def test_what_decides_about_buckets_has_the_tables_type(spark, orders, changed, said):
+    with pytest.raises(lake.InvalidRequestError, match=said):
+        write_table(frame_of(spark, range(1)).selectExpr(*changed), orders)
+
+
+def test_a_failing_commit_removes_what_tasks_have_written(spark, orders, warehouse):
+    write_table(frame_of(spark, range(10)), orders)
+    before = {*data_files(warehouse)}
+    read = orders.latest_snapshot().id
+    write_table(frame_of(spark, range(4), note="b"), orders)
+    both = {*data_files(warehouse)}
+
+    with pytest.raises(lake.CommitConflictError):
+        write_table(frame_of(spark, range(9)), orders, mode="overwrite", read_snapshot=read)
+
+    assert before < both == {*data_files(warehouse)}
+
+
+KEYS = {
+    "INT": pa.array([0, -1, 1, -(2**31), 2**31 - 1, *range(100, 3000)], pa.int32()),
+    "BIGINT": pa.array([0, -1, 1, -(2**63), 2**63 - 1, *range(7, 10**12, 10**9)], pa.int64()),
+    "DATE": pa.array([0, -1, 19_000, *range(-5000, 20000, 7)], pa.int32()).cast(pa.date32()),
+    "STRING": pa.array(["", "a", "something longer than eight bytes", *map(str, range(2000))]),
+}
+
+
+@pytest.mark.parametrize(
+    ("types", "function"),
+    [
+        (["BIGINT"], "default"),
+        (["INT", "BIGINT", "DATE"], "default"),
+        (["BIGINT"], "mod"),
+        (["INT"], "mod"),
+        (["STRING"], "default"),
+        (["INT", "STRING"], "hive"),
+    ],
+)
+def test_a_bucket_is_the_same_as_lakeformat_says(spark, catalog, types, function):
+    count = min(len(KEYS[each]) for each in types)
+    rows = pa.table({f"k {each}": KEYS[each].slice(0, count) for each in types})
+    options = {"bucket": "7", "bucket-function.type": function}
+    table = catalog.create_table(
+        "shop.t",
+        [(f"k {each}", each) for each in types],
+        primary_key=rows.column_names,
+        options=options,
+    )
+
+    found = with_bucket(spark.createDataFrame(rows), table.schema, "bucket").toArrow()
+
+    expected = Assigner(table.schema, None)(rows.combine_chunks().to_batches()[0], range(count))
+    assert found["bucket"].to_pylist() == expected.tolist()
+    assert len(set(expected)) == 7
+
+
+def test_the_jvm_computes_buckets_of_numbers(spark, orders):
+    plan = with_bucket(frame_of(spark, range(9)), orders.schema, "bucket")._jdf.queryExecution()
+
+    assert not re.search("Python|Arrow", plan.toString())

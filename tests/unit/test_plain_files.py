@@ -1,0 +1,88 @@
+"""Which files another engine may read by itself: those that are the table's rows as they are."""
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+
+ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "dt": ["a", "b"]})
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    made = lake.open_catalog(str(tmp_path / "warehouse"))
+    made.create_database("shop")
+    return made
+
+
+def counts(scan):
+    """How many files are plain, and how many splits are not."""
+    found = scan.plain_files()
+    return len(found.files), len(found.rest)
+
+
+def keyed(catalog, **options):
+    return catalog.create_table(
+        "shop.orders", ROWS.schema, primary_key=["id"], options={"bucket": "1", **options}
+    )
+
+
+def test_files_of_an_append_table_are_plain(catalog):
+    table = catalog.create_table("shop.orders", ROWS.schema, partition_by=["dt"])
+    table.write(ROWS)
+
+    assert counts(table.scan()) == (2, 0)
+    assert {file.size_bytes > 0 for file in table.scan().plain_files().files} == {True}
+
+
+def test_rows_that_may_have_to_be_merged_are_not(catalog):
+    table = keyed(catalog)
+    table.write(ROWS)
+    table.write(ROWS)
+    assert counts(table.scan()) == (0, 1)
+
+    table.compact()
+    assert counts(table.scan()) == (1, 0)
+
+
+@pytest.mark.parametrize("file_format", ["orc", "avro"])
+def test_other_formats_than_parquet_are_not(catalog, file_format):
+    table = catalog.create_table("shop.orders", ROWS.schema, options={"file.format": file_format})
+    table.write(ROWS)
+
+    assert counts(table.scan()) == (0, 1)
+
+
+def test_files_from_before_a_column_was_renamed_are_not_where_it_is_asked_for(catalog):
+    table = catalog.create_table("shop.orders", ROWS.schema)
+    table.write(ROWS)
+    table = catalog.alter_table("shop.orders", lake.rename_column("id", "number"))
+
+    assert counts(table.scan()) == (0, 1)
+    assert counts(table.scan(["dt"])) == (1, 0)
+    assert counts(table.scan(["dt"], where="number > 1")) == (0, 1)
+
+
+def test_files_with_deleted_rows_are_not(catalog):
+    table = keyed(catalog, **{"deletion-vectors.enabled": "true"})
+    table.write(ROWS)
+    table.compact()
+    table.write(ROWS.slice(0, 1), kinds=["-D"])
+    table.compact(strategy="minor")
+    scan = table.scan()
+
+    plain = sum(file.size_bytes for file in scan.plain_files().files)
+
+    assert scan.to_arrow()["id"].to_pylist() == [2]
+    assert plain < sum(split.size_bytes for split in scan.splits())
+
+
+def test_a_file_without_its_partition_column_is_not(catalog, tmp_path):
+    folder = tmp_path / "plain" / "dt=a"
+    folder.mkdir(parents=True)
+    pa.parquet.write_table(ROWS.select(["id"]), folder / "part.parquet")
+    lake.migrate_directory(catalog, str(tmp_path / "plain"), "shop.migrated")
+    table = catalog.table("shop.migrated")
+
+    assert counts(table.scan()) == (0, 1)
+    assert counts(table.scan(["id"])) == (1, 0)
