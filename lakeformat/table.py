@@ -325,6 +325,10 @@ class ReadOnlyTable(Table):
         """Refused: metadata changes with the table."""
         self._refuse()
 
+    def rescale(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: metadata changes with the table."""
+        self._refuse()
+
     def expire_snapshots(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refused: its snapshots are those of the table."""
         self._refuse()

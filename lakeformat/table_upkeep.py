@@ -8,6 +8,8 @@ from lakeformat.compact.compact import Tell, compact
 from lakeformat.compact.execute import Executor
 from lakeformat.compact.plan import plan_compaction
 from lakeformat.compact.report import CompactReport
+from lakeformat.compact.rescale import rescale
+from lakeformat.compact.rescale_report import RescaleReport
 from lakeformat.compact.sort import asked_order, plan_sort, sort_compact
 from lakeformat.compact.unit import CompactPlan
 from lakeformat.compact.where import Idle
@@ -53,6 +55,25 @@ class TableUpkeep(TableReads):
             partitions=partitions,
             idle=idle,
             buckets=buckets,
+        )
+
+    def rescale(
+        self,
+        *,
+        bucket: int | None = None,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        dry_run: bool = False,
+    ) -> RescaleReport:
+        """Write partitions anew with another number of buckets, each in an overwrite of its own.
+
+        Without ``bucket`` it is that of the table's options: set option ``bucket``, then rescale.
+        ``where`` and ``partitions`` choose partitions; ``dry_run`` says what would be done.
+        Rows that come in meanwhile are not lost: their partition is written once more. Writers
+        with the old number are refused from then on; older snapshots stay readable.
+        """
+        return rescale(
+            self._handle, bucket=bucket, where=where, partitions=partitions, dry_run=dry_run
         )
 
     def compact(

@@ -25,6 +25,7 @@ from lakeformat.cli import (
     names,
     orphans,
     partition,
+    rescale,
     rollback,
     row_changes,
     rows,
@@ -95,6 +96,7 @@ orphans.register(app)
 missing_files.register(app)
 partition.register(app)
 upkeep.register(app)
+rescale.register(app)
 transfer.register(app)
 changelog.register(app)
 names.register(app)

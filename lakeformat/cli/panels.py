@@ -15,7 +15,7 @@ _PANELS = {
     "Write": "write delete update rollback tag branch consumer",
     "Maintain": (
         "compact compact-database changelog expire partition analyze rewrite-manifests "
-        "rewrite-file-index"
+        "rewrite-file-index rescale"
     ),
     "Look after": "health doctor orphans missing-files repair-hints repair",
     "Catalog": (

@@ -1,0 +1,71 @@
+"""``lake rescale``: another number of buckets for the partitions of a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakeformat.byte_size import size
+from lakeformat.cli.compact import TableArgument, WhereOption
+from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
+from lakeformat.cli.warehouse import WarehouseOption, named_table
+
+if TYPE_CHECKING:
+    from lakeformat.compact.rescale_report import RescaleReport
+
+__all__ = ["register"]
+
+BucketOption = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="How many buckets; otherwise what option 'bucket' says."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")]
+
+_COLUMNS = (
+    Shown("partition", "partition"),
+    Shown("before", "buckets before"),
+    Shown("after", "buckets"),
+    Shown("rows", "rows"),
+    Shown("bytes", "size", size),
+    Shown("outcome", "outcome"),
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command()(rescale)
+
+
+def rescale(
+    context: typer.Context,
+    table: TableArgument,
+    bucket: BucketOption = None,
+    where: WhereOption = None,
+    dry_run: DryRun = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write partitions anew with another number of buckets, each in an overwrite of its own.
+
+    An example: lake rescale shop.orders --bucket 8 --where "dt >= '2024-01-31'" --dry-run
+    """
+    report = named_table(context, table).rescale(bucket=bucket, where=where, dry_run=dry_run)
+    if as_json:
+        print_json([report.to_dict()])
+        return
+    if report.partitions:
+        print_rows(_COLUMNS, _values(report), empty="no partition")
+    typer.echo(report.reason)
+
+
+def _values(report: RescaleReport) -> dict[str, list[Any]]:
+    found = report.partitions
+    return {
+        "partition": [each.partition for each in found],
+        "before": [each.buckets_before for each in found],
+        "after": [each.buckets for each in found],
+        "rows": [each.rows_in for each in found],
+        "bytes": [each.bytes_in for each in found],
+        "outcome": [each.outcome for each in found],
+    }

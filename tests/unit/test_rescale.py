@@ -1,0 +1,228 @@
+"""Another number of buckets for what is there: the same rows, and nobody's row is lost."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import lakeformat as lake
+from lakeformat.cli.app import app
+from lakeformat.compact import rescale as rescaling
+from lakeformat.metadata.schema_file import create_schema
+
+COLUMNS = [("dt", "STRING"), ("id", "BIGINT"), ("note", "STRING")]
+
+
+@pytest.fixture
+def catalog() -> lake.Catalog:
+    catalog = lake.open_catalog(f"memory://{uuid4()}/")
+    catalog.create_database("shop")
+    return catalog
+
+
+def by_day(catalog: lake.Catalog, *, keyed: bool = True, **options: str) -> lake.Table:
+    keys: dict[str, Any] = {"primary_key": ["dt", "id"]} if keyed else {}
+    own = {"bucket": "2"} if keyed else {"bucket": "2", "bucket-key": "id"}
+    return catalog.create_table(
+        "shop.orders", COLUMNS, partition_by=["dt"], options={**own, **options}, **keys
+    )
+
+
+def rows(ids: Any, note: str = "a", dt: str = "mon") -> pa.Table:
+    ids = list(ids)
+    return pa.table({"dt": [dt] * len(ids), "id": ids, "note": [note] * len(ids)})
+
+
+def content(table: lake.Table, **when: Any) -> list[tuple[str, int, str]]:
+    found = table.scan(**when).to_arrow().to_pylist()
+    return sorted((tuple(row.values()) for row in found), key=repr)
+
+
+def totals(table: lake.Table) -> dict[str, int]:
+    columns = ["partition", "total_buckets"]
+    found = table.system_table("partitions").scan(columns).to_arrow().to_pylist()
+    return {row["partition"]: row["total_buckets"] for row in found}
+
+
+@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
+def test_every_partition_gets_the_number_of_the_option(catalog, keyed):
+    table = by_day(catalog, keyed=keyed)
+    table.write(pa.concat_tables([rows(range(20)), rows(range(5), dt="tue")]))
+    table.write(rows(range(30, 40), "b"))
+    before = content(table)
+    catalog.alter_table("shop.orders", lake.set_option("bucket", "3"))
+    table = catalog.table("shop.orders")
+    report = table.rescale()
+    assert report.snapshot_ids == (3, 4)
+    assert totals(table) == {"dt=mon": 3, "dt=tue": 3}
+    assert content(table) == before
+    assert content(table, snapshot=2) == before, "older snapshots stay readable"
+    table.write(rows([100], "c"))
+    assert content(table) == sorted([*before, ("mon", 100, "c")], key=repr)
+    again = table.rescale()
+    assert (again.snapshot_ids, again.reason) == (
+        (),
+        "nothing to do: every partition asked for has 3 buckets",
+    )
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(catalog):
+    table = by_day(catalog)
+    table.write(pa.concat_tables([rows(range(20)), rows(range(5), dt="tue")]))
+    report = table.rescale(bucket=4, partitions={"dt": "mon"}, dry_run=True)
+    [planned] = report.partitions
+    assert (planned.partition, planned.buckets_before, planned.buckets) == ("dt=mon", 2, 4)
+    assert (planned.outcome, planned.rows_in, report.snapshot_ids) == ("planned", 20, ())
+    assert "set the option" in report.reason
+    assert totals(table) == {"dt=mon": 2, "dt=tue": 2}
+
+
+def test_one_partition_may_have_another_number(catalog):
+    table = by_day(catalog)
+    table.write(pa.concat_tables([rows(range(20)), rows(range(5), dt="tue")]))
+    table.rescale(bucket=4, partitions={"dt": "mon"})
+    assert totals(table) == {"dt=mon": 4, "dt=tue": 2}
+    table.write(rows([1], "b", dt="tue"))
+    with pytest.raises(lake.InvalidRequestError, match="has 4 buckets and option 'bucket' is '2'"):
+        table.write(rows([1], "b"))
+    assert len(content(table)) == 25
+
+
+def test_a_writer_with_the_old_number_is_refused(catalog):
+    table = by_day(catalog)
+    table.write(rows(range(20)))
+    late = table.new_writer()
+    late.write(rows([50]))
+    messages = late.prepare()
+    catalog.alter_table("shop.orders", lake.set_option("bucket", "3"))
+    catalog.table("shop.orders").rescale()
+    with pytest.raises(lake.CommitConflictError, match=r"has 3 and 2 buckets|2 and 3"):
+        table.commit(messages)
+    table.abort(messages)
+    assert len(content(table)) == 20
+
+
+def test_rows_that_come_in_meanwhile_are_there_afterwards(catalog, monkeypatch):
+    table = by_day(catalog)
+    table.write(rows(range(20)))
+    met = []
+    publish = rescaling._published
+
+    def publish_after_a_rival(target, unit, messages):
+        if not met:
+            met.append(True)
+            table.write(rows([99], "late"))
+        return publish(target, unit, messages)
+
+    monkeypatch.setattr(rescaling, "_published", publish_after_a_rival)
+    report = table.rescale(bucket=5)
+    assert report.snapshot_ids == (3,)
+    assert ("mon", 99, "late") in content(table)
+    assert totals(table) == {"dt=mon": 5}
+    handle = table._handle
+    data = [path for path in handle.storage.files(handle.layout.root) if "/data-" in path]
+    live = table.system_table("files").scan(["file_path"]).to_arrow().num_rows
+    assert len(data) == live + 3, "the first try has left no file, the old ones are kept"
+
+
+def test_a_table_that_others_write_to_all_the_time_is_given_up(catalog, monkeypatch):
+    table = by_day(catalog)
+    table.write(rows(range(20)))
+    publish = rescaling._published
+
+    def publish_after_a_rival(target, unit, messages):
+        table.write(rows([99], "late"))
+        return publish(target, unit, messages)
+
+    monkeypatch.setattr(rescaling, "_published", publish_after_a_rival)
+    with pytest.raises(lake.CommitConflictError, match="changed the same partitions since"):
+        table.rescale(bucket=5)
+    assert totals(table) == {"dt=mon": 2}
+
+
+@pytest.mark.parametrize("engine", ["aggregation", "partial-update"])
+def test_what_engines_have_made_of_rows_stays(catalog, engine):
+    options = {"merge-engine": engine, "fields.default-aggregate-function": "last_non_null_value"}
+    table = by_day(catalog, **(options if engine == "aggregation" else {"merge-engine": engine}))
+    for note in "ab":
+        table.write(rows(range(10), note))
+    before = content(table)
+    table.rescale(bucket=7)
+    assert content(table) == before
+
+
+def test_rows_that_are_not_seen_yet_are_not_lost(catalog):
+    table = by_day(catalog, **{"merge-engine": "first-row"})
+    table.write(rows(range(10)))
+    with pytest.raises(lake.InvalidRequestError, match="compact it first"):
+        table.rescale(bucket=3)
+    table.compact()
+    table.rescale(bucket=3)
+    assert len(content(table)) == 10
+
+
+def test_a_value_that_is_missing_does_not_become_a_default(catalog):
+    table = by_day(catalog)
+    table.write(rows(range(3), None))
+    number, day, note = table.schema.fields
+    with_default = replace(
+        table.schema, id=1, fields=(number, day, replace(note, default_value="x"))
+    )
+    handle = table._handle
+    assert create_schema(handle.storage, handle.layout, with_default)
+    table = catalog.table("shop.orders")
+    table.write(rows([9], None))
+    assert ("mon", 9, "x") in content(table)
+    table.rescale(bucket=3)
+    notes = {row["id"]: row["note"] for row in table.scan().to_arrow().to_pylist()}
+    assert notes == {0: None, 1: None, 2: None, 9: "x"}
+
+
+def test_buckets_of_postponed_tables_change_and_what_waits_goes_on_waiting(catalog):
+    table = by_day(catalog, bucket="-2")
+    table.write(rows(range(20)))
+    table.compact()
+    table.write(rows([1], "b"))
+    with pytest.raises(lake.InvalidRequestError, match="say which they are to have"):
+        table.rescale()
+    table.rescale(bucket=4)
+    assert totals(table)["dt=mon"] in (4, -2)
+    table.compact()
+    assert totals(table) == {"dt=mon": 4}
+    assert ("mon", 1, "b") in content(table)
+    assert len(content(table)) == 20
+
+
+@pytest.mark.parametrize("bucket", [0, -1, True, "3"])
+def test_what_is_no_number_of_buckets_is_refused(catalog, bucket):
+    with pytest.raises(lake.InvalidRequestError, match="how many buckets"):
+        by_day(catalog).rescale(bucket=bucket)
+
+
+def test_tables_without_a_number_have_none_to_change(catalog):
+    with pytest.raises(lake.UnsupportedError, match="there is no number to change"):
+        by_day(catalog, bucket="-1").rescale(bucket=3)
+
+
+def test_an_empty_table_has_nothing_to_rescale(catalog):
+    assert by_day(catalog).rescale(bucket=3).partitions == ()
+
+
+def test_the_command_says_what_became_of_each_partition(catalog, tmp_path):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    by_day(catalog).write(rows(range(20)))
+    asked = ["-w", str(tmp_path), "rescale", "shop.orders", "--bucket", "4"]
+    planned = CliRunner().invoke(app, [*asked, "--dry-run", "--json"])
+    assert json.loads(planned.stdout)[0]["partitions"][0]["outcome"] == "planned"
+    shown = CliRunner().invoke(app, [*asked, "--where", "dt = 'mon'"])
+    assert shown.exit_code == 0, shown.output
+    assert "dt=mon" in shown.stdout
+    assert "1 of 1 partitions rescaled to 4 buckets" in shown.stdout
+    assert totals(catalog.table("shop.orders")) == {"dt=mon": 4}
