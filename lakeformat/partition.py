@@ -17,6 +17,7 @@ from lakeformat.value_text import cast_text, internal_text
 __all__ = [
     "or_default_name",
     "partition_fields",
+    "partition_name",
     "partition_path",
     "partition_texts",
     "partition_values",
@@ -67,6 +68,18 @@ def partition_path(schema: TableSchema, partition: bytes) -> str:
             (key, or_default_name(text, default))
             for key, text in zip(schema.partition_keys, texts, strict=True)
         ]
+    )
+
+
+def partition_name(schema: TableSchema, partition: bytes) -> str:
+    """The same for people: a text whose directory is that of null as well stands in quotes."""
+    default = schema.table_options.partition_default_name
+    texts = partition_texts(schema, partition)
+    return "/".join(
+        f"{key}={text!r}"
+        if text is not None and or_default_name(text, default) == default
+        else partition_directory([(key, default if text is None else text)])
+        for key, text in zip(schema.partition_keys, texts, strict=True)
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from lakeformat.commit.identity import CommitId
 from lakeformat.compact.compact import Tell, compact
 from lakeformat.compact.execute import Executor
 from lakeformat.compact.plan import plan_compaction
@@ -86,6 +87,7 @@ class TableUpkeep(TableReads):
         buckets: Collection[int] | None = None,
         order_by: Sequence[str] | None = None,
         order_strategy: str | None = None,
+        commit: CommitId | None = None,
         executor: str | Executor | None = None,
         tell: Tell | None = None,
     ) -> CompactReport:
@@ -101,6 +103,9 @@ class TableUpkeep(TableReads):
         ``order_by`` sorts rows without primary key, so that queries open fewer files:
         ``order_strategy`` is ``"order"``, column after column, ``"zorder"`` or ``"hilbert"``.
         A bucket that fails stops no other: its error is raised when the others are published.
+
+        A compaction publishes several snapshots. Tried again with the same ``commit``, it goes on
+        where the earlier try ended, and reports that one's snapshots as ``earlier_snapshot_ids``.
         """
         if (order := asked_order(order_by, order_strategy, strategy, idle)) is not None:
             return sort_compact(
@@ -109,6 +114,7 @@ class TableUpkeep(TableReads):
                 where=where,
                 partitions=partitions,
                 buckets=buckets,
+                commit=commit,
                 executor=executor,
                 tell=tell,
             )
@@ -119,6 +125,7 @@ class TableUpkeep(TableReads):
             partitions=partitions,
             idle=idle,
             buckets=buckets,
+            commit=commit,
             executor=executor,
             tell=tell,
         )

@@ -12,7 +12,13 @@ from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present
 from lakeformat.type_rules import is_text
 
-__all__ = ["BATCH_IDENTIFIER", "CommitId", "EarlierCommits", "require_same"]
+__all__ = [
+    "BATCH_IDENTIFIER",
+    "CLOCK_SKEW_MILLIS",
+    "CommitId",
+    "EarlierCommits",
+    "require_same",
+]
 
 BATCH_IDENTIFIER = 2**63 - 1
 """What a commit carries that nobody will ever repeat."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from lakeformat.commit.abort import delete_written
 from lakeformat.commit.commit import CommitOptions, commit_messages
+from lakeformat.compact.identity import CompactIdentity
 from lakeformat.compact.unit import CompactUnit
 from lakeformat.errors import CommitConflictError, CommitOutcomeUnknownError, LakeError
 from lakeformat.handle import TableHandle
@@ -33,6 +34,8 @@ class Groups:
     """Collects what units made, and publishes it once there is enough."""
 
     handle: TableHandle
+    identity: CompactIdentity | None = None
+    """Whose snapshots these are; None of a compaction that nobody repeats."""
     published: list[Made] = field(default_factory=list)
     refused: list[tuple[CompactUnit, LakeError]] = field(default_factory=list)
     """What another commit has overtaken, and how that was found; the files are removed."""
@@ -83,15 +86,33 @@ class Groups:
     def _publish(self, group: Sequence[Made]) -> CommitConflictError | None:
         self.tried += 1
         messages = [message for made in group for message in made.messages]
+        identity = self.identity
+        earlier = None if identity is None else identity.next_commit()
+        options = CommitOptions(commit=None if earlier is None else earlier.commit)
         try:
-            report = commit_messages(self.handle, messages, CommitOptions())
+            report = commit_messages(self.handle, messages, options, earlier=earlier)
         except CommitConflictError as error:
-            self.conflicts += 1
-            return error
+            return self._conflict(error)
+        if report.replayed:
+            return self._conflict(
+                CommitConflictError(
+                    f"another try of this compaction has published snapshot {report.snapshot_id} "
+                    f"of {self.handle.uri} in its place; what it left is planned again"
+                )
+            )
+        if identity is not None:
+            identity.published(report.snapshot_id)
         if report.snapshot_id is not None:
             self.snapshot_ids.append(report.snapshot_id)
         self.published += group
         return None
+
+    def _conflict(self, error: CommitConflictError) -> CommitConflictError:
+        """Nothing was published; another try of the same compaction may have been first."""
+        self.conflicts += 1
+        if self.identity is not None:
+            self.identity.look()
+        return error
 
     def _refuse(self, made: Made, error: CommitConflictError) -> None:
         delete_written(self.handle, made.messages)

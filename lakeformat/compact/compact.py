@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event
 
 from lakeformat.commit.abort import delete_written
+from lakeformat.commit.identity import CommitId
 from lakeformat.compact.commit import Groups, Made
 from lakeformat.compact.execute import Executor, outcomes_of, where_to_work
+from lakeformat.compact.identity import CompactIdentity, find_earlier_tries
 from lakeformat.compact.outcomes import compacted, failed, not_chosen, refused, report_of
 from lakeformat.compact.plan import is_overtaken, plan_compaction, under_schema
 from lakeformat.compact.producers import guarantee
 from lakeformat.compact.report import BucketOutcome, CompactReport, Progress
 from lakeformat.compact.run import UnitOutcome, UnitWork
-from lakeformat.compact.unit import CompactPlan, CompactUnit
+from lakeformat.compact.unit import CompactPlan, CompactUnit, NotChosen
 from lakeformat.compact.where import Idle, Places
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.handle import TableHandle
@@ -42,13 +44,15 @@ def compact(
     where: Where | None = None,
     idle: Idle | None = None,
     buckets: Collection[int] | None = None,
+    commit: CommitId | None = None,
     executor: str | Executor | None = None,
     tell: Tell | None = None,
 ) -> CompactReport:
     """Compact a table; writers are neither blocked nor undone.
 
     What another commit has changed meanwhile is planned again, alone. A unit that fails stops no
-    other; its error is raised once the others are published.
+    other; its error is raised once the others are published. What an earlier try with the same
+    ``commit`` has published is not done again.
     """
 
     def plan(newest: TableHandle, places: Places | None) -> CompactPlan:
@@ -69,7 +73,13 @@ def compact(
         return is_full and (bool(newest.schema.primary_keys) or rewrites_all)
 
     return run_plans(
-        handle, strategy, plan, executor=executor, tell=tell, ends_at_once=ends_at_once
+        handle,
+        strategy,
+        plan,
+        commit=commit,
+        executor=executor,
+        tell=tell,
+        ends_at_once=ends_at_once,
     )
 
 
@@ -78,6 +88,7 @@ def run_plans(
     strategy: str,
     plan: Callable[[TableHandle, Places | None], CompactPlan],
     *,
+    commit: CommitId | None,
     executor: str | Executor | None,
     tell: Tell | None,
     ends_at_once: Callable[[TableHandle], bool],
@@ -88,7 +99,9 @@ def run_plans(
     """
     if tell is not None and not callable(tell):
         raise InvalidRequestError(f"tell is called with how far it has come, got {tell!r}")
-    run = _Run(handle, strategy, where_to_work(executor), tell, ends_at_once)
+    chosen = where_to_work(executor)
+    identity = None if commit is None else find_earlier_tries(handle, commit)
+    run = _Run(handle, strategy, chosen, tell, ends_at_once, identity)
     _log.info("%s compaction of %s begins", strategy, handle.uri)
     report = run.until_done(lambda places: plan(run.handle, places))
     _log.info("%s compaction of %s ends: %s", strategy, handle.uri, report.reason)
@@ -108,6 +121,7 @@ class _Run:
     executor: str | Executor
     tell: Tell | None
     ends_at_once: Callable[[TableHandle], bool]
+    identity: CompactIdentity | None = None
     failures: list[LakeError] = field(default_factory=list)
     _outcomes: list[BucketOutcome] = field(default_factory=list)
     _groups: list[Groups] = field(default_factory=list)
@@ -125,6 +139,7 @@ class _Run:
             before = self._now()
             found = plan(places)
             self.handle = under_schema(self.handle, found.schema_id)
+            found = self._without_made(found)
             self._plan_millis += self._now() - before
             if places is None:
                 self._outcomes += map(not_chosen, found.not_chosen)
@@ -149,13 +164,14 @@ class _Run:
             self._outcomes,
             unfinished=unfinished or None,
             guarantee=guarantee(self.handle.options),
+            earlier=() if self.identity is None else self.identity.earlier,
             plan_millis=self._plan_millis,
             run_millis=self._run_millis,
             millis=self._now() - began,
         )
 
     def _round(self, plan: CompactPlan) -> Groups:
-        groups = Groups(self.handle)
+        groups = Groups(self.handle, self.identity)
         self._groups.append(groups)
         self._tell(planned=plan)
         stop = Event()
@@ -181,6 +197,21 @@ class _Run:
         self._outcomes += map(compacted, groups.published)
         self._outcomes += (refused(unit, error) for unit, error in groups.refused)
         return groups
+
+    def _without_made(self, plan: CompactPlan) -> CompactPlan:
+        """Without what an earlier try has done, where doing it again would find it due again."""
+        identity = self.identity
+        if identity is None or not self.ends_at_once(self.handle):
+            return plan
+        identity.look()  # whatever the plan has seen of a twin's work is known from here on
+        if not identity.earlier:
+            return plan
+        due: list[CompactUnit] = []
+        made: list[CompactUnit] = []
+        for unit in plan.units:
+            (made if identity.made(unit) else due).append(unit)
+        left = (*plan.not_chosen, *map(_made_before, made))
+        return replace(plan, units=tuple(due), not_chosen=left)
 
     def _again(self, plan: CompactPlan, groups: Groups) -> Places:
         """The buckets to look at once more."""
@@ -229,6 +260,16 @@ class _Run:
 
     def _now(self) -> int:
         return self.handle.environment.now_millis()
+
+
+def _made_before(unit: CompactUnit) -> NotChosen:
+    return NotChosen(
+        path=unit.path,
+        bucket=unit.bucket,
+        files=len(unit.files),
+        bytes=unit.bytes,
+        reason="an earlier try of this compaction has done it",
+    )
 
 
 def _place(unit: CompactUnit) -> tuple[bytes, int]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from lakeformat.commit.identity import CommitId
 from lakeformat.compact.compact import Tell
 from lakeformat.compact.execute import Executor, where_to_work
 from lakeformat.compact.report import CompactReport
@@ -105,12 +106,14 @@ def compact_tables(
     strategy: str = "full",
     where: Where | None = None,
     idle: Idle | None = None,
+    commit: CommitId | None = None,
     executor: str | Executor | None = None,
     tell: Tell | None = None,
     began: Callable[[str], None] | None = None,
 ) -> Iterator[TableOutcome]:
     """Compact one table after the other, each as ``Table.compact`` does; one that fails stops
-    no other. ``began`` hears the name of each before it is compacted.
+    no other. ``began`` hears the name of each before it is compacted. The same ``commit`` serves
+    all tables: each knows its own snapshots.
     """
     _require(strategy, idle)
     where_to_work(executor)
@@ -118,7 +121,12 @@ def compact_tables(
     def compact(name: str) -> TableOutcome:
         table = catalog.table(name)
         report = table.compact(
-            strategy=strategy, where=where, idle=idle, executor=executor, tell=tell
+            strategy=strategy,
+            where=where,
+            idle=idle,
+            commit=commit,
+            executor=executor,
+            tell=tell,
         )
         return TableOutcome(name, report=report)
 

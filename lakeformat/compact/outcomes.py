@@ -64,6 +64,7 @@ def report_of(
     *,
     unfinished: str | None,
     guarantee: str,
+    earlier: tuple[int, ...],
     plan_millis: int,
     run_millis: int,
     millis: int,
@@ -77,6 +78,7 @@ def report_of(
         table=table,
         strategy=strategy,
         snapshot_ids=snapshots,
+        earlier_snapshot_ids=earlier,
         rows_in=sum(each.rows_in for each in done),
         rows_out=sum(each.rows_out for each in done),
         bytes_in=sum(each.bytes_in for each in done),
@@ -98,7 +100,7 @@ def report_of(
         commit_millis=sum(each.millis for each in groups),
         millis=millis,
         buckets=tuple(buckets),
-        reason="; ".join(filter(None, [_reason(buckets, snapshots), unfinished])),
+        reason="; ".join(filter(None, [_reason(buckets, snapshots), _tried(earlier), unfinished])),
     )
 
 
@@ -115,6 +117,12 @@ def _reason(buckets: Sequence[BucketOutcome], snapshots: Sequence[int]) -> str:
     said = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
     numbers = ", ".join(map(str, snapshots))
     return f"{said}, published as snapshot {numbers}" if snapshots else f"{said}, none published"
+
+
+def _tried(earlier: Sequence[int]) -> str | None:
+    if not earlier:
+        return None
+    return f"an earlier try had published snapshot {', '.join(map(str, earlier))}"
 
 
 def _without_result(unit: CompactUnit, outcome: str, reason: str) -> BucketOutcome:

@@ -37,7 +37,7 @@ from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.schema_file import read_schema
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
-from lakeformat.partition import partition_path
+from lakeformat.partition import partition_name
 from lakeformat.read.deletions import deleted_rows_of, find_vectors
 from lakeformat.read.plan import plan_columns
 from lakeformat.read.predicate_filter import Where
@@ -246,7 +246,7 @@ class _Planner:
         return Deletions(rows, named)
 
     def _path(self, partition: bytes) -> str:
-        return partition_path(self.handle.schema, partition)
+        return partition_name(self.handle.schema, partition)
 
 
 def _too_few_small(small: int, files: int) -> str:

@@ -54,6 +54,8 @@ class CompactReport:
     strategy: str
     snapshot_ids: tuple[int, ...]
     """The snapshots that were published; empty when nothing was to be done."""
+    earlier_snapshot_ids: tuple[int, ...] = ()
+    """Those that earlier tries with the same identity had published; no sum is about them."""
     rows_in: int
     rows_out: int
     bytes_in: int

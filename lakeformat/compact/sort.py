@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from lakeformat.commit.identity import CommitId
 from lakeformat.compact.compact import Tell, run_plans
 from lakeformat.compact.execute import Executor
 from lakeformat.compact.plan import newest_schema
@@ -25,7 +26,7 @@ from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
-from lakeformat.partition import partition_path
+from lakeformat.partition import partition_name
 from lakeformat.read.deletions import deleted_rows_of, find_vectors
 from lakeformat.read.plan import plan_columns
 from lakeformat.read.predicate_filter import Where
@@ -42,6 +43,7 @@ def sort_compact(
     partitions: Partitions | None = None,
     where: Where | None = None,
     buckets: Collection[int] | None = None,
+    commit: CommitId | None = None,
     executor: str | Executor | None = None,
     tell: Tell | None = None,
 ) -> CompactReport:
@@ -64,7 +66,13 @@ def sort_compact(
         )
 
     return run_plans(
-        handle, strategy, plan, executor=executor, tell=tell, ends_at_once=lambda _: True
+        handle,
+        strategy,
+        plan,
+        commit=commit,
+        executor=executor,
+        tell=tell,
+        ends_at_once=lambda _: True,
     )
 
 
@@ -143,7 +151,7 @@ def _unit(
     return CompactUnit(
         snapshot=snapshot,
         schema_id=handle.schema.id,
-        path=partition_path(handle.schema, files[0].partition),
+        path=partition_name(handle.schema, files[0].partition),
         files=tuple(files),
         steps=(Rewrite(((tuple(entry.file for entry in files),),)),),
         order=order,

@@ -29,7 +29,7 @@ class CompactUnit:
     """The one it was planned on."""
     schema_id: int
     path: str
-    """The directory of the partition below the table; empty without partitions."""
+    """The partition for people, like its directory below the table; empty without partitions."""
     files: tuple[ManifestEntry, ...]
     """What goes out; a file that is only moved comes in again with its new level."""
     steps: tuple[Step, ...]

@@ -16,7 +16,7 @@ from lakeformat.health.score import BYTES_PART, ENOUGH_FILES, Pending
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestColumns
-from lakeformat.partition import partition_path
+from lakeformat.partition import partition_name
 
 __all__ = ["FileState", "target_size"]
 
@@ -181,7 +181,7 @@ class FileState:
         numbers = self._columns.bucket.numbers[buckets.first[order]]
         return tuple(
             BucketFacts(
-                partition=partition_path(self._handle.schema, partition or b""),
+                partition=partition_name(self._handle.schema, partition or b""),
                 bucket=int(bucket),
                 files=int(counts[at]),
                 bytes=int(sizes[at]),

@@ -423,3 +423,17 @@ def test_a_unit_does_not_lose_the_columns_of_newer_files():
     )
     with pytest.raises(lake.CommitConflictError, match=r"under schema-0: it has files of schema-1"):
         run_unit(keyed.table._handle, replace(unit, files=newer))
+
+
+def test_partitions_that_share_a_directory_are_told_apart():
+    table = KeyedRows().catalog.create_table(
+        "shop.blank",
+        [("p", "STRING"), ("k", "INT")],
+        partition_by=["p"],
+        options={"bucket": "-1", "compaction.force-rewrite-all-files": "true"},
+    )
+    values = [None, "", "  ", "__DEFAULT_PARTITION__", "a b"]
+    table.write(pa.table({"p": values, "k": pa.array([0] * 5, pa.int32())}))
+    shown = ["p=__DEFAULT_PARTITION__", "p=''", "p='  '", "p='__DEFAULT_PARTITION__'", "p=a b"]
+    assert {each.partition for each in table.compact().buckets} == set(shown)
+    assert {each.partition for each in table.health().worst_buckets} == set(shown)

@@ -1,0 +1,161 @@
+"""A compaction that is tried again under its identity goes on where the earlier try ended."""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.catalog import FileSystemCatalog
+from lakeformat.compact import commit as compact_commit
+from lakeformat.environment import Environment
+from lakeformat.layout import TableLayout
+from lakeformat.metadata.snapshot import CommitKind
+from lakeformat.storage import MemoryStorage
+from lakeformat.table import load_table
+from lakeformat.testing import CrashableStorage, every_fault
+from tests.crash.interrupted import Interrupted
+
+SEED = int(os.environ.get("SEED", "0"))
+LAYOUT = TableLayout("wh/shop.db/orders")
+NIGHTLY = lake.CommitId("nightly", 7)
+PARTITIONS = ("a", "b")
+# Without an identity such compactions find everything due each time.
+SORTED = {"order_by": ["id"]}
+KEYED = {
+    "primary_key": ["p", "id"],
+    "options": {"bucket": "1", "compaction.force-rewrite-all-files": "true"},
+}
+TABLES = pytest.mark.parametrize(
+    ("table", "how"), [(KEYED, {}), ({"options": {"bucket": "-1"}}, SORTED)], ids=["keyed", "sort"]
+)
+_names = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def _a_snapshot_for_each_bucket(monkeypatch):
+    monkeypatch.setattr(compact_commit, "GROUP_UNITS", 1)
+
+
+def simulated(first: int = 0) -> Environment:
+    names = itertools.count(first * 1000)
+    return Environment(
+        now_millis=lambda: 1_700_000_000_000,
+        new_id=lambda: f"{next(names):08d}",
+        sleep_seconds=lambda seconds: None,
+        random_fraction=lambda: 0.5,
+    )
+
+
+def opened(storage) -> lake.Table:
+    return load_table(storage, LAYOUT, simulated(next(_names) + 100))
+
+
+def fill(storage, table: dict):
+    """Two files in each partition."""
+    catalog = FileSystemCatalog(storage, "wh", simulated())
+    catalog.create_database("shop")
+    columns = [("p", "STRING"), ("id", "BIGINT")]
+    catalog.create_table("shop.orders", columns, partition_by=["p"], **table)
+    for number in range(2):
+        add(storage, number)
+    return storage
+
+
+def add(storage, number: int) -> None:
+    ids = [n + number for n in (5, 3, 1)]
+    rows = {"p": [p for p in PARTITIONS for _ in ids], "id": ids * len(PARTITIONS)}
+    opened(storage).write(pa.table(rows))
+
+
+def content(storage) -> list[tuple]:
+    return sorted(tuple(row.values()) for row in opened(storage).scan().to_arrow().to_pylist())
+
+
+def compactions(storage) -> list[lake.Snapshot]:
+    found = [each for each in opened(storage).snapshots() if each.commit_kind is CommitKind.COMPACT]
+    assert len({each.commit_identifier for each in found}) == len(found)
+    assert {each.commit_user for each in found} <= {"nightly.compaction-7"}
+    return found
+
+
+@TABLES
+def test_whenever_it_died_each_bucket_is_compacted_once(table, how):
+    def compact(storage, acknowledged=None) -> None:
+        load_table(storage, LAYOUT, simulated(len(storage.files()))).compact(
+            commit=NIGHTLY, executor="serial", **how
+        )
+
+    start = fill(CrashableStorage(), table)
+    expected = content(start)
+    interrupted = 0
+    for trial in every_fault(compact, start=start, seed=SEED):
+        trial.run()
+        storage = trial.reopened()
+        before = [each.id for each in compactions(storage)]
+        report = opened(storage).compact(commit=NIGHTLY, executor="serial", **how)
+        assert list(report.earlier_snapshot_ids) == before, str(trial)
+        assert len(compactions(storage)) == len(PARTITIONS), str(trial)
+        assert content(storage) == expected, str(trial)
+        interrupted += 0 < len(before) < len(PARTITIONS)
+    assert interrupted
+
+
+@TABLES
+def test_a_twin_that_comes_at_any_moment_does_the_same_work_once(table, how):
+    def compact(storage) -> lake.CompactReport:
+        return opened(storage).compact(commit=NIGHTLY, executor="serial", **how)
+
+    def new_storage():
+        return fill(MemoryStorage(f"compaction-identity-{next(_names)}"), table)
+
+    watched = Interrupted(new_storage(), 0, lambda: None)
+    compact(watched)
+    expected = content(watched._storage)
+    for moment in range(1, len(watched.calls) + 1):
+        storage = new_storage()
+        interrupted = Interrupted(storage, moment, lambda storage=storage: compact(storage))
+        report = compact(interrupted)
+        assert content(storage) == expected, moment
+        found = [each.id for each in compactions(storage)]
+        assert len(found) == len(PARTITIONS), f"at {moment}: {interrupted.calls[moment - 1]}"
+        assert sorted(report.snapshot_ids + report.earlier_snapshot_ids) == found, moment
+
+
+@TABLES
+def test_what_is_done_is_not_done_again_although_rows_have_come(table, how):
+    storage = fill(MemoryStorage(f"compaction-identity-{next(_names)}"), table)
+    done = opened(storage).compact(commit=NIGHTLY, **how)
+    add(storage, 7)
+    again = opened(storage).compact(commit=NIGHTLY, **how)
+    assert again.snapshot_ids == ()
+    assert again.earlier_snapshot_ids == done.snapshot_ids
+    assert again.reason == (
+        "nothing to do: an earlier try of this compaction has done it; an earlier try had "
+        f"published snapshot {', '.join(map(str, done.snapshot_ids))}"
+    )
+    assert len(opened(storage).compact(commit=lake.CommitId("nightly", 8), **how).snapshot_ids) == 2
+
+
+def test_what_is_due_is_done_all_the_same():
+    """A minor compaction finds by itself what an earlier try has left."""
+    table = {"primary_key": ["p", "id"], "options": {"bucket": "1"}}
+    storage = fill(MemoryStorage(f"compaction-identity-{next(_names)}"), table)
+    for number in range(3):
+        add(storage, number)
+    first = opened(storage).compact(strategy="minor", commit=NIGHTLY)
+    assert len(first.snapshot_ids) == len(PARTITIONS)
+    for number in range(5):
+        add(storage, number)
+    second = opened(storage).compact(strategy="minor", commit=NIGHTLY)
+    assert second.earlier_snapshot_ids == first.snapshot_ids
+    assert len(second.snapshot_ids) == len(PARTITIONS)
+
+
+def test_only_a_commit_id_names_a_compaction():
+    storage = fill(MemoryStorage(f"compaction-identity-{next(_names)}"), KEYED)
+    with pytest.raises(lake.InvalidRequestError, match="commit is a CommitId, got 'nightly'"):
+        opened(storage).compact(commit="nightly")
