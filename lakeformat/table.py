@@ -365,6 +365,10 @@ class ReadOnlyTable(Table):
         """Refused: its files are those of the table."""
         self._refuse()
 
+    def remove_missing_manifests(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused: its files are those of the table."""
+        self._refuse()
+
     def repair(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refused: its hints are those of the table."""
         self._refuse()

@@ -9,6 +9,10 @@ from lakeformat.commit.identity import CommitId
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.orphans.hints import RepairReport, repair_hints
 from lakeformat.orphans.missing import MissingFilesReport, remove_missing_files
+from lakeformat.orphans.missing_manifests import (
+    MissingManifestsReport,
+    remove_missing_manifests,
+)
 from lakeformat.orphans.remove import OrphanOptions, remove_orphans
 from lakeformat.orphans.report import OrphanReport
 from lakeformat.read.past_time import PastTime
@@ -68,6 +72,15 @@ class TableOrphans(TableReads):
         return remove_missing_files(
             self._handle, dry_run=dry_run, max_share=max_share, commit=commit
         )
+
+    def remove_missing_manifests(self, dry_run: bool = True) -> MissingManifestsReport:
+        """Take manifests out of the table that are not there any more; ask first which.
+
+        The rows of the files that only they named are lost, and no snapshot can be read until
+        this is done. Refused where one of them took files out, too: go back to a snapshot that is
+        whole instead.
+        """
+        return remove_missing_manifests(self._handle, dry_run=dry_run)
 
     def repair(self, dry_run: bool = False) -> RepairReport:
         """Let the hints of every branch say which snapshots there are, and name missing ones."""

@@ -72,15 +72,18 @@ def needed(table: lake.Table) -> set[str]:
             changelog = read_changelog(handle.storage, layout, number)
             if changelog.changelog_manifest_list is not None:
                 found.update(_of_changelog(handle, changelog))
-            elif _producer(handle, layout) == "none" or _is_there(handle, changelog):
+            elif _producer(handle, layout) == "none" or (
+                _producer(handle, layout, changelog.schema_id) == "none"
+                and _is_there(handle, changelog)
+            ):
                 found.update(_of_delta(handle, changelog))
     return found
 
 
-def _producer(handle: TableHandle, layout: TableLayout) -> str:
-    """The producer of a branch, which need not be that of main."""
-    newest = schema_ids(handle.storage, layout)[-1]
-    return read_schema(handle.storage, layout, newest).table_options.changelog_producer
+def _producer(handle: TableHandle, layout: TableLayout, schema_id: int | None = None) -> str:
+    """The producer of a branch, which need not be that of main; by its newest schema or another."""
+    number = schema_ids(handle.storage, layout)[-1] if schema_id is None else schema_id
+    return read_schema(handle.storage, layout, number).table_options.changelog_producer
 
 
 def _is_there(handle: TableHandle, changelog: Snapshot) -> bool:

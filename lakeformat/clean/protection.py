@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from lakeformat.clean.candidates import Candidates
 from lakeformat.clean.leads import MetadataFiles, metadata_of, or_gone
 from lakeformat.clean.parallel import in_parallel
+from lakeformat.clean.untold import Told
 from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout
 from lakeformat.metadata.branch_directory import branches
@@ -30,7 +31,7 @@ from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.metadata.tag import read_tags
 
-__all__ = ["NO_PRODUCER", "Protection", "find_protection", "lists_of_changelog"]
+__all__ = ["Protection", "find_protection", "lists_of_changelog"]
 
 LATER_SNAPSHOTS = 100
 """So many snapshots behind the oldest that stays are asked for files they have added again; of
@@ -39,7 +40,6 @@ changelogs, where those expire. Behind that, the tag of a rollback protects what
 _log = logging.getLogger(__name__)
 BASE = ListKind.BASE
 STATE = (BASE, ListKind.DELTA)
-NO_PRODUCER = "none"
 
 
 @dataclass(slots=True)
@@ -132,8 +132,9 @@ class Protection:
         """Later changelogs without a list of their own: what they tell of is what was added."""
         storage, layout = self.handle.storage, self.handle.layout
         read = partial(read_changelog_if_present, storage, layout)
-        found = in_parallel(self.handle, read, self.later_changelogs)
-        return [each for each in found if each and each.changelog_manifest_list is None]
+        found, told = in_parallel(self.handle, read, self.later_changelogs), Told(storage, layout)
+        untold = [each for each in found if each and each.changelog_manifest_list is None]
+        return [each for each in untold if told.needs_files(each)]
 
     def _told(self, changelog: Snapshot) -> list[ManifestMeta]:
         """The manifests of what a changelog tells of, as far as they are there."""
@@ -197,7 +198,7 @@ def find_protection(
     found = Protection(handle, with_oldest_state=with_oldest_state)
     found.later_changelogs = later_changelogs
     found.oldest = None if oldest is None else first(oldest)
-    found.changelogs += changelogs
+    found.changelogs += filter(Told(storage, layout).needs_files, changelogs)
     found.starts += map(first, older)
     for name in (MAIN_BRANCH, *(branch.name for branch in branches(storage, layout))):
         place, is_own = layout.on_branch(name), name == layout.branch
@@ -224,9 +225,10 @@ def _add_branch(handle: TableHandle, place: TableLayout, found: Protection) -> N
     snapshots = _read(handle, place, snapshot_ids(storage, place))
     found.starts += [without_expired_changes(storage, place, each) for each in snapshots[:1]]
     found.additions += snapshots[1:]
-    found.changelogs += in_parallel(
+    changelogs = in_parallel(
         handle, partial(read_changelog, storage, place), changelog_ids(storage, place)
     )
+    found.changelogs += filter(Told(storage, place).needs_files, changelogs)
 
 
 def _read(handle: TableHandle, place: TableLayout, ids: Sequence[int]) -> list[Snapshot]:

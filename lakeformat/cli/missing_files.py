@@ -1,4 +1,4 @@
-"""``lake missing-files`` and ``lake repair-hints``: what a table says is there, and is not."""
+"""``lake missing-files`` and its siblings: what a table says is there, and is not."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ _HINTS = (
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.command("missing-files")(missing_files)
+    app.command("missing-manifests")(missing_manifests)
     app.command("repair-hints")(repair_hints)
 
 
@@ -117,6 +118,40 @@ def _cells(report: MissingFilesReport) -> dict[str, Any]:
 
 def _said(report: MissingFilesReport) -> str:
     return report.reason.replace("dry_run=False", "--remove")
+
+
+def missing_manifests(
+    context: typer.Context,
+    table: TableArgument,
+    remove: Annotated[
+        bool,
+        typer.Option(
+            "--remove/--dry-run", help="Take the manifests out of the table, or only say which."
+        ),
+    ] = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find manifests the table has and that are gone; without them nobody can read any row.
+
+    Taken out, the files that the others name can be read again; the rows of all others are lost.
+    `lake rollback` to a snapshot or tag that is whole loses less. Without --remove nothing is
+    changed, and the exit code is 1 if a manifest is gone.
+    An example: lake missing-manifests shop.orders
+    """
+    found = named_table(context, table)
+    with progress_line("looking for manifests"):
+        report = found.remove_missing_manifests(dry_run=not remove)
+    if report.objection is not None:
+        typer.secho(f"--remove would refuse: {report.objection}", fg="red", bold=True, err=True)
+    if as_json:
+        print_json([report.to_dict()])
+    else:
+        for name in report.missing_manifests[:_SHOWN_FILES]:
+            typer.echo(name)
+        typer.echo(report.reason.replace("dry_run=False", "--remove"))
+    if report.missing_manifests and not remove:
+        raise typer.Exit(EXIT_FAILED)
 
 
 def repair_hints(

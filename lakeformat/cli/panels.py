@@ -17,7 +17,7 @@ _PANELS = {
         "compact compact-database changelog expire partition analyze rewrite-manifests "
         "rewrite-file-index rescale"
     ),
-    "Look after": "health doctor orphans missing-files repair-hints repair",
+    "Look after": "health doctor orphans missing-files missing-manifests repair-hints repair",
     "Catalog": (
         "create-database create-table drop-database drop-table rename-table migrate clone "
         "clone-database"

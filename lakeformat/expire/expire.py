@@ -20,7 +20,7 @@ from lakeformat.clean import (
 )
 from lakeformat.clean.intent import STALE_MILLIS
 from lakeformat.clean.parallel import in_parallel, look_again
-from lakeformat.clean.protection import NO_PRODUCER
+from lakeformat.clean.untold import NO_PRODUCER
 from lakeformat.consumers import Guard, Progress, expire_consumers, read_progress
 from lakeformat.errors import CorruptTableError, LakeError
 from lakeformat.expire.changelogs import ROUND, expire_changelogs, finish_changelogs

@@ -22,7 +22,8 @@ from lakeformat.clean import (
 )
 from lakeformat.clean.leads import ALL_LISTS, deleted_rows, manifest_batches, or_gone
 from lakeformat.clean.parallel import in_parallel
-from lakeformat.clean.protection import NO_PRODUCER, STATE
+from lakeformat.clean.protection import STATE
+from lakeformat.clean.untold import NO_PRODUCER
 from lakeformat.errors import CorruptTableError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.manifest import ManifestColumns

@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from lakeformat.clean.untold import NO_PRODUCER, Told
 from lakeformat.errors import CorruptTableError
 from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout, suffixed
@@ -35,7 +36,6 @@ from lakeformat.orphans.name_set import LiveNames, NameSet, Numbers, numbers_of
 __all__ = ["LookedThrough", "References", "find_references"]
 
 _LOOKS = 3
-_NO_PRODUCER = "none"
 _MANIFESTS_AT_A_TIME = 4
 _SNAPSHOTS_AT_A_TIME = 16
 _READERS = 16
@@ -177,6 +177,7 @@ class _Branch:
         self._layout = found.handle.layout.on_branch(name)
         self._is_first = is_first
         self._first = 0
+        self._told = Told(self._storage, self._layout)
 
     def read(self, state: _State, known: _State) -> None:
         """Read the snapshots, changelogs and tags that are not known yet."""
@@ -224,6 +225,8 @@ class _Branch:
 
     def _add_changelog(self, number: int) -> None:
         changelog = read_changelog(self._storage, self._layout, number)
+        if not self._told.needs_files(changelog):
+            return
         source = f"changelog {number} of {self._handle.uri}"
         # What the snapshot consisted of has expired. Its changes are kept: those its changelog
         # tells or, where no producer tells any, what the commit added and took out. Whether that
@@ -248,7 +251,7 @@ class _Branch:
 
     @property
     def _has_producer(self) -> bool:
-        return self._handle.options.changelog_producer != _NO_PRODUCER
+        return self._handle.options.changelog_producer != NO_PRODUCER
 
     def _add_tag(self, name: str) -> None:
         tag = read_tag_if_present(self._storage, self._layout, name)

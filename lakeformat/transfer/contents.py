@@ -11,6 +11,7 @@ from lakeformat.clean.leads import manifest_batches, metadata_of
 from lakeformat.clean.places import FilePlaces
 from lakeformat.clean.protection import lists_of_changelog
 from lakeformat.clean.removal import FileClass
+from lakeformat.clean.untold import Told
 from lakeformat.errors import UnsupportedError
 from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout
@@ -116,8 +117,11 @@ class _Reader:
         for snapshot in [*begun, *snapshots[1:]]:
             self.add_metadata(snapshot, tuple(ListKind))
             self.add_changelog_files(snapshot)
+        told = Told(storage, layout)
         for number in changelog_ids(storage, layout):
-            self._add_changelog(read_changelog(storage, layout, number))
+            changelog = read_changelog(storage, layout, number)
+            if told.needs_files(changelog):
+                self._add_changelog(changelog)
             self._add_name(layout.changelog(number))
         for snapshot in snapshots:
             self._add_name(layout.snapshot(snapshot.id))

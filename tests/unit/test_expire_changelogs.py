@@ -138,3 +138,22 @@ def test_changes_from_before_there_was_a_producer_are_kept_and_expire():
     table = keeping(rows, 2)
     table.expire_snapshots()
     assert (numbers(table), missing(table), unneeded(table)) == ([3, 4, 5], set(), set())
+
+
+def test_lists_that_a_tag_has_kept_are_no_changes_once_it_is_gone():
+    """With a producer now as then, nothing is told by what a commit has added."""
+    rows = KeyedRows({**LONG_LIVED, "changelog-producer": "lookup"})
+    rows.commit(("+I", 1, "a"))
+    rows.table.tags.create("kept", snapshot=1)
+    rows.table.compact(executor="serial")
+    rows.table.expire_snapshots(**ALL)
+    assert changelogs(rows.table) == [1]
+    rows.table.tags.delete("kept")
+    rows.commit(("+I", 2, "b"))
+    rows.table.truncate()
+    rows.commit(("+I", 3, "c"))
+    rows.table.expire_snapshots(**ALL)
+    assert (missing(rows.table), unneeded(rows.table)) == (set(), set())
+    report = lake.clone_table(rows.table, rows.catalog, "shop.copy", full=True)
+    assert report.snapshot_ids == (5,)
+    assert numbers(rows.catalog.table("shop.copy")) == [3]

@@ -1,0 +1,112 @@
+"""Manifests that are gone: what can be told without them, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import lakeformat as lake
+from lakeformat.cli.app import app
+from lakeformat.errors import CorruptTableError
+from lakeformat.metadata.manifest_list import ListKind, manifests_of
+from lakeformat.metadata.snapshot_directory import read_snapshot
+from tests.expired import missing
+from tests.keyed_rows import KeyedRows
+
+
+def lose_manifest_of(table: lake.Table, number: int) -> str:
+    """The manifest of what a snapshot changed is gone, although others name it."""
+    handle = table._handle
+    snapshot = read_snapshot(handle.storage, handle.layout, number)
+    [manifest] = manifests_of(handle.storage, handle.layout, snapshot, ListKind.DELTA)
+    handle.storage.delete(handle.layout.manifest(manifest.file_name))
+    return manifest.file_name
+
+
+def keys(table: lake.Table) -> list[int]:
+    return sorted(row["k"] for row in table.scan().to_arrow().to_pylist())
+
+
+def shop(*, keyed: bool = False) -> KeyedRows:
+    """Each of three snapshots has added a row."""
+    rows = KeyedRows(keyed=keyed)
+    for number in (1, 2, 3):
+        rows.commit(("+I", number, "x"))
+    return rows
+
+
+@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
+def test_what_the_other_manifests_name_can_be_read_again(keyed):
+    rows = shop(keyed=keyed)
+    table, lost = rows.table, lose_manifest_of(rows.table, 2)
+    with pytest.raises(CorruptTableError):
+        keys(table)
+    report = table.remove_missing_manifests(dry_run=False)
+    assert (report.missing_manifests, report.missing_files) == ((lost,), 1)
+    assert (report.rows_before, report.rows_after, report.published) == (3, 2, 4)
+    assert keys(table) == [1, 3]
+    rows.commit(("+I", 4, "x"))
+    assert keys(table) == [1, 3, 4]
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    assert missing(table) == set()
+    assert table.remove_orphans().dry_run
+
+
+def test_a_dry_run_says_what_is_lost_and_changes_nothing():
+    table = shop().table
+    lose_manifest_of(table, 1)
+    report = table.remove_missing_manifests()
+    assert "3 manifests of snapshot 3, the newest, looked for: 1 gone" in report.reason
+    assert "with the names of 1 data file: of 3 rows 2 would be left" in report.reason
+    assert (report.published, report.objection) == (None, None)
+    assert table.latest_snapshot().id == 3
+
+
+def test_where_none_is_gone_nothing_is_published():
+    table = shop().table
+    report = table.remove_missing_manifests(dry_run=False)
+    assert (report.published, report.missing_manifests) == (None, ())
+    assert "none is gone" in report.reason
+    assert table.latest_snapshot().id == 3
+
+
+def test_a_file_that_was_taken_out_later_does_not_come_back():
+    rows = shop()
+    rows.table.truncate()
+    rows.commit(("+I", 5, "x"))
+    lose_manifest_of(rows.table, 2)
+    assert rows.table.remove_missing_manifests(dry_run=False).rows_after == 1
+    assert keys(rows.table) == [5]
+
+
+def test_a_manifest_that_took_files_out_is_not_guessed_at():
+    rows = shop()
+    rows.table.truncate()
+    lose_manifest_of(rows.table, 4)
+    assert "took 3 files out of the table" in rows.table.remove_missing_manifests().objection
+    with pytest.raises(lake.InvalidRequestError, match="nobody knows which those are; go back"):
+        rows.table.remove_missing_manifests(dry_run=False)
+    assert rows.table.latest_snapshot().id == 4
+
+
+def test_the_command_finds_them_by_default_and_removes_them_if_told_to(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", [("k", "INT")])
+    for number in (1, 2):
+        table.write(pa.table({"k": pa.array([number], pa.int32())}))
+    lost = lose_manifest_of(table, 1)
+    runner = CliRunner()
+    found = runner.invoke(app, ["-w", str(tmp_path), "missing-manifests", "shop.orders"])
+    assert found.exit_code == 1
+    assert found.output.splitlines()[0] == lost
+    assert "take them out: --remove" in found.output
+    done = runner.invoke(
+        app, ["-w", str(tmp_path), "missing-manifests", "shop.orders", "--remove", "--json"]
+    )
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)[0]["published"] == 3
+    assert keys(table) == [2]
