@@ -20,7 +20,8 @@ from lakeformat.other_engines_options import OTHER_ENGINES_OPTIONS
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent))  # for the tests, which no package installs
 
-from tests.crash import fault_matrix  # noqa: E402 - found by the line above
+from docs.job_pages import jobs_page  # noqa: E402 - found by the line above
+from tests.crash import fault_matrix  # noqa: E402 - the same
 
 GENERATED = "<!-- Written by docs/generate.py: change the code, then run it. -->"
 
@@ -32,6 +33,7 @@ def pages() -> dict[str, str]:
         "reference/options.md": options_page(),
         "reference/command-line.md": command_line_page(),
         "fault-matrix.md": fault_matrix_page(),
+        "jobs.md": jobs_page(GENERATED),
     }
 
 

@@ -26,7 +26,7 @@ from spark_jobs.job import Job
 from spark_jobs.job_files import read_request_text, write_result
 from spark_jobs.progress import progress_lines
 from spark_jobs.request import refusal
-from spark_jobs.watchdog import ending_cleanly, watch_parent
+from spark_jobs.watchdog import ENDED, ending_cleanly, is_ending, watch_parent
 
 __all__ = ["REPORT_MARKER", "help_example", "run_command"]
 
@@ -38,6 +38,9 @@ FAILED = 1
 NOTHING_TO_DO = 10
 CONFLICT = 20
 INVALID_REQUEST = 30
+
+_CATALOG_OPTIONS = "catalog_options"
+_SOURCE_OPTIONS = "source_options"
 
 _Run = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -59,12 +62,15 @@ def help_example(job: Job[Any]) -> list[str]:
 def _run_request(job: Job[Any], run: _Run, words: argparse.Namespace) -> int:
     options: Mapping[str, str] | None = None
     try:
-        options = _options_of_environment(words.catalog_options_env)
-        request = _request(words.request, options)
-        options = request.get("catalog_options")
+        secrets = _secrets(words)
+        options = secrets.get(_CATALOG_OPTIONS)
+        request = _request(words.request, secrets)
+        options = request.get(_CATALOG_OPTIONS)
         result = run(request)
         code = NOTHING_TO_DO if result["skipped"] else DONE
-    except Exception as error:  # noqa: BLE001 - the process ends here: the exit code tells
+    except Exception as error:
+        if is_ending():  # a pipe that nobody reads any more, and the like
+            raise SystemExit(ENDED) from error
         code = _explain(job.name, error)
         result = _failure(job.name, error, code)
         if getattr(error, "result", None) is not None:
@@ -88,27 +94,33 @@ def _kept(
     return True
 
 
-def _request(given: str, options: Mapping[str, str] | None) -> dict[str, Any]:
+def _request(given: str, secrets: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
     """The object, with the options that no argument may show."""
     try:
-        request = json.loads(read_request_text(given, options))
+        request = json.loads(read_request_text(given, secrets.get(_CATALOG_OPTIONS)))
     except ValueError as reason:
         raise refusal(f"--request is no JSON object and no file: {reason}") from None
     if not isinstance(request, dict):
         raise refusal(f"--request is an object with keys and values, got {request!r}")
-    if options is None:
-        return request
-    if "catalog_options" in request:
-        raise refusal("catalog_options are in the request and in --catalog-options-env: say one")
-    return {**request, "catalog_options": dict(options)}
+    for key in secrets:
+        if key in request:
+            raise refusal(f"{key} is in the request and in the environment: say it once")
+    return {**request, **{key: dict(options) for key, options in secrets.items()}}
 
 
-def _options_of_environment(name: str | None) -> dict[str, str] | None:
+def _secrets(words: argparse.Namespace) -> dict[str, Mapping[str, str]]:
+    """The options that come from environment variables, by the key of the request they are."""
+    named = {
+        _CATALOG_OPTIONS: words.catalog_options_env,
+        _SOURCE_OPTIONS: words.source_options_env,
+    }
+    return {key: _of_environment(name) for key, name in named.items() if name is not None}
+
+
+def _of_environment(name: str) -> dict[str, str]:
     """Options as the JSON of an environment variable; no message shows a value."""
-    if name is None:
-        return None
     if name not in os.environ:
-        raise refusal(f"--catalog-options-env names {name}, which is not set")
+        raise refusal(f"environment variable {name} is not set, which holds options")
     try:
         options = json.loads(os.environ[name])
     except ValueError:
@@ -165,6 +177,9 @@ def _parser(job: Job[Any]) -> argparse.ArgumentParser:
         "--catalog-options-env",
         metavar="NAME",
         help="an environment variable with catalog_options as JSON: no argument shows them then",
+    )
+    parser.add_argument(
+        "--source-options-env", metavar="NAME", help="the same with source_options, for ingest"
     )
     parser.add_argument(
         "--watch-parent",

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -47,7 +48,15 @@ def start_session(name: str, *, master: str = "local[*]") -> SparkSession:
     builder = SparkSession.builder.appName(name).config(map=_ALWAYS)
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit sets it: then it chose the master
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = builder.master(master).config(map=_ON_THIS_MACHINE)
+        builder = builder.master(master).config(map={**_ON_THIS_MACHINE, **_quiet_log()})
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _quiet_log() -> _Settings:
+    """Errors only, from the first line on; out of an archive the JVM can read no settings."""
+    settings = Path(__file__).with_name("log4j2.properties")
+    if not settings.is_file():
+        return {}
+    return {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={settings.as_uri()}"}

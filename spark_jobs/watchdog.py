@@ -7,10 +7,10 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
-__all__ = ["ENDED", "ending_cleanly", "watch_parent"]
+__all__ = ["ENDED", "ending_cleanly", "is_ending", "watch_parent"]
 
 ENDED = 143
 """The exit code of both: what a shell says of SIGTERM."""
@@ -56,8 +56,17 @@ def ending_cleanly() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def is_ending() -> bool:
+    """Whether the process has been told to end: what fails from then on fails because of that."""
+    return _told.is_set()
+
+
+_told = threading.Event()
+
+
 def _end(number: int, frame: FrameType | None) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: the clean-up is under way
+    _told.set()
     raise SystemExit(ENDED)
 
 
@@ -65,7 +74,8 @@ def _watch(parent: _Parent, look_seconds: float, grace_seconds: float) -> None:
     never = threading.Event()
     while not parent.is_gone():
         never.wait(look_seconds)
-    print("the parent of this process is gone: ending", file=sys.stderr, flush=True)
+    with suppress(OSError):  # whoever read it is gone, too
+        print("the parent of this process is gone: ending", file=sys.stderr, flush=True)
     os.kill(os.getpid(), signal.SIGTERM)
     never.wait(grace_seconds)
     os._exit(ENDED)

@@ -8,15 +8,23 @@ each of them; whoever breaks off leaves it there, and a repeat goes on.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from lakeformat.branches.create import refuse_inside_branch
 from lakeformat.branches.report import FastForwardReport
-from lakeformat.errors import CommitConflictError, InvalidRequestError, UnavailableError
+from lakeformat.clean import refuse_if_expiring
+from lakeformat.errors import (
+    CommitConflictError,
+    InvalidRequestError,
+    LakeError,
+    UnavailableError,
+)
 from lakeformat.handle import TableHandle
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.branch_directory import check_branch_name, require_branch
+from lakeformat.metadata.consumer import Consumer, delete_consumer, write_consumer
 from lakeformat.metadata.schema_file import schema_ids
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import (
@@ -26,12 +34,14 @@ from lakeformat.metadata.snapshot_directory import (
     snapshot_ids,
     write_hints,
 )
-from lakeformat.metadata.tag import read_tag, tag_names
+from lakeformat.metadata.tag import delete_tag, read_tag, tag_names
 from lakeformat.storage import Storage
+from lakeformat.tags.source import Origin
 
 __all__ = ["ForwardPlan", "fast_forward", "plan_forward"]
 
 _log = logging.getLogger(__name__)
+_FORWARDING = "fast-forward-of-main"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +179,41 @@ def _run(handle: TableHandle, source: TableLayout, plan: ForwardPlan) -> None:
     storage, main = handle.storage, handle.layout
     for number in plan.schemas:
         _publish(storage, source.schema(number), main.schema(number))
-    for number in plan.snapshots:
-        _publish(storage, source.snapshot(number), main.snapshot(number))
+    with _kept(replace(handle, layout=source), plan.snapshots):
+        for number in plan.snapshots:
+            _publish(storage, source.snapshot(number), main.snapshot(number))
     if plan.snapshots:
         write_hints(storage, main, plan.snapshots[-1])
     for name in plan.tags:
-        _publish(storage, source.tag(name), main.tag(name))
+        _publish_tag(handle, replace(handle, layout=source), name)
     _log.info("main of %s has %d snapshots of a branch", handle.uri, len(plan.snapshots))
+
+
+@contextmanager
+def _kept(branch: TableHandle, snapshots: Sequence[int]) -> Iterator[None]:
+    """A consumer keeps the branch from expiring what main is about to get.
+
+    An expiry that has looked at main before is seen here; one that comes later sees the consumer.
+    """
+    storage, layout = branch.storage, branch.layout
+    try:
+        if snapshots:
+            write_consumer(storage, layout, Consumer(_FORWARDING, snapshots[0]))
+            refuse_if_expiring(branch, snapshots[0], "main")
+        yield
+    finally:
+        delete_consumer(storage, layout, _FORWARDING)
+
+
+def _publish_tag(main: TableHandle, branch: TableHandle, name: str) -> None:
+    """Whoever deletes the tag of the branch takes it away first, and looks at main after that."""
+    tag = read_tag(branch.storage, branch.layout, name)
+    _publish(main.storage, branch.layout.tag(name), main.layout.tag(name))
+    try:
+        Origin(tag.snapshot, name).require_kept(branch, f"tag {name!r} of main")
+    except LakeError:
+        delete_tag(main.storage, main.layout, name)
+        raise
 
 
 def _publish(storage: Storage, old: str, new: str) -> None:

@@ -24,6 +24,7 @@ from lakeformat.cli import (
     missing_files,
     names,
     orphans,
+    package,
     partition,
     rescale,
     rollback,
@@ -101,6 +102,7 @@ transfer.register(app)
 changelog.register(app)
 names.register(app)
 doctor.register(app)
+package.register(app)
 arrange(app)
 
 

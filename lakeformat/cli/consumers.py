@@ -80,13 +80,14 @@ def set_consumer(
     consumer: ConsumerArgument,
     next_snapshot: NextOption,
     warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
 ) -> None:
     """Let a consumer read a snapshot next; that one and all after it are kept.
 
     An example: lake consumer set shop.orders job --next 5
     """
     named_table(context, table).consumers.set(consumer, next_snapshot=next_snapshot)
-    typer.echo(f"{consumer} reads snapshot {next_snapshot} next")
+    _say_next(consumer, next_snapshot, as_json=as_json)
 
 
 @_consumer.command("reset")
@@ -96,14 +97,14 @@ def reset_consumer(
     consumer: ConsumerArgument,
     next_snapshot: MaybeNextOption = None,
     warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
 ) -> None:
     """Move a consumer that is there, or forget it.
 
     An example: lake consumer reset shop.orders job
     """
     named_table(context, table).consumers.reset(consumer, next_snapshot=next_snapshot)
-    done = "is forgotten" if next_snapshot is None else f"reads snapshot {next_snapshot} next"
-    typer.echo(f"{consumer} {done}")
+    _say_next(consumer, next_snapshot, as_json=as_json)
 
 
 @_consumer.command("expire")
@@ -156,6 +157,15 @@ def clear_consumers(
         return
     report = consumers.clear(including=including or ".*", excluding=excluding, dry_run=dry_run)
     _print(report, as_json=as_json)
+
+
+def _say_next(consumer: str, number: int | None, *, as_json: bool) -> None:
+    if as_json:
+        print_json([{"consumer_id": consumer, "next_snapshot_id": number}])
+        return
+    typer.echo(
+        f"{consumer} {'is forgotten' if number is None else f'reads snapshot {number} next'}"
+    )
 
 
 def _print(report: ConsumerReport, *, as_json: bool) -> None:

@@ -110,7 +110,7 @@ def expire(
             outcomes = for_each_table(
                 context, name, lambda table: table.expire_snapshots(**how, tell=keep)
             )
-            show_outcomes(name, outcomes, _TABLES, _cells, as_json=as_json)
+            show_outcomes(context, name, outcomes, _TABLES, _cells, as_json=as_json)
             _require_complete([each.report for each in outcomes if each.report is not None])
         else:
             _expire_table(named_table(context, name), how, keep, as_json=as_json)

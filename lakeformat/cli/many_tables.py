@@ -10,6 +10,8 @@ import typer
 from lakeformat.cli.output import Shown, print_json, print_rows
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import existing_catalog
+from lakeformat.cli.wording import in_words_of_commands
+from lakeformat.errors import NotFoundError
 from lakeformat.table_by_table import Reported, TableOutcome, table_by_table
 
 if TYPE_CHECKING:
@@ -39,7 +41,10 @@ def for_each_table(
 ) -> list[TableOutcome[R]]:
     """What becomes of each table of a database; a terminal sees which one it is about."""
     catalog = existing_catalog(context)
-    names = [f"{database}.{table}" for table in catalog.list_tables(database)]
+    try:
+        names = [f"{database}.{table}" for table in catalog.list_tables(database)]
+    except NotFoundError as reason:
+        raise NotFoundError(f"{reason}. A table is named 'database.table'") from None
     with progress_line("looking for tables") as update:
 
         def began(name: str) -> None:
@@ -50,6 +55,7 @@ def for_each_table(
 
 
 def show_outcomes(
+    context: typer.Context,
     database: str,
     outcomes: Sequence[TableOutcome[R]],
     columns: Sequence[Shown],
@@ -62,7 +68,7 @@ def show_outcomes(
         print_json(outcome.to_dict() for outcome in outcomes)
     else:
         rows = [
-            {"table": each.table, "said": error_text(each)}
+            {"table": each.table, "said": error_text(context, each)}
             if each.report is None
             else {**cells(each.report), "table": each.table}
             for each in outcomes
@@ -74,6 +80,7 @@ def show_outcomes(
         raise typer.Exit(EXIT_FAILED)
 
 
-def error_text(outcome: TableOutcome[Any]) -> str:
-    """Why nothing was done with a table."""
-    return f"{type(outcome.error).__name__}: {outcome.error}"
+def error_text(context: typer.Context, outcome: TableOutcome[Any]) -> str:
+    """Why nothing was done with a table, in the words of commands."""
+    program = context.find_root().command
+    return f"{type(outcome.error).__name__}: {in_words_of_commands(str(outcome.error), program)}"

@@ -81,7 +81,7 @@ def missing_files(
         reports = [each.report for each in outcomes if each.report is not None]
         for report in reports:
             _warn(report)
-        show_outcomes(name, outcomes, _TABLES, _cells, as_json=as_json)
+        show_outcomes(context, name, outcomes, _TABLES, _cells, as_json=as_json)
     else:
         table = named_table(context, name)
         with progress_line("looking for data files"):

@@ -118,7 +118,7 @@ def orphans(
     with _saving(save) as tell:
         how["tell"] = tell
         if is_database(name):
-            _show_database(existing_catalog(context), name, how, as_json=as_json)
+            _show_database(context, name, how, as_json=as_json)
             return
         table = named_table(context, name)
         if external_paths and "/" not in name:
@@ -175,12 +175,13 @@ def _warn(report: OrphanReport) -> None:
 
 
 def _show_database(
-    catalog: lake.Catalog, database: str, how: dict[str, Any], *, as_json: bool
+    context: typer.Context, database: str, how: dict[str, Any], *, as_json: bool
 ) -> None:
     """A table that fails is a line too, and the exit code 1."""
     # Arrow takes a while to load, and `lake --help` does without.
     from lakeformat.orphans.database import remove_orphans_of
 
+    catalog = existing_catalog(context)
     names = [f"{database}.{table}" for table in catalog.list_tables(database)]
     if how["external_paths"]:
         for name in names:
@@ -192,6 +193,7 @@ def _show_database(
             _warn(outcome.report)
         outcomes.append(outcome)
     show_outcomes(
+        context,
         database,
         outcomes,
         _TABLES,

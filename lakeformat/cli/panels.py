@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+
 import typer
 from typer.main import get_command_name
 
@@ -22,16 +25,32 @@ _PANELS = {
         "create-database create-table drop-database drop-table rename-table migrate clone "
         "clone-database"
     ),
+    "Clusters": "package",
 }
 
 
 def arrange(app: typer.Typer) -> None:
-    """Put each command of the program into its panel, and the panels into their order."""
+    """Put each command of the program into its panel, and the panels into their order.
+
+    Help flows: the lines of a docstring end where the source is full, a terminal is narrower.
+    """
     place = {name: panel for panel, names in _PANELS.items() for name in names.split()}
     order = [*_PANELS]
     for command in app.registered_commands:
         name = command.name or get_command_name(getattr(command.callback, "__name__", ""))
         command.name, command.rich_help_panel = name, place[name]
+        command.help = _flowing(command.callback.__doc__)
     for group in app.registered_groups:
         group.rich_help_panel = place[str(group.name)]
+        for command in group.typer_instance.registered_commands if group.typer_instance else ():
+            command.help = _flowing(command.callback.__doc__)
     app.registered_commands.sort(key=lambda each: order.index(str(each.rich_help_panel)))
+
+
+def _flowing(text: str | None) -> str | None:
+    """Paragraphs without line ends of their own; an example is a paragraph."""
+    if text is None:
+        return None
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    flowing = "\n\n".join(" ".join(each.split()) for each in paragraphs)
+    return re.sub(r" (An example: )", r"\n\n\1", flowing)

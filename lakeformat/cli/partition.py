@@ -9,6 +9,7 @@ import typer
 from lakeformat.byte_size import size
 from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
+from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError, NotFoundError
@@ -104,15 +105,17 @@ def expire(
 
     lake partition expire shop.orders --older-than '90 d' --dry-run
     """
-    report = named_table(context, table).expire_partitions(
-        expiration_time=older_than,
-        strategy=strategy,
-        timestamp_pattern=pattern,
-        timestamp_formatter=formatter,
-        max_num=most,
-        batch_size=batch_size,
-        dry_run=dry_run,
-    )
+    found = named_table(context, table)
+    with progress_line("looking for partitions that are too old"):
+        report = found.expire_partitions(
+            expiration_time=older_than,
+            strategy=strategy,
+            timestamp_pattern=pattern,
+            timestamp_formatter=formatter,
+            max_num=most,
+            batch_size=batch_size,
+            dry_run=dry_run,
+        )
     if as_json:
         print_json([report.to_dict()])
         return
@@ -152,9 +155,11 @@ def drop(
     if plan.partitions and not dry_run:
         if not as_json:
             _print(plan.partitions, ["named"] * len(plan.partitions))
-        if not is_wanted(f"{counted(len(plan.partitions), 'partition')} of {table}", yes=yes):
+        what = f"{counted(len(plan.partitions), 'partition')} of {table}"
+        if not is_wanted(what, yes=yes, undo="`lake rollback`, until snapshots expire"):
             return
-        report = found.drop_partitions(specs)
+        with progress_line("dropping partitions"):
+            report = found.drop_partitions(specs)
     if as_json:
         members = plan.to_dict()
         print_json([{**members, "commit": None if report is None else report.to_dict()}])

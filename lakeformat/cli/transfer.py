@@ -192,7 +192,7 @@ def clone_database(
         print_json(outcome.to_dict() for outcome in outcomes())
     else:
         for outcome in outcomes():
-            said = error_text(outcome) if outcome.report is None else _said(outcome.report)
+            said = error_text(context, outcome) if outcome.report is None else _said(outcome.report)
             typer.echo(f"{outcome.table}: {said}")
     if failed:
         raise LakeError(

@@ -82,7 +82,9 @@ def analyze(
         outcomes = for_each_table(
             context, name, lambda each: each.analyze(columns, dry_run=dry_run)
         )
-        show_outcomes(name, outcomes, (), lambda each: {"said": each.reason}, as_json=as_json)
+        show_outcomes(
+            context, name, outcomes, (), lambda each: {"said": each.reason}, as_json=as_json
+        )
         return
     table = named_table(context, name)
     with counting_rows("reading") as tell:

@@ -19,8 +19,9 @@ from lakeformat.compact.report import BucketOutcome, CompactReport, Progress
 from lakeformat.compact.run import UnitOutcome, UnitWork
 from lakeformat.compact.unit import CompactPlan, CompactUnit, NotChosen
 from lakeformat.compact.where import Idle, Places
-from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, NotFoundError
 from lakeformat.handle import TableHandle
+from lakeformat.metadata.snapshot_directory import latest_snapshot_id
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions
 
@@ -137,7 +138,7 @@ class _Run:
         unfinished = f"more may be due after {_ROUNDS} rounds: compact again"
         for _ in range(_ROUNDS):
             before = self._now()
-            found = plan(places)
+            found = self._planned(plan, places)
             self.handle = under_schema(self.handle, found.schema_id)
             found = self._without_made(found)
             self._plan_millis += self._now() - before
@@ -197,6 +198,20 @@ class _Run:
         self._outcomes += map(compacted, groups.published)
         self._outcomes += (refused(unit, error) for unit, error in groups.refused)
         return groups
+
+    def _planned(
+        self, plan: Callable[[Places | None], CompactPlan], places: Places | None
+    ) -> CompactPlan:
+        """A plan of a snapshot that is still there: expiry follows whoever commits meanwhile."""
+        storage, layout = self.handle.storage, self.handle.layout
+        for _ in range(_CONFLICTS):
+            newest = latest_snapshot_id(storage, layout)
+            try:
+                return plan(places)
+            except (CorruptTableError, NotFoundError):
+                if latest_snapshot_id(storage, layout) == newest:
+                    raise
+        return plan(places)
 
     def _without_made(self, plan: CompactPlan) -> CompactPlan:
         """Without what an earlier try has done, where doing it again would find it due again."""

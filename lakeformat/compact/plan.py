@@ -108,13 +108,16 @@ def plan_compaction(
     units: list[CompactUnit] = []
     others: list[NotChosen] = []
     waiting = {partition for partition, bucket in by_place if bucket == POSTPONE_BUCKET}
+    everything = entries
+    if waiting and wanted is not None:  # a partition's number of buckets is said by any of them
+        everything = plan_columns(handle, snapshot).entries()
     for (partition, bucket), files in by_place.items():
         if partition in fresh:
             found: list[CompactUnit] | str = fresh[partition]
         elif partition not in waiting:
             found = planner.plan(files)
         elif bucket == POSTPONE_BUCKET:
-            found = planner.give_buckets(files, [e for e in entries if e.partition == partition])
+            found = planner.give_buckets(files, [e for e in everything if e.partition == partition])
         else:
             found = "rows of its partition get their bucket first"
         if isinstance(found, str):

@@ -8,6 +8,7 @@ from typing import Any
 
 from lakeformat.compact.sort_order import RowOrder
 from lakeformat.compact.steps import Rewrite, Step, Upgrade
+from lakeformat.count_text import counted
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.data_file_meta import DataFileMeta
@@ -100,6 +101,26 @@ class CompactUnit:
         """Bytes to read."""
         return sum(file.file_size for file in self.rewritten)
 
+    @property
+    def expected_gain(self) -> str:
+        """What readers have of it, as far as metadata tell."""
+        fewer = len(self.files) - self.expected_files
+        found = [
+            f"{counted(fewer, 'file')} fewer to open" if fewer > 0 else "",
+            "no merge when read" if self._ends_merging else "",
+            f"{counted(self.deleted_rows, 'deleted row')} not read any more"
+            if self.deleted_rows
+            else "",
+            f"queries by {', '.join(self.order.columns)} skip files" if self.order else "",
+        ]
+        return ", ".join(filter(None, found)) or "the shape that is asked for"
+
+    @property
+    def _ends_merging(self) -> bool:
+        """Whether rows of several runs become one run that is all there is of the bucket."""
+        places = {entry.file.level or entry.file.file_name for entry in self.files}
+        return self.is_last and len(places) > 1
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {
@@ -113,6 +134,7 @@ class CompactUnit:
             "rows": self.rows,
             "bytes": self.bytes,
             "expected_files": self.expected_files,
+            "expected_gain": self.expected_gain,
         }
 
 
@@ -180,7 +202,7 @@ class CompactPlan:
         for unit in self.units:
             yield (
                 f"  {unit.place}: {len(unit.files)} files become about {unit.expected_files}, "
-                f"{unit.bytes} bytes to read: {unit.reason}"
+                f"{unit.bytes} bytes to read: {unit.reason}; gain: {unit.expected_gain}"
             )
         for other in self.not_chosen:
             place = f"partition {other.path}, " if other.path else ""

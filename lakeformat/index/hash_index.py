@@ -31,7 +31,8 @@ def encode_hash_index(hashes: npt.NDArray[np.int32]) -> bytes:
     """The content of the file; a hash that is there twice is refused."""
     if hashes.dtype != np.int32 or hashes.ndim != 1:
         raise InvalidRequestError(f"hashes are a row of int32, not {hashes.ndim}-d {hashes.dtype}")
-    distinct = len(np.unique(hashes))
+    in_order = np.sort(hashes)  # numpy's unique is many times as slow
+    distinct = len(hashes) - int((in_order[1:] == in_order[:-1]).sum())
     if distinct < len(hashes):
         raise InvalidRequestError(
             f"{len(hashes)} hashes are {distinct} different ones; a hash index has each once"

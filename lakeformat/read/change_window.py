@@ -100,12 +100,15 @@ def _mode(handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, mode: s
             chosen = ChangeMode.CHANGELOG if has_changelog else ChangeMode.DELTA
     if chosen is ChangeMode.DIFF and not handle.schema.primary_keys:
         raise InvalidRequestError(
-            f"{handle.uri} has no primary key to compare rows by: use mode='delta'"
+            f"{handle.uri} has no primary key to compare rows by, and names of files say nothing "
+            "of rows that were compacted: mode='delta' gives the rows that were added between two "
+            "snapshots or tags; rows that were deleted or updated are seen by scanning both"
         )
     if chosen is ChangeMode.CHANGELOG and not has_changelog:
+        other = ", or mode='diff', where two states differ" if handle.schema.primary_keys else ""
         raise InvalidRequestError(
-            f"{handle.uri} keeps no changelog: its option 'changelog-producer' is 'none'; "
-            "use mode='delta' or mode='diff'"
+            f"{handle.uri} keeps no changelog: its option 'changelog-producer' is 'none'. Use "
+            f"mode='delta', the rows as they were written{other}"
         )
     return chosen
 

@@ -14,7 +14,7 @@ from lakeformat.datafile.rolling_writer import RollingWriter
 from lakeformat.handle import TableHandle, is_unaware
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.row_changes.find import Found, read_parts
+from lakeformat.row_changes.find import Found, read_found, read_parts
 from lakeformat.row_changes.plan import ChangeUnit
 from lakeformat.row_changes.vectors import replace_vectors
 from lakeformat.write.assign import Place
@@ -110,8 +110,8 @@ class _Unit:
     def hand_over(self, found: Sequence[Found]) -> None:
         """The rows of files that are not written again."""
         for each in found:
-            for rows, mask in read_parts(self.handle, self.unit, each):
-                self._give(rows.filter(pa.array(mask)))
+            for rows in read_found(self.handle, self.unit, each):
+                self._give(rows)
 
     def message(self) -> CommitMessage:
         """What is written so far."""

@@ -22,14 +22,16 @@ from lakeformat.count_text import counted
 from lakeformat.errors import (
     CommitConflictError,
     CommitOutcomeUnknownError,
+    CorruptTableError,
     InvalidRequestError,
     LakeError,
+    NotFoundError,
     UnsupportedError,
 )
 from lakeformat.handle import TableHandle, require_writable
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.metadata.snapshot_directory import latest_snapshot
+from lakeformat.metadata.snapshot_directory import latest_snapshot, latest_snapshot_id
 from lakeformat.read.predicate_filter import PredicateFilter, Where
 from lakeformat.read.where import row_filter
 from lakeformat.row_changes.append_files import take_out_rows
@@ -108,6 +110,9 @@ def update_rows(
 
 
 def _changed(handle: TableHandle, request: _Request) -> RowChangeReport:
+    if request.tell is not None and not callable(request.tell):
+        raise InvalidRequestError(f"tell is called with how far it has come, got {request.tell!r}")
+    CommitOptions(commit=request.commit)  # which refuses what is no identity
     began = handle.environment.now_millis()
     if (done := _replay(handle, request)) is not None:
         return done
@@ -118,13 +123,19 @@ def _changed(handle: TableHandle, request: _Request) -> RowChangeReport:
 
 def _attempts(handle: TableHandle, request: _Request) -> RowChangeReport:
     """Tries until nobody else was first."""
-    refused: CommitConflictError | None = None
+    refused: LakeError | None = None
     for attempt in range(1, _ATTEMPTS + 1):
+        newest = latest_snapshot_id(handle.storage, handle.layout)
         try:
             return replace(_Attempt.on_newest(handle, request).run(), attempts=attempt)
         except CommitConflictError as conflict:
-            _log.info("%s of %s is planned again: %s", request.operation, handle.uri, conflict)
             refused = conflict
+        except (CorruptTableError, NotFoundError) as missing:
+            # Expiry follows writers: what was read may have gone once there is a newer snapshot.
+            if latest_snapshot_id(handle.storage, handle.layout) == newest:
+                raise
+            refused = missing
+        _log.info("%s of %s is planned again: %s", request.operation, handle.uri, refused)
     raise CommitConflictError(
         f"{request.operation} of rows of {handle.uri}: other commits changed the same files "
         f"{_ATTEMPTS} times in a row. Repeat it while fewer of them are made. The last: {refused}"

@@ -16,7 +16,7 @@ from lakeformat.read.data_files import DataFiles
 from lakeformat.row_changes.plan import ChangeUnit
 from lakeformat.types import DataField
 
-__all__ = ["Found", "find_rows", "positioned_rows", "read_parts"]
+__all__ = ["Found", "find_rows", "positioned_rows", "read_found", "read_parts"]
 
 Positions = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -64,6 +64,17 @@ def read_parts(
     files = DataFiles(handle, unit.snapshot, deleted)
     for batch in files.rows(found.entry, handle.schema.fields):
         yield batch, found.mask(deleted.last)
+
+
+def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[pa.RecordBatch]:
+    """The rows of a file that were found; row groups without any are not read."""
+    deleted = positioned_rows(handle, unit)
+    files = DataFiles(handle, unit.snapshot, deleted)
+    conditions = () if unit.where is None else unit.where.conditions()
+    for batch in files.rows(found.entry, handle.schema.fields, conditions):
+        mask = found.mask(deleted.last)
+        if mask.any():
+            yield batch if mask.all() else batch.filter(pa.array(mask))
 
 
 def positioned_rows(handle: TableHandle, unit: ChangeUnit) -> PositionedRows:

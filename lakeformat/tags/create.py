@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -43,6 +45,8 @@ __all__ = [
 Retain = timedelta | str
 """For how long a tag is kept: ``"7 d"``."""
 
+_REPLACING = "replacing-"
+_REPLACING_TIME = timedelta(days=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _log = logging.getLogger(__name__)
 
@@ -91,16 +95,31 @@ def replace_with(
             require_unneeded(handle, before, "replacing")
         require_found_again(handle, before)
     tag = _tag(handle, name, origin, retention(handle, retain))
-    replace_tag(handle.storage, handle.layout, tag)
-    if origin.tag != name:
-        try:
-            origin.require_kept(handle, f"tag {name!r}")
-        except LakeError:
-            replace_tag(handle.storage, handle.layout, before)
-            raise
+    if before.snapshot == origin.snapshot:
+        replace_tag(handle.storage, handle.layout, tag)
+    else:
+        with _kept_meanwhile(handle, tag, origin):
+            replace_tag(handle.storage, handle.layout, tag)
     write_success_file(handle, name)
     reason = f"tag {name!r} was snapshot {before.snapshot.id} and is {tag.snapshot.id} now"
     return _report(handle, tag, "replaced", reason)
+
+
+@contextmanager
+def _kept_meanwhile(handle: TableHandle, tag: Tag, origin: Origin) -> Iterator[None]:
+    """A tag of its own keeps the new snapshot before the old one is given up.
+
+    So whoever is refused has lost nothing: both are kept until it is certain. One that a crash
+    leaves goes with the next ``expire`` after a day.
+    """
+    name = f"{_REPLACING}{tag.name}-{handle.environment.new_id()}"
+    held = Tag(name, tag.snapshot, utc_now(handle), _REPLACING_TIME)
+    _create_once(handle, held)
+    try:
+        origin.require_kept(handle, f"tag {tag.name!r}")
+        yield
+    finally:
+        delete_tag(handle.storage, handle.layout, name)
 
 
 def rename(handle: TableHandle, name: str, new_name: str) -> TagReport:
@@ -119,6 +138,12 @@ def rename(handle: TableHandle, name: str, new_name: str) -> TagReport:
             f"somebody made a tag {new_name!r} of {handle.uri} while {name!r} was renamed: look "
             "at it and choose another name"
         )
+    try:  # whoever deletes the old one looks for others after that
+        Origin(old.snapshot, name).require_kept(handle, f"tag {new_name!r}")
+    except LakeError:
+        if there is None:
+            delete_tag(storage, layout, new_name)
+        raise
     write_success_file(handle, new_name)
     delete_tag(storage, layout, name)
     remove_success_file(handle, name)

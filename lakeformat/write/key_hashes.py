@@ -6,8 +6,8 @@ row is deleted. Four bytes of hash and two of bucket are held per key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from lakeformat.bucketing import Buckets
 from lakeformat.errors import InvalidRequestError
-from lakeformat.merge.groups import Positions
 
 __all__ = ["MOST_BUCKETS", "Hashes", "KeyHashes", "Room", "fill"]
 
@@ -23,6 +22,7 @@ Hashes: TypeAlias = npt.NDArray[np.int32]
 
 MOST_BUCKETS = 32_767
 """So many buckets of a partition have a number."""
+_BUCKET_BITS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,27 +75,31 @@ def _any(counts: dict[int, int], keys: int, room: Room) -> Buckets:
     return found
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Sorted:
     """Hashes in order, each with its bucket."""
 
-    hashes: Hashes = field(default_factory=lambda: np.empty(0, np.int32))
-    buckets: npt.NDArray[np.int16] = field(default_factory=lambda: np.empty(0, np.int16))
+    hashes: Hashes
+    buckets: npt.NDArray[np.int16]
+
+    def __len__(self) -> int:
+        return len(self.hashes)
 
     def find(self, wanted: Hashes, found: Buckets) -> None:
         """Put down the buckets of those that are here; ``wanted`` are in order."""
-        if not len(self.hashes):
-            return
         at = np.minimum(np.searchsorted(self.hashes, wanted), len(self.hashes) - 1)
         here = self.hashes[at] == wanted
         found[here] = self.buckets[at[here]]
 
-    def merged(self, hashes: Hashes, buckets: Buckets) -> _Sorted:
-        """The same with others among them."""
-        everything = np.concatenate([self.hashes, hashes])
-        order = np.argsort(everything, kind="stable")
-        of = np.concatenate([self.buckets, buckets.astype(np.int16)])
-        return _Sorted(everything[order], of[order])
+
+def _in_order(hashes: Sequence[Hashes], buckets: Sequence[npt.NDArray[np.integer]]) -> _Sorted:
+    # Both in one number are sorted several times as fast as one of them by the other.
+    packed = np.concatenate(hashes).astype(np.int64) << _BUCKET_BITS
+    packed |= np.concatenate(buckets)
+    packed.sort()
+    return _Sorted(
+        (packed >> _BUCKET_BITS).astype(np.int32), (packed & MOST_BUCKETS).astype(np.int16)
+    )
 
 
 class KeyHashes:
@@ -105,43 +109,47 @@ class KeyHashes:
         """``known``: the hashes of each bucket, each hash once."""
         self._room = room
         self._counts = {bucket: len(hashes) for bucket, hashes in known.items()}
-        self._new = _Sorted()
-        self._known = _Sorted()
-        if known:
-            buckets = np.repeat(
-                np.array([*known], np.int32), [len(each) for each in known.values()]
-            )
-            self._known = _Sorted().merged(np.concatenate([*known.values()]), buckets)
+        self._changed: set[int] = set()
+        self._parts: list[_Sorted] = []
+        for bucket, hashes in known.items():
+            self._add(_in_order([hashes], [np.full(len(hashes), bucket, np.int16)]))
 
     def assign(self, hashes: Hashes) -> Buckets:
         """The bucket of each key; keys that are not known yet get one in the order they came in."""
-        # Hash and row in one number are sorted several times as fast as rows by their hash.
         packed = (hashes.astype(np.int64) << 32) | np.arange(len(hashes))
         packed.sort()
         in_order, rows = (packed >> 32).astype(np.int32), packed & 0xFFFFFFFF
         starts = np.flatnonzero(np.append(True, in_order[1:] != in_order[:-1]))
         different = in_order[starts]
         found = np.full(len(different), -1, np.int32)
-        self._known.find(different, found)
-        self._new.find(different, found)
+        for part in self._parts:
+            part.find(different, found)
         if (new := np.flatnonzero(found < 0)).size:
-            self._take_in(different, found, new, rows[starts[new]])
+            order = new[np.argsort(rows[starts[new]])]
+            found[order] = fill(self._counts, len(new), self._room)
+            self._changed.update(np.flatnonzero(np.bincount(found[new])).tolist())
+            self._add(_Sorted(different[new], found[new].astype(np.int16)))
         buckets = np.empty(len(hashes), np.int32)
         buckets[rows] = np.repeat(found, np.diff(np.append(starts, len(hashes))))
         return buckets
 
     def changed(self) -> dict[int, Hashes]:
         """All hashes of each bucket that has got new ones."""
-        there = np.unique(self._new.buckets)
-        hashes = np.concatenate([self._known.hashes, self._new.hashes])
-        buckets = np.concatenate([self._known.buckets, self._new.buckets])
+        if not self._changed:
+            return {}
+        there = np.array(sorted(self._changed), np.int16)
+        hashes = np.concatenate([part.hashes for part in self._parts])
+        buckets = np.concatenate([part.buckets for part in self._parts])
         rows = np.flatnonzero(np.isin(buckets, there))
         rows = rows[np.argsort(buckets[rows], kind="stable")]
         ends = np.searchsorted(buckets[rows], there, side="right")
-        parts = np.split(hashes[rows], ends[:-1]) if len(there) else []
+        parts = np.split(hashes[rows], ends[:-1])
         return {int(bucket): part for bucket, part in zip(there, parts, strict=True)}
 
-    def _take_in(self, hashes: Hashes, found: Buckets, new: Positions, came_at: Positions) -> None:
-        order = new[np.argsort(came_at)]
-        found[order] = fill(self._counts, len(new), self._room)
-        self._new = self._new.merged(hashes[new], found[new])
+    def _add(self, part: _Sorted) -> None:
+        """Few parts, the larger ones first: so each hash is sorted a few times only."""
+        while self._parts and len(self._parts[-1]) <= 2 * len(part):
+            last = self._parts.pop()
+            part = _in_order([last.hashes, part.hashes], [last.buckets, part.buckets])
+        if len(part):
+            self._parts.append(part)

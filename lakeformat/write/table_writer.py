@@ -20,7 +20,7 @@ from lakeformat.storage.creation_proof import prove_creation
 from lakeformat.write.append_bucket import AppendBuckets
 from lakeformat.write.assign import PartitionNumbers
 from lakeformat.write.batches import to_batches
-from lakeformat.write.conform import Conformer
+from lakeformat.write.counted import conformer_of
 from lakeformat.write.key_value_bucket import KeyValueBuckets
 from lakeformat.write.new_files import NewFiles
 from lakeformat.write.placement import FindLiveKeys, placement_of
@@ -65,7 +65,7 @@ class TableWriter:
             base = latest_snapshot(handle.storage, handle.layout)
             self._base_snapshot = 0 if base is None else base.id
         self._handle = handle
-        self._conform = Conformer(schema.fields)
+        self._conform = conformer_of(schema)
         self._rows = 0
         self._is_finished = False
         sequences = SequenceNumbers(handle, None if replaces else base)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import lakeformat as lake
 from lakeformat.index.deletion_vector import DeletionVector, keep_mask
 from lakeformat.index.deletion_vector_file import (
     VectorForm,
@@ -183,6 +185,22 @@ def test_the_hashes_of_a_java_table_are_those_of_its_keys():
         for entry in entries_of(golden)
     ]
     assert set(ROW_HASHES.values()) <= set(np.concatenate(hashes).tolist())
+
+
+@with_hashes
+def test_a_table_is_written_to_by_the_hash_index_others_have_left(name: str, tmp_path: Path):
+    place = shutil.copytree(TABLES[name].location, tmp_path / "table")
+    table = lake.open_table(str(place))
+    rows = table.scan().to_arrow()
+    indexes = table.system_table("table_indexes")
+    before = indexes.scan(["bucket", "file_name"]).to_arrow()
+    table.write(rows)
+    assert indexes.scan(["bucket", "file_name"]).to_arrow() == before, "every key is known"
+    assert table.scan().count() == rows.num_rows
+    counted = sum(indexes.scan(["row_count"]).to_arrow()["row_count"].to_pylist())
+    table.write(pa.Table.from_pylist([{**rows.to_pylist()[0], "k": 1_000_003}], rows.schema))
+    assert table.scan().count() == rows.num_rows + 1
+    assert sum(indexes.scan(["row_count"]).to_arrow()["row_count"].to_pylist()) == counted + 1
 
 
 def types_of(golden: GoldenTable) -> dict[str, DataType]:

@@ -37,6 +37,15 @@ BUFFERS: dict[str, dict[str, str]] = {
     "row by row": {"write-buffer-size": "1 b", "write-buffer-spillable": "false"},
 }
 """What a write holds: all rows; a batch, the others in temporary files; a row, which is a flush."""
+MODES: dict[str, dict[str, str]] = {
+    "fixed": {},
+    "dynamic": {"bucket": "-1", "dynamic-bucket.target-row-num": "2"},
+    "dynamic and full": {
+        **{"bucket": "-1", "dynamic-bucket.target-row-num": "1"},
+        "dynamic-bucket.max-buckets": "2",
+    },
+}
+"""How keys get their bucket; some have no room for the keys of an example."""
 BATCH_ROWS = {"in memory": 100, "spilled": 2, "row by row": 1}
 
 
@@ -48,9 +57,15 @@ def examples(count: int) -> settings:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_table_holds_what_its_commits_make_of_it(engine: str):
     @examples(TABLES)
-    @given(scenarios(engine), st.sampled_from(FORMATS), st.sampled_from(list(BUFFERS)))
-    def agrees(scenario: Scenario, file_format: str, buffer: str) -> None:
-        check(scenario, buffer, {"file.format": file_format, **BUFFERS[buffer]})
+    @given(
+        scenarios(engine),
+        st.sampled_from(FORMATS),
+        st.sampled_from(list(BUFFERS)),
+        st.sampled_from(list(MODES)),
+    )
+    def agrees(scenario: Scenario, file_format: str, buffer: str, mode: str) -> None:
+        options = {"file.format": file_format, **BUFFERS[buffer], **MODES[mode]}
+        check(scenario, buffer, options)
 
     agrees()
 
@@ -63,6 +78,46 @@ def test_sorted_runs_are_merged_alike_however_they_are_cut_into_batches(engine: 
         check_runs(scenario, batch_rows)
 
     agrees()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_that_wait_for_a_bucket_become_what_commits_at_once_make(engine: str):
+    """All that waits is one flush, in the order it came in; so the model writes it as one."""
+
+    @examples(TABLES // 2)
+    @given(scenarios(engine), st.sampled_from(FORMATS), st.integers(1, 3))
+    def agrees(scenario: Scenario, file_format: str, count: int) -> None:
+        options = {"bucket": "-2", "postpone.default-bucket-num": str(count)}
+        check_postponed(scenario, {"file.format": file_format, **options})
+
+    agrees()
+
+
+def check_postponed(scenario: Scenario, options: dict[str, str]) -> None:
+    """Write all commits, give the rows their bucket, and compare with one flush of all rows."""
+    model = scenario.model()
+    with new_table(scenario, options) as table:
+        schema = table.schema.arrow_schema()
+        for commit in scenario.commits:
+            rows = pa.Table.from_pylist([row for _, row in commit], schema)
+            table.write(rows, kinds=[kind for kind, _ in commit])
+        assert table.scan().count() == 0
+        try:
+            model.write([change for commit in scenario.commits for change in commit])
+            rows = pa.Table.from_pylist(model.read(), schema)
+        except ModelError:
+            with pytest.raises(lake.LakeError):
+                compacted(table)
+            return
+        wanted = loosened(rows_of(rows), scenario)
+        assert_same_rows(loosened(rows_of(compacted(table)), scenario), wanted)
+        assert not table.plan_compaction().units
+
+
+def compacted(table: lake.Table) -> pa.Table:
+    """The rows once all have their bucket."""
+    table.compact()
+    return table.scan().to_arrow()
 
 
 def check(scenario: Scenario, buffer: str, options: dict[str, str]) -> None:

@@ -1,7 +1,9 @@
-"""Random histories of commits, tags, branches, rollbacks and expiry, against a dictionary.
+"""Random histories of all that keeps or removes something, against a dictionary.
 
-At every step every snapshot, tag and branch reads as it did when it was made, and whatever they
-lead to is there. Where nothing was rolled back, nothing else is.
+Commits, compactions, partitions that are dropped, tags, branches, consumers, rollbacks both ways,
+expiry, removal of orphans and clones. At every step every snapshot, tag and branch reads as it did
+when it was made, and whatever they lead to is there. Where nothing was rolled back, nothing else
+is; and once all has expired and orphans are gone, nothing else is either way.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ SEED = int(os.environ.get("SEED", "0"))
 HISTORIES = int(os.environ.get("HISTORIES", "6"))
 STEPS = int(os.environ.get("STEPS", "30"))
 KEYS = 4
-Rows = dict[int, str]
+TWO_DAYS = 2 * 24 * 60 * 60 * 1000
+Key = tuple[str, int]
+Rows = dict[Key, str]
 
 
 class History:
@@ -33,7 +37,8 @@ class History:
     def __init__(self, seed: int, *, keyed: bool) -> None:
         self.chance = Random(seed)
         self.keyed = keyed
-        self.rows = KeyedRows(keyed=keyed)
+        self.rows = KeyedRows(keyed=keyed, partitioned=True)
+        self.rows.table._handle.storage._clock = self.rows.clock  # files are as old as commits
         self.main = self.rows.table
         self.model: dict[str, Rows | list] = {}
         self.done: list[str] = []
@@ -45,6 +50,8 @@ class History:
         acts: list[Callable[[], str]] = [
             *[self.commit] * 5,
             *[self.compact] * 2,
+            self.drop,
+            self.rewrite,
             *[self.tag] * 2,
             self.untag,
             self.retag,
@@ -54,6 +61,10 @@ class History:
             self.roll_back,
             *[self.return_to] * 2,
             *[self.expire] * 2,
+            self.consume,
+            self.forget,
+            self.clean,
+            self.clone,
         ]
         self.done.append(self.chance.choice(acts)())
 
@@ -74,7 +85,8 @@ class History:
         assert self.seen(Scan(table._handle, snapshot, None)) == expected, snapshot.id
 
     def seen(self, scan: Scan) -> Rows | list:
-        rows = [(row["k"], row["v"]) for row in scan.to_arrow().to_pylist()]
+        found = scan.to_arrow().to_pylist()
+        rows = [((row["p"], row["k"]), row["v"]) for row in found]
         return dict(rows) if self.keyed else sorted(rows)
 
     def tables(self) -> list[lake.Table]:
@@ -100,9 +112,9 @@ class History:
 
     def commit(self) -> str:
         table = self.rows.table = self.some()
-        before, key = self.newest(table), self.chance.randint(1, KEYS)
+        before, key = self.newest(table), (self.chance.choice("ab"), self.chance.randint(1, KEYS))
         value = self.new_name("v")
-        self.rows.commit(("+I", key, value))
+        self.rows.commit(("+I", *key, value))
         after = {**before, key: value} if self.keyed else sorted([*before, (key, value)])
         self.note(table, after)
         return f"commit {value}"
@@ -113,6 +125,28 @@ class History:
         if table.compact(executor="serial").snapshot_ids:
             self.note(table, before)
         return "compact"
+
+    def drop(self) -> str:
+        table, partition = self.some(), self.chance.choice("ab")
+        before = self.newest(table)
+        if table.drop_partitions([{"p": partition}]).snapshot_id is None:
+            return "no partition to drop"
+        left = [(key, value) for key, value in self.pairs(before) if key[0] != partition]
+        self.note(table, dict(left) if self.keyed else sorted(left))
+        return f"drop {partition}"
+
+    def pairs(self, rows: Rows | list) -> list[tuple[Key, str]]:
+        return [*rows.items()] if isinstance(rows, dict) else rows
+
+    def rewrite(self) -> str:
+        """Metadata made anew: no row changes."""
+        table = self.some()
+        before = self.newest(table)
+        made = [table.compact_manifests().snapshot_id, table.analyze("all").snapshot_id]
+        for number in filter(None, made):
+            handle = table._handle
+            self.model[read_snapshot(handle.storage, handle.layout, number).uuid] = before
+        return f"rewrite as {made}"
 
     def numbers(self, table: lake.Table) -> list[int]:
         return [snapshot.id for snapshot in table.snapshots()]
@@ -215,6 +249,50 @@ class History:
         table.expire_snapshots(retain_max=keep, retain_min=keep)
         return f"expire all but {keep}"
 
+    def consume(self) -> str:
+        table = self.some()
+        numbers = self.numbers(table)
+        if not numbers:
+            return "nothing to read"
+        number = self.chance.choice([*numbers, numbers[-1] + 1])
+        table.consumers.set("job", next_snapshot=number)
+        return f"consumer at {number}"
+
+    def forget(self) -> str:
+        self.some().consumers.clear()
+        return "forget consumers"
+
+    def clean(self) -> str:
+        self.rows.clock.millis += TWO_DAYS
+        self.main.remove_orphans(dry_run=False, max_share=1)
+        assert unneeded(self.main) == set()
+        self.leaves_orphans = False
+        return "remove orphans"
+
+    def clone(self) -> str:
+        name = f"shop.{self.new_name('clone')}"
+        lake.clone_table(self.main, self.rows.catalog, name, full=True)
+        copy = self.rows.catalog.table(name)
+        assert self.numbers(copy) == self.numbers(self.main)
+        for snapshot in copy.snapshots():
+            self.require(copy, snapshot)
+        assert (missing(copy), unneeded(copy)) == (set(), set())
+        self.rows.catalog.drop_table(name)
+        return "clone"
+
+    def end(self) -> None:
+        """Nothing is kept but the newest snapshot of main, and what that needs."""
+        for name in [branch.name for branch in self.main.branches.list()]:
+            self.main.branches.delete(name)
+            self.check()
+        self.main.tags.delete(*[tag.name for tag in self.main.tags.list()], force=True)
+        self.main.consumers.clear()
+        if self.numbers(self.main):
+            self.main.expire_snapshots(retain_max=1, retain_min=1)
+        self.check()
+        self.clean()
+        self.check()
+
 
 @pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
 def test_whatever_happens_everything_with_a_name_reads_as_it_did(keyed):
@@ -224,6 +302,7 @@ def test_whatever_happens_everything_with_a_name_reads_as_it_did(keyed):
             for _ in range(STEPS):
                 history.step()
                 history.check()
+            history.end()
         except BaseException as error:
             error.add_note(f"replay with SEED={seed} HISTORIES=1: {'; '.join(history.done)}")
             raise

@@ -38,6 +38,19 @@ while not stop.is_set():
         print("compacted", flush=True)
 """
 
+# Keeps two snapshots at any moment, so that files go which others may be reading.
+EXPIRER = """
+import sys, threading
+import lakeformat as lake
+
+stop = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), stop.set()), daemon=True).start()
+table, expired = lake.open_table(sys.argv[1]), 0
+while not stop.is_set():
+    expired += len(table.expire_snapshots(retain_max=2, retain_min=1).snapshots)
+print(expired)
+"""
+
 
 def start(script: str, root: str, *arguments: str) -> subprocess.Popen[str]:
     pipe = subprocess.PIPE
@@ -47,16 +60,7 @@ def start(script: str, root: str, *arguments: str) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
 def test_writers_and_compactions_at_once(tmp_path: Path, keyed: bool):
-    catalog = lake.open_catalog(str(tmp_path))
-    catalog.create_database("shop")
-    table = catalog.create_table(
-        "shop.orders",
-        [("id", "BIGINT"), ("note", "BIGINT")],
-        primary_key=["id"] if keyed else [],
-        options={"bucket": "2" if keyed else "-1", "commit.max-retries": "1000"},
-    )
-    for number in (100, 101):  # so that there is something to compact from the beginning
-        table.write(pa.table({"id": [number], "note": [0]}))
+    table = new_table(tmp_path, keyed)
     victim = start(COMPACTOR, table.location)
     assert victim.stdout is not None
     victim.stdout.readline()
@@ -67,7 +71,40 @@ def test_writers_and_compactions_at_once(tmp_path: Path, keyed: bool):
     for process in (*writers, *compactors):
         _, said = process.communicate()
         assert process.returncode == 0, said
+    assert_all_rows_are_there(table, keyed)
 
+
+@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
+def test_snapshots_expire_while_others_write_and_compact(tmp_path: Path, keyed: bool):
+    table = new_table(tmp_path, keyed)
+    processes = [
+        *(start(WRITER, table.location, str(number)) for number in range(WRITERS)),
+        start(COMPACTOR, table.location),
+        start(EXPIRER, table.location),
+    ]
+    said = [process.communicate() for process in processes]
+    for process, (_, error) in zip(processes, said, strict=True):
+        assert process.returncode == 0, error
+    expired, _ = said[-1]
+    assert int(expired) > 0
+    assert_all_rows_are_there(table, keyed)
+
+
+def new_table(tmp_path: Path, keyed: bool) -> lake.Table:
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    table = catalog.create_table(
+        "shop.orders",
+        [("id", "BIGINT"), ("note", "BIGINT")],
+        primary_key=["id"] if keyed else [],
+        options={"bucket": "2" if keyed else "-1", "commit.max-retries": "1000"},
+    )
+    for number in (100, 101):  # so that there is something to compact from the beginning
+        table.write(pa.table({"id": [number], "note": [0]}))
+    return table
+
+
+def assert_all_rows_are_there(table: lake.Table, keyed: bool) -> None:
     table.compact()
     assert table.plan_compaction().units == ()
     rows = sorted(tuple(row.values()) for row in table.scan().to_arrow().to_pylist())

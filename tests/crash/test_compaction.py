@@ -148,6 +148,12 @@ def insert_and_compact(storage) -> None:
     compact_too(storage)
 
 
+def insert_compact_and_expire(storage) -> None:
+    """What was read is not there any more."""
+    insert_and_compact(storage)
+    opened(storage).expire_snapshots(retain_max=1, retain_min=1)
+
+
 def change_the_schema(storage) -> None:
     catalog = FileSystemCatalog(storage, "wh", simulated())
     catalog.alter_table("shop.orders", lake.add_column("more", "INT"))
@@ -167,7 +173,15 @@ def new_storage(table: dict) -> MemoryStorage:
 
 @TABLES
 @pytest.mark.parametrize(
-    "rival", [insert, overwrite, compact_too, insert_and_compact, change_the_schema]
+    "rival",
+    [
+        insert,
+        overwrite,
+        compact_too,
+        insert_and_compact,
+        insert_compact_and_expire,
+        change_the_schema,
+    ],
 )
 def test_a_rival_at_any_moment_costs_nobody_a_row(table, rival: Callable):
     alone = new_storage(table)

@@ -85,3 +85,18 @@ def test_spark_submit_runs_the_job_by_its_path(tmp_path, request_for, spark):
 
     assert done.returncode == 0, done.stderr
     assert report_in(done.stdout)["report"]["rows"] == 4
+
+
+def test_a_session_says_nothing_but_errors(tmp_path, spark):
+    code = (
+        "from spark_jobs.spark_session import start_session; "
+        "session = start_session('quiet', master='local[1]'); "
+        "session.range(3).toPandas(); session.stop()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=180
+    )
+
+    assert done.returncode == 0, done.stderr
+    ours = [line for line in done.stderr.splitlines() if "incubator modules" not in line]
+    assert (done.stdout, ours) == ("", [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 import pyarrow as pa
 import pytest
@@ -11,6 +12,7 @@ import lakeformat as lake
 from lakeformat.branches.marker import Creation, mark
 from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
 from lakeformat.storage.memory import MemoryStorage
+from lakeformat.table import load_table
 from tests.expired import missing, unneeded
 from tests.keyed_rows import KeyedRows
 
@@ -268,3 +270,58 @@ def test_a_branch_that_is_being_made_is_not_there_yet():
         rows.table.branches.create("dev", snapshot=1)
     rows.table.branches.create("dev", snapshot=2)
     assert values(branch_of(rows, "dev")) == ["v1", "v2"]
+
+
+def test_an_expiry_of_the_branch_meanwhile_takes_nothing_that_main_gets():
+    """It has looked at main before main was forwarded, and removes files after that."""
+    rows = KeyedRows()
+    rows.commit(("+I", 1, "v1"))
+    main = rows.table
+    main.branches.create("dev", snapshot=1)
+    rows.table = rows.catalog.table("shop.t$branch_dev")
+    for number in (2, 3, 4):
+        rows.commit(("+I", 1, f"v{number}"))
+        rows.table.compact(executor="serial")
+    handle, met = rows.table._handle, []
+
+    class Forwards(MemoryStorage):
+        def delete(self, path: str) -> None:
+            if "/branch-dev/snapshot/snapshot-" in path and not met:
+                met.append(path)
+                with suppress(lake.LakeError):
+                    main.branches.fast_forward("dev")
+            super().delete(path)
+
+    storage = Forwards()
+    storage.__dict__.update(handle.storage.__dict__)
+    load_table(storage, handle.layout, handle.environment).expire_snapshots(
+        retain_max=1, retain_min=1
+    )
+    assert met
+    for snapshot in main.snapshots():
+        assert len(main.scan(snapshot=snapshot.id).to_arrow()) == 1
+    assert missing(main) == set()
+
+
+def test_a_tag_of_the_branch_that_is_deleted_meanwhile_is_no_tag_of_main():
+    rows = shop(1)
+    main = rows.table
+    main.branches.create("dev", snapshot=1)
+    branch = branch_of(rows, "dev")
+    branch.tags.create("one", snapshot=1)
+    handle, met = main._handle, []
+
+    class Deletes(MemoryStorage):
+        def create(self, path: str, content: bytes) -> bool:
+            if path.endswith("/t/tag/tag-one"):
+                met.append(path)
+                branch.tags.delete("one")
+            return super().create(path, content)
+
+    storage = Deletes()
+    storage.__dict__.update(handle.storage.__dict__)
+    table = load_table(storage, handle.layout, handle.environment)
+    with pytest.raises(lake.CommitConflictError, match="was deleted or replaced while tag 'one'"):
+        table.branches.fast_forward("dev")
+    assert met
+    assert main.tags.list() == []

@@ -142,8 +142,10 @@ def test_an_append_table_has_its_new_rows():
     assert listed(table.table.changes(1)) == [B]
     table.table.write(pa.table({"k": pa.array([9], pa.int32()), "v": ["z"]}), overwrite={})
     assert listed(table.table.changes(1)) == [B]  # an overwrite is no change of rows
-    with pytest.raises(lake.InvalidRequestError, match="no primary key to compare rows by"):
+    with pytest.raises(lake.InvalidRequestError, match=r"no primary key.*mode='delta' gives"):
         table.table.changes(1, 2, "diff")
+    with pytest.raises(lake.InvalidRequestError, match=r"as they were written$"):
+        table.table.changes(1, 2, "changelog")  # the other mode is not for such tables
 
 
 def test_an_input_changelog_is_read_as_it_came_in():

@@ -304,7 +304,7 @@ def test_a_plan_says_why_and_can_be_sent_elsewhere():
     plan = keyed.table.plan_compaction()
     assert str(plan).splitlines()[1:] == [
         f"  partition p=a, bucket 0: 2 files become about 1, {plan.bytes} bytes to read: "
-        "full compaction of 2 sorted runs",
+        "full compaction of 2 sorted runs; gain: 1 file fewer to open, no merge when read",
         "  partition p=b, bucket 0: not chosen: everything is on level 5 already",
     ]
     said = json.loads(json.dumps(plan.to_dict()))
@@ -313,6 +313,21 @@ def test_a_plan_says_why_and_can_be_sent_elsewhere():
     message = run_unit(keyed.table._handle, unit)
     keyed.table.commit([lake.CommitMessage.from_bytes(message.to_bytes())])
     assert sorted(listed(keyed.table.scan())) == [("a", 1, "y"), ("b", 1, "x")]
+
+
+def test_a_plan_says_what_readers_will_have_of_it():
+    rows = KeyedRows({"deletion-vectors.enabled": "true"}, keyed=False)
+    for number in range(3):
+        rows.commit(("+I", number, "x"), ("+I", number + 10, "x"))
+    rows.table.delete("k >= 10")
+    [unit] = rows.table.plan_compaction().units
+    assert unit.expected_gain == "2 files fewer to open, 3 deleted rows not read any more"
+    [unit] = rows.table.plan_compaction(order_by=["v", "k"]).units
+    assert unit.expected_gain.endswith("queries by v, k skip files")
+    keyed = KeyedRows()
+    keyed.commit(("+I", 1, "x"))
+    [unit] = keyed.table.plan_compaction().units
+    assert unit.expected_gain == "the shape that is asked for"
 
 
 def test_a_report_says_what_was_done_and_what_was_not():

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 from threading import Thread
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import lakeformat as lake
 from lakeformat.commit.commit import CommitOptions, commit_messages
@@ -17,6 +21,7 @@ from lakeformat.environment import Environment
 from lakeformat.errors import BucketsChangedError, CorruptTableError
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.table import load_table
+from lakeformat.write.key_hashes import KeyHashes, Room
 
 COLUMNS = [("dt", "STRING"), ("id", "BIGINT"), ("note", "STRING")]
 
@@ -113,6 +118,35 @@ def test_a_deleted_key_keeps_its_place(catalog):
     table.write(rows([1], "again"))
     assert content(table) == {1: "again", 2: "a", 3: "a"}
     assert indexes(table) == {("{}", 0): 2, ("{}", 1): 1}
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(-6, 6), min_size=1, max_size=12), max_size=5),
+    st.sets(st.integers(-6, 6), max_size=6),
+    st.integers(1, 4),
+)
+def test_many_keys_at_once_get_what_one_after_the_other_would(batches, known, target):
+    room = Room(target, None, lambda: 0.5)
+    at_once = KeyHashes({1: np.array(sorted(known), np.int32)} if known else {}, room)
+    bucket_of = dict.fromkeys(known, 1)
+    for batch in batches:
+        found = at_once.assign(np.array(batch, np.int32)).tolist()
+        assert found == [one_by_one(key, bucket_of, target) for key in batch]
+    changed = at_once.changed()
+    for bucket, hashes in changed.items():
+        assert sorted(hashes) == sorted(key for key, at in bucket_of.items() if at == bucket)
+    new = {key: at for key, at in bucket_of.items() if key not in known}
+    assert set(changed) == set(new.values())
+
+
+def one_by_one(key: int, bucket_of: dict[int, int], target: int) -> int:
+    """The rule of the format, for one key."""
+    if key not in bucket_of:
+        keys = Counter(bucket_of.values())
+        free = [bucket for bucket in sorted(keys) if keys[bucket] < target]
+        bucket_of[key] = free[0] if free else next(n for n in count() if n not in keys)
+    return bucket_of[key]
 
 
 def test_a_full_table_says_what_to_raise(catalog, monkeypatch):

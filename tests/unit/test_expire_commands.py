@@ -85,7 +85,8 @@ def test_a_request_that_contradicts_itself_is_told_the_rule(catalog):
 def test_consumers_are_set_listed_moved_and_forgotten(catalog):
     assert "has no consumer" in lake_says(catalog, "consumer", "list", "shop.orders")
     lake_says(catalog, "consumer", "set", "shop.orders", "job", "--next", "2")
-    lake_says(catalog, "consumer", "set", "shop.orders", "test-1", "--next", "4")
+    said = lake_says(catalog, "consumer", "set", "shop.orders", "test-1", "--next", "4", "--json")
+    assert json.loads(said) == [{"consumer_id": "test-1", "next_snapshot_id": 4}]
     [job, test] = json.loads(lake_says(catalog, "consumer", "list", "shop.orders", "--json"))
     assert (job["consumer_id"], job["next_snapshot_id"]) == ("job", 2)
     assert (job["behind"], job["is_stale"]) == (2, False)

@@ -22,6 +22,7 @@ PAGES = (
     "reference/options.md",
     "reference/command-line.md",
     "fault-matrix.md",
+    "jobs.md",
 )
 
 

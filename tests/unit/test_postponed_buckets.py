@@ -232,6 +232,18 @@ def test_only_some_partitions_can_be_asked_for(catalog):
     assert content(table) == {("tue", 1): "a"}
 
 
+def test_waiting_rows_alone_can_be_asked_for(catalog):
+    table = postponed(catalog, **{"postpone.default-bucket-num": "2"})
+    table.write(rows(range(6)))
+    table.compact()
+    catalog.alter_table("shop.orders", lake.set_option("postpone.default-bucket-num", "5"))
+    table = catalog.table("shop.orders")
+    table.write(rows(range(3, 9), "b"))
+    assert "nothing to do" in table.compact(buckets=[0]).reason
+    table.compact(buckets=[-2])
+    assert content(table) == {("mon", n): "a" if n < 3 else "b" for n in range(9)}
+
+
 def test_append_tables_cannot_postpone(catalog):
     with pytest.raises(lake.InvalidRequestError, match="postpones rows of primary-key tables"):
         catalog.create_table("shop.orders", COLUMNS, options={"bucket": "-2"})

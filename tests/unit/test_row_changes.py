@@ -277,6 +277,26 @@ def test_a_null_is_refused_where_a_column_must_have_a_value():
     assert table.update("k = 1", {"v": None}).rows == 1
 
 
+def test_what_computes_a_value_and_fails_leaves_nothing():
+    table = three_files({})
+    before = table._handle.storage.files(table._handle.layout.root)
+    with pytest.raises(ZeroDivisionError):
+        table.update(None, {"k": lambda rows: 1 / 0})
+    assert table._handle.storage.files(table._handle.layout.root) == before
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"commit": "nightly"}, "commit is a CommitId, got 'nightly'"),
+        ({"tell": 5}, "tell is called with how far it has come, got 5"),
+    ],
+)
+def test_arguments_nobody_can_mean_are_refused(how, said):
+    with pytest.raises(lake.InvalidRequestError, match=said):
+        three_files({}).delete("k = 1", **how)
+
+
 def test_deleting_all_rows_has_a_call_of_its_own():
     with pytest.raises(lake.InvalidRequestError, match=r"truncate\(\) deletes all of them"):
         three_files({}).delete(None)

@@ -13,6 +13,8 @@ from lakeformat.clean import protection as protection_of_files
 from lakeformat.clean.intent import announce, withdraw
 from lakeformat.clean.removal import Removal
 from lakeformat.metadata.snapshot_directory import read_snapshot
+from lakeformat.storage import MemoryStorage
+from lakeformat.table import load_table
 from lakeformat.tags.create import utc_now
 from tests.expired import files_of_tables, missing, unneeded
 from tests.keyed_rows import KeyedRows
@@ -372,3 +374,64 @@ def test_the_protection_of_a_rollback_is_not_replaced_by_the_way():
     [protection] = names(table)
     with pytest.raises(lake.InvalidRequestError, match="a rollback has brought files"):
         table.tags.replace(protection)
+
+
+def test_an_expiry_in_the_middle_of_a_replacement_leaves_the_tag_what_it_was():
+    """The new snapshot goes, so it is refused; the old one must have been kept all the time."""
+    rows = shop()
+    rows.table.tags.create("good", snapshot=3)
+    handle, met = rows.table._handle, []
+
+    class Expires(MemoryStorage):
+        def overwrite(self, path: str, content: bytes) -> None:
+            super().overwrite(path, content)
+            if path.endswith("/tag-good"):
+                meets()
+
+        def create(self, path: str, content: bytes) -> bool:
+            made = super().create(path, content)
+            if "/tag-replacing-" in path:
+                meets()
+            return made
+
+    def meets() -> None:
+        """An expiry that looked for tags before ours was there, and removes what it saw go."""
+        if not met:
+            met.append(True)
+            going = [read_snapshot(handle.storage, handle.layout, n) for n in (1, 2)]
+            announce(handle, going, 3)
+            rows.table.expire_snapshots(**EXPIRE)
+
+    storage = Expires()
+    storage.__dict__.update(handle.storage.__dict__)
+    table = load_table(storage, handle.layout, handle.environment)
+    with pytest.raises(lake.CommitConflictError, match=r"snapshot 1 of .* has expired meanwhile"):
+        table.tags.replace("good", snapshot=1)
+    assert met
+    assert [(tag.name, tag.snapshot_id) for tag in table.tags.list()] == [("good", 3)]
+    assert values(rows.table, tag="good") == ["v2"]
+    assert missing(rows.table) == set()
+
+
+def test_a_tag_that_is_deleted_while_it_is_renamed_has_no_new_name():
+    """Its files go with it: under the new name nobody could read them."""
+    rows = shop()
+    rows.table.tags.create("old", snapshot=1)
+    rows.table.expire_snapshots(**EXPIRE)
+    handle, met = rows.table._handle, []
+
+    class Deletes(MemoryStorage):
+        def create(self, path: str, content: bytes) -> bool:
+            if path.endswith("/tag-new"):
+                met.append(path)
+                rows.table.tags.delete("old")
+            return super().create(path, content)
+
+    storage = Deletes()
+    storage.__dict__.update(handle.storage.__dict__)
+    table = load_table(storage, handle.layout, handle.environment)
+    with pytest.raises(lake.CommitConflictError, match="was deleted or replaced while tag 'new'"):
+        table.tags.rename("old", "new")
+    assert met
+    assert names(table) == []
+    assert missing(table) == set()

@@ -44,7 +44,7 @@ def aggregate_function(name: str, field: DataField, options: TableOptions) -> Ag
 def _function(name: str, field: DataField, options: TableOptions) -> AggregateFunction:
     column = field.name
     match name:
-        case "sum":
+        case "sum" | "count":  # what is stored are counts
             return SumFunction(name, column)
         case "product":
             return ProductFunction(name, column)

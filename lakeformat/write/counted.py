@@ -1,0 +1,38 @@
+"""Columns of the aggregate function ``count``: what is written to them becomes one, or zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.aggregate_rules import counted_columns
+from lakeformat.schema import TableSchema
+from lakeformat.types import DataField
+from lakeformat.write.conform import Conformer
+
+__all__ = ["conformer_of"]
+
+
+def conformer_of(schema: TableSchema) -> Conformer:
+    """What brings rows into the columns of a table."""
+    counted = counted_columns(schema)
+    return _Counting(schema.fields, counted) if counted else Conformer(schema.fields)
+
+
+class _Counting(Conformer):
+    """Counts rows before anything merges them: a stored count is added, never counted."""
+
+    def __init__(self, fields: tuple[DataField, ...], counted: Sequence[str]) -> None:
+        super().__init__(fields)
+        self._counted = counted
+
+    def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
+        rows = super().__call__(batch, first_row)
+        for name in self._counted:
+            position = rows.schema.get_field_index(name)
+            field = rows.schema.field(position)
+            ones = pc.is_valid(rows.column(position)).cast(field.type)
+            rows = rows.set_column(position, field, ones)
+        return rows

@@ -1,0 +1,26 @@
+"""``python -m spark_jobs compact --request …``: every job by its name, also out of an archive."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+from spark_jobs.registry import JOB_NAMES
+
+__all__ = ["main"]
+
+INVALID_REQUEST = 30
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the job that the first word names with the words behind it; returns the exit code."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if not words or words[0] not in JOB_NAMES:
+        print(f"say which job: {', '.join(JOB_NAMES)}; and --help behind it", file=sys.stderr)
+        return 0 if words in (["-h"], ["--help"]) else INVALID_REQUEST
+    code: int = import_module(f"spark_jobs.{words[0]}").main(words[1:])
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
