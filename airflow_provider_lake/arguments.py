@@ -17,7 +17,14 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from airflow.sdk import XComArg
 from airflow.sdk.exceptions import AirflowFailException
 
-__all__ = ["LakeArgumentError", "argument_types", "check_arguments", "rendered_argument"]
+__all__ = [
+    "LakeArgumentError",
+    "argument_names",
+    "argument_types",
+    "check_arguments",
+    "is_open",
+    "rendered_argument",
+]
 
 _TEMPLATE_MARKS = ("{{", "{%", "{#")
 _WORDS = {
@@ -30,6 +37,15 @@ _WORDS = {
 
 class LakeArgumentError(AirflowFailException, TypeError):
     """An argument that cannot be right: the DAG does not import, or the task is not retried."""
+
+
+def argument_names(constructor: Any) -> list[str]:
+    """The names of a constructor's arguments, which Airflow wraps to apply ``default_args``."""
+    return [
+        name
+        for name, parameter in inspect.signature(inspect.unwrap(constructor)).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    ]
 
 
 _types_of: dict[type[Any], dict[str, Any]] = {}
@@ -49,11 +65,8 @@ def argument_types(operator: type[Any], base: type[Any]) -> Mapping[str, Any]:
 
 
 def _declared(constructor: Any) -> Iterator[tuple[str, Any]]:
-    constructor = inspect.unwrap(constructor)  # Airflow wraps each to apply default_args
-    hints = get_type_hints(constructor)
-    for name, parameter in inspect.signature(constructor).parameters.items():
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-            yield name, hints[name]
+    hints = get_type_hints(inspect.unwrap(constructor))
+    return ((name, hints[name]) for name in argument_names(constructor))
 
 
 def check_arguments(task_id: str, wanted: Mapping[str, Any], given: Mapping[str, Any]) -> None:
@@ -72,16 +85,17 @@ def rendered_argument(task_id: str, name: str, hint: Any, value: Any) -> Any:
 
 
 def _refusal(task_id: str, name: str, hint: Any, value: Any) -> str:
-    return f"task {task_id!r}: argument {name!r} wants {_in_words(hint)}, got {value!r}"
+    got = f"one with {', '.join(map(repr, value))}" if isinstance(value, dict) else repr(value)
+    return f"task {task_id!r}: argument {name!r} wants {_in_words(hint)}, got {got}"
 
 
 def _may_become(hint: Any, value: Any) -> bool:
     """Whether a value is right, or holds a template or the result of another task."""
     if isinstance(value, XComArg) or _is_template(value):
         return True
-    if isinstance(value, list | tuple) and any(_is_open(each) for each in value):
+    if isinstance(value, list | tuple) and any(is_open(each) for each in value):
         return any(get_origin(part) is Sequence for part in _alternatives(hint))
-    if isinstance(value, dict) and any(_is_open(each) for each in value.values()):
+    if isinstance(value, dict) and any(is_open(each) for each in value.values()):
         return any(get_origin(part) in (Mapping, Sequence) for part in _alternatives(hint))
     return _accepts(hint, value)
 
@@ -90,12 +104,12 @@ def _is_template(value: Any) -> bool:
     return isinstance(value, str) and any(mark in value for mark in _TEMPLATE_MARKS)
 
 
-def _is_open(value: Any) -> bool:
+def is_open(value: Any) -> bool:
     """Whether a value, or one inside it, is only known when the task runs."""
     if isinstance(value, dict):
-        return any(_is_open(each) for each in value.values())
+        return any(is_open(each) for each in value.values())
     if isinstance(value, list | tuple):
-        return any(_is_open(each) for each in value)
+        return any(is_open(each) for each in value)
     return isinstance(value, XComArg) or _is_template(value)
 
 

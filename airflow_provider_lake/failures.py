@@ -7,8 +7,8 @@ the library says            the task
 ``CorruptTableError``       fails at once: the table needs repair
 ``CommitUndecidableError``  fails at once: what would tell has expired and stays so
 ``AlreadyExistsError``      fails at once: the name stays taken
-``NotFoundError``           fails at once if the table is what is not there; is retried
-                            otherwise, since files may still come
+``NotFoundError``           fails at once, unless the table is there and the task names what
+                            may still come: files, a later snapshot
 any other ``LakeError``     fails, and is retried as the DAG says
 ==========================  ============================================================
 
@@ -37,8 +37,11 @@ class LakeTaskKilled(BaseException):
 
 
 @contextmanager
-def failing_for_good(*, is_subject_absent: Callable[[], bool]) -> Iterator[None]:
-    """Spare the task those retries that cannot help."""
+def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator[None]:
+    """Spare the task those retries that cannot help.
+
+    ``may_come`` is asked when something was not found: whether a retry may find it.
+    """
     from lakeformat import (
         AlreadyExistsError,
         CommitUndecidableError,
@@ -59,9 +62,9 @@ def failing_for_good(*, is_subject_absent: Callable[[], bool]) -> Iterator[None]
     ) as reason:
         raise _for_good(reason) from reason
     except NotFoundError as reason:
-        if is_subject_absent():
-            raise _for_good(reason) from reason
-        raise
+        if may_come():
+            raise
+        raise _for_good(reason) from reason
 
 
 def raise_failure(failed: Mapping[str, Any], otherwise: Exception) -> NoReturn:

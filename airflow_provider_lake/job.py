@@ -18,24 +18,31 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from airflow_provider_lake.arguments import check_arguments, rendered_argument
+from airflow_provider_lake.arguments import (
+    LakeArgumentError,
+    check_arguments,
+    is_open,
+    rendered_argument,
+)
 from airflow_provider_lake.failures import LakeTaskKilled, failing_for_good
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.identity import ONLY_COMMIT, commit_user, first_try_millis
 from airflow_provider_lake.lineage import LakeLineageMixin
 from airflow_provider_lake.links import TABLE_KEY
 from airflow_provider_lake.outlet_events import announce
+from spark_jobs.job_requests.common import CommitRequest, TableRequest
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-__all__ = ["Engine", "LakeJobMixin", "attribute_of"]
+__all__ = ["Engine", "LakeJobMixin", "attribute_of", "own_keys"]
 
 Engine: TypeAlias = Literal["auto", "python", "spark"]
 
@@ -44,9 +51,17 @@ Engine: TypeAlias = Literal["auto", "python", "spark"]
 _ATTRIBUTES = {"dry_run": "is_dry_run", "executor": "bucket_executor"}
 
 
+_COMMON_KEYS = {field.name for field in fields(CommitRequest)}
+
+
 def attribute_of(name: str) -> str:
     """The attribute of an operator that holds an argument or a key of the request."""
     return _ATTRIBUTES.get(name, name)
+
+
+def own_keys(request: type[TableRequest]) -> tuple[str, ...]:
+    """The keys of a request that no other job need have."""
+    return tuple(field.name for field in fields(request) if field.name not in _COMMON_KEYS)
 
 
 class LakeJobMixin(LakeLineageMixin):
@@ -54,12 +69,12 @@ class LakeJobMixin(LakeLineageMixin):
 
     job: ClassVar[str]
     """The script in ``spark_jobs`` that does the work."""
-    request_keys: ClassVar[tuple[str, ...]] = ()
-    """The keys of the request that arguments are for; None means the default."""
-    commits: ClassVar[bool] = False
-    """Whether the job takes the identity of the task, and finds what an earlier try published."""
+    request: ClassVar[type[TableRequest]]
+    """What that job can be asked; each key but those every job has is an argument."""
     publishes_once: ClassVar[bool] = False
     """Whether its one snapshot is all it does: where that is, nothing is left to do."""
+    waits_for: ClassVar[tuple[str, ...]] = ()
+    """Arguments that name what may not be there yet, so that a retry may find it."""
     moves_rows: ClassVar[bool] = False
     """Whether Spark can help; metadata is work for the worker itself."""
 
@@ -76,7 +91,7 @@ class LakeJobMixin(LakeLineageMixin):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the job with the identity of this task; its result is the task's."""
-        with failing_for_good(is_subject_absent=self._is_table_absent):
+        with failing_for_good(may_come=self._may_come):
             self._take_rendered()
             context["ti"].xcom_push(key=TABLE_KEY, value=self._described())
             request = self._request(context)
@@ -114,6 +129,26 @@ class LakeJobMixin(LakeLineageMixin):
         wanted = self._argument_types()
         given = {name: getattr(self, attribute_of(name)) for name in wanted}
         check_arguments(self.task_id, wanted, given)
+        if not is_open(self.table) and "." not in self.table:
+            raise LakeArgumentError(
+                f"task {self.task_id!r}: argument 'table' wants database.table, got {self.table!r}"
+            )
+        if not is_open(list(given.values())):
+            self._check_together()
+
+    def _check_together(self) -> None:
+        """Refuse arguments that are right one by one, and mean nothing together."""
+        from lakeformat import InvalidRequestError
+
+        try:
+            self.request(warehouse="not asked here", table=self.table, **self._given())
+        except InvalidRequestError as reason:
+            raise LakeArgumentError(f"task {self.task_id!r}: {reason}") from None
+
+    def _given(self) -> dict[str, Any]:
+        """The arguments that are keys of the request; None means the default."""
+        values = {key: getattr(self, attribute_of(key), None) for key in own_keys(self.request)}
+        return {key: value for key, value in values.items() if value is not None}
 
     @abstractmethod
     def _argument_types(self) -> Mapping[str, Any]:
@@ -132,11 +167,9 @@ class LakeJobMixin(LakeLineageMixin):
             "catalog_options": self.lake_hook.catalog_options,
             "table": self.table,
         }
-        for key in self.request_keys:
-            value = getattr(self, attribute_of(key))
-            if value is not None:
-                request[key] = value
-        return request | self._identity(context) if self.commits else request
+        request |= self._given()
+        commits = issubclass(self.request, CommitRequest)
+        return request | self._identity(context) if commits else request
 
     def _identity(self, context: Context) -> dict[str, Any]:
         began = first_try_millis(context["dag_run"])
@@ -161,18 +194,17 @@ class LakeJobMixin(LakeLineageMixin):
         """What links are made of."""
         return {"table": self.table}
 
-    def _is_table_absent(self) -> bool:
-        from lakeformat import LakeError, NotFoundError
+    def _may_come(self) -> bool:
+        """Whether what was not found may be found by a retry."""
+        from lakeformat import NotFoundError
 
-        if getattr(self, "create", False):
+        if all(getattr(self, name) is None for name in self.waits_for):
             return False
         try:
             self.lake_hook.table(self.table)
         except NotFoundError:
-            return True
-        except LakeError:  # what is wrong is said already
-            return False
-        return False
+            return bool(getattr(self, "create", False))
+        return True
 
     def _finish(self, result: dict[str, Any], context: Context) -> dict[str, Any]:
         """Tell whoever waits for the table; a task with nothing to do may be skipped instead."""

@@ -62,6 +62,8 @@ class LakeSparkLink(BaseOperatorLink):
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
         """The address; nothing for a task that started no Spark, or one without a page."""
+        if not getattr(operator, "is_on_spark", True):
+            return ""  # looking for what was never said is an error in the task's log
         about = _said(ti_key, SPARK_KEY)
         history = conf.get("lake", "spark_history_url", fallback="")
         if history and about.get("application_id"):

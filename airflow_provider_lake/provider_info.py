@@ -12,6 +12,7 @@ _OPERATORS = (
     "commit",
     "compact",
     "changelog",
+    "rescale",
     "expire_snapshots",
     "expire_partitions",
     "remove_orphans",

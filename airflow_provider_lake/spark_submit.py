@@ -11,8 +11,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -21,11 +20,8 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow_provider_lake import launch
 from airflow_provider_lake.markers import JobOutput
 from airflow_provider_lake.process_tree import ProcessTree
-from airflow_provider_lake.spark_master import (
-    find_spark_submit,
-    is_on_this_machine,
-    spark_connection,
-)
+from airflow_provider_lake.spark_master import find_spark_submit, is_on_this_machine
+from airflow_provider_lake.spark_run import job_file
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
@@ -34,18 +30,28 @@ __all__ = ["LakeSparkSubmitHook"]
 
 _GRACE_SECONDS = 10.0
 _KNOWN_MASTER = re.compile(r"local(\[.*\])?|yarn.*|(spark|k8s|mesos)://.+")
-_LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 class LakeSparkSubmitHook(SparkSubmitHook):
     """One run of spark-submit, from the connection to the end of the last process."""
 
-    def __init__(self, *, process_env: Mapping[str, str], output: JobOutput, **stock: Any) -> None:
-        self.output = output
+    def __init__(
+        self,
+        *,
+        connection: Connection,
+        process_env: Mapping[str, str],
+        output: JobOutput,
+        before_submit: Callable[[], None],
+        **stock: Any,
+    ) -> None:
+        self._output = output
+        self._before_submit = before_submit
         self.was_killed = False
+        self._spark = connection
         self._process_env = dict(process_env)
         super().__init__(**stock)
+        self._application_args = [str(word) for word in self._application_args or ()]
         if not _KNOWN_MASTER.fullmatch(self.master):
             raise AirflowFailException(
                 f"Spark connection {self._conn_id!r} gives the master {self.master!r}: "
@@ -69,10 +75,14 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         """Whether the driver is no process of this machine."""
         return bool(self._connection["deploy_mode"] == "cluster")
 
-    @property
-    def exit_code(self) -> int | None:
-        """What spark-submit has ended with; None while it runs, or if it never did."""
-        return None if self._submit_sp is None else self._submit_sp.returncode
+    def submit(self, application: str = "", **kwargs: Any) -> str | None:
+        """Submit, with nothing left of an earlier submission that could pass for this one's."""
+        self._before_submit()
+        try:
+            return super().submit(application, **kwargs)
+        finally:
+            if self._submit_sp is not None and self._submit_sp.stdout is not None:
+                self._submit_sp.stdout.close()  # the stock code leaves it to the garbage collector
 
     def on_kill(self) -> None:
         """End spark-submit, its JVM, the driver and whatever they started; then what is remote."""
@@ -88,7 +98,6 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         return self._spark
 
     def _resolve_connection(self) -> dict[str, Any]:
-        self._spark = spark_connection(self._conn_id)
         self.spark_binary = self.spark_binary or self._binary_of_connection()
         return super()._resolve_connection()
 
@@ -99,7 +108,7 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         return found or find_spark_submit()
 
     def _build_spark_submit_command(self, application: str) -> list[str]:
-        command = [str(word) for word in super()._build_spark_submit_command(application)]
+        command = super()._build_spark_submit_command(application)
         # Only now: what is known to the stock code as env_vars may become arguments.
         self._env = {**_driver_env(self.master), **self._process_env, **(self._env or {})}
         return [sys.executable, "-I", "-S", launch.__file__, str(os.getpid()), *command]
@@ -108,14 +117,14 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         return [str(word) for word in super()._build_spark_common_args()]
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
-        super()._process_spark_submit_log(self.output.reading(itr))
+        super()._process_spark_submit_log(self._output.reading(itr))
 
 
 def _settings_here() -> dict[str, str]:
     """No race for the ports of the web page, and a log that can be read."""
     return {
         "spark.ui.enabled": "false",
-        _JAVA_OPTIONS: f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}",
+        _JAVA_OPTIONS: f"-Dlog4j2.configurationFile={job_file('log4j2.properties').as_uri()}",
     }
 
 

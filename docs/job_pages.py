@@ -12,13 +12,13 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from spark_jobs.job import Job
-from spark_jobs.job_requests.common import CommitRequest, JobRequest, TableRequest
+from spark_jobs.job_requests.common import CommitKeys, JobRequest, TableRequest
 from spark_jobs.registry import JOB_NAMES, find_job
 from spark_jobs.request import declared_keys, wanted_text
 
 __all__ = ["jobs_page"]
 
-_SHARED = (JobRequest, TableRequest, CommitRequest)
+_SHARED = (JobRequest, TableRequest, CommitKeys)
 
 _HEAD = """\
 A job is a function and a command: `spark_jobs.compact.run(request)` in a process that is there
@@ -101,7 +101,7 @@ def _row(key: Field[Any], hint: Any, meaning: str) -> str:
 
 
 def _owner(request: type[Any], name: str) -> type[Any]:
-    return next(kind for kind in request.__mro__ if name in kind.__annotations__)
+    return next(kind for kind in request.__mro__ if name in vars(kind).get("__annotations__", ()))
 
 
 @cache

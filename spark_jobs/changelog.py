@@ -43,7 +43,8 @@ def _changelog(wanted: ChangelogRequest, spark: SparkSession | None) -> Outcome:
         "partitions": wanted.partitions,
         "idle": wanted.idle,
     }
-    return compact_table(table, which, how_of(wanted, spark))
+    with how_of(wanted, spark, wanted.table) as how:
+        return compact_table(table, which, how)
 
 
 if __name__ == "__main__":

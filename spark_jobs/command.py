@@ -139,7 +139,8 @@ def _explain(name: str, error: Exception) -> int:
     print(f"{name}: {type(error).__name__}: {reason}", file=sys.stderr, flush=True)
     if isinstance(error, InvalidRequestError):
         return INVALID_REQUEST
-    return CONFLICT if isinstance(error, CommitConflictError) else FAILED
+    is_conflict = isinstance(error, CommitConflictError) or getattr(error, "is_conflict", False)
+    return CONFLICT if is_conflict else FAILED
 
 
 def _failure(name: str, error: Exception, code: int) -> dict[str, Any]:

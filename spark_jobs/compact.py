@@ -43,7 +43,8 @@ def _compact(wanted: CompactRequest, spark: SparkSession | None) -> Outcome:
         "order_by": wanted.order_by,
         "order_strategy": wanted.order_strategy,
     }
-    return compact_table(wanted_table(wanted), which, how_of(wanted, spark))
+    with how_of(wanted, spark, wanted.table) as how:
+        return compact_table(wanted_table(wanted), which, how)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from lakeformat.errors import CommitConflictError
 from spark_jobs.command import run_command
 from spark_jobs.compaction import How, how_of
 from spark_jobs.job import Job, Outcome, PartlyFailedError, open_warehouse
@@ -40,7 +41,6 @@ def _compact_all(wanted: CompactDatabaseRequest, spark: SparkSession | None) -> 
     from lakeformat import NotFoundError
     from lakeformat.compact.database import matching_tables
 
-    how = how_of(wanted, spark)
     catalog: Any = open_warehouse(wanted)
     names = matching_tables(
         catalog,
@@ -54,7 +54,8 @@ def _compact_all(wanted: CompactDatabaseRequest, spark: SparkSession | None) -> 
             "expression of a whole name: 'shop' or 'shop.*' for 'database', 'shop\\..*_daily' for "
             "'including'"
         )
-    return _outcome_of([*_outcomes(catalog, names, wanted, how)], dry_run=wanted.dry_run)
+    with how_of(wanted, spark, wanted.database) as how:
+        return _outcome_of([*_outcomes(catalog, names, wanted, how)], dry_run=wanted.dry_run)
 
 
 def _outcomes(
@@ -70,7 +71,14 @@ def _outcomes(
     done = (
         plan_tables(catalog, names, **which)
         if wanted.dry_run
-        else compact_tables(catalog, names, **which, executor=how.executor, tell=tell_compaction)
+        else compact_tables(
+            catalog,
+            names,
+            **which,
+            commit=how.commit,
+            executor=how.executor,
+            tell=tell_compaction,
+        )
     )
     for number, outcome in enumerate(done, 1):
         tell_progress(number, len(names), "tables", table=outcome.table)
@@ -81,7 +89,8 @@ def _is_due(outcome: TableOutcome) -> bool:
     """Whether a table was compacted, or would be."""
     if outcome.plan is not None:
         return bool(outcome.plan.units)
-    return outcome.report is not None and bool(outcome.report.snapshot_ids)
+    report = outcome.report
+    return report is not None and bool(report.snapshot_ids or report.earlier_snapshot_ids)
 
 
 def _outcome_of(outcomes: list[TableOutcome], *, dry_run: bool) -> Outcome:
@@ -96,7 +105,11 @@ def _outcome_of(outcomes: list[TableOutcome], *, dry_run: bool) -> Outcome:
     )
     if failed:
         first = f"{failed[0].table}: {failed[0].error}"
-        raise PartlyFailedError(f"{len(failed)} of {len(outcomes)} tables failed, {first}", outcome)
+        raise PartlyFailedError(
+            f"{len(failed)} of {len(outcomes)} tables failed, {first}",
+            outcome,
+            is_conflict=all(isinstance(each.error, CommitConflictError) for each in failed),
+        )
     return outcome
 
 

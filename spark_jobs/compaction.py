@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lakeformat.count_text import counted
 from spark_jobs.job import Outcome, newest_snapshot
 from spark_jobs.progress import tell_compaction
+from spark_jobs.request import refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakeformat import CommitId, Table
+    from lakeformat.compact.execute import Executor
 
 __all__ = ["How", "compact_table", "how_of"]
 
@@ -33,25 +36,32 @@ class _Compacting(Protocol):
     def dry_run(self) -> bool:
         """Whether nothing is to be changed."""
 
+    def commit_id(self) -> CommitId | None:
+        """The identity of the compaction."""
+
 
 @dataclass(frozen=True, slots=True)
 class How:
     """Where units are compacted, and whether they are."""
 
-    executor: str | None
+    executor: str | Executor | None
     dry_run: bool
-    commit: CommitId | None = None
+    commit: CommitId | None
 
 
-def how_of(wanted: _Compacting, spark: SparkSession | None) -> How:
-    """Read it from a request."""
-    if wanted.engine == "spark":
-        from lakeformat import UnsupportedError
+@contextmanager
+def how_of(wanted: _Compacting, spark: SparkSession | None, subject: str) -> Iterator[How]:
+    """Read it from a request; Spark is started only where it has something to do."""
+    if wanted.engine == "python" or wanted.dry_run:
+        yield How(wanted.executor, wanted.dry_run, wanted.commit_id())
+        return
+    if wanted.executor is not None:
+        raise refusal("key 'executor' is for engine 'python': Spark has as many tasks as cores")
+    from spark_jobs.frames.executor import SparkExecutor
+    from spark_jobs.spark_session import job_session
 
-        raise UnsupportedError(
-            "key 'engine': this version compacts in the driver alone; use engine 'python'"
-        )
-    return How(wanted.executor, wanted.dry_run)
+    with job_session(spark, f"compact {subject}") as session:
+        yield How(SparkExecutor(session), wanted.dry_run, wanted.commit_id())
 
 
 def compact_table(table: Table, which: Mapping[str, Any], how: How) -> Outcome:
@@ -65,11 +75,17 @@ def compact_table(table: Table, which: Mapping[str, Any], how: How) -> Outcome:
             skipped=not plan.units,
             newest_before=before,
         )
-    report = table.compact(**which, executor=how.executor, tell=tell_compaction)
+    report = table.compact(**which, commit=how.commit, executor=how.executor, tell=tell_compaction)
+    published = (*report.earlier_snapshot_ids, *report.snapshot_ids)
+    if report.unfinished is not None and not published:
+        from lakeformat import CommitConflictError
+
+        raise CommitConflictError(f"{table.location}: {report.unfinished}")
     return Outcome(
         reason=report.reason,
         report=report.to_dict(),
-        skipped=not report.snapshot_ids,
-        snapshot_ids=report.snapshot_ids,
+        skipped=not published,
+        snapshot_ids=published,
         newest_before=before,
+        replayed=bool(published) and not report.snapshot_ids,
     )

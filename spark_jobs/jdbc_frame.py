@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 import lakeformat as lake
 from spark_jobs.spark_write import write_in_tasks
@@ -46,7 +43,9 @@ class JdbcFrame:
 
     def written(self, table: lake.Table) -> list[lake.CommitMessage]:
         """The files of the rows, which nobody has committed yet."""
-        return write_in_tasks(self._frame, table, _as_they_are)
+        from spark_jobs.frames.routing import routed
+
+        return write_in_tasks(routed(self._frame, table.schema), table)
 
 
 def _loaded(session: SparkSession, wanted: IngestRequest, options: dict[str, str]) -> DataFrame:
@@ -59,7 +58,3 @@ def _loaded(session: SparkSession, wanted: IngestRequest, options: dict[str, str
             f"the SQL database did not answer, has no table {wanted.jdbc_table!r}, or its driver "
             f"is not on Spark's classpath: {type(reason).__name__}"
         ) from None
-
-
-def _as_they_are(table: lake.Table, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    return batches

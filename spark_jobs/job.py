@@ -69,9 +69,11 @@ class Outcome:
 class PartlyFailedError(LakeError):
     """Some of what a job was to do has failed, and the rest is done."""
 
-    def __init__(self, message: str, outcome: Outcome) -> None:
+    def __init__(self, message: str, outcome: Outcome, *, is_conflict: bool = False) -> None:
         super().__init__(message)
         self.outcome = outcome
+        self.is_conflict = is_conflict
+        """Whether other writers were first, and nothing else was wrong."""
         self.result: dict[str, Any] | None = None
         """What the job would have returned."""
 

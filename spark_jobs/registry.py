@@ -15,6 +15,7 @@ JOB_NAMES = (
     "compact",
     "compact_database",
     "changelog",
+    "rescale",
     "expire_snapshots",
     "expire_partitions",
     "remove_orphans",

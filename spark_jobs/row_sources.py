@@ -9,6 +9,7 @@ import pyarrow as pa
 
 import lakeformat as lake
 from spark_jobs.file_readers import infer_columns, read_files
+from spark_jobs.progress import tell_progress
 from spark_jobs.source_files import SourceFiles, find_paths, find_source
 
 if TYPE_CHECKING:
@@ -55,7 +56,10 @@ class FileRows:
         return table
 
     def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
-        return read_files(self.files.paths, self.files.format, table.schema.arrow_schema())
+        columns = table.schema.arrow_schema()
+        for number, path in enumerate(self.files.paths, 1):
+            yield from read_files([path], self.files.format, columns)
+            tell_progress(number, len(self.files.paths), "files")
 
 
 class MessageRows:

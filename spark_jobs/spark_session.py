@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,10 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["job_session", "start_session"]
+__all__ = ["SPARK_MARKER", "job_session", "start_session"]
+
+SPARK_MARKER = "LAKE_SPARK "
+"""What the line that says where the application is seen begins with, on standard output."""
 
 _Settings: TypeAlias = "dict[str, bool | float | int | str | None]"
 _ALWAYS: _Settings = {
@@ -51,7 +55,16 @@ def start_session(name: str, *, master: str = "local[*]") -> SparkSession:
         builder = builder.master(master).config(map={**_ON_THIS_MACHINE, **_quiet_log()})
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        _tell_where(session)
     return session
+
+
+def _tell_where(session: SparkSession) -> None:
+    """One line for whoever submitted this: where the application is seen."""
+    context = session.sparkContext
+    where = {"application_id": context.applicationId, "ui": context.uiWebUrl}
+    print(f"{SPARK_MARKER}{json.dumps(where)}", flush=True)
 
 
 def _quiet_log() -> _Settings:

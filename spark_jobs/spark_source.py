@@ -1,8 +1,7 @@
-"""Source files in Spark: Parquet read by Spark, text files handed to tasks to read."""
+"""Source files in Spark: tasks get paths, and read them as the Python engine does."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ import pyarrow as pa
 
 import lakeformat as lake
 from spark_jobs.file_readers import read_files
+from spark_jobs.frames.parts import tasks_at_once
 from spark_jobs.request import SourceFormat
 from spark_jobs.source_files import SourceFiles
 from spark_jobs.spark_write import RowReader
@@ -25,37 +25,21 @@ _TASKS_PER_CORE = 4
 
 
 def source_frame(spark: SparkSession, source: SourceFiles) -> tuple[DataFrame, RowReader]:
-    """A DataFrame to run tasks over, and how a task gets rows out of its part."""
-    if source.format == "parquet":
-        return _parquet_rows(spark, source), _as_they_are
-    return _paths(spark, source), partial(_read_named_files, source.format)
+    """A DataFrame to run tasks over, and how a task gets rows out of its part.
 
-
-def _parquet_rows(spark: SparkSession, source: SourceFiles) -> DataFrame:
-    """All columns of all files, and none made up from the names of directories."""
-    reader = spark.read.option("mergeSchema", True).option("recursiveFileLookup", True)
-    return reader.parquet(*(_literally(path) for path in source.paths))
-
-
-def _literally(path: str) -> str:
-    """Spark takes a path for a glob, and does not decode it."""
-    return "file:" + re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
-
-
-def _paths(spark: SparkSession, source: SourceFiles) -> DataFrame:
-    context = spark.sparkContext
-    slices = min(len(source.paths), context.defaultParallelism * _TASKS_PER_CORE)
-    rows = context.parallelize([(path,) for path in source.paths], slices)
-    return spark.createDataFrame(rows, "path string")
-
-
-def _as_they_are(table: lake.Table, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    return batches
+    Spark itself reads none of the files: what passes through its rows is converted twice.
+    """
+    files = len(source.paths)
+    tasks = min(files, tasks_at_once(spark) * _TASKS_PER_CORE)
+    numbers = spark.range(0, files, 1, max(tasks, 1))
+    return numbers, partial(_read_named_files, source)
 
 
 def _read_named_files(
-    source_format: SourceFormat, table: lake.Table, batches: Iterator[pa.RecordBatch]
+    source: SourceFiles, table: lake.Table, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     columns = table.schema.arrow_schema()
+    source_format: SourceFormat = source.format
     for batch in batches:
-        yield from read_files(batch.column("path").to_pylist(), source_format, columns)
+        paths = [source.paths[number] for number in batch.column(0).to_pylist()]
+        yield from read_files(paths, source_format, columns)

@@ -9,11 +9,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
+from pyspark.accumulators import Accumulator, AccumulatorParam
 
 import lakeformat as lake
-from lakeformat.handle import UNAWARE_BUCKET
 from lakeformat.table import Overwritten
-from spark_jobs.frames.parts import to_send
+from spark_jobs.frames.parts import classic_context, tasks_at_once, to_send
+from spark_jobs.frames.routing import has_numbered_rows, writers_of
+from spark_jobs.frames.split_rows import read_pieces, split_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,12 +40,22 @@ def write_in_tasks(
 ) -> list[lake.CommitMessage]:
     """Write every partition of ``frame``; nothing is visible until the messages are committed.
 
-    In a table with buckets all rows of one come in one partition, or the write is refused and its
-    files removed. An attempt that fails removes its files; one that is killed leaves them as
-    orphans.
+    Of a table with buckets one task writes all rows of one: what ``read_rows`` makes is brought
+    there; other rows come so, or the write is refused and its files removed. An attempt that
+    fails removes its files; one that is killed leaves them as orphans.
     """
-    work = partial(_write_partition, to_send(table), read_rows, kinds, overwrite)
-    answers = frame.mapInArrow(work, _ANSWER_DDL).collect()
+    if read_rows is not None and has_numbered_rows(table.schema):
+        tasks = writers_of(table.schema, tasks_at_once(frame.sparkSession))
+        frame, read_rows = split_rows(frame, table, read_rows, tasks), read_pieces
+    context = classic_context(frame.sparkSession)
+    written = None if context is None else context.accumulator([], _Messages())
+    work = partial(_write_partition, to_send(table), read_rows, kinds, overwrite, written)
+    try:
+        answers = frame.mapInArrow(work, _ANSWER_DDL).collect()
+    except Exception:
+        if written is not None:  # what other tasks had finished by then
+            _abort(table, [lake.CommitMessage.from_bytes(each) for each in written.value])
+        raise
     messages = [
         lake.CommitMessage.from_bytes(bytes(answer.message))
         for answer in answers
@@ -59,7 +71,7 @@ def write_in_tasks(
 
 def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]) -> None:
     """Refuse, and remove, what several tasks wrote into one bucket: they number rows alike."""
-    if table.options.bucket == UNAWARE_BUCKET and not table.schema.primary_keys:
+    if not has_numbered_rows(table.schema):
         return
     seen: set[tuple[bytes, int]] = set()
     for message in messages:
@@ -74,6 +86,16 @@ def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]
         seen.add(place)
 
 
+class _Messages(AccumulatorParam[list[bytes]]):
+    """Gathers what tasks have written, as far as they succeed, also where their job does not."""
+
+    def zero(self, value: list[bytes]) -> list[bytes]:
+        return []
+
+    def addInPlace(self, value1: list[bytes], value2: list[bytes]) -> list[bytes]:
+        return [*value1, *value2]
+
+
 def _abort(table: lake.Table, messages: Sequence[lake.CommitMessage]) -> None:
     if messages:
         table.abort(messages)
@@ -84,6 +106,7 @@ def _write_partition(
     read_rows: RowReader | None,
     kinds: str | None,
     overwrite: Overwritten | None,
+    written: Accumulator[list[bytes]] | None,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Runs in a Spark task. A refusal is an answer, since trying again cannot help."""
@@ -99,8 +122,11 @@ def _write_partition(
     except lake.InvalidRequestError as reason:
         yield _answer(None, str(reason))
         return
-    for message in messages:
-        yield _answer(message.to_bytes(), None)
+    sent_back = [message.to_bytes() for message in messages]
+    if written is not None:
+        written.add(sent_back)
+    for each in sent_back:
+        yield _answer(each, None)
 
 
 def _answer(message: bytes | None, refused: str | None) -> pa.RecordBatch:

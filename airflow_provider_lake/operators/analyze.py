@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from airflow_provider_lake.operators.job import LakeJobOperator
+from spark_jobs.job_requests.analyze import AnalyzeRequest
 
 __all__ = ["LakeAnalyzeOperator"]
 
@@ -18,11 +19,7 @@ class LakeAnalyzeOperator(LakeJobOperator):
     """
 
     job = "analyze"
-    request_keys = (
-        "columns",
-        "dry_run",
-    )
-    commits = True
+    request = AnalyzeRequest
     moves_rows = True
 
     def __init__(

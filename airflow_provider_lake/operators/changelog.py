@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.common import Partitions
+from spark_jobs.job_requests.compact import ChangelogRequest
 
 __all__ = ["LakeChangelogOperator"]
 
@@ -25,14 +26,7 @@ class LakeChangelogOperator(LakeJobOperator):
     """
 
     job = "changelog"
-    request_keys = (
-        "where",
-        "partitions",
-        "idle",
-        "executor",
-        "dry_run",
-    )
-    commits = True
+    request = ChangelogRequest
     moves_rows = True
 
     def __init__(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from airflow_provider_lake.operators.job import LakeJobOperator
+from spark_jobs.job_requests.commit import StagedCommitRequest
 
 __all__ = ["LakeCommitOperator"]
 
@@ -21,8 +22,7 @@ class LakeCommitOperator(LakeJobOperator):
     """
 
     job = "commit"
-    request_keys = ("staged",)
-    commits = True
+    request = StagedCommitRequest
     publishes_once = True
 
     def __init__(

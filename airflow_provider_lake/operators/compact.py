@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.common import Partitions
+from spark_jobs.job_requests.compact import CompactRequest
 
 __all__ = ["LakeCompactOperator"]
 
@@ -34,18 +35,7 @@ class LakeCompactOperator(LakeJobOperator):
     """
 
     job = "compact"
-    request_keys = (
-        "strategy",
-        "where",
-        "partitions",
-        "idle",
-        "buckets",
-        "order_by",
-        "order_strategy",
-        "executor",
-        "dry_run",
-    )
-    commits = True
+    request = CompactRequest
     moves_rows = True
 
     def __init__(

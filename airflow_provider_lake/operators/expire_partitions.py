@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.common import Moment
+from spark_jobs.job_requests.expire_partitions import ExpirePartitionsRequest
 
 __all__ = ["LakeExpirePartitionsOperator"]
 
@@ -23,15 +24,7 @@ class LakeExpirePartitionsOperator(LakeJobOperator):
     """
 
     job = "expire_partitions"
-    request_keys = (
-        "expiration_time",
-        "strategy",
-        "timestamp_pattern",
-        "timestamp_formatter",
-        "max_num",
-        "batch_size",
-        "dry_run",
-    )
+    request = ExpirePartitionsRequest
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ from typing import Any
 
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.common import Moment
+from spark_jobs.job_requests.expire_snapshots import ExpireSnapshotsRequest
 
 __all__ = ["LakeExpireSnapshotsOperator"]
 
@@ -26,13 +27,7 @@ class LakeExpireSnapshotsOperator(LakeJobOperator):
     """
 
     job = "expire_snapshots"
-    request_keys = (
-        "retain_max",
-        "retain_min",
-        "older_than",
-        "limit",
-        "dry_run",
-    )
+    request = ExpireSnapshotsRequest
 
     def __init__(
         self,

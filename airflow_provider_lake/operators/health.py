@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_provider_lake.operators.job import LakeJobOperator
+from spark_jobs.job_requests.health import HealthRequest
 
 __all__ = ["LakeHealthOperator"]
 
@@ -17,10 +18,7 @@ class LakeHealthOperator(LakeJobOperator):
     """
 
     job = "health"
-    request_keys = (
-        "time_travel",
-        "unknown",
-    )
+    request = HealthRequest
 
     def __init__(
         self,

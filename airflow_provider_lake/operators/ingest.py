@@ -1,55 +1,132 @@
-"""Lands files in a table as an Airflow task."""
+"""Brings rows into a table as an Airflow task."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from airflow.sdk import BaseHook
+from airflow.sdk.log import mask_secret
+
+from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.operators.job import LakeJobOperator
+from spark_jobs.job_requests.ingest import IngestRequest, MessageFormat
 from spark_jobs.request import SourceFormat
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
 
 __all__ = ["LakeIngestOperator"]
 
+_SECRET_NAME = re.compile(r"(?i)passw|secret|token|credential|private")
+_SECRET_URL = re.compile(r"(?i)//[^/@]*:[^/@]+@|[?;&](password|pwd)=")
+
 
 class LakeIngestOperator(LakeJobOperator):
-    """Appends the files of a glob to a table, once per DAG run.
+    """Brings rows into a table, once per DAG run: of files, of a SQL table, of another table.
 
     A retry or a cleared task finds what its run has published and publishes nothing twice; to
-    land the same files again, start another run. A retry also notices that the snapshot it looks
+    bring the same rows again, start another run. A retry also notices that the snapshot it looks
     for may have expired, and fails. After a clear Airflow does not say any more when the run
     began: what has expired then is not found.
 
     :param source: path or glob of local files
     :param format: what the files hold; by default their ending says it. JSON means one object
-        per line
+        per line. The formats of change messages (one per line, too) are never guessed: the
+        rows are upserted and deleted as they say, and columns that are new or have become
+        wider are added to the table
+    :param messages_of: of change messages only those of this source table, as
+        ``database.table``
+    :param source_table: another table of the warehouse, ``database.table``: what changed since
+        the last time
+    :param consumer: with ``source_table``: who reads it. Its position is moved once the rows
+        are committed; the first time all rows are read
+    :param jdbc_url: a SQL database: of SQLAlchemy for engine ``python``, of JDBC for ``spark``
+    :param jdbc_table: with ``jdbc_url``: the table whose rows are read, all of them
+    :param jdbc_conn_id: with ``jdbc_url``: the connection whose login and password are used; of
+        that connection nothing else is
+    :param source_options: with ``jdbc_url``: Spark's other options for it; nothing secret
     :param create: whether an absent table, and its database, is made from the columns of the
-        files
+        source
+    :param primary_key: with ``create``: the primary key of the table
+    :param partition_by: with ``create``: its partition columns
+    :param table_options: with ``create``: its options, as ``{"bucket": "4"}``
     :param stage: write the files of the table and leave their publication to the job
         ``commit``: the result names the staged result under ``staged``
     """
 
     job = "ingest"
-    request_keys = (
-        "source",
-        "format",
-        "create",
-        "stage",
-    )
-    commits = True
+    request = IngestRequest
     publishes_once = True
     moves_rows = True
+    waits_for = ("source",)
 
     def __init__(
         self,
         *,
-        source: str,
-        format: SourceFormat | None = None,
+        source: str | None = None,
+        format: SourceFormat | MessageFormat | None = None,
+        messages_of: str | None = None,
+        source_table: str | None = None,
+        consumer: str | None = None,
+        jdbc_url: str | None = None,
+        jdbc_table: str | None = None,
+        jdbc_conn_id: str | None = None,
+        source_options: Mapping[str, str] | None = None,
         create: bool = False,
+        primary_key: Sequence[str] | None = None,
+        partition_by: Sequence[str] | None = None,
+        table_options: Mapping[str, str] | None = None,
         stage: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.source = source
         self.format = format
+        self.messages_of = messages_of
+        self.source_table = source_table
+        self.consumer = consumer
+        self.jdbc_url = jdbc_url
+        self.jdbc_table = jdbc_table
+        self.jdbc_conn_id = jdbc_conn_id
+        self.source_options = source_options
         self.create = create
+        self.primary_key = primary_key
+        self.partition_by = partition_by
+        self.table_options = table_options
         self.stage = stage
         self._check_arguments()
+        self._refuse_secrets()
+
+    def _request(self, context: Context) -> dict[str, Any]:
+        """What the job is asked, with the login for the SQL database if it needs one."""
+        self._refuse_secrets()
+        request = super()._request(context)
+        if self.jdbc_conn_id is not None:
+            options = self.source_options or {}
+            request["source_options"] = {**options, **_login_of(self.jdbc_conn_id)}
+        return request
+
+    def _check_together(self) -> None:
+        super()._check_together()
+        if self.jdbc_conn_id is not None and self.jdbc_url is None:
+            raise LakeArgumentError(f"task {self.task_id!r}: jdbc_conn_id goes with jdbc_url")
+
+    def _refuse_secrets(self) -> None:
+        """Arguments are shown to everybody: in the DAG, in the web interface, in logs."""
+        options = [name for name in self.source_options or {} if _SECRET_NAME.search(name)]
+        if options or _SECRET_URL.search(str(self.jdbc_url or "")):
+            what = f"source_options[{options[0]!r}]" if options else "jdbc_url"
+            raise LakeArgumentError(
+                f"task {self.task_id!r}: {what} would show a password: leave login and password "
+                "to the connection jdbc_conn_id"
+            )
+
+
+def _login_of(conn_id: str) -> dict[str, str]:
+    connection = BaseHook.get_connection(conn_id)
+    given = {"user": connection.login, "password": connection.password}
+    if connection.password:
+        mask_secret(connection.password)
+    return {name: value for name, value in given.items() if value}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -10,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from airflow_provider_lake.arguments import LakeArgumentError, argument_types
+from airflow_provider_lake.arguments import LakeArgumentError, argument_names, argument_types
 from airflow_provider_lake.failures import raise_failure
 from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.identity import commit_user
 from airflow_provider_lake.job import Engine, LakeJobMixin, attribute_of
 from airflow_provider_lake.links import SPARK_KEY, LakeSnapshotLink, LakeSparkLink
 from airflow_provider_lake.markers import JobOutput
@@ -20,14 +20,11 @@ from airflow_provider_lake.spark_master import DEFAULT_SPARK_CONNECTION, spark_c
 from airflow_provider_lake.spark_run import SparkRun, prepared_run
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow.sdk import Connection, Context
 
     from airflow_provider_lake.spark_submit import LakeSparkSubmitHook
 
 __all__ = ["LakeJobOperator"]
-
-NOTHING_TO_DO = 10
-"""The exit code of a job that found nothing to do: Spark calls it a failure."""
 
 
 class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc]  # it returns a result
@@ -42,7 +39,8 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
     :param spark_conn_id: connection of type ``spark``; without ``spark_default`` Spark runs on
         this machine, as ``local[*]``
     :param skip_if_noop: skip the task, and with it what depends on it, if nothing was to be done
-    :param result_uri: where a driver in deploy mode ``cluster`` leaves the result
+    :param result_folder: path or URI where a driver leaves its result, for deploy mode
+        ``cluster``; the driver and this worker both reach it
 
     Every argument of the stock operator may be given besides, for the engine ``spark``: ``conf``,
     ``packages``, ``driver_memory``, ``deploy_mode`` and so on; ``application`` is another place
@@ -55,14 +53,20 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
         "engine",
         "spark_conn_id",
         "skip_if_noop",
-        "result_uri",
+        "result_folder",
         *(name for name in SparkSubmitOperator.template_fields if name != "application_args"),
     )
     template_fields_renderers = {"conf": "json", "env_vars": "json", "where": "sql"}  # noqa: RUF012
     operator_extra_links = (LakeSnapshotLink(), LakeSparkLink())
     ui_color = "#e0f2f1"
 
+    is_on_spark = False
+    """Whether this try has come as far as starting Spark."""
     _hook: LakeSparkSubmitHook | None
+    _spark: Connection
+    _output: JobOutput
+    _process_env: Mapping[str, str]
+    _before_submit: Callable[[], None]
 
     def __init__(
         self,
@@ -72,25 +76,26 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
         engine: Engine = "auto",
         spark_conn_id: str | None = None,
         skip_if_noop: bool = False,
-        result_uri: str | None = None,
+        result_folder: str | None = None,
         **kwargs: Any,
     ) -> None:
-        _refuse_stock_arguments(kwargs, engine)
-        super().__init__(**{"name": "", **kwargs})
+        own = {"spark_conn_id": spark_conn_id, "result_folder": result_folder}
+        for_spark = {name: value for name, value in own.items() if value is not None}
+        _refuse_what_means_nothing({**kwargs, **for_spark}, engine)
+        # Members of the result can be named alone: ``task.output["snapshot_id"]``.
+        super().__init__(**{"name": "", "multiple_outputs": True, **kwargs})
         self.table = table
         self.lake_conn_id = lake_conn_id
         self.engine: Engine = engine
         self.spark_conn_id = spark_conn_id
         self.skip_if_noop = skip_if_noop
-        self.result_uri = result_uri
-        self._process_env: dict[str, str] = {}
-        self._push_spark_page: Callable[[Any], None] | None = None
+        self.result_folder = result_folder
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Every argument of a job may be a template."""
         super().__init_subclass__(**kwargs)
-        if "request_keys" in vars(cls):
-            own = [attribute_of(key) for key in cls.request_keys]
+        if "request" in vars(cls):
+            own = [attribute_of(name) for name in argument_names(vars(cls)["__init__"])]
             cls.template_fields = (*LakeJobOperator.template_fields, *own)
 
     def on_kill(self) -> None:
@@ -107,26 +112,30 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
         if self._is_published(request):
             self.log.info("an earlier try has published this: Spark is not needed")
             return self._run_here({**request, "engine": "python"})
-        self._conn_id = self._spark_connection_id()
+        self._find_spark()
+        self.is_on_spark = True
+        name = f"{self.job}.{commit_user(context['ti'], self.table)}"
         with prepared_run(
             self.job,
             request,
-            result_uri=self.result_uri,
+            name=name,
+            result_folder=self.result_folder,
             is_driver_elsewhere=self._is_driver_elsewhere(),
         ) as work:
-            self._take(work, request)
-            self._push_spark_page = partial(context["ti"].xcom_push, SPARK_KEY)
+            self._take(work, name)
+            self._output = JobOutput(on_spark=partial(context["ti"].xcom_push, SPARK_KEY))
             failure = self._submit(context)
-            said = self._running.output.result or work.result()
+            said = self._output.result or work.result()
         return self._settled(said, failure, request)
 
-    def _take(self, work: SparkRun, request: Mapping[str, Any]) -> None:
+    def _take(self, work: SparkRun, name: str) -> None:
         """Set what the stock operator submits."""
         self._hook = None
         self.application = self.application or work.script
         self.application_args = work.words
-        self.name = self.name or f"{self.job} {request.get('commit_user', self.table)}"
-        self._process_env = dict(work.environment)
+        self.name = self.name or name
+        self._process_env = work.environment
+        self._before_submit = work.forget_result
 
     def _submit(self, context: Context) -> AirflowException | None:
         """Submit and wait; what the stock operator calls a failure is judged by the caller."""
@@ -147,24 +156,17 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
         request: Mapping[str, Any],
     ) -> dict[str, Any]:
         """The result; silence is no success, and a failure after the commit is none."""
-        hook = self._running
-        ended_well = failure is None or hook.exit_code == NOTHING_TO_DO
-        if ended_well and said is not None and "error" not in said:
-            return said
+        if said is not None and "error" not in said and (failure is None or said["skipped"]):
+            return said  # Spark takes the exit code of a job with nothing to do for a failure
         if self._is_published(request):
             self.log.warning("Spark has failed, but the commit of this task is there")
             return self._run_here({**request, "engine": "python"})
         if failure is None:
             failure = AirflowException(
-                f"spark-submit ended with {hook.exit_code}, and job {self.job!r} said nothing: "
-                "what it has done is not known; a retry finds out"
+                f"spark-submit ended well, but job {self.job!r} said nothing: what it has done is "
+                "not known; a retry finds out"
             )
         raise_failure(said or {}, failure)
-
-    @property
-    def _running(self) -> LakeSparkSubmitHook:
-        assert self._hook is not None
-        return self._hook
 
     def _is_published(self, request: Mapping[str, Any]) -> bool:
         """Whether the one commit of this task is in the table; an absent table is an error."""
@@ -185,16 +187,19 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
         )
         return table.find_commit(identity) is not None
 
-    def _spark_connection_id(self) -> str:
-        return self.spark_conn_id or self.lake_hook.lake.spark_conn_id or DEFAULT_SPARK_CONNECTION
+    def _find_spark(self) -> None:
+        """Look the connection up before the stock code does, which takes a failure for yarn."""
+        named = self.spark_conn_id or self.lake_hook.lake.spark_conn_id
+        self._conn_id = named or DEFAULT_SPARK_CONNECTION
+        self._spark = spark_connection(self._conn_id)
 
     def _is_driver_elsewhere(self) -> bool:
         """Whether the driver will be on the cluster; then somebody has to say how it ended."""
-        mode = self._deploy_mode or spark_connection(self._conn_id).extra_dejson.get("deploy-mode")
-        if mode == "cluster" and self.result_uri is None and not self.publishes_once:
+        mode = self._deploy_mode or self._spark.extra_dejson.get("deploy-mode")
+        if mode == "cluster" and self.result_folder is None:
             raise LakeArgumentError(
-                f"task {self.task_id!r}: in deploy mode 'cluster' give result_uri, a place that "
-                "the driver and this worker both reach"
+                f"task {self.task_id!r}: in deploy mode 'cluster' give result_folder, a place "
+                "that the driver and this worker both reach"
             )
         return bool(mode == "cluster")
 
@@ -203,8 +208,10 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
         from airflow_provider_lake.spark_submit import LakeSparkSubmitHook
 
         return LakeSparkSubmitHook(
+            connection=self._spark,
             process_env=self._process_env,
-            output=JobOutput(on_spark=self._push_spark_page),
+            output=self._output,
+            before_submit=self._before_submit,
             conf=self.conf,
             conn_id=self._conn_id,
             files=self.files,
@@ -243,22 +250,18 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
 
 @cache
 def _stock_arguments() -> frozenset[str]:
-    signature = inspect.signature(inspect.unwrap(SparkSubmitOperator.__init__))
-    return frozenset(
-        name
-        for name, parameter in signature.parameters.items()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    )
+    return frozenset(argument_names(SparkSubmitOperator.__init__))
 
 
-def _refuse_stock_arguments(given: dict[str, Any], engine: str) -> None:
+def _refuse_what_means_nothing(given: dict[str, Any], engine: str) -> None:
     """What the stock operator takes and this one cannot mean is refused, never ignored."""
     task = f"task {given.get('task_id')!r}"
     if "conn_id" in given:
         raise LakeArgumentError(f"{task}: write spark_conn_id instead of conn_id")
     if "application_args" in given:
         raise LakeArgumentError(f"{task}: application_args are made from the other arguments")
-    if engine == "python" and (named := sorted(_stock_arguments() & given.keys())):
+    for_spark = {"spark_conn_id", "result_folder", *_stock_arguments()}
+    if engine == "python" and (named := sorted(for_spark & given.keys())):
         raise LakeArgumentError(
             f"{task}: engine 'python' starts no Spark, which {', '.join(named)} is for"
         )

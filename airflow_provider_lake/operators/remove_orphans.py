@@ -6,6 +6,7 @@ from typing import Any
 
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.common import Moment
+from spark_jobs.job_requests.remove_orphans import RemoveOrphansRequest
 
 __all__ = ["LakeRemoveOrphansOperator"]
 
@@ -23,17 +24,12 @@ class LakeRemoveOrphansOperator(LakeJobOperator):
     :param allow_younger: nobody writes: files of the last day may go
     :param max_share: more than this part of the table's files or bytes is refused
     :param external_paths: look outside of the table too, where no other table may keep files
+    :param staged_older_than: give up staged results nobody has published since then, with
+        their files: a time, or an age such as ``"7 d"``. Else they all stay
     """
 
     job = "remove_orphans"
-    request_keys = (
-        "older_than",
-        "dry_run",
-        "running_since",
-        "allow_younger",
-        "max_share",
-        "external_paths",
-    )
+    request = RemoveOrphansRequest
 
     def __init__(
         self,
@@ -44,6 +40,7 @@ class LakeRemoveOrphansOperator(LakeJobOperator):
         allow_younger: bool = False,
         max_share: float = 0.5,
         external_paths: bool = False,
+        staged_older_than: Moment | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -53,4 +50,5 @@ class LakeRemoveOrphansOperator(LakeJobOperator):
         self.allow_younger = allow_younger
         self.max_share = max_share
         self.external_paths = external_paths
+        self.staged_older_than = staged_older_than
         self._check_arguments()

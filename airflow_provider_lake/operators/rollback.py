@@ -6,6 +6,7 @@ from typing import Any
 
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.common import Moment
+from spark_jobs.job_requests.rollback import RollbackRequest
 
 __all__ = ["LakeRollbackOperator"]
 
@@ -24,15 +25,8 @@ class LakeRollbackOperator(LakeJobOperator):
     """
 
     job = "rollback"
-    request_keys = (
-        "snapshot",
-        "tag",
-        "as_of",
-        "watermark",
-        "as_latest",
-        "force",
-        "dry_run",
-    )
+    request = RollbackRequest
+    waits_for = ("watermark",)
 
     def __init__(
         self,

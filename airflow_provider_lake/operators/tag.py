@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.common import Moment
+from spark_jobs.job_requests.tag import TagRequest
 
 __all__ = ["LakeTagOperator"]
 
@@ -31,19 +32,10 @@ class LakeTagOperator(LakeJobOperator):
     """
 
     job = "tag"
-    request_keys = (
-        "action",
-        "tag",
-        "snapshot",
-        "from_tag",
+    request = TagRequest
+    waits_for = (
         "at_or_after",
         "watermark",
-        "retain",
-        "exist_ok",
-        "new_name",
-        "missing_ok",
-        "force",
-        "dry_run",
     )
 
     def __init__(

@@ -17,7 +17,7 @@ from lakeformat.metadata.staged_result import (
     restore_staged,
 )
 
-__all__ = ["DiscardReport", "discard"]
+__all__ = ["DiscardReport", "discard", "where_published"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,15 +60,15 @@ def discard(handle: TableHandle, result: StagedResult, *, dry_run: bool) -> Disc
             dry_run,
             f"user {user!r} is publishing it, or broke off: publish it again",
         )
-    if reason := _published(handle, result):
+    if reason := where_published(handle, result):
         return _report(handle, result, "published", dry_run, reason)
     left = () if dry_run else tuple(delete_written(handle, result.messages))
     said = "nobody has published it"
     return _report(handle, result, "discarded", dry_run, said, left)
 
 
-def _published(handle: TableHandle, result: StagedResult) -> str | None:
-    """How the table says that it has the files already."""
+def where_published(handle: TableHandle, result: StagedResult) -> str | None:
+    """How the table says that it has the files of a result; None if it has not."""
     try:
         NewFiles(handle, result.messages).check(latest_snapshot(handle.storage, handle.layout))
     except InvalidRequestError as reason:

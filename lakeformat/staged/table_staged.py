@@ -28,9 +28,9 @@ from lakeformat.metadata.staged_result import (
     write_staged,
 )
 from lakeformat.read.past_time import PastTime, past_millis
-from lakeformat.staged.discard import DiscardReport, discard
+from lakeformat.staged.discard import DiscardReport, discard, where_published
 from lakeformat.staged.order import require_order
-from lakeformat.storage import resolve
+from lakeformat.storage import Storage, resolve
 
 __all__ = ["TableStaged"]
 
@@ -134,34 +134,47 @@ class TableStaged:
         storage, layout = self._handle.storage, self._handle.layout
         read = {name: read_staged_if_present(storage, layout, name) for name in names}
         results = [result for result in read.values() if result is not None]
+        done = find_commit(self._handle, commit)
+        if done is not None and len(results) < len(names):
+            # An earlier try broke off while it was forgetting them.
+            strange = [each for each in results if where_published(self._handle, each) is None]
+            if strange:
+                raise self._something_else(commit, done)
+            return done
         if len(results) < len(names):
-            done = find_commit(self._handle, commit)
-            if done is None:
-                missing = next(name for name, result in read.items() if result is None)
-                raise no_such_result(storage, layout, missing)
-            if not results:
-                return done
-        elif find_commit(self._handle, commit) is None:
+            missing = next(name for name, result in read.items() if result is None)
+            raise no_such_result(storage, layout, missing)
+        if done is None:
             require_order(self._handle, results)
         report = self._commit([each for one in results for each in one.messages], commit=commit)
         if report.unpublished_files:
-            raise InvalidRequestError(
-                f"{commit} has published something else before, as snapshot {report.snapshot_id}: "
-                "nothing was published now; give these staged results another identity"
-            )
+            raise self._something_else(commit, report)
         return report
+
+    def _something_else(self, commit: CommitId, done: CommitReport) -> InvalidRequestError:
+        return InvalidRequestError(
+            f"{commit} has published something else before, as snapshot {done.snapshot_id} of "
+            f"{self._handle.uri}: nothing was published now; give these staged results another "
+            "identity"
+        )
 
     def _name(self, address: str) -> str:
         """The name in an address; one of another table is refused."""
         storage, layout = self._handle.storage, self._handle.layout
-        place, path = resolve(address, storage)
-        name = suffixed(path.rpartition("/")[2], "staged-")
-        if name is None or place.uri(path) != storage.uri(layout.staged(name)):
+        name = suffixed(address.rpartition("/")[2], "staged-")
+        is_ours = name is not None and address == self.address(name)
+        if name is None or not (is_ours or _is_at(address, storage, layout.staged(name))):
             raise InvalidRequestError(
                 f"{address!r} is no staged result of {self._handle.uri}: give the address that "
                 "staging it returned, and the table it was staged for"
             )
         return name
+
+
+def _is_at(address: str, storage: Storage, path: str) -> bool:
+    """Whether an address spelled otherwise leads to a file."""
+    place, found = resolve(address, storage)
+    return place.uri(found) == storage.uri(path)
 
 
 def _identity(names: Sequence[str]) -> CommitId:

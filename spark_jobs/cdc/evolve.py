@@ -67,6 +67,8 @@ def _change(column: Column, there: DataField | None, texts_hold_all: bool) -> li
 def _wanted(column: Column, there: DataField, texts_hold_all: bool) -> DataType | None:
     """The type the column should have; None for the one it has."""
     if column.declared is not None and column.declared.type is not None:
+        if _is_small_number(column.declared.type, there.type, texts_hold_all):
+            return None
         wider = widest(there.type, column.declared.type)
         if wider is None:
             raise _differs(column, there, column.declared.type)
@@ -77,6 +79,12 @@ def _wanted(column: Column, there: DataField, texts_hold_all: bool) -> DataType 
             raise _differs(column, there, found)
         return None
     return _by_values(column, there, there.type, found, texts_hold_all)
+
+
+def _is_small_number(declared: DataType, there: DataType, texts_hold_all: bool) -> bool:
+    """MySQL's tinyint(1), a truth value to most and a number to some: its text is one of both."""
+    names = [each.name for each in (declared, there) if isinstance(each, AtomicType)]
+    return texts_hold_all and len(names) == 2 and names[0] is T.BOOLEAN and names[1] in _INTEGERS
 
 
 def _by_values(

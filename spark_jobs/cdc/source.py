@@ -23,6 +23,7 @@ from spark_jobs.cdc.lines import blocks_of, parse_block
 from spark_jobs.cdc.maxwell import Maxwell
 from spark_jobs.cdc.values import column_values, read_as
 from spark_jobs.file_readers import naming
+from spark_jobs.progress import tell_progress
 
 __all__ = ["ROW_KIND", "MessageFiles"]
 
@@ -95,7 +96,7 @@ class MessageFiles:
         types = {each.name: each for each in table.schema.arrow_schema()}
         known = [each for each in self.columns.by_name.values() if each.name in there]
         row = pa.struct([(each.name, read_as(each, types[each.name].type)) for each in known])
-        for path in self.paths:
+        for number, path in enumerate(self.paths, 1):
             for block in blocks_of(path):
                 with naming(path):
                     messages = parse_block(block, envelope.wanted(row))
@@ -109,6 +110,7 @@ class MessageFiles:
                 ]
                 names = [ROW_KIND, *(column.name for column in known)]
                 yield pa.RecordBatch.from_arrays([kinds, *arrays], names=names)
+            tell_progress(number, len(self.paths), "files")
 
     def _require_whole_rows(self, table: lake.Table) -> None:
         """An aggregate takes an update back by the whole row before it."""

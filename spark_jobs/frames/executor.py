@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from spark_jobs.frames.parts import pack, spread, tasks_at_once
+from spark_jobs.frames.parts import classic_context, pack, spread, tasks_at_once
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,7 +81,7 @@ class _Run:
     def _job(self, part: Sequence[Any]) -> list[bytes]:
         if self._ended.is_set() or self._stop.is_set():
             return []
-        self._spark.addTag(self._tag)
+        self._add_tag()
         answers = spread(self._spark, [part], partial(_run_units, self._work), "outcome binary")
         return [bytes(answer.outcome) for answer in answers.collect()]
 
@@ -94,9 +94,19 @@ class _Run:
             raise
         yield from map(pickle.loads, answers)
 
+    def _add_tag(self) -> None:
+        """In the thread that starts the job. A classic session knows its own tags by thread."""
+        if (context := classic_context(self._spark)) is None:
+            self._spark.addTag(self._tag)
+        else:
+            context.addJobTag(self._tag)
+
     def _interrupt(self) -> None:
         self._ended.set()
-        self._spark.interruptTag(self._tag)
+        if (context := classic_context(self._spark)) is None:
+            self._spark.interruptTag(self._tag)
+        else:
+            context.cancelJobsWithTag(self._tag)
 
 
 def _inheriting(spark: SparkSession, target: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,10 +11,11 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["PartWork", "pack", "spread", "tasks_at_once", "to_send"]
+__all__ = ["PartWork", "classic_context", "pack", "spread", "tasks_at_once", "to_send"]
 
 T = TypeVar("T")
 PartWork: TypeAlias = "Callable[[Any], Iterator[pa.RecordBatch]]"
@@ -53,10 +54,18 @@ def _run_parts(
 
 def tasks_at_once(spark: SparkSession) -> int:
     """How many tasks the session can run at a time, as far as it tells."""
+    context = classic_context(spark)
+    return _WHERE_UNKNOWN if context is None else int(context.defaultParallelism)
+
+
+def classic_context(spark: SparkSession) -> SparkContext | None:
+    """The context of a session; None with Spark Connect, which has none here."""
+    from pyspark.errors import PySparkException
+
     try:
-        return int(spark.sparkContext.defaultParallelism)
-    except Exception:  # noqa: BLE001 - Spark Connect has no context, and says so in many ways
-        return _WHERE_UNKNOWN
+        return spark.sparkContext
+    except (PySparkException, AttributeError):
+        return None
 
 
 def pack(

@@ -21,7 +21,7 @@ from spark_jobs.frames.tables import TableName, find_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["by_bucket", "has_numbered_rows", "routed"]
+__all__ = ["by_bucket", "has_numbered_rows", "routed", "writers_of"]
 
 _TASK = "__lake_task"
 _TASKS_PER_CORE = 2
@@ -54,20 +54,28 @@ def has_numbered_rows(schema: TableSchema) -> bool:
     return bool(schema.primary_keys) or schema.table_options.bucket != UNAWARE_BUCKET
 
 
+def writers_of(schema: TableSchema, at_once: int) -> int:
+    """How many tasks write a table with buckets: of a partition one per bucket, while that is
+    not many more than run at a time.
+    """
+    several = _TASKS_PER_CORE * at_once
+    return several if schema.partition_keys else min(schema.table_options.bucket, several)
+
+
 def routed(frame: DataFrame, schema: TableSchema) -> DataFrame:
     """The rows where their writers are: by bucket, or so that few files are written."""
     partitions = [field for field in schema.fields if field.name in schema.partition_keys]
     if not has_numbered_rows(schema):
+        if frame.isStreaming:
+            return frame  # a batch is small, and Spark does not adapt its tasks
         # Spark parts and joins what it shuffled until tasks have about the same size.
         known = [field.name for field in partitions if field.name in frame.columns]
         return frame.hint("rebalance", *map(column_named, known))
     columns = frame.columns
     frame = _with_types_of_table(frame, [*partitions, *bucket_key(schema)])
     frame = with_bucket(frame, schema, _TASK)
-    at_once, buckets = tasks_at_once(frame.sparkSession), schema.table_options.bucket
-    tasks = min(buckets, _TASKS_PER_CORE * at_once)
+    tasks = writers_of(schema, tasks_at_once(frame.sparkSession))
     if partitions:
-        tasks = max(tasks, _TASKS_PER_CORE * at_once)
         spread = sql.hash(*(column_named(field.name) for field in partitions)).cast("bigint")
         task = sql.pmod(spread + sql.col(_TASK), sql.lit(tasks)).cast("int")
         frame = frame.withColumn(_TASK, task)

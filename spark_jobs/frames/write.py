@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import lakeformat as lake
 from lakeformat.partition_filter import PartitionSpec
 from lakeformat.table import Overwritten
+from spark_jobs.frames.parts import classic_context
 from spark_jobs.frames.routing import routed
 from spark_jobs.frames.tables import TableName, find_table
 from spark_jobs.spark_write import write_in_tasks
@@ -124,20 +125,14 @@ def write_stream_batch(
 
 def _query_id(frame: DataFrame) -> str:
     """The id of the running query: Spark keeps it in the checkpoint."""
-    try:
-        found = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-    except Exception as reason:
-        raise _no_query_id() from reason
+    context = classic_context(frame.sparkSession)
+    found = None if context is None else context.getLocalProperty("sql.streaming.queryId")
     if found is None:
-        raise _no_query_id()
+        raise lake.InvalidRequestError(
+            "nothing tells which query this batch is of: give write_stream_batch a 'query', a name "
+            "that is the same in every run of the stream and of no other"
+        )
     return found
-
-
-def _no_query_id() -> lake.InvalidRequestError:
-    return lake.InvalidRequestError(
-        "nothing tells which query this batch is of: give write_stream_batch a 'query', a name "
-        "that is the same in every run of the stream and of no other"
-    )
 
 
 def _overwritten(mode: object, partitions: PartitionSpec | None) -> Overwritten | None:

@@ -12,7 +12,15 @@ from spark_jobs.request import refusal
 if TYPE_CHECKING:
     from lakeformat import CommitId
 
-__all__ = ["CommitRequest", "Engine", "JobRequest", "Moment", "Partitions", "TableRequest"]
+__all__ = [
+    "CommitKeys",
+    "CommitRequest",
+    "Engine",
+    "JobRequest",
+    "Moment",
+    "Partitions",
+    "TableRequest",
+]
 
 Engine: TypeAlias = Literal["python", "spark"]
 Moment: TypeAlias = str | int
@@ -44,7 +52,7 @@ class TableRequest(JobRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommitRequest(TableRequest):
+class CommitKeys:
     """Who commits, so that a repetition finds what an earlier try did."""
 
     commit_user: str | None = None
@@ -73,3 +81,8 @@ class CommitRequest(TableRequest):
             self.commit_identifier,
             first_try_millis=self.commit_first_try_millis,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitRequest(TableRequest, CommitKeys):
+    """One table, and who commits to it."""

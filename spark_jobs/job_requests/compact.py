@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from spark_jobs.job_requests.common import CommitRequest, JobRequest, Partitions
+from spark_jobs.job_requests.common import CommitKeys, CommitRequest, JobRequest, Partitions
 
 __all__ = ["ChangelogRequest", "CompactDatabaseRequest", "CompactRequest"]
 
@@ -39,7 +39,7 @@ class CompactRequest(CommitRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompactDatabaseRequest(JobRequest):
+class CompactDatabaseRequest(JobRequest, CommitKeys):
     """Compact the tables of databases one after the other; one that fails stops no other."""
 
     database: str

@@ -69,6 +69,8 @@ class IngestRequest(CommitRequest):
             said = f"got {' and '.join(given)}" if given else "got none"
             raise refusal(f"the rows come from one of {', '.join(_SOURCES)}: {said}")
         self._require_belonging(given[0])
+        if self.source_table == self.table:
+            raise refusal(f"key 'source_table' is {self.table!r} itself: a table follows another")
         for name in _ONLY_TO_CREATE:
             if getattr(self, name) is not None and not self.create:
                 raise refusal(f"key {name!r} is for a table that is made: it goes with 'create'")

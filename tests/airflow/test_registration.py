@@ -4,10 +4,12 @@ import json
 import subprocess
 import sys
 from importlib.resources import files
+from pathlib import Path
 
 import jsonschema
 import pytest
 
+import airflow_provider_lake
 from airflow_provider_lake.provider_info import get_provider_info
 
 
@@ -38,7 +40,7 @@ def test_people_get_a_form_that_asks_for_the_warehouse():
 
     [form] = [hook for hook in HookMetaService.hook_meta_data() if hook.connection_type == "lake"]
 
-    assert list(form.extra_fields)[0] == "warehouse"
+    assert next(iter(form.extra_fields)) == "warehouse"
     assert form.standard_fields.host.hidden
 
 
@@ -53,9 +55,35 @@ def test_the_plugin_is_registered():
     assert macros.lake.commit_user is commit_user
 
 
+def test_every_operator_and_link_is_listed():
+    from airflow.providers_manager import ProvidersManager
+
+    info = get_provider_info()
+    named = {module for each in info["operators"] for module in each["python-modules"]}
+    folder = Path(airflow_provider_lake.__file__).parent
+    written = {path.stem for path in (folder / "operators").glob("*.py")} - {"__init__", "job"}
+
+    assert named == {f"airflow_provider_lake.operators.{stem}" for stem in written}
+    assert set(info["extra-links"]) <= set(ProvidersManager().extra_links_class_names)
+
+
+def test_the_settings_are_known_to_airflow():
+    from airflow.configuration import conf
+
+    assert conf.get("lake", "snapshot_url") == ""
+
+
 @pytest.mark.parametrize(
     "module",
-    ["hooks.lake", "operators.ingest", "plugin", "identity", "sensors.snapshot", "lineage"],
+    [
+        "hooks.lake",
+        "operators.ingest",
+        "operators.compact",
+        "plugin",
+        "identity",
+        "sensors.snapshot",
+        "lineage",
+    ],
 )
 def test_importing_the_provider_loads_no_data_stack(module):
     code = (
@@ -65,3 +93,28 @@ def test_importing_the_provider_loads_no_data_stack(module):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def modules_loaded_by(statements):
+    code = f"import sys; {statements}; print(len(before), *sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1].split()[1:]
+
+
+def test_all_operators_together_load_few_modules_besides_the_stock_operator_s():
+    """What a DAG file costs the parser: the stock operator, and little more of our own."""
+    every = [f"airflow_provider_lake.operators.{job}" for job in ("compact", "ingest", "tag")]
+    loaded = modules_loaded_by(
+        "import airflow.sdk; from airflow.sdk import BaseOperator, DAG; "
+        "import airflow.providers.apache.spark.operators.spark_submit; "
+        f"before = set(sys.modules); import {', '.join(every)}"
+    )
+    strangers = [
+        name
+        for name in loaded
+        if name.partition(".")[0]
+        not in ("airflow_provider_lake", "spark_jobs", "airflow", *sys.stdlib_module_names)
+    ]
+
+    assert len(loaded) <= 60, loaded
+    assert strangers == []

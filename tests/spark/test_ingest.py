@@ -85,6 +85,22 @@ def test_rows_of_a_job_that_fails_are_never_visible(warehouse, spark):
     assert data_files(warehouse) == []
 
 
+def test_files_of_tasks_that_succeeded_go_when_their_job_fails(warehouse, spark):
+    table = make_orders(warehouse)
+
+    def fail_the_last(opened, batches):
+        from pyspark import TaskContext
+
+        if TaskContext.get().partitionId() == 3:
+            raise RuntimeError("no attempt of the last gets through")
+        yield from batches
+
+    with pytest.raises(Exception, match="no attempt of the last gets through"):
+        write_in_tasks(spark.range(0, 8, 1, 4), table, fail_the_last)
+
+    assert data_files(warehouse) == []
+
+
 @pytest.mark.parametrize("engine", ["python", "spark"])
 @pytest.mark.parametrize("file_format", ["parquet", "csv", "json"])
 def test_a_column_the_table_does_not_have_is_refused(
@@ -111,13 +127,29 @@ def test_directory_names_do_not_become_columns(tmp_path, warehouse, request_for,
     assert rows_of(warehouse).column_names == expected.column_names
 
 
-def test_nanoseconds_are_kept_or_refused(tmp_path, warehouse, request_for, spark):
+def test_files_land_in_buckets_one_writer_each_in_the_order_of_the_files(
+    tmp_path, catalog, request_for, spark
+):
+    options = {"bucket": "3"}
+    table = catalog.create_table(
+        "shop.orders", [("id", "BIGINT"), ("note", "STRING")], primary_key=["id"], options=options
+    )
+    for number in range(4):
+        rows = {"id": [*range(50)], "note": [f"file {number}"] * 50}
+        pa.parquet.write_table(pa.table(rows), tmp_path / f"orders-{number}.parquet")
+
+    report = run(request_for("orders-*", engine="spark"), spark)
+
+    assert (report["rows"], report["files"]) == (50, 3)
+    assert set(table.scan().to_arrow()["note"].to_pylist()) == {"file 3"}
+
+
+@pytest.mark.parametrize("engine", ["python", "spark"])
+def test_nanoseconds_are_kept(tmp_path, warehouse, request_for, spark, engine):
     times = pa.table({"at": pa.array([1, 2], pa.timestamp("ns"))})
     pa.parquet.write_table(times, tmp_path / "times.parquet")
 
-    with pytest.raises(Exception, match="NANOS"):
-        run(request_for("times.parquet", engine="spark"), spark)
-    run(request_for("times.parquet", engine="python"))
+    run(request_for("times.parquet", engine=engine), spark)
 
     table = lake.open_catalog(warehouse).table("shop.orders")
     assert table.scan().to_arrow() == times

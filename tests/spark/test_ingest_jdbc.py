@@ -7,6 +7,7 @@ import pytest
 import lakeformat as lake
 from spark_jobs.ingest import run
 
+KEYED = {"primary_key": ["id"], "table_options": {"bucket": "2"}}
 DRIVER = {"driver": "org.apache.derby.iapi.jdbc.AutoloadedDriver"}
 
 
@@ -32,9 +33,10 @@ def request_for(warehouse, url, **more):
     }
 
 
-def test_a_table_is_read_in_tasks_and_committed_once(warehouse, orders, spark):
+@pytest.mark.parametrize("keys", [{}, KEYED], ids=["append", "keyed"])
+def test_a_table_is_read_in_tasks_and_committed_once(warehouse, orders, spark, keys):
     who = {"commit_user": "run", "commit_identifier": 1}
-    results = [run(request_for(warehouse, orders, **who), spark) for _ in "ab"]
+    results = [run(request_for(warehouse, orders, **who, **keys), spark) for _ in "ab"]
     found = lake.open_catalog(warehouse).table("shop.orders").scan().to_arrow().to_pylist()
 
     assert [each["replayed"] for each in results] == [False, True]

@@ -173,6 +173,19 @@ def test_a_declared_type_widens_the_column(catalog, stock, ingest):
     assert rows(catalog) == [("pear", Decimal("1.50"))]
 
 
+@pytest.mark.parametrize(("type", "value"), [("TINYINT", 1), ("BOOLEAN", True)])
+def test_a_tinyint_of_one_digit_is_what_the_table_takes_it_for(catalog, ingest, type, value):
+    catalog.create_table(
+        "shop.stock",
+        [("sku", "STRING"), ("on_sale", type)],
+        primary_key=["sku"],
+        options={"bucket": "1"},
+    )
+    types = {"sku": "varchar(20)", "on_sale": "tinyint(1)"}
+    ingest("canal", canal("INSERT", {"sku": "pear", "on_sale": "1"}, types=types))
+    assert rows(catalog) == [("pear", value)]
+
+
 def test_every_difference_is_named_and_nothing_changes(catalog, stock, ingest):
     schema_before = catalog.table("shop.stock").schema
     with pytest.raises(lake.InvalidRequestError) as refused:

@@ -197,6 +197,15 @@ def test_what_a_sql_table_lacks_or_has_more_is_named(tmp_path, catalog, shop):
         ({"source_options": {"fetchsize": "9"}}, "'user' and 'password'"),
         ({"jdbc_table": None}, "key 'jdbc_table' wants|jdbc_url' wants key 'jdbc_table'"),
         ({"source": "*.csv"}, "the rows come from one of"),
+        (
+            {
+                "jdbc_url": None,
+                "jdbc_table": None,
+                "source_table": "shop.orders",
+                "consumer": "x",
+            },
+            "a table follows another",
+        ),
         ({"consumer": "x"}, "key 'consumer' goes with 'source_table'"),
         ({"messages_of": "a.b"}, "key 'messages_of' goes with"),
         ({"create": False, "primary_key": ["id"]}, "goes with 'create'"),

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from spark_jobs import compact, compact_database, health, rollback
+from spark_jobs import compact, compact_database, health, ingest, rollback
+from spark_jobs.__main__ import main as any_job
 from spark_jobs.command import REPORT_MARKER, help_example
 from spark_jobs.progress import PROGRESS_MARKER
 from spark_jobs.registry import JOB_NAMES, find_job
@@ -61,6 +66,29 @@ def test_a_lost_race_exits_with_20(stock, capsys, monkeypatch):
     assert "CommitConflictError: another writer was first" in capsys.readouterr().err
 
 
+def test_a_race_lost_at_every_table_exits_with_20_too(stock, capsys, monkeypatch):
+    def lose(*args, **kwargs):
+        raise lake.CommitConflictError("another writer was first")
+
+    monkeypatch.setattr(lake.Table, "compact", lose)
+    words = json.dumps({"warehouse": "warehouse", "database": "shop"})
+    assert compact_database.main(["--request", words]) == 20
+
+
+def test_a_compaction_that_only_met_others_is_no_compaction_of_nothing(stock, capsys, monkeypatch):
+    given_up = replace(stock.compact(), snapshot_ids=(), unfinished="other commits were first")
+    monkeypatch.setattr(lake.Table, "compact", lambda *args, **kwargs: given_up)
+    assert compact.main(["--request", request()]) == 20
+
+
+def test_importing_the_jobs_loads_no_data_stack():
+    imports = "; ".join(f"import spark_jobs.{name}" for name in ("__main__", *JOB_NAMES))
+    heavy = ("pyspark", "pyarrow", "numpy", "pandas", "polars", "sqlalchemy")
+    code = f"import sys; {imports}; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 @pytest.mark.parametrize(
     "words", [[], ["--request", "{}", "--nonsense"], ["--request", "{"], ["--request", "[]"]]
 )
@@ -82,6 +110,16 @@ def test_progress_is_told_in_lines_of_their_own(stock, capsys):
     ]
     assert lines[-1]["done"] == lines[-1]["total"] == 1
     assert lines[-1]["unit"] == "units"
+
+
+def test_files_are_counted_as_they_are_read(stock, capsys):
+    assert ingest.main(["--request", request(source="incoming/*.csv")]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if PROGRESS_MARKER in line)
+    assert json.loads(line.removeprefix(PROGRESS_MARKER)) == {
+        "done": 1,
+        "total": 1,
+        "unit": "files",
+    }
 
 
 def test_the_result_lies_where_it_was_asked_for(stock, tmp_path, capsys):
@@ -151,6 +189,23 @@ def test_help_has_an_example_that_works(stock, name, capsys):
     if name == "commit":
         words[-1] = words[-1].replace("staged-0a1b", staged_file(stock))
     assert job_module(name).main(words[3:]) in (0, 10), capsys.readouterr().err
+
+
+def test_the_commands_of_the_readme_work(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    catalog = lake.open_catalog("warehouse")
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", [("id", "BIGINT")])
+    catalog.create_table("shop.stock", [("id", "BIGINT")], primary_key=["id"])
+    (tmp_path / "orders").mkdir()
+    (tmp_path / "orders" / "a.csv").write_text("id\n1\n")
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    commands = [
+        shlex.split(line)
+        for line in readme.splitlines()
+        if line.startswith("python -m spark_jobs ")
+    ]
+    assert [any_job(words[3:]) for words in commands] == [0, 10], capsys.readouterr().err
 
 
 def job_module(name):

@@ -35,7 +35,7 @@ def test_an_identity_may_say_when_its_first_try_began():
     ("change", "words"),
     [
         ({"tabel": "x"}, "unknown key 'tabel': did you mean 'table'?"),
-        ({"zzz": 1}, "unknown key 'zzz': known are warehouse, table, catalog_options"),
+        ({"zzz": 1}, "unknown key 'zzz': known are warehouse, table, commit_user"),
         ({"table": None}, "key 'table' wants a text that is not empty, got None"),
         ({"source": " "}, "key 'source' wants a text that is not empty, got ' '"),
         ({"create": "yes"}, "key 'create' wants true or false, got 'yes'"),

@@ -19,6 +19,7 @@ from spark_jobs import (
     health,
     ingest,
     remove_orphans,
+    rescale,
     rollback,
     tag,
 )
@@ -93,6 +94,50 @@ def test_compact_merges_files_and_names_its_snapshot(catalog, request_for):
     assert said(again) == (True, None, 3)
     assert done["report"]["files_in"] == 2
     assert stock.scan().to_arrow().to_pylist() == [{"sku": "pear", "pieces": 2}]
+
+
+def test_a_compaction_is_found_by_its_identity(catalog, request_for):
+    stock = keyed(catalog)
+    for pieces in (1, 2):
+        stock.write(pa.table({"sku": ["pear"], "pieces": [pieces]}))
+    who = {"commit_user": "run", "commit_identifier": 1}
+    first = compact.run(request_for(table="shop.stock", **who))
+    stock.write(pa.table({"sku": ["pear"], "pieces": [3]}))
+    again = compact.run(request_for(table="shop.stock", **who))
+    other = compact.run(request_for(table="shop.stock", commit_user="run", commit_identifier=2))
+
+    assert said(first) == said(again) == (False, 3, 2)
+    assert (first["replayed"], again["replayed"], other["replayed"]) == (False, True, False)
+
+
+def test_the_compactions_of_a_database_are_found_by_one_identity(catalog, tmp_path):
+    for name in ("shop.a", "shop.b"):
+        table = keyed(catalog, name)
+        for pieces in (1, 2):
+            table.write(pa.table({"sku": ["pear"], "pieces": [pieces]}))
+    wanted = {"warehouse": str(tmp_path / "warehouse"), "database": "shop"}
+    wanted |= {"commit_user": "run", "commit_identifier": 1}
+    first, again = compact_database.run(wanted), compact_database.run(wanted)
+
+    assert (first["skipped"], again["skipped"]) == (False, False)
+    assert [table["report"]["earlier_snapshot_ids"] for table in again["report"]["tables"]] == [
+        [3],
+        [3],
+    ]
+
+
+def test_rescale_gives_partitions_another_number_of_buckets(catalog, request_for):
+    stock = keyed(catalog)
+    stock.write(pa.table({"sku": ["pear", "plum", "fig"], "pieces": [1, 2, 3]}))
+    wanted = request_for(table="shop.stock", bucket=2)
+    planned = rescale.run({**wanted, "dry_run": True})
+    done, again = rescale.run(wanted), rescale.run(wanted)
+
+    assert [said(each) for each in (planned, done, again)] == [
+        (False, None, 1),
+        (False, 2, 1),
+        (True, None, 2),
+    ]
 
 
 def test_changelog_tells_what_has_changed(catalog, request_for):
@@ -218,6 +263,11 @@ def test_what_is_staged_is_published_by_the_commit_job_once(orders, tmp_path, re
     assert (done["replayed"], repeated["replayed"], orders.scan().count()) == (False, True, 4)
 
 
-def test_spark_is_refused_where_it_would_be_ignored(orders, request_for):
-    with pytest.raises(lake.UnsupportedError, match="engine 'python'"):
-        compact.run(request_for(engine="spark"))
+def test_a_plan_starts_no_spark(orders, request_for):
+    planned = compact.run(request_for(engine="spark", dry_run=True), spark="no Spark may be used")
+    assert planned["report"]["buckets"]
+
+
+def test_how_many_threads_is_nothing_for_spark(orders, request_for):
+    with pytest.raises(lake.InvalidRequestError, match="key 'executor' is for engine 'python'"):
+        compact.run(request_for(engine="spark", executor="serial"))

@@ -1,28 +1,9 @@
-"""Jobs write keyed tables with the Python engine; Spark's tasks refuse them before any starts."""
+"""The job writes keyed tables: a later row replaces the one of its key."""
 
 from __future__ import annotations
 
-import pytest
-
 import lakeformat as lake
 from spark_jobs.ingest import run
-from spark_jobs.spark_write import write_in_tasks
-
-
-@pytest.mark.parametrize(
-    "keys",
-    [
-        {"primary_key": ["id"], "options": {"bucket": "2"}},
-        {"options": {"bucket": "2", "bucket-key": "id"}},
-    ],
-    ids=["primary key", "queue"],
-)
-def test_tables_whose_rows_one_writer_numbers_are_refused(tmp_path, keys):
-    catalog = lake.open_catalog(str(tmp_path))
-    catalog.create_database("shop")
-    table = catalog.create_table("shop.orders", [("id", "BIGINT")], **keys)
-    with pytest.raises(lake.UnsupportedError, match=r"one writer has to number.*engine 'python'"):
-        write_in_tasks(None, table, lambda table, batches: batches)
 
 
 def test_the_python_engine_ingests_into_keyed_tables(tmp_path):

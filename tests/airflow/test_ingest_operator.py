@@ -1,5 +1,8 @@
 """The ingest operator: parameters in, one run of the job, and retries only where they can help."""
 
+import contextlib
+import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -7,6 +10,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 import lakeformat as lake
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
+from airflow_provider_lake.spark_run import SOURCE_VARIABLE, prepared_run
 from tests.airflow.contexts import task_context
 
 
@@ -80,3 +84,62 @@ def test_a_file_that_is_not_utf8_is_not_retried(tmp_path, warehouse, context, co
 
     with pytest.raises(AirflowFailException, match=r"a\.csv: it is not UTF-8"):
         land(source=str(tmp_path / "a.csv"), create=True).execute(context)
+
+
+@pytest.fixture
+def shop_database(tmp_path):
+    """A SQL table, in a database that asks nobody who they are."""
+    path = tmp_path / "shop.db"
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("create table orders (id integer)")
+        connection.execute("insert into orders values (1), (2)")
+    return f"sqlite:///{path}"
+
+
+def test_a_login_comes_from_a_connection_and_nothing_of_it_is_shown(
+    shop_database, warehouse, connect, context
+):
+    connect("shop_db", conn_type="postgres", login="reader", password="hush-hush")
+    task = land(jdbc_url=shop_database, jdbc_table="orders", jdbc_conn_id="shop_db", create=True)
+
+    request = task._request(context)
+
+    assert request["source_options"] == {"user": "reader", "password": "hush-hush"}
+    assert "hush-hush" not in repr({name: getattr(task, name) for name in task.template_fields})
+    with prepared_run(
+        "ingest", request, name="n", result_folder=None, is_driver_elsewhere=False
+    ) as work:
+        assert "hush-hush" not in json.dumps(work.words)
+        assert json.loads(work.environment[SOURCE_VARIABLE])["password"] == "hush-hush"
+        assert work.words[-2:] == ["--source-options-env", SOURCE_VARIABLE]
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {"jdbc_url": "postgresql://reader:hush@host/shop"},
+        {"jdbc_url": "jdbc:sqlserver://host;password=hush"},
+        {"jdbc_url": "jdbc:postgresql://host/shop", "source_options": {"password": "hush"}},
+    ],
+)
+def test_a_password_in_an_argument_is_refused_where_the_dag_is_parsed(shown):
+    with pytest.raises(TypeError, match="would show a password") as refused:
+        land(jdbc_table="orders", **shown)
+
+    assert "hush" not in str(refused.value)
+
+
+def test_rows_of_a_sql_table_land_once(shop_database, warehouse, context):
+    task = land(jdbc_url=shop_database, jdbc_table="orders", create=True)
+
+    first, again = task.execute(context), task.execute(context)
+
+    assert lake.open_catalog(warehouse).table("shop.orders").scan().count() == 2
+    assert (first["replayed"], again["replayed"]) == (False, True)
+
+
+def test_a_refusal_shows_no_value_of_an_option():
+    with pytest.raises(TypeError, match="'source_options' wants an object") as refused:
+        land(jdbc_url="x", jdbc_table="t", source_options={"a": "hush", "b": 1})
+
+    assert "hush" not in str(refused.value)

@@ -1,0 +1,42 @@
+"""Changes the number of buckets of a table, as an Airflow task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_provider_lake.operators.job import LakeJobOperator
+from spark_jobs.job_requests.common import Partitions
+from spark_jobs.job_requests.rescale import RescaleRequest
+
+__all__ = ["LakeRescaleOperator"]
+
+
+class LakeRescaleOperator(LakeJobOperator):
+    """Writes partitions anew with another number of buckets; one that has it stays as it is.
+
+    :param bucket: how many buckets; otherwise what the table's option ``bucket`` says
+    :param where: a SQL condition on partition columns
+    :param partitions: some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of
+        such
+    :param dry_run: say what would be done, and change nothing
+    """
+
+    job = "rescale"
+    request = RescaleRequest
+    moves_rows = True
+
+    def __init__(
+        self,
+        *,
+        bucket: int | None = None,
+        where: str | None = None,
+        partitions: Partitions | None = None,
+        dry_run: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.bucket = bucket
+        self.where = where
+        self.partitions = partitions
+        self.is_dry_run = dry_run
+        self._check_arguments()

@@ -1,0 +1,54 @@
+"""Gives the partitions of a table another number of buckets."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.command import run_command
+from spark_jobs.job import Job, Outcome, newest_snapshot, wanted_table
+from spark_jobs.job_requests.rescale import RescaleRequest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["JOB", "main", "run"]
+
+JOB = Job(
+    "rescale",
+    RescaleRequest,
+    {"warehouse": "warehouse", "table": "shop.orders", "bucket": 2, "dry_run": True},
+)
+
+
+def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+    """Do what a ``RescaleRequest`` says."""
+    return JOB.answer(request, _act)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    return run_command(JOB, run, arguments)
+
+
+def _act(wanted: RescaleRequest) -> Outcome:
+    table = wanted_table(wanted)
+    before = newest_snapshot(table)
+    report = table.rescale(
+        bucket=wanted.bucket,
+        where=wanted.where,
+        partitions=wanted.partitions,
+        dry_run=wanted.dry_run,
+    )
+    return Outcome(
+        reason=report.reason,
+        report=report.to_dict(),
+        skipped=all(each.outcome == "not due" for each in report.partitions),
+        snapshot_ids=report.snapshot_ids,
+        newest_before=before,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

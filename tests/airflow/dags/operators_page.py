@@ -1,0 +1,8 @@
+"""The DAG of docs/operators.md, as Airflow would load it: exactly as it is printed there."""
+
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "operators.md"
+
+exec("".join(re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)))

@@ -1,0 +1,179 @@
+"""A mistake in a DAG is told where the DAG is parsed, by the name of the argument."""
+
+import pytest
+from airflow.sdk import DAG, XComArg
+from airflow.sdk.bases.operator import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException
+
+from airflow_provider_lake.arguments import LakeArgumentError
+from airflow_provider_lake.operators.commit import LakeCommitOperator
+from airflow_provider_lake.operators.compact import LakeCompactOperator
+from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
+from airflow_provider_lake.operators.tag import LakeTagOperator
+from tests.airflow.contexts import task_context
+
+
+def compact(**arguments):
+    return LakeCompactOperator(**{"task_id": "tidy", "table": "shop.orders", **arguments})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"table": 1}, "'table' wants a text that is not empty, got 1"),
+        ({"table": ""}, "'table' wants a text"),
+        ({"table": "orders"}, "'table' wants database.table, got 'orders'"),
+        ({"engine": "flink"}, "'engine' wants 'auto' or 'python' or 'spark', got 'flink'"),
+        ({"strategy": "most"}, "'strategy' wants 'full' or 'minor', got 'most'"),
+        ({"buckets": "1"}, "'buckets' wants a list, each of a whole number, got '1'"),
+        ({"buckets": [1, "x"]}, "'buckets' wants a list"),
+        ({"partitions": [1]}, "'partitions' wants an object or a list, each of an object"),
+        ({"dry_run": "yes"}, "'dry_run' wants true or false, got 'yes'"),
+        ({"skip_if_noop": 1}, "'skip_if_noop' wants true or false, got 1"),
+        ({"lake_conn_id": None}, "'lake_conn_id' wants a text"),
+        ({"conn_id": "spark_default"}, "write spark_conn_id instead of conn_id"),
+        ({"application_args": ["x"]}, "application_args are made from the other arguments"),
+        ({"engine": "python", "conf": {}}, "engine 'python' starts no Spark, which conf is for"),
+        ({"engine": "python", "spark_conn_id": "s"}, "which spark_conn_id is for"),
+    ],
+)
+def test_what_can_never_be_right_is_refused_by_the_constructor(arguments, words):
+    with pytest.raises(LakeArgumentError, match="'tidy'") as refused:
+        compact(**arguments)
+
+    assert words in str(refused.value)
+    assert isinstance(refused.value, TypeError | AirflowFailException)
+
+
+def test_a_word_nobody_knows_is_refused():
+    with pytest.raises(TypeError, match="strategi"):
+        compact(strategi="full")
+
+
+def test_arguments_that_mean_nothing_together_are_refused():
+    with pytest.raises(LakeArgumentError, match="'new_name'"):
+        LakeTagOperator(task_id="keep", table="shop.orders", action="rename", tag="v1")
+    with pytest.raises(LakeArgumentError, match="'staged'"):
+        LakeCommitOperator(task_id="publish", table="shop.orders", staged=[])
+
+
+def test_a_template_or_another_task_s_result_is_taken_as_it_is():
+    with DAG("d", schedule=None):
+        first = compact()
+        tag = LakeTagOperator(
+            task_id="keep",
+            table="{{ params.table }}",
+            action="create",
+            tag="{{ ds }}",
+            snapshot=first.output["snapshot_id"],
+        )
+        publish = LakeCommitOperator(
+            task_id="publish", table="shop.orders", staged=[first.output["staged"]]
+        )
+
+    assert isinstance(tag.snapshot, XComArg)
+    assert tag.upstream_task_ids == publish.upstream_task_ids == {"tidy"}
+
+
+@pytest.mark.parametrize(
+    ("argument", "rendered", "read"),
+    [
+        ("retain_max", "5", 5),
+        ("dry_run", "True", True),
+        ("older_than", "7 d", "7 d"),
+        ("older_than", "1700000000000", "1700000000000"),
+    ],
+)
+def test_what_a_template_renders_to_is_read_as_the_argument_s_type(argument, rendered, read):
+    task = LakeExpireSnapshotsOperator(
+        task_id="expire", table="shop.orders", **{argument: "{{ value }}"}
+    )
+    task.render_template_fields({"value": rendered})
+    task._take_rendered()
+
+    assert task._given()[argument] == read
+
+
+def test_a_list_may_be_rendered_as_json():
+    task = compact(partitions="{{ parts }}", buckets="{{ buckets }}")
+    task.render_template_fields({"parts": '[{"dt": "2024-01-01"}]', "buckets": "[0, 1]"})
+    task._take_rendered()
+
+    assert task._given()["partitions"] == [{"dt": "2024-01-01"}]
+    assert task._given()["buckets"] == [0, 1]
+
+
+@pytest.mark.parametrize("rendered", ["", "None", "many"])
+def test_a_template_that_renders_to_nonsense_fails_for_good_before_anything_is_done(
+    rendered, warehouse
+):
+    task = LakeExpireSnapshotsOperator(task_id="e", table="shop.orders", retain_max="{{ value }}")
+    task.render_template_fields({"value": rendered})
+
+    with pytest.raises(AirflowFailException, match="'retain_max' wants a whole number, got"):
+        task.execute(task_context())
+
+
+def test_default_args_reach_the_arguments():
+    with DAG("d", schedule=None, default_args={"lake_conn_id": "lake_eu", "engine": "python"}):
+        task = compact()
+
+    assert (task.lake_conn_id, task.engine) == ("lake_eu", "python")
+
+
+def test_a_mapped_task_gets_its_values_one_by_one():
+    with DAG("d", schedule=None):
+        mapped = LakeCompactOperator.partial(task_id="tidy").expand(table=["a.b", "c.d"])
+
+    assert isinstance(mapped.unmap({"table": "a.b"}), BaseOperator)
+    with pytest.raises(LakeArgumentError, match="'table' wants"):
+        mapped.unmap({"table": 7})
+
+
+class Choice:
+    """Which engine a task chooses on a connection."""
+
+    def __init__(self, connect, tmp_path):
+        self._connect, self._warehouse = connect, str(tmp_path)
+
+    def __call__(self, operator, connection, **arguments):
+        self._connect(
+            "lake_default",
+            conn_type="lake",
+            extra={"warehouse": self._warehouse, **connection},
+        )
+        return operator(task_id="work", table="shop.orders", **arguments)._chosen_engine()
+
+
+@pytest.fixture
+def choice(connect, tmp_path):
+    return Choice(connect, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("connection", "arguments", "engine"),
+    [
+        ({}, {}, "python"),
+        ({}, {"spark_conn_id": "s"}, "spark"),
+        ({"spark_conn_id": "s"}, {}, "spark"),
+        ({"engine": "spark"}, {}, "spark"),
+        ({"engine": "python", "spark_conn_id": "s"}, {}, "python"),
+        ({"engine": "spark"}, {"engine": "python"}, "python"),
+        ({}, {"engine": "spark"}, "spark"),
+    ],
+)
+def test_auto_is_spark_where_somebody_named_one(choice, connection, arguments, engine):
+    assert choice(LakeCompactOperator, connection, **arguments) == engine
+
+
+def test_work_on_metadata_stays_with_the_worker_unless_the_task_itself_says_spark(choice):
+    assert choice(LakeExpireSnapshotsOperator, {"engine": "spark"}) == "python"
+    assert choice(LakeExpireSnapshotsOperator, {}, spark_conn_id="s") == "spark"
+
+
+def test_a_template_may_choose_the_engine():
+    task = compact(engine="{{ engine }}")
+    task.render_template_fields({"engine": "python"})
+    task._take_rendered()
+
+    assert task._chosen_engine() == "python"

@@ -1,0 +1,166 @@
+"""The connection type ``lake``: its form, JSON and URI, and where its secrets never go."""
+
+import json
+from urllib.parse import quote, urlencode
+
+import jsonschema
+import pytest
+from airflow.sdk import Connection
+
+import lakeformat as lake
+from airflow_provider_lake.connection import OPTION_FIELDS, read_connection
+from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.operators.compact import LakeCompactOperator
+from airflow_provider_lake.operators.ingest import LakeIngestOperator
+from airflow_provider_lake.provider_info import get_provider_info
+from airflow_provider_lake.spark_run import CATALOG_VARIABLE, prepared_run
+from tests.airflow.contexts import task_context
+
+[FORM] = get_provider_info()["connection-types"]
+SECRET = "hush-hush-42"
+
+
+def read(**extra):
+    connection = Connection(conn_id="lake", conn_type="lake", extra=json.dumps(extra))
+    return read_connection(connection)
+
+
+def test_every_field_of_the_form_is_read_and_every_other_refused():
+    fields = set(FORM["conn-fields"])
+
+    assert fields == {
+        "warehouse",
+        "options",
+        "secret_options",
+        "engine",
+        "spark_conn_id",
+        *OPTION_FIELDS,
+    }
+    with pytest.raises(lake.InvalidRequestError, match="sets 'warehous': only"):
+        read(warehous="/w")
+
+
+def test_what_may_be_secret_is_not_shown_by_the_form():
+    hidden = [
+        name
+        for name, field in FORM["conn-fields"].items()
+        if field["schema"].get("format") == "password"
+    ]
+
+    assert hidden == ["uri", "s3_secret_key", "secret_options"]
+
+
+def test_fields_become_options_of_the_catalog_and_its_storage():
+    found = read(
+        warehouse="s3://lake/warehouse",
+        metastore="jdbc",
+        uri="jdbc:sqlite:/c.db",
+        s3_endpoint="https://s3.example.org",
+        s3_access_key="ours",
+        s3_secret_key=SECRET,
+        options={"s3.region": "eu-1"},
+        secret_options='{"s3.session.token": "t-t-t"}',
+        engine="spark",
+        spark_conn_id="spark_eu",
+    )
+
+    assert (found.warehouse, found.engine, found.spark_conn_id) == (
+        "s3://lake/warehouse",
+        "spark",
+        "spark_eu",
+    )
+    assert found.options == {
+        "metastore": "jdbc",
+        "uri": "jdbc:sqlite:/c.db",
+        "s3.endpoint": "https://s3.example.org",
+        "s3.access-key": "ours",
+        "s3.secret-key": SECRET,
+        "s3.region": "eu-1",
+        "s3.session.token": "t-t-t",
+    }
+    assert SECRET not in repr(found)
+
+
+def test_empty_fields_of_a_form_say_nothing():
+    found = read(warehouse="/w", metastore="", uri=None, options={}, secret_options="", engine="")
+
+    assert (found.options, found.engine) == ({}, "auto")
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ({"engine": "flink"}, "engine 'flink': it is one of auto, python, spark"),
+        ({"secret_options": "{"}, "secret_options that are no object of texts"),
+        ({"options": {"a": 1}}, "options that are no object of texts"),
+        ({"options": {"metastore": "jdbc"}, "metastore": "filesystem"}, "'metastore' twice"),
+        ({"spark_conn_id": 1}, "spark_conn_id that is no text"),
+        ({"s3_secret_key": 7}, "options that are no object of texts"),
+    ],
+)
+def test_what_a_field_cannot_mean_is_refused(extra, words):
+    with pytest.raises(lake.InvalidRequestError, match=words):
+        read(warehouse="/w", **extra)
+
+
+def test_a_uri_carries_the_same_fields(monkeypatch, tmp_path):
+    options = json.dumps({"table-default.bucket": "2"})
+    query = urlencode({"warehouse": str(tmp_path), "options": options, "engine": "python"})
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE_BY_URI", f"lake://?{query}")
+
+    found = LakeHook("lake_by_uri").lake
+
+    assert (found.warehouse, found.options) == (str(tmp_path), {"table-default.bucket": "2"})
+
+
+def test_a_uri_with_the_extra_whole_works_too(monkeypatch, tmp_path):
+    extra = quote(json.dumps({"warehouse": str(tmp_path), "options": {"case-sensitive": "false"}}))
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE_BY_URI", f"lake://?__extra__={extra}")
+
+    assert LakeHook("lake_by_uri").lake.options == {"case-sensitive": "false"}
+
+
+def test_the_form_takes_what_it_describes():
+    for name, value in {"metastore": "jdbc", "engine": None, "options": {"a": "b"}}.items():
+        jsonschema.validate(value, FORM["conn-fields"][name]["schema"] | {"enum": [value]})
+
+
+@pytest.fixture
+def with_secret(tmp_path, connect):
+    """A connection with an option that is a secret, although a table on disk does not use it."""
+    connect(
+        "lake_default",
+        conn_type="lake",
+        extra={"warehouse": str(tmp_path / "w"), "s3_secret_key": SECRET, "s3_access_key": "ours"},
+    )
+    (tmp_path / "a.csv").write_text("id\n1\n")
+
+
+def test_no_argument_and_no_file_of_a_driver_holds_a_secret(with_secret, tmp_path):
+    task = LakeCompactOperator(task_id="work", table="shop.orders")
+    request = task._request(task_context())
+    assert request["catalog_options"]["s3.secret-key"] == SECRET
+
+    with prepared_run(
+        "compact", request, name="n", result_folder=None, is_driver_elsewhere=False
+    ) as work:
+        assert SECRET not in json.dumps(work.words)
+        assert json.loads(work.environment[CATALOG_VARIABLE])["s3.secret-key"] == SECRET
+        assert work.words[-2:] == ["--catalog-options-env", CATALOG_VARIABLE]
+        assert SECRET not in repr(work)
+
+
+def test_nothing_rendered_pushed_or_returned_holds_a_secret(with_secret, tmp_path, caplog):
+    task = LakeIngestOperator(
+        task_id="land", table="shop.orders", source=str(tmp_path / "a.csv"), create=True
+    )
+    context = task_context()
+    with caplog.at_level("DEBUG"):
+        try:
+            result = task.execute(context)
+        except Exception as reason:  # noqa: BLE001 - whatever is said, is said without the secret
+            result = str(reason)
+
+    rendered = {name: repr(getattr(task, name)) for name in task.template_fields}
+    assert SECRET not in json.dumps([rendered, result, context["ti"].xcoms], default=str)
+    assert SECRET not in caplog.text

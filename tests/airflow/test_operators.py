@@ -1,0 +1,224 @@
+"""Every job has an operator, and every operator says exactly what its job can be asked."""
+
+from dataclasses import fields
+from importlib import import_module
+from typing import get_type_hints
+
+import pyarrow as pa
+import pytest
+from airflow.sdk import Asset
+from airflow.sdk.bases.operator import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+import lakeformat as lake
+from airflow_provider_lake.arguments import argument_types
+from airflow_provider_lake.failures import LakeTaskKilled
+from airflow_provider_lake.job import attribute_of
+from airflow_provider_lake.operators.analyze import LakeAnalyzeOperator
+from airflow_provider_lake.operators.changelog import LakeChangelogOperator
+from airflow_provider_lake.operators.commit import LakeCommitOperator
+from airflow_provider_lake.operators.compact import LakeCompactOperator
+from airflow_provider_lake.operators.expire_partitions import LakeExpirePartitionsOperator
+from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
+from airflow_provider_lake.operators.health import LakeHealthOperator
+from airflow_provider_lake.operators.ingest import LakeIngestOperator
+from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.operators.remove_orphans import LakeRemoveOrphansOperator
+from airflow_provider_lake.operators.rescale import LakeRescaleOperator
+from airflow_provider_lake.operators.rollback import LakeRollbackOperator
+from airflow_provider_lake.operators.tag import LakeTagOperator
+from spark_jobs.job_requests.common import TableRequest
+from spark_jobs.registry import JOB_NAMES, find_job
+from tests.airflow.contexts import task_context
+
+OPERATORS = [
+    LakeAnalyzeOperator,
+    LakeChangelogOperator,
+    LakeCommitOperator,
+    LakeCompactOperator,
+    LakeExpirePartitionsOperator,
+    LakeExpireSnapshotsOperator,
+    LakeHealthOperator,
+    LakeIngestOperator,
+    LakeRemoveOrphansOperator,
+    LakeRescaleOperator,
+    LakeRollbackOperator,
+    LakeTagOperator,
+]
+REQUIRED = {
+    LakeCommitOperator: {"staged": ["s"]},
+    LakeIngestOperator: {"source": "*.csv"},
+    LakeRollbackOperator: {"snapshot": 1},
+    LakeTagOperator: {"action": "create", "tag": "v1"},
+}
+
+
+def make(operator, **arguments):
+    given = {"task_id": "work", "table": "shop.orders", **REQUIRED.get(operator, {})}
+    return operator(**given | arguments)
+
+
+def do(operator, context=None, **arguments):
+    return make(operator, **arguments).execute(context or task_context())
+
+
+@pytest.fixture
+def orders(warehouse):
+    """A table with a key, a partition and a changelog, and two commits in it."""
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    table = catalog.create_table(
+        "shop.orders",
+        [("id", "BIGINT NOT NULL"), ("dt", "STRING NOT NULL"), ("item", "STRING")],
+        primary_key=["id", "dt"],
+        partition_by=["dt"],
+        options={"bucket": "1", "changelog-producer": "full-compaction"},
+    )
+    for item in ("apple", "pear"):
+        table.write(pa.table({"id": [1], "dt": ["2024-01-01"], "item": [item]}))
+    return table
+
+
+def test_every_job_on_one_table_has_its_operator():
+    on_tables = {name for name in JOB_NAMES if issubclass(find_job(name).request, TableRequest)}
+
+    assert {operator.job for operator in OPERATORS} == on_tables
+    for operator in OPERATORS:
+        assert operator.__module__.endswith(f".{operator.job}")
+        assert operator.request is find_job(operator.job).request
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_the_arguments_of_an_operator_are_the_keys_of_its_request(operator):
+    common = {field.name for field in fields(lake_common())}
+    wanted = {
+        ("bucket_executor" if field.name == "executor" else field.name): hint
+        for field in fields(operator.request)
+        if field.name not in common
+        for hint in [get_type_hints(operator.request)[field.name]]
+    }
+    own = argument_types(operator, LakeJobOperator)
+    base = argument_types(LakeJobOperator, LakeJobOperator)
+
+    if operator is LakeIngestOperator:
+        wanted["jdbc_conn_id"] = str | None  # a login is no argument of a task
+    assert {name: hint for name, hint in own.items() if name not in base} == wanted
+
+
+def lake_common():
+    return import_module("spark_jobs.job_requests.common").CommitRequest
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_argument_is_a_template_and_hides_nothing_of_airflow(operator):
+    attributes = {attribute_of(name) for name in argument_types(operator, LakeJobOperator)}
+
+    assert attributes <= set(operator.template_fields)
+    own = attributes - {attribute_of(name) for name in LakeJobOperator.template_fields}
+    assert [name for name in own if hasattr(BaseOperator, name)] == []
+    assert set(make(operator).template_fields) <= set(dir(make(operator)))
+
+
+def test_a_table_is_fed_kept_and_cleaned_by_operators_alone(tmp_path, orders):
+    (tmp_path / "a.csv").write_text("id,dt,item\n2,2024-01-02,plum\n")
+
+    staged = do(LakeIngestOperator, source=str(tmp_path / "*.csv"), stage=True)
+    published = do(LakeCommitOperator, staged=[staged["staged"]])
+    compacted = do(LakeCompactOperator, strategy="full")
+    tagged = do(LakeTagOperator, action="create", tag="v1")
+    analyzed = do(LakeAnalyzeOperator, columns="all")
+    healthy = do(LakeHealthOperator)
+    gone = do(LakeExpirePartitionsOperator, expiration_time="1 d", timestamp_formatter="yyyy-MM-dd")
+    back = do(LakeRollbackOperator, snapshot=None, tag="v1")
+    expired = do(LakeExpireSnapshotsOperator, retain_max=1, retain_min=1)
+    orphans = do(LakeRemoveOrphansOperator)
+    told = do(LakeChangelogOperator)
+    rescaled = do(LakeRescaleOperator, bucket=2)
+
+    assert [staged["snapshot_id"], published["snapshot_id"]] == [None, 3]
+    assert (compacted["previous_snapshot_id"], compacted["snapshot_id"]) == (3, 4)
+    assert sorted(row["item"] for row in orders.scan().to_arrow().to_pylist()) == ["pear", "plum"]
+    results = [tagged, analyzed, healthy, gone, back, expired, orphans, told, rescaled]
+    for result in [staged, published, compacted, *results]:
+        assert {"job", "table", "skipped", "reason", "snapshot_id", "previous_snapshot_id"} <= set(
+            result
+        )
+        assert {"replayed", "seconds", "report"} <= set(result)
+    assert gone["report"]["dry_run"] is False
+    assert orphans["report"]["dry_run"] is True
+    assert healthy["report"]["score"] > 0
+
+
+def test_a_task_with_nothing_to_do_succeeds_or_is_skipped(orders):
+    do(LakeCompactOperator)
+
+    again = do(LakeCompactOperator, task_context("another"))
+    assert (again["skipped"], again["snapshot_id"]) == (True, None)
+
+    with pytest.raises(AirflowSkipException, match=again["reason"]):
+        do(LakeCompactOperator, task_context("another"), skip_if_noop=True)
+
+
+def test_a_retry_of_a_compaction_finds_what_it_published(orders):
+    first, again = do(LakeCompactOperator), do(LakeCompactOperator)
+
+    assert (first["replayed"], again["replayed"]) == (False, True)
+    assert again["snapshot_id"] == first["snapshot_id"] == orders.latest_snapshot().id
+
+
+def test_an_unknown_table_fails_for_good(warehouse):
+    with pytest.raises(AirflowFailException, match=r"NotFoundError: .*shop"):
+        do(LakeCompactOperator)
+
+
+def test_an_unknown_connection_fails_for_good():
+    with pytest.raises(AirflowFailException, match="no_such_lake"):
+        do(LakeCompactOperator, lake_conn_id="no_such_lake")
+
+
+def test_a_tag_that_exists_fails_for_good(orders):
+    do(LakeTagOperator)
+
+    with pytest.raises(AirflowFailException, match=r"AlreadyExistsError: .*v1"):
+        do(LakeTagOperator)
+
+
+def test_a_conflict_keeps_its_class_and_is_retried(orders, monkeypatch):
+    def lose(request):
+        raise lake.CommitConflictError("another writer was first")
+
+    monkeypatch.setattr("spark_jobs.compact.run", lose)
+
+    with pytest.raises(lake.CommitConflictError, match="another writer was first"):
+        do(LakeCompactOperator)
+
+
+def test_the_event_of_the_table_s_asset_says_which_snapshots_came(orders):
+    asset = Asset(name="orders", uri="lake://shop/orders")
+    other = Asset(name="x", uri="lake://shop/items")
+    context = task_context()
+    result = do(LakeCompactOperator, context, outlets=[asset, other])
+
+    [(outlet, event)] = context["outlet_events"].items()
+    assert outlet is asset
+    assert event.extra["snapshot_id"] == result["snapshot_id"] == 3
+    assert event.extra["previous_snapshot_id"] == 2
+
+
+def test_the_table_is_known_to_links_before_the_work_begins(orders):
+    context = task_context()
+
+    with pytest.raises(AirflowFailException):
+        do(LakeRollbackOperator, context, snapshot=99)
+
+    assert context["ti"].xcoms == {"lake_table": {"table": "shop.orders"}}
+
+
+def test_a_kill_interrupts_work_in_the_task_s_own_process(orders, monkeypatch):
+    """As a signal would: the handler calls ``on_kill`` while the job is at work."""
+    task = make(LakeCompactOperator)
+    monkeypatch.setattr("spark_jobs.compact.run", lambda request: task.on_kill())
+
+    with pytest.raises(LakeTaskKilled, match="'work' was asked to end"):
+        task.execute(task_context())
+    task.on_kill()  # the work is over: nothing to interrupt

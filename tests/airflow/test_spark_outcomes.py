@@ -1,0 +1,203 @@
+"""How a run on Spark ended: the table has the first word, then the job, and silence is no success.
+
+spark-submit is a program of this test that starts the real job, or misbehaves; that real ones
+behave is shown in ``test_spark_kill.py``.
+"""
+
+import sys
+
+import pyarrow as pa
+import pytest
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+
+import lakeformat as lake
+from airflow_provider_lake.identity import ONLY_COMMIT, commit_user
+from airflow_provider_lake.operators.commit import LakeCommitOperator
+from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
+from airflow_provider_lake.operators.ingest import LakeIngestOperator
+from airflow_provider_lake.operators.tag import LakeTagOperator
+from tests.airflow.contexts import task_context
+
+AS_SPARK_DOES = """
+import os, sys
+words = sys.argv[1:]
+script = next(i for i, word in enumerate(words) if word.endswith(".py"))
+os.execv(sys.executable, [sys.executable, *words[script:]])
+"""
+
+
+@pytest.fixture
+def orders(warehouse, connect):
+    connect("spark_here", conn_type="spark", host="local[1]")
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    table.write(pa.table({"id": [1]}))
+    return table
+
+
+@pytest.fixture
+def task(tmp_path):
+    """A task on Spark, with a program in place of spark-submit."""
+
+    def make(operator, code=AS_SPARK_DOES, **arguments):
+        program = tmp_path / "spark-submit"
+        program.write_text(f"#!{sys.executable}\n{code}")
+        program.chmod(0o755)
+        given = {"task_id": "work", "table": "shop.orders", "engine": "spark", **arguments}
+        return operator(**given, spark_conn_id="spark_here", spark_binary=str(program))
+
+    return make
+
+
+def test_what_the_job_says_is_the_result(orders, task):
+    result = task(LakeTagOperator, action="create", tag="v1").execute(task_context())
+
+    assert (result["job"], result["skipped"]) == ("tag", False)
+    assert [tag.name for tag in orders.tags.list()] == ["v1"]
+
+
+def test_nothing_to_do_is_no_failure_although_spark_says_so(orders, task):
+    expire = task(LakeExpireSnapshotsOperator, retain_max=5, retain_min=1)
+
+    assert expire.execute(task_context())["skipped"]
+    with pytest.raises(AirflowSkipException):
+        task(LakeExpireSnapshotsOperator, retain_max=5, retain_min=1, skip_if_noop=True).execute(
+            task_context()
+        )
+
+
+def test_a_wrong_request_fails_for_good(orders, task):
+    with pytest.raises(AirflowFailException, match="InvalidRequestError: "):
+        task(LakeExpireSnapshotsOperator, retain_max=1, retain_min=5).execute(task_context())
+
+
+def test_a_name_that_is_taken_fails_for_good(orders, task):
+    orders.tags.create("v1")
+
+    with pytest.raises(AirflowFailException, match="AlreadyExistsError: "):
+        task(LakeTagOperator, action="create", tag="v1").execute(task_context())
+
+
+SAYS = """
+import json, pathlib, sys
+said = {said!r}
+place = sys.argv[sys.argv.index("--result-uri") + 1]
+if said:
+    pathlib.Path(place).parent.mkdir(parents=True, exist_ok=True)
+    pathlib.Path(place).write_text(json.dumps(said))
+sys.exit({code})
+"""
+
+
+def test_a_conflict_on_spark_is_the_same_error_as_here_and_is_retried(orders, task):
+    said = {"job": "tag", "error": "CommitConflictError", "message": "another was first"}
+    code = SAYS.format(said=said, code=20)
+
+    with pytest.raises(lake.CommitConflictError, match="another was first"):
+        task(LakeTagOperator, code, action="create", tag="v1").execute(task_context())
+
+
+def test_an_error_nobody_foresaw_is_told_by_its_name_and_retried(orders, task):
+    code = SAYS.format(said={"error": "KeyError", "message": "'x'"}, code=1)
+
+    with pytest.raises(AirflowException, match="KeyError: 'x'") as failed:
+        task(LakeTagOperator, code, action="create", tag="v1").execute(task_context())
+    assert not isinstance(failed.value, AirflowFailException)
+
+
+def test_a_driver_that_died_without_a_word_fails_with_the_end_of_its_log(orders, task):
+    code = "import sys; print('OutOfMemoryError: heap'); sys.exit(137)"
+
+    with pytest.raises(AirflowException, match=r"Error code is: 137\.(.|\n)*OutOfMemoryError"):
+        task(LakeTagOperator, code, action="create", tag="v1").execute(task_context())
+
+
+def test_silence_is_no_success(orders, task):
+    with pytest.raises(AirflowException, match="said nothing: what it has done is not known"):
+        task(LakeTagOperator, "", action="create", tag="v1").execute(task_context())
+
+
+def test_the_file_counts_where_the_line_was_lost(orders, task):
+    said = {"job": "tag", "table": "shop.orders", "skipped": False, "reason": "well"}
+    code = SAYS.format(said=said, code=0)
+
+    result = task(LakeTagOperator, code, action="create", tag="v1").execute(task_context())
+
+    assert result == said
+
+
+def test_the_result_of_another_submission_is_not_taken_for_this_one_s(orders, task, tmp_path):
+    arguments = {"action": "create", "tag": "v1", "result_folder": str(tmp_path / "results")}
+    first = SAYS.format(said={"job": "tag", "skipped": False, "reason": "well"}, code=0)
+    task(LakeTagOperator, first, **arguments).execute(task_context())
+    assert len(list((tmp_path / "results").iterdir())) == 1
+
+    with pytest.raises(AirflowException, match="said nothing"):
+        task(LakeTagOperator, "", **arguments).execute(task_context())
+
+
+def land(task, code, tmp_path):
+    (tmp_path / "a.csv").write_text("id\n2\n")
+    return task(LakeIngestOperator, code, source=str(tmp_path / "a.csv"))
+
+
+def test_a_commit_that_is_there_is_a_success_whatever_spark_says(orders, task, tmp_path, warehouse):
+    """The driver commits, and is killed before it can say so."""
+    context = task_context()
+    user = commit_user(context["ti"], "shop.orders")
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[0]); import pyarrow as pa; import lakeformat\n"
+        f"table = lakeformat.open_catalog({warehouse!r}).table('shop.orders')\n"
+        f"commit = lakeformat.CommitId({user!r}, {ONLY_COMMIT})\n"
+        "table.write(pa.table({'id': [2]}), commit=commit)\n"
+        "sys.exit(137)"
+    )
+
+    result = land(task, code, tmp_path).execute(context)
+
+    assert (result["snapshot_id"], result["replayed"]) == (2, True)
+    assert orders.scan().to_arrow()["id"].to_pylist() == [1, 2]
+
+
+def test_a_retry_that_finds_its_commit_starts_no_spark(orders, task, tmp_path):
+    context = task_context()
+    user = commit_user(context["ti"], "shop.orders")
+    orders.write(pa.table({"id": [2]}), commit=lake.CommitId(user, ONLY_COMMIT))
+
+    result = land(task, "import sys; sys.exit(99)", tmp_path).execute(context)
+
+    assert (result["snapshot_id"], result["replayed"]) == (2, True)
+
+
+def test_an_unknown_table_fails_before_anything_is_submitted(orders, task, tmp_path):
+    started = tmp_path / "started"
+    code = f"import pathlib; pathlib.Path({str(started)!r}).touch()"
+
+    with pytest.raises(AirflowFailException, match="NotFoundError: "):
+        task(LakeTagOperator, code, table="shop.items", action="create", tag="v1").execute(
+            task_context()
+        )
+    assert not started.exists()
+
+
+def test_a_driver_elsewhere_needs_a_place_for_its_result(orders, task):
+    tag = task(LakeTagOperator, action="create", tag="v1", deploy_mode="cluster")
+
+    with pytest.raises(AirflowFailException, match="give result_folder"):
+        tag.execute(task_context())
+
+
+def test_a_request_too_long_for_an_argument_travels_as_a_private_file(orders, task, tmp_path):
+    code = (
+        "import os, stat, sys; place = sys.argv[sys.argv.index('--request') + 1]\n"
+        "print('MODE', oct(stat.S_IMODE(os.stat(place).st_mode)))" + AS_SPARK_DOES
+    )
+    many = [f"{tmp_path}/{number:0200}" for number in range(600)]
+    commit = task(LakeCommitOperator, code, staged=many)
+
+    with pytest.raises(AirflowFailException) as failed:
+        commit.execute(task_context())
+
+    assert "MODE 0o600" in list(commit._hook._last_submit_log_lines)
+    assert many[0] in str(failed.value)

@@ -1,0 +1,234 @@
+"""The places of the stock Spark operator and hook that ours are built on.
+
+Each of these fails when a new release of the Spark provider moves what we override. Where it
+starts a program, that is a real process: a script in place of spark-submit.
+"""
+
+import inspect
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.providers.apache.spark.operators import spark_submit as stock
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from airflow_provider_lake import markers
+from airflow_provider_lake.markers import JobOutput
+from airflow_provider_lake.operators.compact import LakeCompactOperator
+from airflow_provider_lake.spark_master import find_spark_submit, spark_connection
+from airflow_provider_lake.spark_run import job_file
+from airflow_provider_lake.spark_submit import LakeSparkSubmitHook
+from spark_jobs import command, progress, spark_session
+
+
+@pytest.fixture
+def make_hook(connect):
+    """Our hook on a connection of its own."""
+
+    def make(master="local[1]", *, before_submit=lambda: None, env=None, output=None, **stock):
+        connect("spark_here", conn_type="spark", host=master)
+        return LakeSparkSubmitHook(
+            connection=spark_connection("spark_here"),
+            process_env=env or {},
+            output=output or JobOutput(),
+            before_submit=before_submit,
+            conn_id="spark_here",
+            **stock,
+        )
+
+    return make
+
+
+@pytest.fixture
+def spark_submit(tmp_path):
+    """A program that says what it was given, and then what it is told to say."""
+
+    def make(body="", code=0):
+        program = tmp_path / "spark-submit"
+        program.write_text(
+            f"#!{sys.executable}\n"
+            "import json, os, sys\n"
+            f"print('GIVEN ' + json.dumps([sys.argv[1:], dict(os.environ)]), flush=True)\n"
+            f"{body}\nsys.exit({code})\n"
+        )
+        program.chmod(0o755)
+        return str(program)
+
+    return make
+
+
+def test_our_hook_is_given_every_argument_the_stock_operator_gives_its_own(monkeypatch):
+    given = {}
+    monkeypatch.setattr(stock, "SparkSubmitHook", lambda **kwargs: given.update(kwargs))
+    operator = LakeCompactOperator(task_id="work", table="shop.orders")
+    stock.SparkSubmitOperator._get_hook(operator)
+    ours = inspect.getsource(LakeCompactOperator._get_hook)
+
+    assert {name for name in given if f"{name}=" not in ours} == set()
+    assert set(given) <= set(inspect.signature(SparkSubmitHook.__init__).parameters)
+
+
+def test_the_stock_operator_makes_its_hook_through_get_hook_and_submits_with_it(monkeypatch):
+    class Hook:
+        _should_track_driver_status = _is_yarn_cluster_mode = False
+        submitted = None
+
+        def _should_track_driver_via_k8s_api(self):
+            return False
+
+        def submit(self, application):
+            self.submitted = application
+
+    hook = Hook()
+    operator = LakeCompactOperator(task_id="work", table="shop.orders", application="job.py")
+    monkeypatch.setattr(operator, "_get_hook", lambda: hook)
+
+    stock.SparkSubmitOperator.execute(operator, {})
+
+    assert (operator._hook, hook.submitted) == (hook, "job.py")
+
+
+def test_a_kill_reaches_the_hook_through_the_stock_operator(monkeypatch, make_hook):
+    operator = LakeCompactOperator(task_id="work", table="shop.orders")
+    operator._hook = make_hook()
+
+    operator.on_kill()
+
+    assert operator._hook.was_killed
+
+
+def test_a_task_that_has_started_nothing_is_killed_without_looking_for_spark():
+    LakeCompactOperator(task_id="work", table="shop.orders").on_kill()
+
+
+def test_the_master_is_that_of_the_connection(make_hook):
+    assert make_hook("local[2]").master == "local[2]"
+    assert make_hook("spark://here:7077").master == "spark://here:7077"
+
+
+def test_the_stock_hook_would_guess_yarn_where_ours_says_what_is_missing():
+    assert SparkSubmitHook(conn_id="no_such_spark")._connection["master"] == "yarn"
+
+    with pytest.raises(AirflowFailException, match="no Spark connection 'no_such_spark'"):
+        spark_connection("no_such_spark")
+
+
+def test_without_the_default_connection_spark_runs_here_and_the_log_says_so(caplog):
+    with caplog.at_level("WARNING"):
+        connection = spark_connection("spark_default")
+
+    assert connection.host == "local[*]"
+    assert "Spark runs on this machine, as local[*]" in caplog.text
+
+
+def test_a_connection_that_is_not_spark_s_is_refused(connect):
+    connect("a_database", conn_type="postgres", host="h")
+
+    with pytest.raises(AirflowFailException, match="of type 'postgres', not 'spark'"):
+        spark_connection("a_database")
+
+
+@pytest.mark.parametrize("master", ["lokal", "http://here", "local[2"])
+def test_a_master_nobody_knows_is_refused_before_anything_starts(make_hook, master):
+    with pytest.raises(AirflowFailException, match="gives the master"):
+        make_hook(master)
+
+
+def test_a_driver_on_a_standalone_cluster_is_refused_as_spark_would(make_hook):
+    with pytest.raises(AirflowFailException, match="use deploy_mode='client'"):
+        make_hook("spark://here:7077", deploy_mode="cluster")
+
+
+def test_the_lines_of_the_driver_pass_by_us(make_hook, spark_submit):
+    pages = []
+    output = JobOutput(on_spark=pages.append)
+    body = (
+        "print('LAKE_SPARK ' + json.dumps({'application_id': 'local-1', 'ui': 'http://here'}))\n"
+        "print('LAKE_PROGRESS ' + json.dumps({'done': 1, 'total': 2, 'unit': 'buckets'}))\n"
+        "print('12:00 WARN half a line LAKE_REPORT ' + json.dumps({'reason': 'well'}))"
+    )
+    hook = make_hook(output=output, spark_binary=spark_submit(body))
+
+    hook.submit("job.py")
+
+    assert output.result == {"reason": "well"}
+    assert pages == [{"application_id": "local-1", "ui": "http://here"}]
+    assert list(hook._last_submit_log_lines)[-2:] == ["1 of 2 buckets", "result: well"]
+
+
+def test_jobs_and_provider_mark_lines_alike():
+    assert markers.REPORT == command.REPORT_MARKER
+    assert markers.PROGRESS == progress.PROGRESS_MARKER
+    assert markers.SPARK == spark_session.SPARK_MARKER
+
+
+def given_to(hook):
+    line = next(line for line in hook._last_submit_log_lines if line.startswith("GIVEN "))
+    return json.loads(line.removeprefix("GIVEN "))
+
+
+def test_what_is_secret_is_in_the_environment_of_the_process_and_in_no_argument(
+    make_hook, spark_submit, caplog
+):
+    hook = make_hook(
+        "yarn",
+        env={"LAKE_CATALOG_OPTIONS": "hush-hush"},
+        env_vars={"SHOWN": "1"},
+        spark_binary=spark_submit(),
+    )
+    hook.submit("job.py")
+    words, environment = given_to(hook)
+
+    assert "spark.yarn.appMasterEnv.SHOWN=1" in words  # what the stock hook does with env_vars
+    assert "hush-hush" not in json.dumps(words)
+    assert environment["LAKE_CATALOG_OPTIONS"] == "hush-hush"
+    assert environment["LAKE_WATCH_PARENT"] == "1"
+    assert environment["PYSPARK_DRIVER_PYTHON"] == sys.executable
+
+
+def test_every_word_is_a_text(make_hook, spark_submit):
+    hook = make_hook(
+        spark_binary=spark_submit(), application_args=["--n", 1], executor_memory=4, conf={"a": 1}
+    )
+    hook.submit("job.py")
+    words, _ = given_to(hook)
+
+    assert words[-3:] == ["job.py", "--n", "1"]
+    assert words[(at := words.index("--executor-memory")) : at + 2] == ["--executor-memory", "4"]
+
+
+def test_a_setting_of_the_task_wins_over_ours(make_hook):
+    hook = make_hook(conf={"spark.ui.enabled": "true"})
+
+    assert hook._conf["spark.ui.enabled"] == "true"
+    assert "log4j2.properties" in hook._conf["spark.driver.extraJavaOptions"]
+
+
+def test_a_failure_has_the_exit_code_and_the_end_of_the_log(make_hook, spark_submit):
+    hook = make_hook(spark_binary=spark_submit("print('it broke')", code=7))
+
+    with pytest.raises(AirflowException, match=r"Error code is: 7\.(.|\n)*it broke"):
+        hook.submit("job.py")
+
+
+def test_what_is_left_of_an_earlier_submission_goes_first(make_hook, spark_submit, tmp_path):
+    left = tmp_path / "result.json"
+    left.touch()
+    hook = make_hook(before_submit=left.unlink, spark_binary=spark_submit())
+
+    hook.submit("job.py")
+
+    assert not left.exists()
+
+
+def test_spark_submit_is_found_inside_pyspark_where_the_path_has_none(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    assert Path(find_spark_submit()).is_absolute()
+    assert find_spark_submit().endswith("pyspark/bin/spark-submit")
+
+
+def test_the_settings_of_the_log_are_shipped():
+    assert "rootLogger.level" in job_file("log4j2.properties").read_text()

@@ -1,0 +1,34 @@
+"""The process of a task: it gets the signals that Airflow's task runner gets, and does the same.
+
+``worker.py OPERATOR ARGUMENTS`` as JSON. A test sends SIGALRM where a timeout would be over,
+SIGTERM where a user marks the task as failed, and SIGKILL where a worker is lost.
+"""
+
+import json
+import signal
+import sys
+from importlib import import_module
+
+from airflow.sdk.exceptions import AirflowTaskTimeout
+from airflow.sdk.execution_time.timeout import timeout
+
+from tests.airflow.contexts import task_context
+
+NEVER_SECONDS = 3600
+
+
+def main(path, arguments):
+    module, _, name = path.rpartition(".")
+    task = getattr(import_module(module), name)(task_id="work", **json.loads(arguments))
+    signal.signal(signal.SIGTERM, lambda *_: task.on_kill())
+    try:
+        with timeout(NEVER_SECONDS):
+            result = task.execute(task_context())
+    except AirflowTaskTimeout:
+        task.on_kill()
+        raise
+    print(f"RESULT {json.dumps(result)}", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,194 @@
+"""Staged results and changes of another table: with a fault at any call they come once."""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.catalog import FileSystemCatalog
+from lakeformat.environment import Environment
+from lakeformat.layout import TableLayout
+from lakeformat.storage import MemoryStorage
+from lakeformat.table import load_table
+from lakeformat.testing import CrashableStorage, every_fault
+from spark_jobs.job_requests.ingest import IngestRequest
+from spark_jobs.table_changes import ingest_changes
+from tests.crash.interrupted import Interrupted
+
+SEED = int(os.environ.get("SEED", "0"))
+LAYOUT = TableLayout("wh/shop.db/orders")
+WHO = lake.CommitId("run", 1)
+_names = itertools.count()
+
+
+def simulated(first: int = 0) -> Environment:
+    """A world in which every run makes the same calls, with names from a number on."""
+    names = itertools.count(first * 1000)
+    return Environment(
+        now_millis=lambda: 1_700_000_000_000,
+        new_id=lambda: f"{next(names):08d}",
+        sleep_seconds=lambda seconds: None,
+        random_fraction=lambda: 0.5,
+    )
+
+
+def catalog_of(storage):
+    return FileSystemCatalog(storage, "wh", simulated(len(storage.files()) + 100))
+
+
+def opened(storage) -> lake.Table:
+    return load_table(storage, LAYOUT, simulated(len(storage.files()) + 100))
+
+
+def with_table(storage, *names: str):
+    catalog = FileSystemCatalog(storage, "wh", simulated())
+    catalog.create_database("shop")
+    for name in names or ("orders",):
+        catalog.create_table(f"shop.{name}", [("id", "BIGINT")])
+    return storage
+
+
+def written(table, *ids):
+    with table.new_writer() as writer:
+        writer.write(pa.table({"id": list(ids)}))
+        return writer.prepare()
+
+
+def ids(table):
+    return sorted(table.scan().to_arrow()["id"].to_pylist())
+
+
+def with_two_staged(storage):
+    table = opened(with_table(storage))
+    for number in (1, 2):
+        table.staged.add(written(table, number), commit=lake.CommitId("writer", number))
+    return storage
+
+
+def addresses(table):
+    return [
+        table.staged.address(name)
+        for name in sorted(
+            each.rpartition("staged-")[2]
+            for each in table._handle.storage.files()
+            if "/staged-" in each
+        )
+    ]
+
+
+NAMES = addresses(opened(with_two_staged(MemoryStorage("staged-names"))))
+
+
+def publish(storage, acknowledged=None) -> None:
+    table = opened(storage)
+    named = [table.staged.address(each.rpartition("staged-")[2]) for each in NAMES]
+    report = table.staged.publish(named)
+    if acknowledged is not None:
+        acknowledged.append(report.snapshot_id)
+
+
+def test_a_fault_at_any_call_of_a_publication_is_made_good_by_the_next():
+    for trial in every_fault(publish, start=with_two_staged(CrashableStorage()), seed=SEED):
+        trial.run()
+        storage = trial.reopened()
+        table = opened(storage)
+        assert ids(table) in ([], [1, 2]), str(trial)
+        publish(storage)
+        assert (ids(table), len(table.snapshots())) == ([1, 2], 1), str(trial)
+        assert not [name for name in storage.files() if "/staged/" in name and "tmp" not in name]
+
+
+def stage(storage, acknowledged=None) -> None:
+    table = opened(storage)
+    found = table.staged.find(WHO) or table.staged.add(written(table, 1), commit=WHO)
+    if acknowledged is not None:
+        acknowledged.append(found.name)
+
+
+def test_a_fault_at_any_call_of_staging_is_made_good_by_the_next():
+    for trial in every_fault(stage, start=with_table(CrashableStorage()), seed=SEED):
+        trial.run()
+        storage = trial.reopened()
+        stage(storage)
+        table = opened(storage)
+        [result] = table.staged.list()
+        table.staged.publish([table.staged.address(result.name)])
+        assert ids(table) == [1], str(trial)
+
+
+def discard(storage, acknowledged=None) -> None:
+    table = opened(storage)
+    for result in table.staged.list():
+        table.staged.discard([table.staged.address(result.name)], dry_run=False)
+
+
+def new_storage() -> MemoryStorage:
+    return with_two_staged(MemoryStorage(f"staged-crash-{next(_names)}"))
+
+
+@pytest.mark.parametrize(
+    ("works", "meets"), [(publish, discard), (discard, publish), (publish, publish)]
+)
+def test_who_publishes_and_who_gives_up_never_both_succeed(works, meets):
+    """At whichever call the other comes in between: all rows are there and readable, or none."""
+
+    def attempt(work, storage):
+        try:
+            work(storage)
+        except (lake.NotFoundError, lake.InvalidRequestError, lake.CommitConflictError):
+            return
+
+    watched = Interrupted(new_storage(), 0, lambda: None)
+    works(Watching(watched))
+    for moment in range(1, len(watched.calls) + 1):
+        storage = new_storage()
+        attempt(
+            works,
+            Watching(Interrupted(storage, moment, lambda s=storage: attempt(meets, s))),
+        )
+        table = opened(storage)
+        assert ids(table) in ([], [1, 2]), moment
+        assert len(table.snapshots()) <= 1, moment
+
+
+class Watching:
+    """An interrupted storage that says which files it has."""
+
+    def __init__(self, interrupted):
+        self._interrupted = interrupted
+
+    def __getattr__(self, name):
+        return getattr(self._interrupted, name)
+
+
+WANTED = IngestRequest(
+    warehouse="wh", table="shop.orders", source_table="shop.source", consumer="copy"
+)
+
+
+def follow(storage, acknowledged=None) -> None:
+    catalog = catalog_of(storage)
+    outcome = ingest_changes(catalog, catalog.table("shop.orders"), WANTED)
+    if acknowledged is not None:
+        acknowledged.append(outcome.snapshot_ids)
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["all rows", "what changed"])
+def test_a_fault_at_any_call_brings_each_change_once(is_first):
+    start = with_table(CrashableStorage(), "source", "orders")
+    source = catalog_of(start).table("shop.source")
+    source.write(pa.table({"id": [1, 2]}))
+    if not is_first:
+        follow(start)
+        catalog_of(start).table("shop.source").write(pa.table({"id": [3]}))
+    for trial in every_fault(follow, start=start, seed=SEED):
+        trial.run()
+        storage = trial.reopened()
+        catalog_of(storage).table("shop.source").write(pa.table({"id": [4]}))
+        follow(storage)
+        expected = [1, 2, 4] if is_first else [1, 2, 3, 4]
+        assert ids(opened(storage)) == expected, str(trial)

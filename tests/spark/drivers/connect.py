@@ -1,0 +1,43 @@
+"""A driver without a JVM of its own: everything through Spark Connect.
+
+connect.py WAREHOUSE
+"""
+
+import json
+import sys
+
+from pyspark.sql import SparkSession
+
+import lakeformat as lake
+import spark_jobs
+
+
+def main() -> None:
+    [warehouse] = sys.argv[1:]
+    started = SparkSession.builder.remote("local[2]").appName("connect").getOrCreate()
+    spark = spark_jobs.register(started, warehouse)
+    rows = spark.range(0, 100, 1, 2).selectExpr("id", "'a' AS note")
+    written = spark_jobs.write_table(rows, "shop.orders")
+    newer = rows.where("id < 10").selectExpr("id", "'b' AS note")
+    spark_jobs.by_bucket(newer, "shop.orders").write.format("lake").mode("append").save(
+        "shop.orders"
+    )
+    table = lake.open_catalog(warehouse).table("shop.orders")
+    merged = spark_jobs.count_table(spark, table)
+    compacted = table.compact(executor=spark_jobs.SparkExecutor(spark))
+    read = spark_jobs.read_table(spark, table, where="note = 'b'")
+    source = spark.read.format("lake").load("shop.orders")
+    told = {
+        "kind": type(spark).__module__,
+        "written": written.rows,
+        "merged": merged,
+        "files_out": compacted.files_out,
+        "read": read.count(),
+        "source": source.count(),
+    }
+    print("TOLD " + json.dumps(told), flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""A real standalone cluster: executors and drivers are killed, and every row is there once."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+import lakeformat as lake
+from spark_jobs import write_table
+from tests.spark.standalone import standalone_cluster
+
+DRIVERS = Path(__file__).parent / "drivers"
+_PATIENCE_SECONDS = 500
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def cluster(spark, tmp_path_factory):
+    """``spark`` skips where there is no Java."""
+    with standalone_cluster(tmp_path_factory.mktemp("cluster")) as started:
+        yield started
+
+
+@pytest.fixture
+def orders(catalog):
+    return catalog.create_table(
+        "shop.orders",
+        [("id", "BIGINT"), ("note", "STRING")],
+        primary_key=["id"],
+        options={"bucket": "2"},
+    )
+
+
+def wait_for(mark, driver):
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not mark.exists():
+        if driver.poll() is not None:
+            raise AssertionError(f"the driver ended: {driver.communicate()[1][-3000:]}")
+        assert time.monotonic() < deadline, "the driver never came so far"
+        time.sleep(0.1)
+
+
+def killed(driver):
+    driver.kill()
+    driver.communicate()
+
+
+@pytest.mark.parametrize(
+    ("moment", "published"), [("before", False), ("during", True), ("after", True)]
+)
+def test_a_driver_that_is_killed_around_its_commit_publishes_once(
+    cluster, spark, orders, warehouse, tmp_path, moment, published
+):
+    mark = tmp_path / "mark"
+    driver = cluster.driver(DRIVERS / "write_once.py", warehouse, moment, str(mark))
+    try:
+        wait_for(mark, driver)
+    finally:
+        killed(driver)
+    assert (orders.latest_snapshot() is not None) is published
+
+    rows = spark.range(0, 100, 1, 2).selectExpr("id", "'a' AS note")
+    again = write_table(rows, orders, commit=lake.CommitId("run", 1))
+
+    assert again.replayed is published
+    assert len(orders.snapshots()) == 1
+    assert sorted(orders.scan().to_arrow()["id"].to_pylist()) == [*range(100)]
+
+
+def test_an_executor_that_is_killed_costs_no_row_and_makes_none_twice(
+    cluster, orders, warehouse, tmp_path
+):
+    mark = tmp_path / "mark"
+    driver = cluster.driver(DRIVERS / "lose_an_executor.py", warehouse, str(mark))
+    try:
+        wait_for(mark, driver)
+        victims = cluster.executors()
+        for victim in victims:
+            os.kill(victim, signal.SIGKILL)
+        out, err = driver.communicate(timeout=_PATIENCE_SECONDS)
+    finally:
+        killed(driver)
+
+    assert victims
+    assert driver.returncode == 0, err[-3000:]
+    [line] = [line for line in out.splitlines() if line.startswith("TOLD ")]
+    told = json.loads(line.removeprefix("TOLD "))
+    assert told == {"rows": 1000, "files_out": 2, "notes": {"a": 990, "b": 10}}
+    kinds = [str(snapshot.commit_kind) for snapshot in orders.snapshots()]
+    assert kinds == ["APPEND", "APPEND", "COMPACT"]

@@ -1,0 +1,43 @@
+"""The jobs that compact do it in Spark's tasks, and tell the same."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from spark_jobs import changelog, compact, compact_database
+
+
+@pytest.fixture
+def stock(warehouse):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    table = catalog.create_table(
+        "shop.stock",
+        [("sku", "STRING NOT NULL"), ("pieces", "BIGINT")],
+        primary_key=["sku"],
+        options={"bucket": "2", "changelog-producer": "lookup"},
+    )
+    for number in (1, 2):
+        table.write(pa.table({"sku": ["pear", "plum", "fig"], "pieces": [number] * 3}))
+    return table
+
+
+def rows(table):
+    return sorted(tuple(each.values()) for each in table.scan().to_arrow().to_pylist())
+
+
+@pytest.mark.parametrize("job", [compact, changelog, compact_database])
+def test_units_run_in_tasks_and_nothing_else_changes(warehouse, stock, spark, job):
+    about = {"database": "shop"} if job is compact_database else {"table": "shop.stock"}
+    before = rows(stock)
+
+    result = job.run({"warehouse": warehouse, "engine": "spark", **about}, spark)
+
+    assert (result["skipped"], rows(stock)) == (False, before)
+    assert stock.latest_snapshot().commit_kind == "COMPACT"
+    assert job.run({"warehouse": warehouse, "engine": "spark", **about}, spark)["skipped"]
+    assert json.loads(json.dumps(result)) == result

@@ -1,0 +1,34 @@
+"""Spark Connect: what works with a session of this process works with one elsewhere."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.spark.standalone import environment
+
+DRIVER = Path(__file__).parent / "drivers" / "connect.py"
+
+
+def test_a_connect_session_writes_compacts_and_reads(catalog, warehouse, spark):
+    """In a process of its own: one that has a classic session cannot have the other kind."""
+    catalog.create_table(
+        "shop.orders",
+        [("id", "BIGINT"), ("note", "STRING")],
+        primary_key=["id"],
+        options={"bucket": "2"},
+    )
+    done = subprocess.run(
+        [sys.executable, str(DRIVER), warehouse],
+        env={**environment(), "PYSPARK_SUBMIT_ARGS": "pyspark-shell"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr[-3000:]
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("TOLD ")]
+    told = json.loads(line.removeprefix("TOLD "))
+    assert told.pop("kind").startswith("pyspark.sql.connect")
+    assert told == {"written": 100, "merged": 100, "files_out": 2, "read": 10, "source": 100}

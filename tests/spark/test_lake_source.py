@@ -1,0 +1,313 @@
+"""``format("lake")`` asked in this process as Spark asks it: options, plans, commits, offsets."""
+
+import pickle
+
+import pyarrow as pa
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql.datasource import EqualTo, GreaterThan, IsNotNull, Not
+
+import lakeformat as lake
+from spark_jobs.frames.tables import Place
+from spark_jobs.source.lake_source import source_in
+from tests.spark.orders import data_files
+
+COLUMNS = [("id", "BIGINT"), ("dt", "STRING"), ("note", "STRING")]
+
+
+@pytest.fixture
+def orders(catalog):
+    made = catalog.create_table(
+        "shop.orders",
+        COLUMNS,
+        primary_key=["id", "dt"],
+        partition_by=["dt"],
+        options={"bucket": "1"},
+    )
+    made.write(rows_of(range(20)))
+    return made
+
+
+@pytest.fixture
+def events(catalog):
+    return catalog.create_table("shop.events", COLUMNS)
+
+
+@pytest.fixture
+def source(catalog):
+    """The data source of a session, with options: ``__`` stands for a hyphen, ``_`` for a dot."""
+
+    def build(**options):
+        place = Place(catalog.location, {"table-default.bucket": "1"})
+        kind = source_in(place, at_once=2, takes_filters=True)
+        said = {name.replace("__", "-").replace("_", "."): text for name, text in options.items()}
+        return kind({"path": "shop.orders", **said})
+
+    return build
+
+
+def rows_of(numbers, note="a"):
+    count = len(numbers)
+    return pa.table(
+        {
+            "id": pa.array(numbers, pa.int64()),
+            "dt": [f"p{number % 2}" for number in numbers],
+            "note": [note] * count,
+        }
+    )
+
+
+def all_rows(reader, partitions):
+    """As tasks read them: the reader is sent there, as Spark sends it."""
+    sent = pickle.loads(cloudpickle.dumps(reader))
+    found = [batch for part in partitions for batch in sent.read(part)]
+    return [row for batch in found for row in batch.to_pylist()]
+
+
+def read(opened):
+    reader = opened.reader(opened.schema())
+    return all_rows(reader, reader.partitions())
+
+
+def ids(rows):
+    return sorted(row["id"] for row in rows)
+
+
+def write(source, table_rows, *, overwrite=False, **options):
+    writer = source(**options).writer(None, overwrite)
+    answers = [writer.write(iter(table_rows.to_batches()))]
+    writer.commit(pickle.loads(pickle.dumps(answers)))
+
+
+def test_columns_and_rows_are_left_out_before_they_are_read(source, orders):
+    opened = source(columns="note, id", where="dt = 'p1'")
+
+    assert opened.schema().fieldNames() == ["note", "id"]
+    assert ids(read(opened)) == [*range(1, 20, 2)]
+
+
+def test_a_source_shows_the_snapshot_of_when_it_was_loaded(source, orders):
+    loaded = source()
+    loaded.schema()
+    orders.write(rows_of([99]))
+
+    assert len(read(pickle.loads(cloudpickle.dumps(loaded)))) == 20
+    assert len(read(source())) == 21
+    assert len(read(source(scan_snapshot__id="1"))) == 20
+
+
+def test_filters_prune_what_is_planned_and_stay_with_spark(source, orders):
+    reader = source().reader(source().schema())
+    filters = [EqualTo(("dt",), "p1"), GreaterThan(("id",), 3), IsNotNull(("id",))]
+    filters += [Not(EqualTo(("note",), "b")), EqualTo(("note",), 5)]
+
+    kept = [*reader.pushFilters(filters)]
+    planned = reader.partitions()
+
+    assert kept == filters
+    assert ids(all_rows(reader, planned)) == [*range(5, 20, 2)]
+
+
+def test_changes_have_a_kind_and_without_it_rows_that_go_are_left_out(source, orders):
+    orders.write(rows_of([0, 1]), kinds=["-D", "+U"])
+
+    changed = read(source(incremental__between="1,2"))
+    assert [(row["rowkind"], row["id"]) for row in changed] == [("-D", 0), ("+U", 1)]
+    assert ids(read(source(incremental__between="1,2", rowkind="false"))) == [1]
+
+
+def test_all_rows_are_inserted_where_a_kind_is_asked_for(source, orders):
+    assert {row["rowkind"] for row in read(source(rowkind="true"))} == {"+I"}
+
+
+def test_system_tables_are_read(source, orders):
+    assert [row["snapshot_id"] for row in read(source(path="shop.orders$snapshots"))] == [1]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"snapshot": "1"}, r"no option 'snapshot': did you mean 'scan.snapshot-id'\?"),
+        ({"s3_secret__key": "x"}, "given to spark_jobs.session or spark_jobs.register"),
+        ({"kinds": "k"}, "'kinds' is for a batch write or a stream write"),
+        ({"scan_mode": "latest"}, "'scan.mode' is for a stream read"),
+        ({"scan_snapshot__id": "one"}, "'scan.snapshot-id' is a whole number, got 'one'"),
+        ({"incremental__between": "3"}, "two ends with a comma between"),
+        ({"incremental__between__scan__mode": "diff"}, "give that"),
+        ({"rowkind": "yes"}, "'rowkind' is true or false"),
+        ({"table": "shop.orders"}, "named twice"),
+    ],
+)
+def test_a_wrong_option_is_refused_with_what_there_is(source, orders, options, said):
+    with pytest.raises(lake.InvalidRequestError, match=said):
+        read(source(**options))
+
+
+def test_no_value_of_the_catalogs_options_is_shown(source, orders):
+    assert "table-default" not in repr(source().place)
+
+
+def test_overwriting_replaces_all_a_partition_or_those_that_get_rows(source, orders):
+    write(source, rows_of([1], "b"), overwrite=True, overwrite__mode="dynamic")
+    assert ids(read(source())) == [0, 1, *range(2, 20, 2)]
+    write(source, rows_of([3], "b"), overwrite=True, overwrite__partition="dt=p1")
+    assert ids(read(source())) == [0, 2, 3, *range(4, 20, 2)]
+    write(source, rows_of([5], "b"), overwrite=True)
+    assert ids(read(source())) == [5]
+
+
+def test_the_same_commit_twice_publishes_once(source, orders, warehouse):
+    for _ in range(2):
+        write(source, rows_of([1]), commit__user="run", commit__identifier="1")
+
+    assert len(orders.snapshots()) == 2
+    assert len(data_files(warehouse)) == 3
+
+
+def test_rows_that_do_not_fit_are_refused_in_the_driver_and_abort_leaves_nothing(
+    source, orders, warehouse
+):
+    writer = source().writer(None, False)
+    good = writer.write(iter(rows_of([50]).to_batches()))
+    wrong = writer.write(iter(pa.table({"id": [1], "extra": [2]}).to_batches()))
+
+    with pytest.raises(lake.InvalidRequestError, match="no column 'extra'"):
+        writer.commit([good, wrong])
+    writer.abort([good, wrong, None])
+
+    assert len(orders.snapshots()) == 1
+    assert len(data_files(warehouse)) == 2
+
+
+def test_files_of_a_commit_nobody_knows_the_outcome_of_stay(
+    source, orders, warehouse, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    writer = source().writer(None, False)
+    answers = [writer.write(iter(rows_of([50]).to_batches()))]
+
+    def lose(*args, **kwargs):
+        raise lake.CommitOutcomeUnknownError("the answer was lost")
+
+    monkeypatch.setattr(lake.Table, "commit", lose)
+    with pytest.raises(lake.CommitOutcomeUnknownError):
+        writer.commit(answers)
+    pickle.loads(pickle.dumps(writer)).abort(answers)
+
+    assert len(data_files(warehouse)) == 3
+
+
+def stream(source, **options):
+    opened = source(path="shop.events", **options)
+    return opened.streamReader(opened.schema())
+
+
+def test_a_stream_begins_with_all_rows_and_goes_on_with_what_follows(source, events):
+    events.write(rows_of([1, 2]))
+    reader = stream(source)
+    start = reader.initialOffset()
+    first = reader.latestOffset()
+    events.write(rows_of([3]))
+    again = stream(source)  # as after a restart, when Spark knows the offset
+    second = again.latestOffset()
+
+    assert ids(all_rows(reader, reader.partitions(start, first))) == [1, 2]
+    assert ids(all_rows(again, again.partitions(first, second))) == [3]
+    assert again.latestOffset() == second
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"scan_mode": "latest"}, []),
+        ({"scan_mode": "from-snapshot", "scan_snapshot__id": "2"}, [2, 3]),
+        ({"scan_mode": "from-snapshot-full", "scan_snapshot__id": "2"}, [1, 2, 3]),
+        ({"scan_mode": "from-timestamp", "scan_timestamp__millis": "0"}, [1, 2, 3]),
+        ({"columns": "id", "where": "id > 1"}, [2, 3]),
+    ],
+)
+def test_a_stream_begins_where_it_is_told(source, events, options, expected):
+    for number in (1, 2, 3):
+        events.write(rows_of([number]))
+    reader = stream(source, **options)
+
+    start = reader.initialOffset()
+
+    assert ids(all_rows(reader, reader.partitions(start, reader.latestOffset()))) == expected
+
+
+def test_a_batch_has_no_more_snapshots_than_asked_for(source, events):
+    for number in range(5):
+        events.write(rows_of([number]))
+    where = {"scan_mode": "from-snapshot", "scan_snapshot__id": "1"}
+    reader = stream(source, max__snapshots__per__batch="2", **where)
+    start, batches = reader.initialOffset(), []
+    while (end := reader.latestOffset()) != start:
+        batches.append(ids(all_rows(reader, reader.partitions(start, end))))
+        start = end
+
+    assert batches == [[0, 1], [2, 3], [4]]
+
+
+def test_a_stream_of_a_keyed_table_has_to_be_told_about_rows_that_go(source, orders):
+    opened = source()
+    with pytest.raises(lake.InvalidRequestError, match=r"say option\('rowkind', 'true'\)"):
+        opened.streamReader(opened.schema())
+
+    orders.write(rows_of([0, 1]), kinds=["-D", "+U"])
+    where = {"scan_mode": "from-snapshot", "scan_snapshot__id": "2"}
+    for said, expected in (("true", [0, 1]), ("false", [1])):
+        opened = source(rowkind=said, **where)
+        reader = opened.streamReader(opened.schema())
+        start = reader.initialOffset()
+        assert ids(all_rows(reader, reader.partitions(start, reader.latestOffset()))) == expected
+
+
+def test_a_consumer_keeps_what_the_stream_has_not_read(source, events):
+    events.write(rows_of([1]))
+    reader = stream(source, consumer__id="copy")
+    reader.initialOffset()
+    assert [state.next_snapshot for state in events.consumers.list()] == [1]
+
+    reader.commit(reader.latestOffset())
+    assert [state.next_snapshot for state in events.consumers.list()] == [2]
+
+
+def test_a_stream_stops_where_columns_change_and_where_the_table_goes(source, events, catalog):
+    events.write(rows_of([1]))
+    reader = stream(source)
+    reader.initialOffset()
+    reader.latestOffset()
+    catalog.alter_table("shop.events", lake.add_column("more", "INT"))
+
+    with pytest.raises(lake.InvalidRequestError, match="before snapshot 2: the columns of"):
+        reader.latestOffset()
+    catalog.drop_table("shop.events")
+    with pytest.raises(lake.NotFoundError, match="the stream stops, before snapshot 2: "):
+        reader.latestOffset()
+
+
+def test_a_table_that_was_rolled_back_stops_the_stream(source, events):
+    for number in range(3):
+        events.write(rows_of([number]))
+    reader = stream(source)
+    reader.initialOffset()
+    events.rollback(snapshot=1, as_latest=False)
+
+    with pytest.raises(lake.NotFoundError, match="rolled back or made anew"):
+        reader.latestOffset()
+
+
+def test_a_batch_of_a_stream_is_a_commit_by_query_and_number(source, events):
+    def batch(number):
+        writer = source(path="shop.events", query="copy").streamWriter(None, False)
+        answers = [writer.write(iter(rows_of([number]).to_batches()))]
+        writer.commit(answers, number)
+
+    for number in (0, 1, 1):
+        batch(number)
+
+    commits = [(s.commit_user, s.commit_identifier) for s in events.snapshots()]
+    assert commits == [("spark-copy", 0), ("spark-copy", 1)]
+    assert events.scan().count() == 2

@@ -1,0 +1,98 @@
+"""Streams from tables and into tables: each row once, whatever is stopped and started again."""
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from spark_jobs import by_bucket, write_stream_batch
+
+COLUMNS = [("id", "BIGINT"), ("note", "STRING")]
+
+
+@pytest.fixture
+def source(catalog):
+    return catalog.create_table("shop.events", COLUMNS)
+
+
+@pytest.fixture
+def target(catalog):
+    return catalog.create_table("shop.copy", COLUMNS, primary_key=["id"], options={"bucket": "2"})
+
+
+def add(table, *ids, note="a"):
+    table.write(pa.table({"id": pa.array(ids, pa.int64()), "note": [note] * len(ids)}))
+
+
+def copy(spark, checkpoint, **options):
+    """Everything there is from the one table into the other; the batches that it took."""
+    rows = spark.readStream.format("lake").options(**options).load("shop.events")
+    query = (
+        by_bucket(rows, "shop.copy")
+        .writeStream.format("lake")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start("shop.copy")
+    )
+    query.awaitTermination()
+    return [progress["numInputRows"] for progress in query.recentProgress]
+
+
+def ids(table):
+    return sorted(table.scan().to_arrow()["id"].to_pylist())
+
+
+def test_a_stream_goes_on_where_it_was(lake_spark, source, target, tmp_path):
+    add(source, 1, 2)
+    copy(lake_spark, tmp_path / "checkpoint")
+    add(source, 3)
+    add(source, 4)
+    copy(lake_spark, tmp_path / "checkpoint")
+
+    assert ids(target) == [1, 2, 3, 4]
+    commits = [(s.commit_user, s.commit_identifier) for s in target.snapshots()]
+    assert [number for _, number in commits] == [0, 1]
+    assert len({user for user, _ in commits}) == 1
+
+
+def test_a_batch_whose_commit_spark_forgot_is_published_once(lake_spark, source, target, tmp_path):
+    """As when the driver dies after it published a batch and before it noted that."""
+    add(source, 1, 2)
+    copy(lake_spark, tmp_path / "checkpoint")
+    for noted in (tmp_path / "checkpoint" / "commits").glob("*0*"):
+        noted.unlink()
+
+    copy(lake_spark, tmp_path / "checkpoint")
+
+    assert ids(target) == [1, 2]
+    assert len(target.snapshots()) == 1
+    files = [path for path in Path(tmp_path).rglob("shop.db/copy/bucket-*/data-*")]
+    assert len(files) == len(target.system_table("files").scan().to_arrow())
+
+
+def test_a_key_may_go_so_its_stream_says_what_rows_do(lake_spark, target, catalog, tmp_path):
+    add(target, 1, 2)
+    target.write(pa.table({"id": [2], "note": ["a"]}), kinds=["-D"])
+    catalog.create_table("shop.log", [("rowkind_", "STRING"), *COLUMNS])
+
+    def logged(**options):
+        reader = lake_spark.readStream.format("lake").options(**options)
+        rows = reader.load("shop.copy").withColumnRenamed("rowkind", "rowkind_")
+        write = write_stream_batch("shop.log")
+        query = (
+            rows.writeStream.foreachBatch(write)
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+
+    start = {"scan.mode": "from-snapshot", "scan.snapshot-id": "1"}
+    with pytest.raises(Exception, match=r"say option\('rowkind', 'true'\)"):
+        logged(**start)
+    shutil.rmtree(tmp_path / "checkpoint")
+    logged(rowkind="true", **start)
+
+    rows = catalog.table("shop.log").scan().to_arrow().sort_by([("id", "ascending")]).to_pylist()
+    assert sorted((row["rowkind_"], row["id"]) for row in rows) == [("+I", 1), ("+I", 2), ("-D", 2)]
