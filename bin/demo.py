@@ -1,4 +1,9 @@
-"""The story behind ``bin/demo``: a table is made, written twice, looked at and read back."""
+"""The story behind ``bin/demo``: a table by hand, and then tables that a real Airflow looks after.
+
+First a table is made, written twice, looked at and read back, in a few seconds. Then Airflow
+starts on this machine (SQLite, no network but loopback), takes in the changes of a shop, compacts,
+expires, and one DAG's asset event starts another. All of it ends with the command.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,9 @@ import sys
 from decimal import Decimal
 from pathlib import Path
 
+import demo_airflow
 import pyarrow as pa
+from local_airflow import AirflowTroubleError
 
 import lakeformat as lake
 
@@ -20,10 +27,12 @@ DEFAULT_WAREHOUSE = Path(__file__).resolve().parent.parent / ".demo" / "warehous
 
 def main() -> int:
     """Tell the story; 2 and one line on a machine where it cannot be told."""
-    chosen = _arguments().warehouse
+    asked = _arguments()
     try:
-        _tell(chosen)
+        _tell(asked.warehouse or (asked.folder and asked.folder / "warehouse"))
         sys.stdout.flush()
+        if asked.warehouse is None and not asked.quick:
+            demo_airflow.tell(_fresh_place(asked.folder), keep=asked.keep, engine=asked.engine)
     except KeyboardInterrupt:
         return _complain("interrupted: the same command starts again", code=130)
     except BrokenPipeError:
@@ -32,6 +41,8 @@ def main() -> int:
         return _complain("nobody reads the output any more: run it without the pipe")
     except subprocess.CalledProcessError as error:  # the command has said why
         return _complain(f"{Path(error.cmd[0]).name} failed: mend that and run the demo again")
+    except AirflowTroubleError as error:
+        return _complain(f"{error}; --quick leaves Airflow out")
     except (lake.LakeError, OSError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         return _complain(f"{reason}: choose a new folder you can write with --warehouse")
@@ -66,9 +77,29 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--warehouse",
         type=Path,
-        help="a new or empty directory to make the table in (default: .demo/warehouse, made anew)",
+        help="a new or empty directory for the table by hand, and nothing else (default: .demo/)",
+    )
+    parser.add_argument(
+        "--folder", type=Path, help="a new or empty directory for all of it (default: .demo/)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="only the table by hand, without Airflow"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="leave Airflow and its pages open until Ctrl-C"
+    )
+    parser.add_argument(
+        "--engine", choices=("python", "spark"), default="python", help="who compacts in Airflow"
     )
     return parser.parse_args()
+
+
+def _fresh_place(chosen: Path | None) -> Path:
+    """Where the tables of Airflow's half are, and its own files."""
+    place = (chosen or DEFAULT_WAREHOUSE.parent).resolve() / "shop"
+    if chosen is None and place.exists():
+        _remove(place)
+    return place
 
 
 def _fresh_warehouse(chosen: Path | None) -> Path:

@@ -41,6 +41,11 @@ JAVA = Group(
     "The released Java Paimon reads what we write, and the reverse.",
     opt_in="needs a JDK 17 to 21 and Maven",
 )
+STACK = Group(
+    "stack",
+    "A whole Airflow: its triggerer, and bin/demo from beginning to end.",
+    opt_in="takes some minutes and 2 GB of memory",
+)
 GROUPS = (
     GATE,
     Group(
@@ -53,6 +58,7 @@ GROUPS = (
     INTEROP,
     Group("spark", "Jobs on a local Spark (about 10 s to start)."),
     Group("airflow", "Operators, triggers and DAGs on a local Airflow."),
+    STACK,
     JAVA,
 )
 

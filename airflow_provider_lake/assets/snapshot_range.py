@@ -87,7 +87,7 @@ def snapshot_range(
     meant = _meant(table, lake_conn_id, told)
     mine = [payload for address, payload in told if address == meant]
     name = consumer or f"airflow.{context['ti'].dag_id}"
-    with failing_for_good():
+    with failing_for_good(may_come=lambda: False):
         opened = LakeHook(meant.lake_conn_id).get_conn().table(meant.name)
         ids = [payload["snapshot_id"] for payload in mine if payload.get("snapshot_id")]
         upto = max(ids) if ids else _pinned_head(context, meant, opened)

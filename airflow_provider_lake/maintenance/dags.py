@@ -1,0 +1,48 @@
+"""DAGs from a file of policies, the same ones each time it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import DAG
+
+from airflow_provider_lake.maintenance.policy import TablePolicy, read_policy
+from airflow_provider_lake.maintenance.task_group import LakeMaintenanceTaskGroup
+
+__all__ = ["lake_dags"]
+
+
+def lake_dags(policy: str | Path | Mapping[str, Any], **more: Any) -> dict[str, DAG]:
+    """The DAGs of a policy by their id; put them into a DAG file's ``globals()``.
+
+    Tables of one database with one schedule share a DAG, each with a group of its own. One run at
+    a time: no table is maintained twice at once. ``more`` goes to every DAG.
+    """
+    return {
+        dag_id: _dag(dag_id, tables, more)
+        for dag_id, tables in read_policy(policy).by_dag().items()
+    }
+
+
+def _dag(dag_id: str, tables: list[TablePolicy], more: Mapping[str, Any]) -> DAG:
+    given = {"catchup": False, "max_active_runs": 1, "tags": ["lake"], **more}
+    dag = DAG(dag_id, schedule=tables[0].schedule, doc_md=_described(tables), **given)
+    with dag:
+        for each in tables:
+            LakeMaintenanceTaskGroup(
+                table=each.table,
+                steps=each.steps,
+                gate=each.gate,
+                lake_conn_id=each.lake_conn_id,
+                pool=each.pool,
+                pool_slots=each.pool_slots,
+                retries=each.retries,
+            )
+    return dag
+
+
+def _described(tables: list[TablePolicy]) -> str:
+    lines = [f"- `{each.table}`: {', '.join(each.steps)}" for each in tables]
+    return "\n".join(["Upkeep as the policy says:", "", *lines])

@@ -1,0 +1,90 @@
+"""Whether a compaction is worth it, asked before a worker or a cluster is taken."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airflow_provider_lake.conditions import CompactionNeeded
+from airflow_provider_lake.hooks.lake import LakeHook
+
+__all__ = ["due_compaction", "due_tables"]
+
+_log = logging.getLogger(__name__)
+
+
+def due_compaction(
+    table: str,
+    *,
+    lake_conn_id: str = LakeHook.default_conn_name,
+    strategy: str = "full",
+    min_files: int = 1,
+    max_bytes: int | None = None,
+) -> dict[str, Any] | None:
+    """How much a compaction would read; None if too little is due, or more than its quota."""
+    from lakeformat import NotFoundError
+
+    wanted = CompactionNeeded(strategy=strategy, min_files=min_files)
+    try:
+        found = wanted.check(table, LakeHook(lake_conn_id).get_conn().table(table))
+    except NotFoundError as reason:
+        _log.warning("nothing to compact: %s", reason)
+        return None
+    if found is None:
+        _log.info("%s: fewer than %d files are due", table, min_files)
+        return None
+    if max_bytes is not None and found["bytes"] > max_bytes:
+        _log.warning(
+            "%s: a compaction would read %d bytes, its quota is %d: raise max_bytes, or compact "
+            "some partitions by hand",
+            table,
+            found["bytes"],
+            max_bytes,
+        )
+        return None
+    return found
+
+
+def due_tables(
+    database: str,
+    *,
+    lake_conn_id: str = LakeHook.default_conn_name,
+    strategy: str = "minor",
+    min_files: int = 5,
+    max_bytes: int | None = None,
+    arguments: Mapping[str, Any] | None = None,
+) -> list[dict[str, Any]]:
+    """The tables of a database whose compaction is due, for ``expand_kwargs``.
+
+    Those with most files come first; what would go beyond the quota of bytes waits for the next
+    run, but for the first table.
+    """
+    catalog = LakeHook(lake_conn_id).get_conn()
+    found = [
+        each
+        for name in catalog.list_tables(database)
+        if (
+            each := due_compaction(
+                f"{database}.{name}",
+                lake_conn_id=lake_conn_id,
+                strategy=strategy,
+                min_files=min_files,
+            )
+        )
+    ]
+    chosen = _within(sorted(found, key=lambda each: (-each["files"], each["table"])), max_bytes)
+    more = {"strategy": strategy, "lake_conn_id": lake_conn_id, **(arguments or {})}
+    return [{"table": each["table"], **more} for each in chosen]
+
+
+def _within(found: Sequence[dict[str, Any]], max_bytes: int | None) -> list[dict[str, Any]]:
+    chosen: list[dict[str, Any]] = []
+    used = 0
+    for each in found:
+        if max_bytes is not None and chosen and used + each["bytes"] > max_bytes:
+            _log.info("%s waits for the next run: the quota of bytes is used", each["table"])
+            continue
+        chosen.append(each)
+        used += each["bytes"]
+    return chosen

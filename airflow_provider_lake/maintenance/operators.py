@@ -1,0 +1,21 @@
+"""Which operator does a step; each is loaded when a DAG has it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["operator_of"]
+
+_OPERATORS = {
+    "expire_partitions": "LakeExpirePartitionsOperator",
+    "compact": "LakeCompactOperator",
+    "expire_snapshots": "LakeExpireSnapshotsOperator",
+    "remove_orphans": "LakeRemoveOrphansOperator",
+    "analyze": "LakeAnalyzeOperator",
+}
+
+
+def operator_of(step: str) -> Any:
+    """The operator class of a step of ``policy.STEPS``."""
+    return getattr(import_module(f"airflow_provider_lake.operators.{step}"), _OPERATORS[step])

@@ -1,0 +1,180 @@
+"""What is done for a table, and when: ``lake.yaml`` read into checked values.
+
+Settings are inherited: what a table says wins over its database, that over ``defaults``; a step
+set to ``false`` is left out. Nothing but the file is read, so the same file gives the same DAGs.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from airflow_provider_lake.assets.uri import split_table_name
+
+__all__ = ["STEPS", "Gate", "LakePolicy", "PolicyError", "TablePolicy", "read_policy"]
+
+STEPS: dict[str, tuple[str, ...]] = {
+    "expire_partitions": (
+        "expiration_time",
+        "strategy",
+        "timestamp_pattern",
+        "timestamp_formatter",
+        "max_num",
+        "dry_run",
+    ),
+    "compact": ("strategy", "where", "idle", "order_by", "order_strategy", "engine"),
+    "expire_snapshots": ("retain_max", "retain_min", "older_than", "limit", "dry_run"),
+    "remove_orphans": ("older_than", "max_share", "dry_run"),
+    "analyze": ("columns",),
+}
+"""The steps of maintenance in the order they run, each with the arguments a policy may give."""
+
+_GATE = ("min_files", "max_bytes")
+
+
+class PolicyError(ValueError):
+    """A policy that cannot be right; the message says where."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """When a compaction is worth it, and how much one may read."""
+
+    min_files: int = 1
+    max_bytes: int | None = None
+    """The quota of one run: a table that wants more is left to a person, and said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePolicy:
+    """What is done for one table."""
+
+    table: str
+    schedule: str
+    steps: Mapping[str, Mapping[str, Any]]
+    """Arguments of the operators, by the name of the step, in the order of ``STEPS``."""
+    gate: Gate = field(default_factory=Gate)
+    pool: str = "default_pool"
+    pool_slots: int = 1
+    retries: int = 2
+    lake_conn_id: str = "lake_default"
+
+    @property
+    def database(self) -> str:
+        """The database of the table."""
+        return split_table_name(self.table)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class LakePolicy:
+    """All tables of a file, by name."""
+
+    tables: tuple[TablePolicy, ...]
+
+    def by_dag(self) -> dict[str, list[TablePolicy]]:
+        """Tables of one database and one schedule make a DAG: ``lake_shop``, ``lake_shop_2``."""
+        found: dict[tuple[str, str], list[TablePolicy]] = {}
+        for each in self.tables:
+            found.setdefault((each.database, each.schedule), []).append(each)
+        names: dict[str, list[TablePolicy]] = {}
+        for (database, _), tables in sorted(found.items()):
+            base = f"lake_{database}"
+            taken = sum(name == base or name.startswith(f"{base}__") for name in names)
+            names[base if not taken else f"{base}__{taken + 1}"] = tables
+        return names
+
+
+_SETTINGS = tuple(
+    name.name for name in fields(TablePolicy) if name.name not in ("table", "steps", "gate")
+)
+_KNOWN = (*_SETTINGS, *STEPS)
+
+
+def read_policy(source: str | Path | Mapping[str, Any]) -> LakePolicy:
+    """A policy from a file or from values; a ``PolicyError`` names what is wrong with it."""
+    values = source if isinstance(source, Mapping) else _load(Path(source))
+    _refuse_unknown("the policy", values, ("defaults", "databases"))
+    defaults = _mapping("defaults", values.get("defaults"))
+    databases = _mapping("databases", values.get("databases"))
+    if not databases:
+        raise PolicyError("the policy names no database: write databases: {shop: {tables: {…}}}")
+    tables = (
+        table
+        for database, of_database in sorted(databases.items())
+        for table in _tables(str(database), defaults, _mapping(str(database), of_database))
+    )
+    return LakePolicy(tuple(tables))
+
+
+def _load(path: Path) -> Any:
+    import yaml
+
+    try:
+        loaded = yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, yaml.YAMLError) as reason:
+        raise PolicyError(f"{path} cannot be read as YAML: {reason}") from None
+    return _mapping(str(path), loaded)
+
+
+def _tables(
+    database: str, defaults: Mapping[str, Any], of_database: Mapping[str, Any]
+) -> Iterator[TablePolicy]:
+    shared = {key: value for key, value in of_database.items() if key != "tables"}
+    tables = _mapping(f"{database}.tables", of_database.get("tables"))
+    if not tables:
+        raise PolicyError(f"database {database!r} of the policy names no table")
+    for table, of_table in sorted(tables.items()):
+        name = f"{database}.{table}"
+        yield _table(name, [defaults, shared, _mapping(name, of_table)])
+
+
+def _table(name: str, layers: Iterable[Mapping[str, Any]]) -> TablePolicy:
+    try:
+        split_table_name(name)
+    except ValueError as reason:
+        raise PolicyError(str(reason)) from None
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        _refuse_unknown(name, layer, _KNOWN)
+        for key, value in layer.items():
+            merged[key] = _merge(name, key, merged.get(key), value)
+    steps = {step: dict(merged[step]) for step in STEPS if merged.get(step) not in (None, False)}
+    gate = {key: steps["compact"].pop(key) for key in _GATE if key in steps.get("compact", {})}
+    settings = {key: merged[key] for key in _SETTINGS if key in merged}
+    if "schedule" not in settings:
+        raise PolicyError(f"{name} has no schedule: give one to it, its database or defaults")
+    if not steps:
+        raise PolicyError(f"{name} has no step: give some of {', '.join(STEPS)}")
+    return TablePolicy(table=name, steps=steps, gate=Gate(**gate), **settings)
+
+
+def _merge(name: str, key: str, before: Any, value: Any) -> Any:
+    """Steps are merged argument by argument; ``true`` means as inherited, or as it comes."""
+    if key not in STEPS:
+        return value
+    if value is False:
+        return False
+    given = {} if value is True else _mapping(f"{name}: {key}", value)
+    known = STEPS[key] + (_GATE if key == "compact" else ())
+    _refuse_unknown(f"{name}: {key}", given, known)
+    return {**(before or {}), **given}
+
+
+def _mapping(where: str, value: Any) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise PolicyError(f"{where} is {value!r}, not names with values")
+    return value
+
+
+def _refuse_unknown(where: str, values: Mapping[str, Any], known: Iterable[str]) -> None:
+    names = [*known]
+    for key in values:
+        if key not in names:
+            close = difflib.get_close_matches(str(key), names, n=1)
+            meant = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(names)}"
+            raise PolicyError(f"{where} says {key!r}: {meant}")

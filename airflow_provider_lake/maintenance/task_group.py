@@ -1,0 +1,103 @@
+"""The upkeep of one table as a group of tasks: the right steps, in the right order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import TaskGroup, task
+
+from airflow_provider_lake.maintenance.policy import STEPS, Gate, PolicyError
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseOperator
+
+__all__ = ["LakeMaintenanceTaskGroup"]
+
+
+class LakeMaintenanceTaskGroup(TaskGroup):
+    """Old partitions go, files are merged, old snapshots go, then files nobody needs.
+
+    ``steps`` are those of a policy: ``{"compact": {"strategy": "minor"}, "expire_snapshots":
+    {"older_than": "7 d"}}``. Others are left out; what is left out by its gate or finds nothing to
+    do stops no later step. Orphan files are only listed unless ``dry_run`` is false.
+    """
+
+    def __init__(
+        self,
+        *,
+        table: str,
+        steps: Mapping[str, Mapping[str, Any]],
+        gate: Gate | None = None,
+        lake_conn_id: str = "lake_default",
+        pool: str = "default_pool",
+        pool_slots: int = 1,
+        retries: int = 2,
+        group_id: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(group_id=group_id or table.replace(".", "_"), **kwargs)
+        if unknown := [step for step in steps if step not in STEPS]:
+            raise PolicyError(f"{table}: no step {unknown[0]!r}; known are {', '.join(STEPS)}")
+        shared = {"lake_conn_id": lake_conn_id, "pool": pool, "pool_slots": pool_slots}
+        shared |= {"table": table, "retries": retries, "trigger_rule": "none_failed"}
+        with self:
+            before: Any = None
+            for name in STEPS:
+                if name not in steps:
+                    continue
+                step = _step(name, dict(steps[name]), shared)
+                first = _gated(step, name, steps[name], gate or Gate(), shared)
+                if before is not None:
+                    before >> first
+                before = step
+
+
+def _step(name: str, arguments: dict[str, Any], shared: Mapping[str, Any]) -> BaseOperator:
+    from airflow_provider_lake.maintenance.operators import operator_of
+
+    # A maintenance task commits for nobody who waits: it has no outlets.
+    made: BaseOperator = operator_of(name)(task_id=name, **arguments, **shared)
+    return made
+
+
+def _gated(
+    step: BaseOperator,
+    name: str,
+    arguments: Mapping[str, Any],
+    gate: Gate,
+    shared: Mapping[str, Any],
+) -> Any:
+    """What runs first: the step, or the question whether it is worth it."""
+    if name != "compact":
+        return step
+
+    @task.short_circuit(
+        task_id="is_compaction_due",
+        ignore_downstream_trigger_rules=False,
+        retries=shared["retries"],
+        trigger_rule="none_failed",
+    )
+    def is_due(
+        table: str, lake_conn_id: str, strategy: str, min_files: int, max_bytes: int | None
+    ) -> bool:
+        from airflow_provider_lake.maintenance.gate import due_compaction
+
+        found = due_compaction(
+            table,
+            lake_conn_id=lake_conn_id,
+            strategy=strategy,
+            min_files=min_files,
+            max_bytes=max_bytes,
+        )
+        return found is not None
+
+    asked = is_due(
+        shared["table"],
+        shared["lake_conn_id"],
+        arguments.get("strategy", "full"),
+        gate.min_files,
+        gate.max_bytes,
+    )
+    asked >> step
+    return asked

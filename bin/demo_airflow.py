@@ -1,0 +1,95 @@
+"""The larger half of ``bin/demo``: a shop's changes go through a real Airflow, twice."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from local_airflow import LocalAirflow
+
+import lakeformat as lake
+
+HERE = Path(__file__).resolve().parent
+DAGS = HERE / "demo_dags"
+ORDERS, REVENUE = "shop.orders", "shop.revenue"
+_PATIENCE_SECONDS = 600
+
+# What happened in the shop, file by file: op, id, item, price. Each file is one commit.
+ROUNDS: tuple[tuple[str, ...], ...] = (
+    (
+        "+I,1,apple,5\n+I,2,pear,7",
+        "+I,3,apple,4",
+        "+I,4,plum,3\n+U,1,apple,6",
+        "+I,5,pear,2",
+        "+I,6,quince,9",
+        "+U,3,apple,5",
+    ),
+    ("+U,1,apple,8", "-D,4,plum,3", "+I,7,apple,1\n+I,8,quince,2"),
+)
+
+
+def tell(place: Path, *, keep: bool, engine: str) -> None:
+    """Run the story below ``place``, a directory of its own; with ``keep``, until Ctrl-C."""
+    warehouse = place / "warehouse"
+    shutil.rmtree(place / "airflow", ignore_errors=True)
+    connection = {"conn_type": "lake", "extra": {"warehouse": str(warehouse)}}
+    settings = {"AIRFLOW_CONN_LAKE_DEFAULT": json.dumps(connection)}
+    began = time.monotonic()
+    with LocalAirflow(place / "airflow", DAGS, settings=settings) as airflow:
+        _say(f"1. Start Airflow on {airflow.url}: SQLite, LocalExecutor, nobody else is asked")
+        airflow.wait_for_dags("demo_orders", "demo_revenue", seconds=_PATIENCE_SECONDS)
+        print(f"   ready after {time.monotonic() - began:.0f} s")
+        for number, files in enumerate(ROUNDS, start=1):
+            _say(
+                f"{number + 1}. Round {number}: {len(files)} files of changes of the shop's orders"
+            )
+            _round(airflow, place, warehouse, number, engine)
+        _say(f"That took {time.monotonic() - began:.0f} s.")
+        if keep:
+            _say(f"Airflow stays at {airflow.url} until Ctrl-C; the tables are in {warehouse}")
+            _sleep_until_interrupted()
+
+
+def _round(airflow: LocalAirflow, place: Path, warehouse: Path, number: int, engine: str) -> None:
+    incoming = place / "incoming" / f"round-{number}"
+    incoming.mkdir(parents=True, exist_ok=True)
+    for position, rows in enumerate(ROUNDS[number - 1]):
+        (incoming / f"{position}.csv").write_text(f"op,id,item,price\n{rows}\n")
+    conf = {"incoming": str(incoming), "engine": engine}
+    run = airflow.run("demo_orders", conf, seconds=_PATIENCE_SECONDS)
+    airflow.wait_for_runs("demo_revenue", number, seconds=_PATIENCE_SECONDS)
+    for moment in ("before", "after"):
+        found = airflow.result("demo_orders", run, f"health_{moment}")
+        print(f"   {moment} compaction and expiry: {_described(found['report'])}")
+    catalog = lake.open_catalog(str(warehouse))
+    print("   the orders, as they are now:")
+    print(_table(catalog.table(ORDERS), "id"))
+    print("   the revenue, which the asset's event has brought up to date:")
+    print(_table(catalog.table(REVENUE), "item"))
+
+
+def _described(report: dict[str, Any]) -> str:
+    files, snapshots = report["files"]["files"], report["snapshots"]["count"]
+    why = f"; {report['reasons'][0]['finding']}" if report["reasons"] else ""
+    said = f"{report['verdict']} (score {report['score']}), {files} files, {snapshots} snapshots"
+    return f"{said}{why}"
+
+
+def _table(table: lake.Table, order: str) -> str:
+    rows = table.scan().to_arrow().sort_by(order).to_pandas()
+    return "\n".join(f"      {line}" for line in rows.to_string(index=False).splitlines())
+
+
+def _sleep_until_interrupted() -> None:
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        print()
+
+
+def _say(sentence: str) -> None:
+    print(f"\n{sentence}", flush=True)

@@ -1,0 +1,88 @@
+"""Keeps totals per item up to date from the changes of a table, each of them counted once.
+
+Prerequisites: a table ``shop.orders`` with the columns ``item`` and ``price``, append-only or with
+a ``changelog-producer``; a triggerer runs. The connection ``lake_default`` names the warehouse.
+``shop.item_totals`` is made by the first run.
+
+The one idea: a run reads from where this DAG's consumer stands up to what its events tell of, and
+moves the consumer when the totals are published. Airflow may give several events to one run, or
+an older one to a later run: nothing is read twice and nothing is left out. A retry between the
+two steps finds its totals published, and only moves the consumer.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import DAG, AssetWatcher, get_current_context, task
+
+from airflow_provider_lake.assets.uri import lake_asset
+from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
+
+ORDERS = "shop.orders"
+TOTALS = "shop.item_totals"
+# True for a table with a changelog-producer: then commits count that publish a changelog.
+HAS_CHANGELOG = False
+CHANGES = AssetWatcher(
+    "changes_of_orders", LakeSnapshotEventTrigger(table=ORDERS, changelog=HAS_CHANGELOG)
+)
+
+with DAG(
+    dag_id="changelog_pipeline",
+    schedule=[lake_asset(ORDERS, watchers=[CHANGES])],
+    catchup=False,
+    max_active_runs=1,
+    default_args={"retries": 2, "retry_delay": timedelta(minutes=1)},
+    doc_md=__doc__,
+    tags=["lake"],
+):
+
+    @task(outlets=[lake_asset(TOTALS)])
+    def add_to_totals() -> dict[str, Any]:
+        """Add what changed to the totals, once."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        from airflow.sdk.exceptions import AirflowSkipException
+
+        import lakeformat as lake
+        from airflow_provider_lake.assets.snapshot_range import snapshot_range
+        from airflow_provider_lake.hooks.lake import LakeHook
+        from airflow_provider_lake.identity import ONLY_COMMIT, commit_user, first_try_millis
+
+        context = get_current_context()
+        part = snapshot_range(context, ORDERS)
+        if part.is_empty:
+            raise AirflowSkipException(f"snapshot {part.upto} was read before")
+        if part.rewound:
+            raise ValueError(f"{ORDERS} was rolled back: drop {TOTALS} and the consumer, run again")
+        changes = part.open_table().changes(after=part.after, upto=part.upto).to_arrow()
+        is_new = pc.is_in(changes["rowkind"], pa.array(["+I", "+U"]))
+        price = changes["price"].cast(pa.int64())
+        signed = pc.if_else(is_new, price, pc.negate(price))
+        one = pc.if_else(is_new, 1, -1).cast(pa.int64())
+        rows = pa.table({"item": changes["item"], "total": signed, "orders": one})
+        sums = rows.group_by("item").aggregate([("total", "sum"), ("orders", "sum")])
+        sums = sums.rename_columns(["item", "total", "orders"])
+
+        catalog = LakeHook().get_conn()
+        totals = catalog.create_table(
+            TOTALS,
+            [("item", "STRING NOT NULL"), ("total", "BIGINT"), ("orders", "BIGINT")],
+            primary_key=["item"],
+            options={
+                "bucket": "1",
+                "merge-engine": "aggregation",
+                "fields.default-aggregate-function": "sum",
+            },
+            exist_ok=True,
+        )
+        began = first_try_millis(context["dag_run"])
+        identity = lake.CommitId(
+            commit_user(context["ti"], TOTALS), ONLY_COMMIT, first_try_millis=began
+        )
+        report = totals.write(sums, commit=identity)
+        part.acknowledge()
+        return {**part.to_dict(), "published": report.snapshot_id, "changes": len(changes)}
+
+    add_to_totals()

@@ -1,0 +1,43 @@
+"""Says which snapshots would expire, waits for a person to approve, and then removes them.
+
+Prerequisites: a table ``shop.orders``; the connection ``lake_default`` names the warehouse.
+Change ``TABLE`` and how much is kept here.
+
+The one idea: what cannot be undone is shown first. The dry run's sentence stands in the question;
+"Approve" removes, "Reject" skips, and nobody's answer within a day removes nothing. What a tag, a
+branch or a consumer needs is never among it.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import DAG
+
+from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
+
+TABLE = "shop.orders"
+KEPT = {"retain_max": 10, "retain_min": 1, "older_than": "1 d"}
+
+with DAG(
+    dag_id="expire_with_approval",
+    schedule="@weekly",
+    catchup=False,
+    max_active_runs=1,
+    default_args={"retries": 2, "retry_delay": timedelta(minutes=5)},
+    doc_md=__doc__,
+    tags=["lake"],
+):
+    dry_run = LakeExpireSnapshotsOperator(
+        task_id="say_what_would_go", table=TABLE, dry_run=True, skip_if_noop=True, **KEPT
+    )
+    approve = ApprovalOperator(
+        task_id="approve",
+        subject=f"Expire snapshots of {TABLE}?",
+        body="{{ ti.xcom_pull(task_ids='say_what_would_go')['reason'] }}",
+        response_timeout=timedelta(days=1),
+        retries=0,
+    )
+    expire = LakeExpireSnapshotsOperator(task_id="expire", table=TABLE, **KEPT)
+    dry_run >> approve >> expire

@@ -1,0 +1,49 @@
+"""Stages the files of several shops side by side, publishes them as one, and then compacts.
+
+Prerequisites: files such as ``incoming/berlin/2024-01-31/part-1.csv``, one folder for each shop,
+where the workers can read them. Change ``SHOPS``, and ``incoming`` when triggering or here. The
+connection ``lake_default`` names the warehouse; without it, tables are in ``./warehouse``.
+
+The one idea: writing files is the long part and publishing them the short one. Each shop is staged
+by a task of its own, on Spark if there is much; nobody sees any of it until ``publish`` commits
+all of them in one snapshot. A retry of any task publishes nothing twice. The asset event tells
+other DAGs which snapshots came.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from airflow.sdk import DAG, CronDataIntervalTimetable, Param
+
+from airflow_provider_lake.assets.uri import lake_asset
+from airflow_provider_lake.operators.commit import LakeCommitOperator
+from airflow_provider_lake.operators.compact import LakeCompactOperator
+from airflow_provider_lake.operators.ingest import LakeIngestOperator
+
+TABLE = "shop.orders"
+SHOPS = ["berlin", "paris"]
+STAGED = "{{ ti.xcom_pull(task_ids='stage_shop') | map(attribute='staged') | list | tojson }}"
+
+with DAG(
+    dag_id="ingest_then_compact",
+    schedule=CronDataIntervalTimetable("@daily", timezone="UTC"),
+    catchup=False,
+    max_active_runs=1,
+    params={"incoming": Param("incoming", type="string", description="Folder of the shops")},
+    default_args={"retries": 2, "retry_delay": timedelta(minutes=5)},
+    doc_md=__doc__,
+    tags=["lake"],
+):
+    stage = LakeIngestOperator.partial(
+        task_id="stage_shop", table=TABLE, create=True, stage=True
+    ).expand(
+        source=[
+            "{{ params.incoming }}/" + shop + "/{{ data_interval_start | ds }}/*" for shop in SHOPS
+        ]
+    )
+    publish = LakeCommitOperator(
+        task_id="publish", table=TABLE, staged=STAGED, outlets=[lake_asset(TABLE)]
+    )
+    compact = LakeCompactOperator(task_id="compact", table=TABLE, strategy="minor")
+    stage >> publish >> compact

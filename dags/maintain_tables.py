@@ -1,0 +1,59 @@
+"""Compacts the tables of a database that need it, some at a time, and expires old snapshots.
+
+Prerequisites: a database ``shop`` in the warehouse of the connection ``lake_default``. Change
+``DATABASE`` and the thresholds here. To cap what all DAGs do to the lake at once, make a pool
+(``airflow pools set lake 4 "work on the lake"``) and name it as ``POOL``.
+
+The one idea: the tables are looked up when the DAG runs, never when it is parsed, and only those
+with enough to do become tasks, the worst first. A table that was not written to costs one look
+at its metadata, and no worker.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from airflow.sdk import DAG, task
+
+from airflow_provider_lake.operators.compact import LakeCompactOperator
+from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
+
+DATABASE = "shop"
+POOL = "default_pool"
+MIN_FILES = 5
+BYTES_A_RUN = 50 * 2**30
+
+with DAG(
+    dag_id="maintain_tables",
+    schedule="@hourly",
+    catchup=False,
+    max_active_runs=1,
+    default_args={"retries": 2, "retry_delay": timedelta(minutes=5), "pool": POOL},
+    doc_md=__doc__,
+    tags=["lake"],
+):
+
+    @task
+    def find_due_tables() -> list[dict[str, object]]:
+        """Arguments of a compaction for each table that is due."""
+        from airflow_provider_lake.maintenance.gate import due_tables
+
+        return due_tables(DATABASE, min_files=MIN_FILES, max_bytes=BYTES_A_RUN)
+
+    @task
+    def list_tables() -> list[str]:
+        """Every table of the database."""
+        from airflow_provider_lake.hooks.lake import LakeHook
+
+        return [f"{DATABASE}.{name}" for name in LakeHook().get_conn().list_tables(DATABASE)]
+
+    compact = LakeCompactOperator.partial(
+        task_id="compact", max_active_tis_per_dagrun=2, map_index_template="{{ task.table }}"
+    ).expand_kwargs(find_due_tables())
+    expire = LakeExpireSnapshotsOperator.partial(
+        task_id="expire_snapshots",
+        older_than="7 d",
+        map_index_template="{{ task.table }}",
+        trigger_rule="none_failed",  # a run with nothing to compact still expires
+    ).expand(table=list_tables())
+    compact >> expire

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Installs the provider with Airflow, Spark, S3 and PostgreSQL into a new virtual environment.
+#
+#     docker/install.sh /opt/lake/venv
+#
+# The image runs it, and so does a test, in an empty directory: what is proven there is what the image has.
+# Needs Python 3.11 (another by PYTHON=...); Spark also wants a Java 17 or newer when it runs.
+set -eu
+
+target=${1:?"say where the environment goes: docker/install.sh /opt/lake/venv"}
+project=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
+
+"${PYTHON:-python3.11}" -m venv "$target"
+# The versions every test runs with; pyspark and pyspark-client are one pair in there.
+"$target/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir \
+    --constraint "$project/requirements/tested.txt" "$project[airflow,spark,s3,jdbc]" asyncpg
+# Bytecode once, not at the start of every task.
+"$target/bin/python" -m compileall -q "$target/lib" >/dev/null || true
+"$target/bin/python" -c "import lakeformat, spark_jobs, airflow_provider_lake, pyspark"

@@ -1,0 +1,53 @@
+"""The examples of the pages about Airflow are DAGs that import; the policy of a page is read."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from airflow_provider_lake.maintenance.policy import STEPS, read_policy
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def blocks(page, kind):
+    return re.findall(rf"^```{kind}\n(.*?)^```$", (DOCS / page).read_text(), re.M | re.S)
+
+
+@pytest.mark.parametrize("page", ["sensors.md", "assets.md", "templates.md"])
+def test_each_example_is_a_dag_that_imports(airflow_db, page, tmp_path):
+    from airflow.dag_processing.dagbag import DagBag
+
+    examples = blocks(page, "python")
+    for number, text in enumerate(examples):
+        (tmp_path / f"example_{number}.py").write_text(text)
+
+    bag = DagBag(str(tmp_path))
+
+    assert bag.import_errors == {}
+    assert len(bag.dags) == len(examples) > 0
+
+
+def test_the_policy_of_the_page_means_what_it_says(tmp_path):
+    (tmp_path / "lake.yaml").write_text(*blocks("templates.md", "yaml"))
+
+    clicks, orders = read_policy(tmp_path / "lake.yaml").tables
+
+    assert (orders.schedule, orders.pool, [*orders.steps]) == (
+        "@hourly",
+        "lake",
+        ["compact", "expire_snapshots"],
+    )
+    assert [*clicks.steps] == ["expire_partitions", "compact"]
+
+
+def test_the_page_names_every_step_with_its_arguments():
+    text = (DOCS / "templates.md").read_text()
+    for step, arguments in STEPS.items():
+        [row] = [line for line in text.splitlines() if line.startswith(f"| `{step}` |")]
+        assert {*arguments} <= {*re.findall(r"`(\w+)`", row)}
+
+
+def test_every_template_is_on_the_page():
+    text = (DOCS / "templates.md").read_text()
+    assert [path.name for path in DOCS.parent.glob("dags/*.py") if path.name not in text] == []

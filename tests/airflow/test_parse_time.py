@@ -1,0 +1,38 @@
+"""Parsing the templates stays cheap: what is loaded is counted, not timed."""
+
+import json
+import subprocess
+import sys
+
+from tests.airflow.conftest import DAGS
+
+# What a DAG file has loaded from us, and what of the heavy things.
+BUDGET = 60
+HEAVY = ("pyspark", "pyarrow", "polars", "pandas", "numpy", "fastavro", "lakeformat.table")
+
+CODE = f"""
+import json, runpy, sys
+import airflow.sdk, airflow.models, airflow.providers.apache.spark.operators.spark_submit
+import airflow.providers.standard.operators.hitl
+before = set(sys.modules)
+for path in sys.argv[1:]:
+    runpy.run_path(path)
+added = sorted(set(sys.modules) - before)
+heavy = sorted({{*added}} & {{*{HEAVY!r}}})
+print(json.dumps([added, heavy]))
+"""
+
+
+def test_parsing_all_templates_loads_few_modules_and_no_data_stack():
+    paths = [str(path) for path in sorted(DAGS.glob("*.py"))]
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, *paths], capture_output=True, text=True, check=True
+    )
+    added, heavy = json.loads(done.stdout.splitlines()[-1])
+    assert heavy == []
+    # Of the library only its errors, which refuse a wrong argument.
+    library = [name for name in added if name.startswith("lakeformat")]
+    assert library == ["lakeformat", "lakeformat.environment", "lakeformat.errors"]
+    ours = [name for name in added if name.startswith("airflow_provider_lake")]
+    assert 10 < len(ours) < BUDGET
+    assert len(added) < 4 * BUDGET, added

@@ -1,0 +1,222 @@
+"""Each template does what its first lines say, in a real Airflow on SQLite."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from tests.airflow.conftest import DAGS
+from tests.airflow.contexts import task_context
+from tests.airflow.test_dags import MIDNIGHT, load
+
+ORDERS = [("id", "BIGINT"), ("item", "STRING"), ("price", "BIGINT")]
+
+
+@pytest.fixture(scope="module")
+def dags(airflow_db):
+    """The templates; a task that fails here is not tried again in five minutes."""
+    found = load(DAGS)
+    for dag in found.values():
+        for task in dag.tasks:
+            if task.is_mapped:
+                task.partial_kwargs["retries"] = 0
+            else:
+                task.retries = 0
+    return found
+
+
+@pytest.fixture
+def catalog(warehouse):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    return catalog
+
+
+def run(dag, *, day=0, **more):
+    moment = MIDNIGHT + timedelta(days=day)
+    finished = dag.test(logical_date=moment, run_after=moment, **more)
+    assert finished.state == "success"
+    return finished
+
+
+def states(finished):
+    return {ti.task_id: ti.state for ti in finished.get_task_instances()}
+
+
+def order(table, *rows, **more):
+    ids, items, prices = zip(*rows, strict=True)
+    return table.write(pa.table({"id": ids, "item": items, "price": prices}), **more)
+
+
+def totals(catalog):
+    found = catalog.table("shop.item_totals").scan().to_arrow().to_pylist()
+    return {row["item"]: (row["total"], row["orders"]) for row in found}
+
+
+def test_shops_are_staged_side_by_side_and_published_at_once(dags, catalog, tmp_path):
+    for number, shop in enumerate(("berlin", "paris")):
+        folder = tmp_path / shop / "2024-01-31"
+        folder.mkdir(parents=True)
+        (folder / "part-1.csv").write_text(f"id,item\n{number},tea\n")
+
+    run(dags["ingest_then_compact"], run_conf={"incoming": str(tmp_path)})
+
+    orders = catalog.table("shop.orders")
+    assert sorted(orders.scan().to_arrow()["id"].to_pylist()) == [0, 1]
+    assert orders.snapshots()[0].total_record_count == 2
+
+
+def test_only_tables_with_enough_to_do_are_compacted(dags, catalog):
+    busy, idle = (catalog.create_table(f"shop.{name}", ORDERS) for name in ("busy", "idle"))
+    for number in range(6):
+        order(busy, (number, "tea", 1))
+    order(idle, (1, "tea", 1))
+
+    finished = run(dags["maintain_tables"])
+
+    assert (busy.latest_snapshot().commit_kind, idle.latest_snapshot().commit_kind) == (
+        "COMPACT",
+        "APPEND",
+    )
+    mapped = [ti for ti in finished.get_task_instances() if ti.task_id == "compact"]
+    assert [ti.rendered_map_index for ti in mapped] == ["shop.busy"]
+    assert states(finished)["expire_snapshots"] == "success"
+
+
+def test_a_database_with_nothing_to_do_is_looked_at_and_left(dags, catalog):
+    idle = catalog.create_table("shop.idle", ORDERS)
+    order(idle, (1, "tea", 1))
+
+    finished = run(dags["maintain_tables"], day=1)
+
+    assert states(finished)["compact"] == "skipped"
+    assert states(finished)["expire_snapshots"] == "success"
+    assert idle.latest_snapshot().id == 1
+
+
+def test_a_commit_compacts_if_it_is_worth_it(dags, catalog):
+    dag = dags["compact_on_commit"]
+    orders = catalog.create_table("shop.orders", ORDERS)
+    order(orders, (1, "tea", 1))
+    few = dag.test(logical_date=MIDNIGHT, run_after=MIDNIGHT)
+    for number in range(6):
+        order(orders, (number, "tea", 1))
+
+    run(dag, day=1)
+
+    assert states(few) == {"compact_if_due": "skipped"}
+    assert orders.latest_snapshot().commit_kind == "COMPACT"
+    [asset] = dag.timetable.asset_condition.objects
+    assert asset.watchers[0].trigger.kinds == ("APPEND", "OVERWRITE")
+
+
+def test_each_change_is_counted_once(dags, catalog):
+    dag = dags["changelog_pipeline"]
+    orders = catalog.create_table("shop.orders", ORDERS)
+    order(orders, (1, "tea", 5), (2, "milk", 2))
+    run(dag)
+    assert totals(catalog) == {"tea": (5, 1), "milk": (2, 1)}
+
+    order(orders, (3, "tea", 4))
+    orders.compact()
+    run(dag, day=1)
+    assert totals(catalog) == {"tea": (9, 2), "milk": (2, 1)}
+
+    nothing_new = dag.test(
+        logical_date=MIDNIGHT + timedelta(days=2), run_after=MIDNIGHT + timedelta(days=2)
+    )
+    assert states(nothing_new) == {"add_to_totals": "skipped"}
+    assert totals(catalog) == {"tea": (9, 2), "milk": (2, 1)}
+
+
+def test_updates_and_deletes_of_a_keyed_table_are_taken_back(dags, catalog):
+    orders = catalog.create_table(
+        "shop.orders",
+        ORDERS,
+        primary_key=["id"],
+        options={"bucket": "1", "changelog-producer": "lookup"},
+    )
+    order(orders, (1, "tea", 5), (2, "milk", 2), (3, "tea", 1))
+    orders.compact()
+    run(dags["changelog_pipeline"], day=3)
+    order(orders, (1, "tea", 7), (2, "milk", 2), kinds=["+U", "-D"])
+    orders.compact()
+
+    run(dags["changelog_pipeline"], day=4)
+
+    assert totals(catalog) == {"tea": (8, 2), "milk": (0, 0)}
+
+
+def test_nothing_expires_before_somebody_approved(dags, catalog):
+    dag = dags["expire_with_approval"]
+    order_of_tasks = [dag.task_dict[name] for name in ("say_what_would_go", "approve", "expire")]
+    assert [task.downstream_task_ids for task in order_of_tasks] == [{"approve"}, {"expire"}, set()]
+    orders = catalog.create_table("shop.orders", ORDERS)
+    for number in range(12):
+        order(orders, (number, "tea", 1))
+
+    order_of_tasks[0].execute(task_context(task_id="say_what_would_go"))
+    before = len(orders.snapshots())
+    run(dag, mark_success_pattern="approve")
+
+    assert (before, len(orders.snapshots())) == (12, 10)
+
+
+def test_a_day_that_is_run_again_is_replaced_and_no_other(dags, catalog, tmp_path):
+    def land(day, text):
+        (tmp_path / day).mkdir(exist_ok=True)
+        (tmp_path / day / "part-1.csv").write_text(f"id,item,price\n{text}\n")
+
+    dag, conf = dags["backfill_partitions"], {"incoming": str(tmp_path)}
+    land("2024-01-31", "1,tea,5")
+    land("2024-02-01", "2,tea,6")
+    run(dag, run_conf=conf)
+    run(dag, day=1, run_conf=conf)
+    land("2024-01-31", "1,tea,50")
+    run(dag, run_conf=conf)
+
+    rows = catalog.table("shop.daily_orders").scan().to_arrow().sort_by("id").to_pylist()
+    assert [(row["dt"], row["price"]) for row in rows] == [("2024-01-31", 50), ("2024-02-01", 6)]
+
+
+def test_the_dedicated_compaction_works_when_something_is_due(dags, catalog):
+    flink = catalog.create_table(
+        "shop.orders",
+        ORDERS,
+        primary_key=["id"],
+        options={"bucket": "1", "write-only": "true"},
+    )
+    for number in range(6):
+        order(flink, (number, "tea", 1))
+
+    run(dags["compact_flink_table"])
+
+    assert flink.latest_snapshot().commit_kind == "COMPACT"
+    assert flink.scan().count() == 6
+
+
+def test_policies_run_for_tables_that_are_there_and_those_that_are_not_yet(dags, catalog):
+    for name in ("daily_orders", "item_totals"):
+        table = catalog.create_table(
+            f"shop.{name}", [*ORDERS, ("dt", "STRING")], partition_by=["dt"]
+        )
+        for number in range(6):
+            table.write(
+                pa.table({"id": [number], "item": ["a"], "price": [1], "dt": ["2999-01-01"]})
+            )
+
+    finished = run(dags["lake_shop"])
+
+    found = states(finished)
+    assert found["shop_daily_orders.compact"] == "success"
+    assert found["shop_daily_orders.expire_partitions"] == "success"
+    assert "shop_item_totals.expire_partitions" not in found
+    assert catalog.table("shop.daily_orders").latest_snapshot().commit_kind == "COMPACT"
+
+
+def test_every_template_was_run_here():
+    said = Path(__file__).read_text() + Path(__file__).with_name("test_dags.py").read_text()
+    names = {path.stem for path in DAGS.glob("*.py")} - {"policies"}
+    assert [name for name in sorted(names) if f'dags["{name}"]' not in said] == []

@@ -1,0 +1,6 @@
+"""A whole Airflow for a test: the one bin/demo starts."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bin"))

@@ -1,0 +1,24 @@
+"""Started by commits to a table, whoever makes them; reads what is new to it."""
+
+from airflow.sdk import DAG, AssetWatcher, get_current_context, task
+
+from airflow_provider_lake.assets.uri import lake_asset
+from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
+
+COMMITS = AssetWatcher("commits", LakeSnapshotEventTrigger(table="shop.orders", poll_interval=2))
+
+with DAG("watched", schedule=[lake_asset("shop.orders", watchers=[COMMITS])], max_active_runs=1):
+
+    @task
+    def read_what_is_new():
+        from airflow_provider_lake.assets.snapshot_range import snapshot_range
+
+        part = snapshot_range(get_current_context())
+        ids = []
+        if not part.is_empty:
+            changes = part.open_table().changes(after=part.after, upto=part.upto)
+            ids = changes.to_arrow()["id"].to_pylist()
+        part.acknowledge()
+        return {"after": part.after, "upto": part.upto, "ids": ids}
+
+    read_what_is_new()
