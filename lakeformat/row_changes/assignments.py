@@ -39,11 +39,16 @@ class Assignments:
         return rows
 
 
-def bind_assignments(schema: TableSchema, given: NewValues) -> Assignments:
+def bind_assignments(schema: TableSchema, given: NewValues | None) -> Assignments:
     """Refuse what names no column or fits none, before anything is read."""
     by_name = {field.name: field for field in schema.fields}
     asked: object = given
-    if not isinstance(asked, Mapping) or not asked or any(name not in by_name for name in asked):
+    if (
+        given is None
+        or not isinstance(asked, Mapping)
+        or not asked
+        or any(name not in by_name for name in asked)
+    ):
         raise InvalidRequestError(
             "set says which columns get which values, as in {'price': 1}, and the columns are "
             f"{', '.join(by_name)}; got {given!r}"

@@ -199,7 +199,7 @@ class _Attempt:
             )
         where = row_filter(handle.schema, request.where, None)
         assignments = None
-        if request.new_values is not None:
+        if request.operation is Operation.UPDATE:
             assignments = bind_assignments(handle.schema, request.new_values)
         if handle.schema.primary_keys and assignments is None:
             require_deletable(handle)
