@@ -21,7 +21,7 @@ from lakeformat.commit.publish import Outcome, check_place, publish
 from lakeformat.commit.report import CommitReport
 from lakeformat.commit.row_tracking import number_rows
 from lakeformat.commit.same_table import SameTable
-from lakeformat.errors import CorruptTableError, LakeError
+from lakeformat.errors import CommitOutcomeUnknownError, CorruptTableError, LakeError
 from lakeformat.handle import TableHandle, is_unaware
 from lakeformat.index.combination import VectorFiles, combine
 from lakeformat.metadata.index_manifest import read_index_manifest
@@ -134,6 +134,8 @@ class Attempts:
             raise
         if outcome is Outcome.COMMITTED:
             outcome = check_place(self.handle, snapshot, self.changes, self._head)
+            if outcome is Outcome.UNKNOWN:
+                raise _place_unknown(self.handle, snapshot, self.intent.commit)
         if outcome is Outcome.LOST:
             del self._doubtful[snapshot.uuid]
             self._files.delete(self._of_attempt)
@@ -286,6 +288,18 @@ class Attempts:
             current = replace(self.intent.who, handle=replace(self.handle, schema=schema))
             require_current_counts(current, head, self.changes)
         return newest
+
+
+def _place_unknown(
+    handle: TableHandle, snapshot: Snapshot, commit: CommitId
+) -> CommitOutcomeUnknownError:
+    """Finding the snapshot, as another try would, does not say that the table consists of it."""
+    return CommitOutcomeUnknownError(
+        f"snapshot {snapshot.id} of {handle.uri}, commit {commit}, was published when the one "
+        "before it had expired, and whether the next one was built on it is not to be seen any "
+        "more. Look whether its changes are in the table, and make them under another identity "
+        "if they are not: this one is found there. Keep more snapshots than commits take time for"
+    )
 
 
 def _later(first: int | None, second: int | None) -> int | None:

@@ -5,25 +5,20 @@ from __future__ import annotations
 import logging
 from enum import Enum
 
-import pyarrow.compute as pc
-
+from lakeformat.commit.built_on import is_built_on
 from lakeformat.commit.changes import Changes
 from lakeformat.commit.same_table import is_same_table
 from lakeformat.errors import (
     CorruptTableError,
     LakeError,
     LockUnavailableError,
-    NotFoundError,
     UnavailableError,
 )
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.fence import is_fenced, write_fence
-from lakeformat.metadata.manifest import read_manifests
-from lakeformat.metadata.manifest_list import manifests_of
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import (
     publish_snapshot,
-    read_snapshot,
     read_snapshot_if_present,
     snapshot_ids,
 )
@@ -97,8 +92,11 @@ def check_place(
     following = min((number for number in there if number > snapshot.id), default=None)
     if following is None:
         return Outcome.LOST  # the rollback has taken ours out already
-    has_ours = _has_files(handle, following, changes)
-    return Outcome.COMMITTED if has_ours else Outcome.UNKNOWN
+    built_on = is_built_on(handle, following, snapshot, changes)
+    if built_on is False:  # it was there before: nobody has read ours, nor will
+        storage.delete(layout.snapshot(snapshot.id))
+        return Outcome.LOST
+    return Outcome.COMMITTED if built_on else Outcome.UNKNOWN
 
 
 def _read_or_damaged(handle: TableHandle, head: Snapshot) -> Snapshot | None:
@@ -107,19 +105,6 @@ def _read_or_damaged(handle: TableHandle, head: Snapshot) -> Snapshot | None:
         return read_snapshot_if_present(handle.storage, handle.layout, head.id)
     except CorruptTableError:
         return head
-
-
-def _has_files(handle: TableHandle, number: int, changes: Changes) -> bool:
-    """Whether a later snapshot was built on the changes, as far as its manifests tell."""
-    storage, layout = handle.storage, handle.layout
-    try:
-        later = read_snapshot(storage, layout, number)
-        manifests = manifests_of(storage, layout, later)
-        there = read_manifests(storage, layout, manifests).file_name.to_arrow()
-    except (CorruptTableError, NotFoundError):
-        return False  # it has expired, too
-    added = changes.added.file_name.to_arrow()
-    return len(added) > 0 and bool(pc.all(pc.is_in(added, there)).as_py())
 
 
 def _read_back(handle: TableHandle, snapshot: Snapshot) -> Outcome:

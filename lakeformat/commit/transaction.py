@@ -44,6 +44,8 @@ def publish_once(handle: TableHandle, intent: Intent, earlier: EarlierCommits) -
     attempts = Attempts(handle, intent)
     try:
         return _try_until_published(attempts, earlier)
+    except CommitOutcomeUnknownError:
+        raise
     except LakeError as error:
         with suppress(LakeError):
             attempts.resolve_doubt()

@@ -128,7 +128,7 @@ def compact_and_expire(storage) -> None:
     insert(storage)
     table = opened(storage)
     table.compact(executor="serial", order_by=None if table.schema.primary_keys else ["id"])
-    table.expire_snapshots(retain_max=2, retain_min=1)
+    table.expire_snapshots(retain_max=1, retain_min=1)
 
 
 def overwrite(storage) -> None:
