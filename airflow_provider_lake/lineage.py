@@ -31,19 +31,19 @@ class LakeLineageMixin:
     published: Mapping[str, Any] | None = None
     """The result of the job, once there is one."""
 
-    def get_openlineage_facets_on_start(self) -> OperatorLineage:
+    def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any]:
         """The table this is about to change."""
         return self._lineage({})
 
-    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage:
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> OperatorLineage[Any, Any]:
         """The table with its columns, its version, and what was written."""
         return self._lineage(self.published or {})
 
-    def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage:
+    def get_openlineage_facets_on_failure(self, task_instance: Any) -> OperatorLineage[Any, Any]:
         """The table as it is: what failed has published nothing."""
         return self._lineage({})
 
-    def _lineage(self, result: Mapping[str, Any]) -> OperatorLineage:
+    def _lineage(self, result: Mapping[str, Any]) -> OperatorLineage[Any, Any]:
         from airflow.providers.common.compat.openlineage.facet import OutputDataset
         from airflow.providers.openlineage.extractors import OperatorLineage
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LakeSparkSubmitHook"]
 
-_GRACE_SECONDS = 10.0
+# Airflow itself kills a task five seconds after it has asked it to end.
+_GRACE_SECONDS = 3.0
 _KNOWN_MASTER = re.compile(r"local(\[.*\])?|yarn.*|(spark|k8s|mesos)://.+")
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 

@@ -16,7 +16,7 @@ from spark_jobs.progress import tell_compaction, tell_progress
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakeformat.compact.database import TableOutcome
+    from lakeformat.table_by_table import TableOutcome
 
 __all__ = ["JOB", "main", "run"]
 
@@ -60,7 +60,7 @@ def _compact_all(wanted: CompactDatabaseRequest, spark: SparkSession | None) -> 
 
 def _outcomes(
     catalog: Any, names: list[str], wanted: CompactDatabaseRequest, how: How
-) -> Iterator[TableOutcome]:
+) -> Iterator[TableOutcome[Any]]:
     from lakeformat.compact.database import compact_tables, plan_tables
 
     which: dict[str, Any] = {
@@ -68,7 +68,7 @@ def _outcomes(
         "where": wanted.where,
         "idle": wanted.idle,
     }
-    done = (
+    done: Iterator[TableOutcome[Any]] = (
         plan_tables(catalog, names, **which)
         if wanted.dry_run
         else compact_tables(
@@ -85,17 +85,17 @@ def _outcomes(
         yield outcome
 
 
-def _is_due(outcome: TableOutcome) -> bool:
+def _is_due(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:
     """Whether a table was compacted, or would be."""
-    if outcome.plan is not None:
-        return bool(outcome.plan.units)
     report = outcome.report
-    return report is not None and bool(report.snapshot_ids or report.earlier_snapshot_ids)
+    if report is None:
+        return False
+    return bool(report.units if is_plan else report.snapshot_ids or report.earlier_snapshot_ids)
 
 
-def _outcome_of(outcomes: list[TableOutcome], *, dry_run: bool) -> Outcome:
+def _outcome_of(outcomes: list[TableOutcome[Any]], *, dry_run: bool) -> Outcome:
     failed = [each for each in outcomes if each.error is not None]
-    due = [each for each in outcomes if _is_due(each)]
+    due = [each for each in outcomes if _is_due(each, is_plan=dry_run)]
     outcome = Outcome(
         reason=f"{len(due)} of {len(outcomes)} tables "
         + ("would be compacted" if dry_run else "compacted")
@@ -113,12 +113,11 @@ def _outcome_of(outcomes: list[TableOutcome], *, dry_run: bool) -> Outcome:
     return outcome
 
 
-def _small(outcome: TableOutcome) -> dict[str, Any]:
+def _small(outcome: TableOutcome[Any]) -> dict[str, Any]:
     """What became of a table, without its single buckets."""
     said = outcome.to_dict()
-    for part in ("report", "plan"):
-        if said.get(part) is not None:
-            del said[part]["buckets"]
+    if said["report"] is not None:
+        del said["report"]["buckets"]
     return said
 
 

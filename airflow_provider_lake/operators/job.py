@@ -143,6 +143,8 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
             SparkSubmitOperator.execute(self, context)
         except AirflowFailException:
             raise
+        except ValueError as reason:  # settings the stock operator cannot follow
+            raise AirflowFailException(f"task {self.task_id!r}: {reason}") from reason
         except AirflowException as reason:
             if self._hook is None or self._hook.was_killed:
                 raise

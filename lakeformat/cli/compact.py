@@ -16,8 +16,8 @@ from lakeformat.compact.execute import require_executor
 from lakeformat.count_text import counted
 
 if TYPE_CHECKING:
-    from lakeformat.compact.database import TableOutcome
     from lakeformat.compact.report import CompactReport, Progress
+    from lakeformat.table_by_table import TableOutcome
 
 __all__ = [
     "ExecutorOption",
@@ -148,10 +148,10 @@ def compact_database(
             "whole name: 'shop', 'shop.*' or '.*' for databases, 'shop\\..*_daily' for tables; "
             "`lake tables` lists what there is"
         )
-    failed: list[TableOutcome] = []
+    failed: list[TableOutcome[Any]] = []
     which: dict[str, Any] = {"strategy": strategy, "where": where, "idle": idle}
 
-    def outcomes() -> Iterator[TableOutcome]:
+    def outcomes() -> Iterator[TableOutcome[Any]]:
         with progressing() as tell:
             done = (
                 plan_tables(catalog, names, **which)
@@ -166,14 +166,14 @@ def compact_database(
         print_json(outcome.to_dict() for outcome in outcomes())
     else:
         for outcome in outcomes():
-            typer.echo(_line(outcome))
+            typer.echo(_line(outcome, is_plan=plan))
     if failed:
         raise LakeError(f"{len(failed)} of {len(names)} tables failed: {failed[0].table} first")
 
 
-def _line(outcome: TableOutcome) -> str:
-    if outcome.plan is not None:
-        return str(outcome.plan)
+def _line(outcome: TableOutcome[Any], *, is_plan: bool) -> str:
+    if outcome.report is not None and is_plan:
+        return str(outcome.report)
     said = outcome.error if outcome.report is None else _said(outcome.report)
     return f"{outcome.table}: {said}"
 

@@ -38,7 +38,7 @@ def _told_by_manifests(
         if changes.has_index_changes and successor.index_manifest == snapshot.index_manifest:
             return True
         manifests = manifests_of(storage, layout, successor)
-        if _names(manifests) & _names(manifests_of(storage, layout, snapshot, ListKind.DELTA)):
+        if _names(manifests) & _own_manifests(handle, snapshot):
             return True
         there = read_manifests(storage, layout, manifests).file_name.to_arrow()
     except (CorruptTableError, NotFoundError):
@@ -60,6 +60,14 @@ def _is_older(handle: TableHandle, one: int, other: int) -> bool:
     }
     first, second = changed.get(layout.snapshot(one)), changed.get(layout.snapshot(other))
     return first is not None and second is not None and first < second
+
+
+def _own_manifests(handle: TableHandle, snapshot: Snapshot) -> set[str]:
+    """Those of its changes; none if it has expired itself."""
+    try:
+        return _names(manifests_of(handle.storage, handle.layout, snapshot, ListKind.DELTA))
+    except (CorruptTableError, NotFoundError):
+        return set()
 
 
 def _names(manifests: list[ManifestMeta]) -> set[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lakeformat.commit.identity import CommitId
@@ -15,13 +13,11 @@ from lakeformat.compact.report import CompactReport
 from lakeformat.compact.supported import require_strategy
 from lakeformat.compact.unit import CompactPlan
 from lakeformat.compact.where import Idle, idle_millis
-from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.errors import InvalidRequestError
 from lakeformat.read.predicate_filter import Where
+from lakeformat.table_by_table import TableOutcome, table_by_table
 
-__all__ = ["TableOutcome", "compact_tables", "matching_tables", "plan_tables"]
-
-
-_log = logging.getLogger(__name__)
+__all__ = ["compact_tables", "matching_tables", "plan_tables"]
 
 
 class Compactable(Protocol):
@@ -50,27 +46,6 @@ class Tables(Protocol):
     def table(self, name: str) -> Compactable:
         """The table of a name."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class TableOutcome:
-    """What became of one table."""
-
-    table: str
-    report: CompactReport | None = None
-    plan: CompactPlan | None = None
-    """What would become of it, where nothing else was asked for."""
-    error: LakeError | None = None
-    """Why it was not compacted, or not all of it; the other tables are all the same."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        return {
-            "table": self.table,
-            "report": None if self.report is None else self.report.to_dict(),
-            **({} if self.plan is None else {"plan": self.plan.to_dict()}),
-            "error": None if self.error is None else f"{type(self.error).__name__}: {self.error}",
-        }
 
 
 def matching_tables(
@@ -110,7 +85,7 @@ def compact_tables(
     executor: str | Executor | None = None,
     tell: Tell | None = None,
     began: Callable[[str], None] | None = None,
-) -> Iterator[TableOutcome]:
+) -> Iterator[TableOutcome[CompactReport]]:
     """Compact one table after the other, each as ``Table.compact`` does; one that fails stops
     no other. ``began`` hears the name of each before it is compacted. The same ``commit`` serves
     all tables: each knows its own snapshots.
@@ -118,9 +93,8 @@ def compact_tables(
     _require(strategy, idle)
     where_to_work(executor)
 
-    def compact(name: str) -> TableOutcome:
-        table = catalog.table(name)
-        report = table.compact(
+    def compact(name: str) -> CompactReport:
+        return catalog.table(name).compact(
             strategy=strategy,
             where=where,
             idle=idle,
@@ -128,9 +102,8 @@ def compact_tables(
             executor=executor,
             tell=tell,
         )
-        return TableOutcome(name, report=report)
 
-    yield from _one_by_one(names, compact, began)
+    yield from table_by_table(names, compact, began=began)
 
 
 def plan_tables(
@@ -140,15 +113,14 @@ def plan_tables(
     strategy: str = "full",
     where: Where | None = None,
     idle: Idle | None = None,
-) -> Iterator[TableOutcome]:
+) -> Iterator[TableOutcome[CompactPlan]]:
     """What that would do with each table; nothing is changed."""
     _require(strategy, idle)
 
-    def plan(name: str) -> TableOutcome:
-        found = catalog.table(name).plan_compaction(strategy=strategy, where=where, idle=idle)
-        return TableOutcome(name, plan=found)
+    def plan(name: str) -> CompactPlan:
+        return catalog.table(name).plan_compaction(strategy=strategy, where=where, idle=idle)
 
-    yield from _one_by_one(names, plan, None)
+    yield from table_by_table(names, plan)
 
 
 def _require(strategy: str, idle: Idle | None) -> None:
@@ -156,29 +128,6 @@ def _require(strategy: str, idle: Idle | None) -> None:
     require_strategy(strategy)
     if idle is not None:
         idle_millis(idle)
-
-
-def _one_by_one(
-    names: Sequence[str],
-    act: Callable[[str], TableOutcome],
-    began: Callable[[str], None] | None,
-) -> Iterator[TableOutcome]:
-    for name in names:
-        if began is not None:
-            began(name)
-        try:
-            yield act(name)
-        except LakeError as error:
-            yield TableOutcome(name, error=error)
-        except Exception as error:  # noqa: BLE001 - a defect at one table must not end the run
-            _log.exception("the compaction of %s ended in a defect", name)
-            yield TableOutcome(name, error=_defect(error))
-
-
-def _defect(error: Exception) -> LakeError:
-    found = LakeError(f"a defect of this library: {type(error).__name__}: {error}")
-    found.__cause__ = error
-    return found
 
 
 def _pattern(name: str, text: str) -> re.Pattern[str]:

@@ -108,7 +108,7 @@ def read_staged_if_present(storage: Storage, layout: TableLayout, name: str) -> 
             raise ValueError(f"its version is {record['version']}, not {_VERSION}")
         messages = [base64.b64decode(each, validate=True) for each in record["messages"]]
         created = int(record["createdMillis"])
-    except (ValueError, KeyError, TypeError) as reason:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as reason:
         raise InvalidRequestError(
             f"{storage.uri(path)} is no staged result of this version: {reason}; stage and commit "
             "with the same version of the library"

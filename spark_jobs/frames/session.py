@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,8 @@ def register(
     """
     from spark_jobs.source.lake_source import source_in
 
+    if ":/" not in warehouse:  # tasks and planners work in other directories
+        warehouse = os.path.abspath(os.path.expanduser(warehouse))
     place = Place(warehouse, dict(catalog_options or {}))
     remember_place(spark, place)
     spark.conf.set(_PUSH_DOWN, "true")

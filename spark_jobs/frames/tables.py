@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakKeyDictionary
 
 import lakeformat as lake
+from spark_jobs.frames.parts import classic_context
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,13 +48,24 @@ def place_of(
     spark: SparkSession, warehouse: str | None, catalog_options: Mapping[str, str] | None
 ) -> Place:
     """Where a call finds its tables."""
+    known = _remembered(spark)
     if warehouse is None and catalog_options is None:
-        return _PLACES.get(spark, Place())
-    known = _PLACES.get(spark, Place())
+        return known
     if warehouse is None or warehouse == known.warehouse:
         options = known.catalog_options if catalog_options is None else catalog_options
         return Place(known.warehouse, options)
     return Place(warehouse, catalog_options or {})
+
+
+def _remembered(spark: SparkSession) -> Place:
+    """Of the session, or of the one it was cloned from: a stream runs in a clone."""
+    if (place := _PLACES.get(spark)) is not None:
+        return place
+    context = classic_context(spark)
+    clones = [
+        p for s, p in _PLACES.items() if context is not None and classic_context(s) is context
+    ]
+    return clones[-1] if clones else Place()
 
 
 def find_table(

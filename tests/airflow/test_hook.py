@@ -1,5 +1,6 @@
 """The hook: where the warehouse is, and whether it works from here."""
 
+import pyarrow as pa
 import pytest
 from airflow.sdk.exceptions import AirflowNotFoundException
 
@@ -106,3 +107,25 @@ def test_the_options_of_a_connection_open_its_catalog_and_secrets_are_masked(
     assert "SqlCatalog" in repr(hook.get_conn())
     assert hook.catalog_options == options
     assert masked == [options["uri"]]
+
+
+def test_it_gives_tables_their_snapshots_plans_and_health(warehouse):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    orders = catalog.create_table(
+        "shop.orders",
+        [("id", "BIGINT NOT NULL")],
+        primary_key=["id"],
+        options={"bucket": "1"},
+    )
+    hook = LakeHook()
+    assert hook.latest_snapshot("shop.orders") is None
+
+    for each in (1, 2):
+        orders.write(pa.table({"id": [each]}))
+
+    assert hook.table("shop.orders").location == orders.location
+    assert hook.latest_snapshot("shop.orders").id == 2
+    assert [snapshot.id for snapshot in hook.snapshots("shop.orders")] == [1, 2]
+    assert len(hook.plan_compaction("shop.orders", strategy="full").units) == 1
+    assert hook.health("shop.orders", time_travel=False).to_dict()["score"] > 0

@@ -188,6 +188,20 @@ def test_a_driver_elsewhere_needs_a_place_for_its_result(orders, task):
         tag.execute(task_context())
 
 
+def test_settings_the_stock_operator_cannot_follow_fail_for_good(orders, task, connect, tmp_path):
+    connect("spark_here", conn_type="spark", host="yarn")
+    tag = task(
+        LakeTagOperator,
+        action="create",
+        tag="v1",
+        deploy_mode="cluster",
+        result_folder=str(tmp_path),
+    )
+
+    with pytest.raises(AirflowFailException, match=r"'work': .*yarn_track_via_rm_api"):
+        tag.execute(task_context())
+
+
 def test_a_request_too_long_for_an_argument_travels_as_a_private_file(orders, task, tmp_path):
     code = (
         "import os, stat, sys; place = sys.argv[sys.argv.index('--request') + 1]\n"

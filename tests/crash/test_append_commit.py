@@ -16,6 +16,7 @@ from lakeformat.layout import TableLayout
 from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, Fault, FaultKind, every_fault
 from tests.crash.references import referenced_files
+from tests.crash.simulated import simulated as simulated_after
 
 SEED = int(os.environ.get("SEED", "0"))
 ROOT = "wh/shop.db/orders"
@@ -46,22 +47,11 @@ def new_table_storage() -> CrashableStorage:
 
 def append_three_times(storage, acknowledged):
     """Three commits, each acknowledged with the rows it brought."""
-    table = table_in(storage, environment=simulated_from(len(storage.files())))
+    table = table_in(storage, environment=simulated_after(len(storage.files())))
     for number in range(3):
         rows = [number * 10 + i for i in range(3)]
         table.write(pa.table({"id": rows}), commit=lake.CommitId("run", number))
         acknowledged.append(rows)
-
-
-def simulated_from(start: int) -> Environment:
-    """Names that an earlier run over the same storage has not used."""
-    names = itertools.count(start * 1000)
-    return Environment(
-        now_millis=lambda: 1_700_000_000_000,
-        new_id=lambda: f"{next(names):08d}",
-        sleep_seconds=lambda seconds: None,
-        random_fraction=lambda: 0.5,
-    )
 
 
 def rows_of(table) -> list[int]:

@@ -5,7 +5,6 @@ Writes of tables with dynamic buckets are in ``test_keyed_writes.py``.
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable
 from typing import Any
@@ -15,10 +14,10 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.environment import Environment
 from lakeformat.layout import TableLayout
 from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, every_fault
+from tests.crash.simulated import simulated
 
 SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
@@ -26,17 +25,6 @@ POSTPONED: dict[str, Any] = {"options": {"bucket": "-2", "postpone.default-bucke
 FIXED: dict[str, Any] = {"options": {"bucket": "2"}}
 CROSSING: dict[str, Any] = {"options": {"bucket": "-1"}, "partition_by": ["note"]}
 EXPECTED = {1: "b", 2: "a", 3: "b"}
-
-
-def simulated(first: int = 0) -> Environment:
-    """A world in which every run makes the same calls, with names from a number on."""
-    names = itertools.count(first * 1000)
-    return Environment(
-        now_millis=lambda: 1_700_000_000_000,
-        new_id=lambda: f"{next(names):08d}",
-        sleep_seconds=lambda seconds: None,
-        random_fraction=lambda: 0.5,
-    )
 
 
 def opened(storage) -> lake.Table:

@@ -12,7 +12,6 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.environment import Environment
 from lakeformat.errors import CommitOutcomeUnknownError
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.snapshot import CommitKind
@@ -23,6 +22,7 @@ from lakeformat.testing import CrashableStorage, every_fault
 from tests.crash import append_actors, keyed_actors
 from tests.crash.interleaved import Background, Expirer, World
 from tests.crash.interrupted import Interrupted
+from tests.crash.simulated import simulated
 
 SEED = int(os.environ.get("SEED", "0"))
 INTERLEAVINGS = int(os.environ.get("INTERLEAVINGS", "24"))
@@ -31,17 +31,6 @@ KEYED = {"primary_key": ["id"], "options": {"bucket": "2"}}
 APPEND: dict = {"options": {"bucket": "-1"}}
 TABLES = pytest.mark.parametrize("table", [KEYED, APPEND], ids=["keyed", "append"])
 _names = itertools.count()
-
-
-def simulated(first: int = 0) -> Environment:
-    """A world in which every run makes the same calls, with names from a number on."""
-    names = itertools.count(first * 1000)
-    return Environment(
-        now_millis=lambda: 1_700_000_000_000,
-        new_id=lambda: f"{next(names):08d}",
-        sleep_seconds=lambda seconds: None,
-        random_fraction=lambda: 0.5,
-    )
 
 
 def opened(storage) -> lake.Table:

@@ -11,13 +11,13 @@ import pytest
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.compact import commit as compact_commit
-from lakeformat.environment import Environment
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.snapshot import CommitKind
 from lakeformat.storage import MemoryStorage
 from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, every_fault
 from tests.crash.interrupted import Interrupted
+from tests.crash.simulated import simulated
 
 SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
@@ -38,16 +38,6 @@ _names = itertools.count()
 @pytest.fixture(autouse=True)
 def _a_snapshot_for_each_bucket(monkeypatch):
     monkeypatch.setattr(compact_commit, "GROUP_UNITS", 1)
-
-
-def simulated(first: int = 0) -> Environment:
-    names = itertools.count(first * 1000)
-    return Environment(
-        now_millis=lambda: 1_700_000_000_000,
-        new_id=lambda: f"{next(names):08d}",
-        sleep_seconds=lambda seconds: None,
-        random_fraction=lambda: 0.5,
-    )
 
 
 def opened(storage) -> lake.Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import tempfile
 from collections.abc import Mapping
@@ -12,11 +11,11 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.environment import Environment
 from lakeformat.errors import CommitOutcomeUnknownError, UnavailableError
 from lakeformat.layout import TableLayout
 from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, every_fault
+from tests.crash.simulated import simulated
 
 SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
@@ -42,17 +41,6 @@ def disk(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     yield
     assert list(tmp_path.iterdir()) == []
-
-
-def simulated(first: int = 0) -> Environment:
-    """A world in which every run makes the same calls, with names from a number on."""
-    names = itertools.count(first * 1000)
-    return Environment(
-        now_millis=lambda: 1_700_000_000_000,
-        new_id=lambda: f"{next(names):08d}",
-        sleep_seconds=lambda seconds: None,
-        random_fraction=lambda: 0.5,
-    )
 
 
 def new_table_storage(options: Mapping[str, str] = OPTIONS) -> CrashableStorage:

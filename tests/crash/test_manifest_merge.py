@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 
 import pyarrow as pa
@@ -10,27 +9,16 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.manifest_list import read_manifest_list
 from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, Fault, FaultKind, every_fault
+from tests.crash.simulated import simulated
 
 SEED = int(os.environ.get("SEED", "0"))
 ROOT = "wh/shop.db/orders"
 COMMITS = 4
-
-
-def simulated(start: int = 0) -> Environment:
-    """A world in which every run makes the same calls; names start at a number of their own."""
-    names = itertools.count(start * 1000)
-    return Environment(
-        now_millis=lambda: 1_700_000_000_000,
-        new_id=lambda: f"{next(names):08d}",
-        sleep_seconds=lambda seconds: None,
-        random_fraction=lambda: 0.5,
-    )
 
 
 def new_table_storage() -> CrashableStorage:

@@ -12,13 +12,13 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.environment import Environment
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.manifest_list import manifests_of
 from lakeformat.storage import MemoryStorage
 from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, every_fault
 from tests.crash.interrupted import Interrupted
+from tests.crash.simulated import simulated
 
 SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
@@ -27,17 +27,6 @@ APPEND: dict = {"options": {"bucket": "-1"}}
 TABLES = pytest.mark.parametrize("table", [KEYED, APPEND], ids=["keyed", "append"])
 OLD, NEW = ("2020-01-01", "2020-01-02"), "2999-01-01"
 _names = itertools.count()
-
-
-def simulated(first: int = 0) -> Environment:
-    """A world in which every run makes the same calls, with names from a number on."""
-    names = itertools.count(first * 1000)
-    return Environment(
-        now_millis=lambda: 1_700_000_000_000,
-        new_id=lambda: f"{next(names):08d}",
-        sleep_seconds=lambda seconds: None,
-        random_fraction=lambda: 0.5,
-    )
 
 
 def opened(storage) -> lake.Table:

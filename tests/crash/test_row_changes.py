@@ -12,7 +12,6 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.environment import Environment
 from lakeformat.errors import CommitOutcomeUnknownError
 from lakeformat.layout import TableLayout
 from lakeformat.read.plan import plan_files
@@ -20,6 +19,7 @@ from lakeformat.storage import MemoryStorage
 from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, every_fault
 from tests.crash.interrupted import Interrupted
+from tests.crash.simulated import simulated
 
 SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
@@ -34,16 +34,6 @@ TABLES = pytest.mark.parametrize(
 )
 COMMIT = lake.CommitId("nightly", 1)
 _names = itertools.count()
-
-
-def simulated(first: int = 0) -> Environment:
-    names = itertools.count(first * 1000)
-    return Environment(
-        now_millis=lambda: 1_700_000_000_000,
-        new_id=lambda: f"{next(names):08d}",
-        sleep_seconds=lambda seconds: None,
-        random_fraction=lambda: 0.5,
-    )
 
 
 def opened(storage) -> lake.Table:

@@ -10,7 +10,6 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.environment import Environment
 from lakeformat.layout import TableLayout
 from lakeformat.storage import MemoryStorage
 from lakeformat.table import load_table
@@ -18,22 +17,12 @@ from lakeformat.testing import CrashableStorage, every_fault
 from spark_jobs.job_requests.ingest import IngestRequest
 from spark_jobs.table_changes import ingest_changes
 from tests.crash.interrupted import Interrupted
+from tests.crash.simulated import simulated
 
 SEED = int(os.environ.get("SEED", "0"))
 LAYOUT = TableLayout("wh/shop.db/orders")
 WHO = lake.CommitId("run", 1)
 _names = itertools.count()
-
-
-def simulated(first: int = 0) -> Environment:
-    """A world in which every run makes the same calls, with names from a number on."""
-    names = itertools.count(first * 1000)
-    return Environment(
-        now_millis=lambda: 1_700_000_000_000,
-        new_id=lambda: f"{next(names):08d}",
-        sleep_seconds=lambda seconds: None,
-        random_fraction=lambda: 0.5,
-    )
 
 
 def catalog_of(storage):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from contextlib import suppress
 
@@ -11,26 +10,15 @@ import pyarrow.parquet as pq
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.environment import Environment
 from lakeformat.metadata.tag import Tag, create_tag
 from lakeformat.storage import open_storage
 from lakeformat.testing import CrashableStorage, every_fault
 from lakeformat.transfer.clone import CLONE_MARK
 from lakeformat.transfer.ownership import MARK
+from tests.crash.simulated import simulated
 
 SEED = int(os.environ.get("SEED", "0"))
 SOURCE, COPY = "wh/shop.db/orders", "wh/shop.db/copy"
-
-
-def simulated(first: int = 0) -> Environment:
-    """A world in which every run makes the same calls, with names from a number on."""
-    names = itertools.count(first * 1000)
-    return Environment(
-        now_millis=lambda: 1_700_000_000_000,
-        new_id=lambda: f"{next(names):08d}",
-        sleep_seconds=lambda seconds: None,
-        random_fraction=lambda: 0.5,
-    )
 
 
 def opened(storage) -> FileSystemCatalog:

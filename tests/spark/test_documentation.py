@@ -10,13 +10,14 @@ TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def test_the_examples_run_and_print_what_they_say(spark, tmp_path, monkeypatch, capsys):
-    """The session of the tests is the one that is there already."""
+    """The session of the tests is the one that is there already, and stays in its folder."""
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     known = {}
 
     for block in blocks:
-        exec(compile(block, str(PAGE), "exec"), known)
+        here = block.replace('"checkpoint"', repr(str(tmp_path / "checkpoint")))
+        exec(compile(here, str(PAGE), "exec"), known)
 
     told = capsys.readouterr().out.splitlines()
     promised = re.findall(r"^print.*?  # (.*)$", "\n".join(blocks), re.MULTILINE)

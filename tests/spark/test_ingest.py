@@ -140,7 +140,7 @@ def test_files_land_in_buckets_one_writer_each_in_the_order_of_the_files(
 
     report = run(request_for("orders-*", engine="spark"), spark)
 
-    assert (report["rows"], report["files"]) == (50, 3)
+    assert (report["report"]["rows"], report["report"]["files"]) == (50, 3)
     assert set(table.scan().to_arrow()["note"].to_pylist()) == {"file 3"}
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.write.assign import Assigner
+from lakeformat.write.assign import Assigner, PartitionNumbers
 from spark_jobs import write_table
 from spark_jobs.frames.bucket_column import with_bucket
 from tests.spark.orders import data_files
@@ -161,7 +161,9 @@ def test_a_bucket_is_the_same_as_lakeformat_says(spark, catalog, types, function
 
     found = with_bucket(spark.createDataFrame(rows), table.schema, "bucket").toArrow()
 
-    expected = Assigner(table.schema, None)(rows.combine_chunks().to_batches()[0], range(count))
+    expected = Assigner(table.schema, PartitionNumbers(table.schema, None))(
+        rows.combine_chunks().to_batches()[0], range(count)
+    )
     assert found["bucket"].to_pylist() == expected.tolist()
     assert len(set(expected)) == 7
 

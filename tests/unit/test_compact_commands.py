@@ -102,7 +102,7 @@ def test_a_database_is_planned_and_partitions_are_chosen(catalog):
     shown = lake_says(catalog, *asked, "--plan")
     assert shown.count("partition dt=1, bucket 0: 2 files become about 1") == 2
     plans = json.loads(lake_says(catalog, *asked, "--plan", "--json"))
-    assert [len(each["plan"]["buckets"]) for each in plans] == [1, 1]
+    assert [len(each["report"]["buckets"]) for each in plans] == [1, 1]
     assert len(catalog.table("shop.orders").snapshots()) == 2
     lake_says(catalog, *asked)
     assert [

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 import lakeformat
 from lakeformat import binary_row, partition, type_text
 from lakeformat.binary_row import column_decoder, decode, encode_row, frame, frame_row
+from lakeformat.environment import Environment
 from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, UnsupportedError
 from lakeformat.index import deletion_vector_file, hash_index, roaring
 from lakeformat.index.byte_cursor import ByteCursor
@@ -46,6 +47,7 @@ from lakeformat.metadata.manifest_columns import decode as decode_columns_module
 from lakeformat.metadata.manifest_columns import read as manifest_read
 from lakeformat.metadata.manifest_columns import shape
 from lakeformat.metadata.simple_stats import EMPTY_ROW
+from lakeformat.metadata.staged_result import read_staged, read_staged_if_present, write_staged
 from lakeformat.options import TableOptions, declared_options
 from lakeformat.schema import new_schema
 from lakeformat.storage.memory import MemoryStorage
@@ -122,6 +124,14 @@ LISTS = written(
 )
 INDEX_MANIFESTS = written(index_manifest.write_index_manifest, INDEXES)
 MESSAGE = commit_message.CommitMessage(bucket=0, total_buckets=-1, new_files=(FILE, FILE))
+
+
+def staged() -> bytes:
+    storage = MemoryStorage("staged")
+    write_staged(storage, LAYOUT, "s", [MESSAGE, MESSAGE], Environment())
+    return storage.read(LAYOUT.staged("s"))
+
+
 AVRO_PIECES = (b'"null"', b'"long"', b'"string"', b'{"type":"array","items":"null"}', b'["null"]')
 
 ROW_TYPES = [
@@ -232,6 +242,13 @@ DECODERS: dict[str, Decoder] = {
         (),
         errors=(InvalidRequestError,),
         pieces=AVRO_PIECES,
+    ),
+    "staged result": Decoder(
+        stored(LAYOUT.staged("s"), lambda storage: read_staged(storage, LAYOUT, "s")),
+        [staged()],
+        (read_staged, read_staged_if_present),
+        errors=(InvalidRequestError,),
+        pieces=(b"[" * 5000, b"1e999", b"null", b'{"version":1}'),
     ),
     "hint": Decoder(hint, [b"1", b"12345"], (), errors=()),
     "binary row, one": Decoder(

@@ -140,7 +140,7 @@ def test_a_named_test_is_run_instead_of_its_group(bin_module):
 
 @pytest.mark.parametrize(
     ("words", "left_out"),
-    [([], ["java"]), (["unit"], []), (["java"], []), (["--", "tests/unit/test_a.py"], [])],
+    [([], ["stack", "java"]), (["unit"], []), (["java"], []), (["--", "tests/unit/test_a.py"], [])],
 )
 def test_only_a_run_of_everything_says_which_groups_it_left_out(bin_module, words, left_out):
     request = bin_module("groups").parse_request(words)

@@ -5,7 +5,8 @@ from airflow.sdk import DAG, AssetWatcher, get_current_context, task
 from airflow_provider_lake.assets.uri import lake_asset
 from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
 
-COMMITS = AssetWatcher("commits", LakeSnapshotEventTrigger(table="shop.orders", poll_interval=2))
+TRIGGER = LakeSnapshotEventTrigger(table="shop.orders", after_snapshot=0, poll_interval=2)
+COMMITS = AssetWatcher("commits", TRIGGER)
 
 with DAG("watched", schedule=[lake_asset("shop.orders", watchers=[COMMITS])], max_active_runs=1):
 

@@ -1,0 +1,20 @@
+"""A world in which every run makes the same calls: time stands still, and names are counted."""
+
+from __future__ import annotations
+
+import itertools
+
+from lakeformat.environment import Environment
+
+NOW_MILLIS = 1_700_000_000_000
+
+
+def simulated(first: int = 0) -> Environment:
+    """``first`` keeps names apart from those of other runs over the same storage."""
+    names = itertools.count(first * 1000)
+    return Environment(
+        now_millis=lambda: NOW_MILLIS,
+        new_id=lambda: f"{next(names):08d}",
+        sleep_seconds=lambda seconds: None,
+        random_fraction=lambda: 0.5,
+    )
