@@ -20,15 +20,15 @@ from spark_jobs.health import JOB
 import spark_jobs.watchdog as watchdog
 
 def run(request):
-    print("at work", flush=True)
     try:
+        print("at work", flush=True)
         threading.Event().wait()
     finally:
         print("cleaned up", flush=True)
 
 def run_stuck(request):
-    print("at work", flush=True)
     try:
+        print("at work", flush=True)
         threading.Event().wait()
     finally:
         threading.Event().wait()
