@@ -26,6 +26,11 @@ class ProcessTree:
     def __init__(self, root: subprocess.Popen[str] | None) -> None:
         self._members = [] if root is None else _family(root.pid)
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether none of them does anything any more."""
+        return not any(map(_runs, self._members))
+
     def terminate(self, grace_seconds: float) -> None:
         """Ask all of them to end, wait, and kill what is left, newcomers included.
 

@@ -115,7 +115,7 @@ def _catalog_fields() -> dict[str, Any]:
         "metastore": {
             "label": "Metastore",
             "description": "What keeps the list of tables: directories, or a SQL database.",
-            "schema": {"type": ["string", "null"], "enum": ["filesystem", "jdbc"]},
+            "schema": {"type": ["string", "null"], "enum": ["filesystem", "jdbc", None]},
         },
         "uri": {
             "label": "Address of the SQL database",
@@ -161,7 +161,7 @@ def _engine_fields() -> dict[str, Any]:
             "description": "Who does work on rows where a task says engine='auto'.",
             "schema": {
                 "type": ["string", "null"],
-                "enum": ["auto", "python", "spark"],
+                "enum": ["auto", "python", "spark", None],
                 "default": "auto",
             },
         },

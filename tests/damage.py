@@ -10,6 +10,7 @@ import resource
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
@@ -80,16 +81,26 @@ def damaged(draw: st.DrawFn, content: bytes, pieces: Sequence[bytes] = ()) -> by
     return content
 
 
+@dataclass
+class Cost:
+    """What a block took, once it has ended."""
+
+    grown_bytes: int = 0
+    cpu_seconds: float = 0.0
+
+
 @contextmanager
-def within_bounds() -> Iterator[None]:
+def within_bounds() -> Iterator[Cost]:
     """Fail when the process grows by hundreds of megabytes, or works on and on."""
     if _RESET.exists():
         _RESET.write_text("5")  # the peak starts anew
     before, started = _peak_bytes(), time.process_time()
-    yield
-    grown, used = _peak_bytes() - before, time.process_time() - started
-    assert grown < MOST_BYTES, f"{grown >> 20} MiB for one damaged file"
-    assert used < MOST_CPU_SECONDS, f"{used:.0f} s for one damaged file"
+    cost = Cost()
+    yield cost
+    cost.grown_bytes = _peak_bytes() - before
+    cost.cpu_seconds = time.process_time() - started
+    assert cost.grown_bytes < MOST_BYTES, f"{cost.grown_bytes >> 20} MiB for one damaged file"
+    assert cost.cpu_seconds < MOST_CPU_SECONDS, f"{cost.cpu_seconds:.0f} s for one damaged file"
 
 
 def _peak_bytes() -> int:

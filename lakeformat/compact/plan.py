@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -104,32 +104,47 @@ def plan_compaction(
         place = (entry.partition, entry.bucket)
         if entry.partition in meant and (places is None or place in places):
             by_place.setdefault(place, []).append(entry)
-    fresh = _written_since(by_place, now, millis)
-    units: list[CompactUnit] = []
-    others: list[NotChosen] = []
-    waiting = {partition for partition, bucket in by_place if bucket == POSTPONE_BUCKET}
-    everything = entries
-    if waiting and wanted is not None:  # a partition's number of buckets is said by any of them
-        everything = plan_columns(handle, snapshot).entries()
-    for (partition, bucket), files in by_place.items():
-        if partition in fresh:
-            found: list[CompactUnit] | str = fresh[partition]
-        elif partition not in waiting:
-            found = planner.plan(files)
-        elif bucket == POSTPONE_BUCKET:
-            found = planner.give_buckets(files, [e for e in everything if e.partition == partition])
-        else:
-            found = "rows of its partition get their bucket first"
-        if isinstance(found, str):
-            others.append(planner.not_chosen(files, found))
-        else:
-            units += found
+    if wanted is not None and _waiting(by_place):
+        # A partition's number of buckets is said by any of them.
+        entries = plan_columns(handle, snapshot).entries()
+    units, others = _planned(planner, by_place, entries, _written_since(by_place, now, millis))
     return replace(
         nothing,
         snapshot_id=snapshot.id,
         units=tuple(sorted(units, key=lambda unit: -unit.bytes)),
         not_chosen=tuple(others),
     )
+
+
+def _planned(
+    planner: _Planner,
+    by_place: Mapping[tuple[bytes, int], list[ManifestEntry]],
+    live: list[ManifestEntry],
+    fresh: Mapping[bytes, str],
+) -> tuple[list[CompactUnit], list[NotChosen]]:
+    """Bucket by bucket; ``fresh`` are partitions that are left alone, and why."""
+    units: list[CompactUnit] = []
+    others: list[NotChosen] = []
+    waiting = _waiting(by_place)
+    for (partition, bucket), files in by_place.items():
+        if partition in fresh:
+            found: list[CompactUnit] | str = fresh[partition]
+        elif partition not in waiting:
+            found = planner.plan(files)
+        elif bucket == POSTPONE_BUCKET:
+            found = planner.give_buckets(files, [e for e in live if e.partition == partition])
+        else:
+            found = "rows of its partition get their bucket first"
+        if isinstance(found, str):
+            others.append(planner.not_chosen(files, found))
+        else:
+            units += found
+    return units, others
+
+
+def _waiting(places: Iterable[tuple[bytes, int]]) -> set[bytes]:
+    """The partitions with rows that have no bucket yet."""
+    return {partition for partition, bucket in places if bucket == POSTPONE_BUCKET}
 
 
 def _written_since(

@@ -36,8 +36,11 @@ def test_everything_ends_even_what_does_not_want_to(deaf, grace):
     root, children = start_family(deaf)
     assert len(children) == 1
 
-    ProcessTree(root).terminate(grace)
+    tree = ProcessTree(root)
+    assert not tree.is_gone
+    tree.terminate(grace)
 
+    assert tree.is_gone
     assert psutil.wait_procs(children, timeout=PATIENCE_SECONDS)[1] == []
     assert root.wait(PATIENCE_SECONDS) == -signal.SIGTERM  # nobody took the exit code away
     root.stdout.close()
@@ -47,8 +50,12 @@ def test_a_process_that_has_ended_is_no_problem():
     root = subprocess.Popen([sys.executable, "-c", ""])
     root.wait(PATIENCE_SECONDS)
 
-    ProcessTree(root).terminate(0.1)
-    ProcessTree(None).terminate(0.1)
+    ended, absent = ProcessTree(root), ProcessTree(None)
+    ended.terminate(0.1)
+    absent.terminate(0.1)
+
+    assert ended.is_gone
+    assert absent.is_gone
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent")

@@ -99,8 +99,13 @@ def test_a_kill_reaches_the_hook_through_the_stock_operator(monkeypatch, make_ho
     assert operator._hook.was_killed
 
 
-def test_a_task_that_has_started_nothing_is_killed_without_looking_for_spark():
+def test_a_task_that_has_started_nothing_is_killed_without_looking_for_spark(monkeypatch):
+    looked = []
+    monkeypatch.setattr(LakeCompactOperator, "_get_hook", looked.append)
+
     LakeCompactOperator(task_id="work", table="shop.orders").on_kill()
+
+    assert looked == []
 
 
 def test_the_master_is_that_of_the_connection(make_hook):

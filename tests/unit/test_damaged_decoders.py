@@ -52,7 +52,7 @@ from lakeformat.options import TableOptions, declared_options
 from lakeformat.schema import new_schema
 from lakeformat.storage.memory import MemoryStorage
 from lakeformat.type_text import parse_type, type_to_json
-from tests.damage import damaged, fuzzed, within_bounds
+from tests.damage import MOST_BYTES, MOST_CPU_SECONDS, damaged, fuzzed, within_bounds
 
 LAYOUT = TableLayout("t")
 DAMAGE = (CorruptTableError, UnsupportedError)
@@ -404,5 +404,7 @@ def test_damaged_bytes_are_our_error_or_a_value_within_bounds(name, data):
     decoder = DECODERS[name]
     sample = data.draw(st.sampled_from(decoder.samples))
     content = data.draw(damaged(sample, decoder.pieces))
-    with within_bounds(), contextlib.suppress(*decoder.errors):
+    with within_bounds() as cost, contextlib.suppress(*decoder.errors):
         decoder.decode(content)
+    assert cost.grown_bytes < MOST_BYTES
+    assert cost.cpu_seconds < MOST_CPU_SECONDS
