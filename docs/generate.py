@@ -13,9 +13,9 @@ import typer
 
 from lakeformat.catalog.options import declared_catalog_options
 from lakeformat.cli.app import app
-from lakeformat.option import Group, Option
 from lakeformat.options import declared_options
-from lakeformat.other_engines_options import OTHER_ENGINES_OPTIONS
+from lakeformat.options.option import Group, Option
+from lakeformat.options.other_engines import OTHER_ENGINES_OPTIONS
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent))  # for the tests, which no package installs

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.option import ColumnOption, Option, closest
 from lakeformat.options import TableOptions
+from lakeformat.options.option import ColumnOption, Option, closest
 from lakeformat.schema import TableSchema
 from lakeformat.type_text import type_to_json
 from lakeformat.types import (

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.option import Declaration, closest
-from lakeformat.option_kinds import BOOLEAN, DURATION, Kind, one_of, whole_number
+from lakeformat.options.kinds import BOOLEAN, DURATION, Kind, one_of, whole_number
+from lakeformat.options.option import Declaration, closest
 
 __all__ = ["FILESYSTEM", "JDBC", "CatalogOptions", "declared_catalog_options"]
 

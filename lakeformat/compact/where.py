@@ -14,7 +14,7 @@ from lakeformat.binary_row import FramedRows
 from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle, is_unaware
 from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.option_kinds import ASKED_DURATION
+from lakeformat.options.kinds import ASKED_DURATION
 from lakeformat.partition import partition_fields
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions, row_filter

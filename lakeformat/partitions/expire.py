@@ -21,8 +21,8 @@ from lakeformat.handle import TableHandle, require_committable
 from lakeformat.metadata.data_file_meta import local_wall_clock
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
-from lakeformat.option import Option
 from lakeformat.options import TableOptions
+from lakeformat.options.option import Option
 from lakeformat.partition_filter import these_partitions
 from lakeformat.partitions.expired import UPDATE_TIME, ExpireRules, Expiry, pick_expired
 from lakeformat.partitions.live import LivePartition, live_partitions

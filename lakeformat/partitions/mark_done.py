@@ -16,8 +16,8 @@ from lakeformat.binary_row import encode_row, frame_row, values_from_arrow
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.snapshot_directory import latest_snapshot
-from lakeformat.option_kinds import Kind
 from lakeformat.options import TableOptions
+from lakeformat.options.kinds import Kind
 from lakeformat.partition import partition_fields, partition_path
 from lakeformat.partition_filter import PartitionSpec, some_partitions
 from lakeformat.partitions.live import chosen, live_partitions

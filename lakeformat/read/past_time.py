@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.option_kinds import ASKED_DURATION
+from lakeformat.options.kinds import ASKED_DURATION
 from lakeformat.read.time_travel import Moment, moment_text, to_millis
 
 __all__ = ["PastTime", "past_millis", "refuse_future"]

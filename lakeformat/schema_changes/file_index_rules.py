@@ -7,8 +7,8 @@ from typing import Any
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.file_index_types import INDEXABLE, is_indexable
-from lakeformat.option import ColumnOption, Option
 from lakeformat.options import TableOptions
+from lakeformat.options.option import ColumnOption, Option
 from lakeformat.schema import TableSchema
 from lakeformat.type_text import type_to_json
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from lakeformat.aggregate_rules import check_aggregation
 from lakeformat.errors import InvalidRequestError
-from lakeformat.option import Option
 from lakeformat.options import TableOptions
+from lakeformat.options.option import Option
 from lakeformat.schema import TableSchema
 from lakeformat.schema_changes.changelog_rules import check_changelog, check_without_changelog
 from lakeformat.schema_changes.column_options import referenced_columns

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.option import Option
-from lakeformat.option_kinds import BOOLEAN
 from lakeformat.options import TableOptions, declared_options
+from lakeformat.options.kinds import BOOLEAN
+from lakeformat.options.option import Option
 
 __all__ = ["IMMUTABLE", "check_removal", "check_setting"]
 

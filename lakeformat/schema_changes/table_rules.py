@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.option import Option
-from lakeformat.option_kinds import POSTPONE, UNAWARE
 from lakeformat.options import TableOptions
+from lakeformat.options.kinds import POSTPONE, UNAWARE
+from lakeformat.options.option import Option
 from lakeformat.schema import TableSchema
 from lakeformat.schema_changes.file_index_rules import check_file_indexes
 from lakeformat.schema_changes.format_rules import DATA_FILES, files_of_table, require_format_holds

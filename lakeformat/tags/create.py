@@ -25,7 +25,7 @@ from lakeformat.metadata.tag import (
     read_tags,
     replace_tag,
 )
-from lakeformat.option_kinds import ASKED_DURATION
+from lakeformat.options.kinds import ASKED_DURATION
 from lakeformat.tags.in_use import require_found_again, require_unneeded
 from lakeformat.tags.period import period_of
 from lakeformat.tags.report import TagReport

@@ -8,7 +8,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.errors import InvalidRequestError
 from lakeformat.options import TableOptions, declared_options
-from lakeformat.other_engines_options import OTHER_ENGINES_OPTIONS
+from lakeformat.options.other_engines import OTHER_ENGINES_OPTIONS
 
 
 @pytest.mark.parametrize("option", declared_options(), ids=lambda option: option.key)

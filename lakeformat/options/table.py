@@ -10,16 +10,14 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar
 
-from lakeformat.bucket_options import BucketOptions
-from lakeformat.changelog_options import ChangelogOptions
-from lakeformat.compaction_options import CompactionOptions
 from lakeformat.errors import InvalidRequestError
-from lakeformat.expiry_options import ExpiryOptions
-from lakeformat.file_index_options import FileIndexOptions
-from lakeformat.file_options import FileOptions
-from lakeformat.merge_options import MergeOptions
-from lakeformat.option import ColumnOption, Group, Option, closest
-from lakeformat.option_kinds import (
+from lakeformat.options.bucket import BucketOptions
+from lakeformat.options.changelog import ChangelogOptions
+from lakeformat.options.compaction import CompactionOptions
+from lakeformat.options.expiry import ExpiryOptions
+from lakeformat.options.file import FileOptions
+from lakeformat.options.file_index import FileIndexOptions
+from lakeformat.options.kinds import (
     BOOLEAN,
     BUCKETS,
     COLUMN_NAMES,
@@ -32,11 +30,13 @@ from lakeformat.option_kinds import (
     one_of,
     whole_number,
 )
-from lakeformat.other_engines_options import OTHER_ENGINES_OPTIONS
-from lakeformat.partition_options import PartitionOptions
-from lakeformat.read_options import ReadOptions
-from lakeformat.tag_options import TagOptions
-from lakeformat.write_options import WriteOptions
+from lakeformat.options.merge import MergeOptions
+from lakeformat.options.option import ColumnOption, Group, Option, closest
+from lakeformat.options.other_engines import OTHER_ENGINES_OPTIONS
+from lakeformat.options.partition import PartitionOptions
+from lakeformat.options.read import ReadOptions
+from lakeformat.options.tag import TagOptions
+from lakeformat.options.write import WriteOptions
 
 __all__ = [
     "TableOptions",

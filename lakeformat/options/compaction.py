@@ -5,8 +5,7 @@ Declared like all options of a table, and read as part of ``TableOptions``.
 
 from __future__ import annotations
 
-from lakeformat.option import Group, Option
-from lakeformat.option_kinds import (
+from lakeformat.options.kinds import (
     BOOLEAN,
     OPTIONAL_DURATION,
     OPTIONAL_NUMBER,
@@ -16,6 +15,7 @@ from lakeformat.option_kinds import (
     one_of,
     whole_number,
 )
+from lakeformat.options.option import Group, Option
 
 __all__ = ["CompactionOptions"]
 

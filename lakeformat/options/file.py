@@ -5,8 +5,7 @@ Declared like all options of a table, and read as part of ``TableOptions``.
 
 from __future__ import annotations
 
-from lakeformat.option import ColumnOption, Group, Option
-from lakeformat.option_kinds import (
+from lakeformat.options.kinds import (
     ADDRESSES,
     BOOLEAN,
     FILE_NAME_PART,
@@ -19,6 +18,7 @@ from lakeformat.option_kinds import (
     per_level,
     whole_number,
 )
+from lakeformat.options.option import ColumnOption, Group, Option
 
 __all__ = ["FileOptions"]
 

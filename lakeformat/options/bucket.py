@@ -5,8 +5,8 @@ Declared like all options of a table, and read as part of ``TableOptions``.
 
 from __future__ import annotations
 
-from lakeformat.option import Option
-from lakeformat.option_kinds import BOOLEAN, OPTIONAL_NUMBER, SIZE, Kind, whole_number
+from lakeformat.options.kinds import BOOLEAN, OPTIONAL_NUMBER, SIZE, Kind, whole_number
+from lakeformat.options.option import Option
 
 __all__ = ["BucketOptions"]
 

@@ -9,8 +9,7 @@ import re
 from datetime import UTC, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from lakeformat.option import Option
-from lakeformat.option_kinds import (
+from lakeformat.options.kinds import (
     BOOLEAN,
     DURATION,
     OPTIONAL_DURATION,
@@ -19,6 +18,7 @@ from lakeformat.option_kinds import (
     Kind,
     one_of,
 )
+from lakeformat.options.option import Option
 
 __all__ = ["TagOptions"]
 

@@ -5,8 +5,8 @@ Declared like all options of a table, and read as part of ``TableOptions``.
 
 from __future__ import annotations
 
-from lakeformat.option import Group, Option
-from lakeformat.option_kinds import BOOLEAN, COLUMN_NAMES, OPTIONAL_NUMBER, one_of
+from lakeformat.options.kinds import BOOLEAN, COLUMN_NAMES, OPTIONAL_NUMBER, one_of
+from lakeformat.options.option import Group, Option
 
 __all__ = ["ChangelogOptions"]
 

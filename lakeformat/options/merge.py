@@ -5,14 +5,14 @@ Declared like all options of a table, and read as part of ``TableOptions``.
 
 from __future__ import annotations
 
-from lakeformat.option import ColumnOption, Option
-from lakeformat.option_kinds import (
+from lakeformat.options.kinds import (
     BOOLEAN,
     COLUMN_NAMES,
     TEXT,
     one_of,
     whole_number,
 )
+from lakeformat.options.option import ColumnOption, Option
 
 __all__ = ["AggregateOptions", "MergeOptions"]
 

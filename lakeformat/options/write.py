@@ -5,8 +5,8 @@ Declared like all options of a table, and read as part of ``TableOptions``.
 
 from __future__ import annotations
 
-from lakeformat.option import Group, Option
-from lakeformat.option_kinds import BOOLEAN, SIZE, Kind, one_of, whole_number
+from lakeformat.options.kinds import BOOLEAN, SIZE, Kind, one_of, whole_number
+from lakeformat.options.option import Group, Option
 
 __all__ = ["WriteOptions"]
 

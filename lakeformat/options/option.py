@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.option_kinds import Kind
+from lakeformat.options.kinds import Kind
 
 __all__ = ["ColumnOption", "Declaration", "Group", "Option", "OptionTexts", "closest"]
 
