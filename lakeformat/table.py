@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
 from lakeformat.commit.abort import abort_messages
 from lakeformat.commit.admission import admit
@@ -53,6 +53,7 @@ from lakeformat.system_tables import (
 from lakeformat.table_expiry import TableExpiry
 from lakeformat.table_orphans import TableOrphans
 from lakeformat.table_partitions import TablePartitions
+from lakeformat.table_reads import TableReads
 from lakeformat.table_references import TableReferences
 from lakeformat.table_row_changes import TableRowChanges
 from lakeformat.table_upkeep import TableUpkeep
@@ -63,6 +64,8 @@ __all__ = ["Overwritten", "SystemTable", "Table", "load_table", "open_table"]
 
 Overwritten: TypeAlias = PartitionSpec | Literal["dynamic"]
 """What rows are put in place of: ``{}`` is the whole table."""
+
+_Shown = TypeVar("_Shown", bound="ReadOnlyTable")
 
 
 def open_table(
@@ -272,6 +275,27 @@ def _commit_options(
     )
 
 
+def _only_reads(shown: type[_Shown]) -> type[_Shown]:
+    """Refuse what changes a table; also what comes to ``Table`` after this was written."""
+    rows_of_its_own = {"changes", "stream", "state_scan"}
+    readable = {*dir(TableReads)} - rows_of_its_own
+    for name in dir(Table):
+        if not name.startswith("_") and name not in readable:
+            setattr(shown, name, _refusal(getattr(Table, name)))
+    return shown
+
+
+def _refusal(member: object) -> object:
+    def refuse(self: ReadOnlyTable, *_: Any, **__: Any) -> NoReturn:
+        """Refused: a system table changes only with its table."""
+        raise UnsupportedError(
+            f"${self._name} of {self.location} is a system table: it can only be read"
+        )
+
+    return property(refuse) if isinstance(member, property) else refuse
+
+
+@_only_reads
 class ReadOnlyTable(Table):
     """A table that shows another one: it changes only with that."""
 
@@ -281,134 +305,6 @@ class ReadOnlyTable(Table):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.location}${self._name}>"
-
-    def write(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def new_writer(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def commit(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def abort(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def update(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def truncate(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def drop_partitions(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def health(self, *args: Any, **kwargs: Any) -> NoReturn:
-        self._refuse()
-
-    def plan_compaction(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def compact(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def rescale(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def expire_snapshots(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: its snapshots are those of the table."""
-        self._refuse()
-
-    @property
-    def staged(self) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    @property
-    def consumers(self) -> NoReturn:
-        """Refused: its consumers are those of the table."""
-        self._refuse()
-
-    @property
-    def tags(self) -> NoReturn:
-        """Refused: its tags are those of the table."""
-        self._refuse()
-
-    @property
-    def branches(self) -> NoReturn:
-        """Refused: its branches are those of the table."""
-        self._refuse()
-
-    def rollback(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def remove_orphans(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: its files are those of the table."""
-        self._refuse()
-
-    def remove_missing_files(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: its files are those of the table."""
-        self._refuse()
-
-    def remove_missing_manifests(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: its files are those of the table."""
-        self._refuse()
-
-    def repair(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: its hints are those of the table."""
-        self._refuse()
-
-    def expire_partitions(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def plan_drop_partitions(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def mark_partitions_done(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def analyze(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def compact_manifests(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def rewrite_file_indexes(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata changes with the table."""
-        self._refuse()
-
-    def changes(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata has no changes of its own."""
-        self._refuse()
-
-    def stream(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refused: metadata has no changes of its own."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise UnsupportedError(
-            f"${self._name} of {self.location} is a system table: it can only be read"
-        )
 
 
 class SystemTable(ReadOnlyTable):

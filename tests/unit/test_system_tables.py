@@ -185,6 +185,10 @@ def test_a_system_table_can_only_be_read(catalog):
         lambda: files.write(pa.table({"id": [1]})),
         files.new_writer,
         lambda: files.commit([]),
+        lambda: files.tags,
+        lambda: files.changes(after=1),
+        files.state_scan,
+        files.expire_snapshots,
     ):
         with pytest.raises(lake.UnsupportedError, match=r"\$files .* can only be read"):
             attempt()
