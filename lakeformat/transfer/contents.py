@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout
 from lakeformat.metadata.branch_directory import branches
 from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.metadata.data_file_meta import FileSource
 from lakeformat.metadata.expired_changes import without_expired_changes
 from lakeformat.metadata.manifest import ManifestColumns, live_rows, read_manifests
 from lakeformat.metadata.manifest_list import ListKind, manifests_of
@@ -110,8 +112,11 @@ class _Reader:
         tags = read_tags(storage, layout)
         for state in [*snapshots[:1], *(tag.snapshot for tag in tags)]:
             self.add_live(state)
-        for snapshot in snapshots[1:]:
-            self._add_entries(self._added(snapshot, ListKind.DELTA))
+        for before, snapshot in pairwise(snapshots):
+            if snapshot.id == before.id + 1:
+                self._add_entries(self._added(snapshot, ListKind.DELTA))
+            else:  # a rollback to a tag broke off
+                self.add_live(snapshot)
         named = [*snapshots[:1], *(tag.snapshot for tag in tags)]
         begun = [without_expired_changes(storage, layout, each) for each in named]
         for snapshot in [*begun, *snapshots[1:]]:
@@ -168,9 +173,15 @@ class _Reader:
             self._add_name(self.layout.schema(number))
 
     def _add_changelog(self, changelog: Snapshot) -> None:
+        """What its snapshot consisted of may have expired, and so may what a compaction wrote:
+        without files of its own a changelog tells of what was written."""
         kinds = lists_of_changelog(self.handle, changelog)
         for kind in kinds:
-            self._add_entries(self._added(changelog, kind))
+            added = self._added(changelog, kind)
+            if kind is ListKind.CHANGELOG:
+                self._add_entries(added)
+            elif kind is ListKind.DELTA:
+                self._add_entries(map(_written, added))
         files = metadata_of(self.handle, changelog, kinds, with_index=False)
         for name, size in (files.lists | files.manifests).items():
             self._add(self.layout.manifest(name), size)
@@ -193,6 +204,10 @@ class _Reader:
 
     def _add_name(self, path: str) -> None:
         self.found.names[_below(self.layout, path)] = self.handle.storage.read(path)
+
+
+def _written(columns: ManifestColumns) -> ManifestColumns:
+    return columns.filter(columns.file_source.numbers != FileSource.COMPACT)
 
 
 def _below(layout: TableLayout, path: str) -> str:

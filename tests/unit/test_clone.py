@@ -11,9 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
+from lakeformat.metadata.changelog_directory import changelog_ids
 from lakeformat.metadata.schema_file import schema_ids
 from lakeformat.metadata.tag import Tag, create_tag
 from lakeformat.transfer.clone import CLONE_MARK
+from tests.expired import missing, unneeded
+from tests.keyed_rows import KeyedRows
 
 EVERYTHING = {
     "bucket": "2",
@@ -138,6 +141,55 @@ def test_one_snapshot_comes_with_the_columns_of_then(catalog, other):
     clone = other.table("shop.copy")
     assert clone.schema.column_names == ["id", "dt", "n"]
     assert states(clone) == {2: states(table)[2]}
+
+
+@pytest.mark.parametrize("compacts", [False, True])
+def test_a_full_clone_asks_of_a_changelog_for_nothing_that_went_with_its_snapshot(other, compacts):
+    """Of an append table it tells what was written: what lay below, or was compacted, is gone."""
+    longer = {
+        f"{what}.num-retained.{end}": count
+        for what, count in (("snapshot", "1"), ("changelog", "4"))
+        for end in ("min", "max")
+    }
+    rows = KeyedRows({**longer, "compaction.min.file-num": "2"}, keyed=False, partitioned=True)
+    table = rows.table
+    for number in range(4):
+        rows.commit(("+I", "a", number, "old"))
+        rows.commit(("+I", "a", number, "more"))
+        if compacts:
+            table.compact(executor="serial")
+        elif number == 1:
+            table.drop_partitions([{"p": "a"}])
+    for _ in range(2):
+        table.expire_snapshots()
+    head = table.latest_snapshot().id
+    changelogs = changelog_ids(table._handle.storage, table._handle.layout)
+    assert changelogs == [*range(changelogs[0], head)]
+    lake.clone_table(table, other, "shop.copy", full=True)
+    clone = other.table("shop.copy")
+    assert (missing(clone), unneeded(clone)) == (set(), set())
+    assert newest(clone) == newest(table)
+    assert (
+        clone.changes(changelogs[0], head)
+        .to_arrow()
+        .equals(table.changes(changelogs[0], head).to_arrow())
+    )
+
+
+def test_a_full_clone_is_whole_while_a_rollback_to_a_tag_is_under_way(other):
+    """Its snapshot is there again, and those between it and what has not gone yet are not."""
+    rows = KeyedRows()
+    for number in range(4):
+        rows.commit(("+I", number, "x"))
+    rows.tag("one", 1)
+    handle, layout = rows.table._handle, rows.table._handle.layout
+    content = handle.storage.read(layout.snapshot(1))
+    rows.table.expire_snapshots(retain_max=2, retain_min=2)
+    handle.storage.create(layout.snapshot(1), content)
+    lake.clone_table(rows.table, other, "shop.copy", full=True)
+    clone = other.table("shop.copy")
+    assert missing(clone) == set()
+    assert states(clone) == states(rows.table)
 
 
 def test_a_tag_is_cloned_though_its_snapshot_has_expired(catalog, other):
