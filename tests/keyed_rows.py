@@ -24,8 +24,8 @@ MINUTE = 60_000
 class Clock:
     """A minute later at every commit."""
 
-    def __init__(self) -> None:
-        self.millis = 0
+    def __init__(self, began: int = 0) -> None:
+        self.millis = began
 
     def __call__(self) -> int:
         return self.millis
@@ -40,10 +40,12 @@ class KeyedRows:
         *,
         keyed: bool = True,
         partitioned: bool = False,
+        warehouse: str | None = None,
+        began: int = 0,
     ) -> None:
-        self.clock = Clock()
+        self.clock = Clock(began)
         self.catalog = lake.open_catalog(
-            f"memory://keyed-{next(_warehouses)}/wh",
+            warehouse or f"memory://keyed-{next(_warehouses)}/wh",
             environment=Environment(now_millis=self.clock),
         )
         self.catalog.create_database("shop")

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from lakeformat.branches.create import refuse_inside_branch
 from lakeformat.branches.report import FastForwardReport
 from lakeformat.clean import refuse_if_expiring
+from lakeformat.consumers.progress import FORWARDING
 from lakeformat.errors import (
     CommitConflictError,
     InvalidRequestError,
@@ -41,7 +42,6 @@ from lakeformat.tags.source import Origin
 __all__ = ["ForwardPlan", "fast_forward", "plan_forward"]
 
 _log = logging.getLogger(__name__)
-_FORWARDING = "fast-forward-of-main"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +198,11 @@ def _kept(branch: TableHandle, snapshots: Sequence[int]) -> Iterator[None]:
     storage, layout = branch.storage, branch.layout
     try:
         if snapshots:
-            write_consumer(storage, layout, Consumer(_FORWARDING, snapshots[0]))
+            write_consumer(storage, layout, Consumer(FORWARDING, snapshots[0]))
             refuse_if_expiring(branch, snapshots[0], "main")
         yield
     finally:
-        delete_consumer(storage, layout, _FORWARDING)
+        delete_consumer(storage, layout, FORWARDING)
 
 
 def _publish_tag(main: TableHandle, branch: TableHandle, name: str) -> None:

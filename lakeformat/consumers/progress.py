@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.changelog_directory import changelog_ids
-from lakeformat.metadata.consumer import read_consumers
+from lakeformat.metadata.consumer import Consumer, read_consumers
 from lakeformat.metadata.snapshot_directory import snapshot_ids
 
-__all__ = ["Guard", "Progress", "available_ids", "read_progress"]
+__all__ = ["FORWARDING", "Guard", "Progress", "available_ids", "read_progress"]
+
+FORWARDING = "fast-forward-of-main"
+"""The consumer of a branch whose snapshots main is getting: those themselves must stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,8 @@ class Progress:
     """The one that is furthest behind."""
     stale: tuple[str, ...]
     """Those whose next snapshot has expired with its changelog: nothing is kept for them."""
+    of_snapshots: Guard | None = None
+    """The one whose changes, told otherwise, are no substitute for the snapshots."""
 
 
 def read_progress(handle: TableHandle, *, without: Collection[str] = ()) -> Progress:
@@ -47,7 +52,12 @@ def read_progress(handle: TableHandle, *, without: Collection[str] = ()) -> Prog
     if not alive:
         return Progress(None, stale)
     last = min(alive, key=lambda consumer: (consumer.next_snapshot, consumer.id))
-    return Progress(Guard(f"consumer {last.id!r}", last.next_snapshot), stale)
+    forwarding = next((_guard(each) for each in alive if each.id == FORWARDING), None)
+    return Progress(_guard(last), stale, forwarding)
+
+
+def _guard(consumer: Consumer) -> Guard:
+    return Guard(f"consumer {consumer.id!r}", consumer.next_snapshot)
 
 
 def available_ids(handle: TableHandle) -> list[int]:

@@ -316,7 +316,7 @@ class _Run:
 
     def _guard(self, progress: Progress) -> Guard | None:
         if self.keeps_changelogs and self.handle.options.consumer_changelog_only:
-            return None
+            return progress.of_snapshots
         return progress.guard
 
     def _ids(self) -> list[int]:

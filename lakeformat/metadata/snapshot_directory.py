@@ -10,6 +10,7 @@ from lakeformat.metadata.hints import NumberedFiles
 from lakeformat.metadata.json_file import Remedy, decode_json_file
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
+from lakeformat.storage.empty_directory import empty_remover
 
 __all__ = [
     "FIRST_SNAPSHOT_ID",
@@ -110,9 +111,21 @@ def write_hints(storage: Storage, layout: TableLayout, snapshot_id: int) -> None
     try:
         files.write_latest_hint(snapshot_id)
         if not storage.exists(layout.earliest_hint):
-            files.write_earliest_hint(min(files.ids(), default=snapshot_id))
+            ids = files.ids()
+            if ids:
+                files.write_earliest_hint(ids[0])
+            else:  # the table or branch was moved away a moment ago
+                _free_place(storage, layout)
     except LakeError:
         _log.warning("hints of %s not updated", storage.uri(layout.root), exc_info=True)
+
+
+def _free_place(storage: Storage, layout: TableLayout) -> None:
+    """Take a hint back that would be all there is of a table or branch of the old name."""
+    storage.delete(layout.latest_hint)
+    directories = empty_remover(storage)
+    if directories is not None and directories.remove_empty_directory(layout.snapshot_directory):
+        directories.remove_empty_directory(layout.metadata_root)
 
 
 def _files(storage: Storage, layout: TableLayout) -> NumberedFiles:

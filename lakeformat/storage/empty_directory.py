@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 from lakeformat.storage.base import Storage
 from lakeformat.storage.locked_creation import LockedCreation
 
-__all__ = ["RemovesEmptyDirectories", "remove_empty_directory"]
+__all__ = ["RemovesEmptyDirectories", "empty_remover", "remove_empty_directory"]
 
 
 @runtime_checkable
@@ -19,12 +19,18 @@ class RemovesEmptyDirectories(Protocol):
         ...
 
 
-def remove_empty_directory(storage: Storage, path: str) -> bool:
-    """The same on any storage; where it has no such step, what is made after the look is lost."""
+def empty_remover(storage: Storage) -> RemovesEmptyDirectories | None:
+    """The storage, if it looks and removes in one step; a lock around it makes no difference."""
     while isinstance(storage, LockedCreation):
         storage = storage.inner
-    if isinstance(storage, RemovesEmptyDirectories):
-        return storage.remove_empty_directory(path)
+    return storage if isinstance(storage, RemovesEmptyDirectories) else None
+
+
+def remove_empty_directory(storage: Storage, path: str) -> bool:
+    """The same on any storage; where it has no such step, what is made after the look is lost."""
+    in_one_step = empty_remover(storage)
+    if in_one_step is not None:
+        return in_one_step.remove_empty_directory(path)
     if storage.list(path):
         return False
     storage.delete_directory(path)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -52,13 +52,15 @@ def write(table: lake.Table, note: str) -> None:
     table.write(pa.table({"id": [1, 2], "note": [note] * 2}))
 
 
-def filled() -> CrashableStorage:
+def filled(options: Mapping[str, str] | None = None) -> CrashableStorage:
     """Snapshots 4 to 6, tags of 2 and 3 which have expired, and a branch from each of 3 and 6."""
     storage = CrashableStorage()
     catalog = FileSystemCatalog(storage, "wh", simulated())
     catalog.create_database("shop")
     columns = [("id", "BIGINT NOT NULL"), ("note", "STRING")]
-    table = catalog.create_table("shop.orders", columns, primary_key=["id"], options=OPTIONS)
+    table = catalog.create_table(
+        "shop.orders", columns, primary_key=["id"], options={**OPTIONS, **(options or {})}
+    )
     for number in (1, 2, 3):
         write(table, f"{number}")
         table.compact(executor="serial")

@@ -86,6 +86,30 @@ def complete(storage) -> None:
     assert missing(table) == set()
 
 
+@pytest.mark.parametrize("changelogs_alone", [False, True])
+def test_a_branch_that_expires_while_main_gets_it_leaves_main_whole(changelogs_alone):
+    """Also where consumers keep changelogs from expiring and snapshots no more."""
+    long = {"changelog.num-retained.min": "20", "changelog-producer": "input"}
+    start = filled({**long, "consumer.changelog-only": "true"} if changelogs_alone else {})
+    refused, at = set(), 1
+    while True:
+        storage = Meeting(start, at, lambda t: expire(opened(t._handle.storage, "dev")))
+        told = None
+        try:
+            opened(storage).branches.fast_forward("dev")
+        except POSSIBLE as error:
+            told = error
+        if not storage.met:
+            break
+        complete(storage)
+        there = [snapshot.id for snapshot in opened(storage).snapshots()]
+        assert there == [*range(there[0], there[-1] + 1)], storage.log[at - 1]
+        assert told is not None or there[-1] == 8, storage.log[at - 1]
+        refused.add(told is not None)
+        at += 1
+    assert refused == {True, False}
+
+
 @pytest.mark.parametrize("name", MEETINGS)
 def test_whoever_comes_second_is_refused_or_has_all_of_it(name):
     first, second = MEETINGS[name]

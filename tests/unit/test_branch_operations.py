@@ -10,7 +10,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.branches.marker import Creation, mark
-from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
+from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids, write_hints
 from lakeformat.storage.memory import MemoryStorage
 from lakeformat.table import load_table
 from tests.expired import missing, unneeded
@@ -255,6 +255,23 @@ def test_a_branch_gets_another_name():
     rows.table.branches.rename("dev", "staging")
     assert [each.name for each in rows.table.branches.list()] == ["other", "staging"]
     assert values(branch_of(rows, "staging")) == ["v1", "v2"]
+
+
+@pytest.mark.parametrize("is_local", [False, True])
+def test_a_branch_that_is_renamed_before_a_commit_has_written_its_hint_leaves_its_old_place(
+    tmp_path, is_local
+):
+    rows = KeyedRows(warehouse=f"{tmp_path}" if is_local else None)
+    rows.commit(("+I", 1, "v1"))
+    rows.table.branches.create("dev", snapshot=1)
+    commit_on(rows, "dev", ("+I", 2, "v2"))
+    storage, layout = rows.table._handle.storage, rows.table._handle.layout.on_branch("dev")
+    rows.table.branches.rename("dev", "new")
+    write_hints(storage, layout, 2)
+    assert [branch.name for branch in rows.table.branches.list()] == ["new"]
+    assert not storage.directory_exists(layout.metadata_root)
+    rows.table.branches.rename("new", "dev")
+    assert values(branch_of(rows, "dev")) == ["v1", "v2"]
 
 
 def test_a_branch_that_is_being_made_is_not_there_yet():
