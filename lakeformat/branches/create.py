@@ -27,7 +27,12 @@ _log = logging.getLogger(__name__)
 
 
 def create(
-    handle: TableHandle, name: str, origin: Origin | None, *, exist_ok: bool = False
+    handle: TableHandle,
+    name: str,
+    origin: Origin | None,
+    *,
+    exist_ok: bool = False,
+    dry_run: bool = False,
 ) -> BranchReport:
     """Make a branch that begins at a snapshot of main, or with its columns alone.
 
@@ -39,12 +44,33 @@ def create(
     target = handle.layout.on_branch(name)
     begun = read_mark(handle, name)
     if begun is None and handle.storage.directory_exists(target.metadata_root):
-        return _kept(handle, name, exist_ok)
+        return _kept(handle, name, exist_ok, dry_run)
     if begun is not None and begun != work:
         raise _other_work(handle, name)
-    if begun is None and not mark(handle, name, work) and read_mark(handle, name) != work:
+    if not dry_run:
+        _make(handle, name, work, origin, is_first=begun is None)
+    elif origin is not None:
+        origin.require_kept(handle, f"branch {name!r}")
+    number = None if work.snapshot is None else work.snapshot.id
+    begins = "with the columns of main and no rows" if number is None else f"at snapshot {number}"
+    if not dry_run:
+        _log.info("branch %r of %s begins %s", name, handle.uri, begins)
+    return BranchReport(
+        table=handle.uri,
+        branch=name,
+        action="created",
+        snapshot_id=number,
+        reason=f"branch {name!r} {'would begin' if dry_run else 'begins'} {begins}",
+        dry_run=dry_run,
+    )
+
+
+def _make(
+    handle: TableHandle, name: str, work: Creation, origin: Origin | None, *, is_first: bool
+) -> None:
+    if is_first and not mark(handle, name, work) and read_mark(handle, name) != work:
         raise _other_work(handle, name)
-    _write(handle, target, work, origin)
+    _write(handle, handle.layout.on_branch(name), work, origin)
     clear(handle, name)
     if origin is not None:
         try:
@@ -52,16 +78,6 @@ def create(
         except LakeError:
             _take_back(handle, name, work)
             raise
-    number = None if work.snapshot is None else work.snapshot.id
-    begins = "with the columns of main and no rows" if number is None else f"at snapshot {number}"
-    _log.info("branch %r of %s begins %s", name, handle.uri, begins)
-    return BranchReport(
-        table=handle.uri,
-        branch=name,
-        action="created",
-        snapshot_id=number,
-        reason=f"branch {name!r} begins {begins}",
-    )
 
 
 def refuse_inside_branch(handle: TableHandle, what: str) -> None:
@@ -85,7 +101,7 @@ def _work(handle: TableHandle, origin: Origin | None) -> Creation:
     return Creation(origin.tag, origin.snapshot, origin.snapshot.schema_id)
 
 
-def _kept(handle: TableHandle, name: str, exist_ok: bool) -> BranchReport:
+def _kept(handle: TableHandle, name: str, exist_ok: bool, dry_run: bool) -> BranchReport:
     if not exist_ok:
         raise AlreadyExistsError(
             f"{handle.uri} has a branch {name!r} already: choose another name, or delete that "
@@ -97,6 +113,7 @@ def _kept(handle: TableHandle, name: str, exist_ok: bool) -> BranchReport:
         action="kept",
         snapshot_id=None,
         reason=f"branch {name!r} was there already",
+        dry_run=dry_run,
     )
 
 

@@ -18,7 +18,7 @@ from lakeformat.storage.move_directory import mover
 __all__ = ["rename"]
 
 
-def rename(handle: TableHandle, name: str, new_name: str) -> BranchReport:
+def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = False) -> BranchReport:
     """Move the metadata of a branch; its data files stay where they are.
 
     Whoever has the branch open under its old name is refused by the next commit. Where the
@@ -31,19 +31,26 @@ def rename(handle: TableHandle, name: str, new_name: str) -> BranchReport:
     work = Move(name, new_name)
     if read_mark(handle, name) != work:  # else only the rest is to be done
         _require_free(handle, work)
-    at_once = mover(handle.storage)
     old, new = (handle.layout.on_branch(each) for each in (name, new_name))
-    if at_once is not None:
-        at_once.rename_directory(old.metadata_root, new.metadata_root)
-    else:
-        _copy(handle, work, old, new)
+    if not dry_run:
+        _move(handle, work, old, new)
+    called = f"would be called {new_name!r}" if dry_run else f"is called {new_name!r} now"
     return BranchReport(
         table=handle.uri,
         branch=new_name,
         action="renamed",
-        snapshot_id=latest_snapshot_id(handle.storage, new),
-        reason=f"branch {name!r} is called {new_name!r} now",
+        snapshot_id=latest_snapshot_id(handle.storage, old if dry_run else new),
+        reason=f"branch {name!r} {called}",
+        dry_run=dry_run,
     )
+
+
+def _move(handle: TableHandle, work: Move, old: TableLayout, new: TableLayout) -> None:
+    at_once = mover(handle.storage)
+    if at_once is not None:
+        at_once.rename_directory(old.metadata_root, new.metadata_root)
+    else:
+        _copy(handle, work, old, new)
 
 
 def _require_free(handle: TableHandle, work: Move) -> None:

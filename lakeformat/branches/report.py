@@ -41,10 +41,11 @@ class BranchReport:
     table: str
     branch: str
     action: str
-    """``created``, ``kept`` or ``renamed``."""
+    """``created``, ``kept`` or ``renamed``; in a dry run what it would be."""
     snapshot_id: int | None
     """Where it begins; None for one without snapshots."""
     reason: str
+    dry_run: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

@@ -52,6 +52,7 @@ class TableBranches:
         tag: str | None = None,
         snapshot: int | None = None,
         exist_ok: bool = False,
+        dry_run: bool = False,
     ) -> BranchReport:
         """Make a branch that begins at a tag or snapshot of main; else with its columns alone.
 
@@ -62,11 +63,11 @@ class TableBranches:
         origin = None
         if tag is not None or snapshot is not None:
             origin = find_origin(self._handle, snapshot=snapshot, tag=tag)
-        return create(self._handle, name, origin, exist_ok=exist_ok)
+        return create(self._handle, name, origin, exist_ok=exist_ok, dry_run=dry_run)
 
-    def rename(self, name: str, new_name: str) -> BranchReport:
+    def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> BranchReport:
         """Give a branch another name."""
-        return rename(self._handle, name, new_name)
+        return rename(self._handle, name, new_name, dry_run=dry_run)
 
     def delete(
         self, name: str, *, dry_run: bool = False, tell: Tell | None = None

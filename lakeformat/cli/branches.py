@@ -72,6 +72,7 @@ def create_branch(
     exist_ok: Annotated[
         bool, typer.Option("--exist-ok", help="Leave a branch of the name as it is.")
     ] = False,
+    dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -81,7 +82,7 @@ def create_branch(
     An example: lake branch create shop.orders dev --tag v1
     """
     branches = named_table(context, table).branches
-    report = branches.create(branch, tag=tag, snapshot=snapshot, exist_ok=exist_ok)
+    report = branches.create(branch, tag=tag, snapshot=snapshot, exist_ok=exist_ok, dry_run=dry_run)
     _show(report, as_json=as_json)
 
 
@@ -91,6 +92,7 @@ def rename_branch(
     table: TableArgument,
     branch: BranchArgument,
     new_name: Annotated[str, typer.Argument(metavar="NEW", help="How it shall be called.")],
+    dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -98,7 +100,8 @@ def rename_branch(
 
     An example: lake branch rename shop.orders dev staging
     """
-    _show(named_table(context, table).branches.rename(branch, new_name), as_json=as_json)
+    branches = named_table(context, table).branches
+    _show(branches.rename(branch, new_name, dry_run=dry_run), as_json=as_json)
 
 
 @_branch.command("fast-forward")

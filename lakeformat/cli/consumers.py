@@ -9,6 +9,7 @@ import typer
 from lakeformat.cli.compact import TableArgument
 from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
+from lakeformat.cli.tags import DryRunOption
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.count_text import counted
 
@@ -24,9 +25,6 @@ NextOption = Annotated[
 MaybeNextOption = Annotated[
     int | None,
     typer.Option("--next", metavar="SNAPSHOT", help="Go back or on to it; without, forget it."),
-]
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Say which would be forgotten; change nothing.")
 ]
 
 _LISTED = (
@@ -79,6 +77,7 @@ def set_consumer(
     table: TableArgument,
     consumer: ConsumerArgument,
     next_snapshot: NextOption,
+    dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -86,8 +85,9 @@ def set_consumer(
 
     An example: lake consumer set shop.orders job --next 5
     """
-    named_table(context, table).consumers.set(consumer, next_snapshot=next_snapshot)
-    _say_next(consumer, next_snapshot, as_json=as_json)
+    consumers = named_table(context, table).consumers
+    consumers.set(consumer, next_snapshot=next_snapshot, dry_run=dry_run)
+    _say_next(consumer, next_snapshot, dry_run=dry_run, as_json=as_json)
 
 
 @_consumer.command("reset")
@@ -96,6 +96,7 @@ def reset_consumer(
     table: TableArgument,
     consumer: ConsumerArgument,
     next_snapshot: MaybeNextOption = None,
+    dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -103,8 +104,9 @@ def reset_consumer(
 
     An example: lake consumer reset shop.orders job
     """
-    named_table(context, table).consumers.reset(consumer, next_snapshot=next_snapshot)
-    _say_next(consumer, next_snapshot, as_json=as_json)
+    consumers = named_table(context, table).consumers
+    consumers.reset(consumer, next_snapshot=next_snapshot, dry_run=dry_run)
+    _say_next(consumer, next_snapshot, dry_run=dry_run, as_json=as_json)
 
 
 @_consumer.command("expire")
@@ -159,13 +161,13 @@ def clear_consumers(
     _print(report, as_json=as_json)
 
 
-def _say_next(consumer: str, number: int | None, *, as_json: bool) -> None:
+def _say_next(consumer: str, number: int | None, *, dry_run: bool, as_json: bool) -> None:
     if as_json:
-        print_json([{"consumer_id": consumer, "next_snapshot_id": number}])
-        return
-    typer.echo(
-        f"{consumer} {'is forgotten' if number is None else f'reads snapshot {number} next'}"
-    )
+        print_json([{"consumer_id": consumer, "next_snapshot_id": number, "dry_run": dry_run}])
+    elif number is None:
+        typer.echo(f"{consumer} {'would be' if dry_run else 'is'} forgotten")
+    else:
+        typer.echo(f"{consumer} {'would read' if dry_run else 'reads'} snapshot {number} next")
 
 
 def _print(report: ConsumerReport, *, as_json: bool) -> None:

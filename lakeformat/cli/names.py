@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,10 +49,17 @@ def create_database(
         bool, typer.Option("--exist-ok", help="A database that exists is fine.")
     ] = False,
     warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Make a database."""
+    """Make a database.
+
+    An example: lake create-database shop
+    """
     named_catalog(context).create_database(database, exist_ok=exist_ok)
-    typer.echo(f"made {database}")
+    if as_json:
+        print_json([{"database": database}])
+    else:
+        typer.echo(f"made {database}")
 
 
 def create_table(
@@ -83,12 +90,13 @@ def create_table(
         bool, typer.Option("--exist-ok", help="A table that exists is fine, and stays as it is.")
     ] = False,
     warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
 ) -> None:
     """Make a table in a database that exists.
 
     An example: lake create-table shop.orders --column 'id BIGINT' --primary-key id
     """
-    existing_catalog(context).create_table(
+    made = existing_catalog(context).create_table(
         table,
         [_column(text) for text in columns],
         primary_key=_listed(primary_key),
@@ -97,7 +105,10 @@ def create_table(
         comment=comment,
         exist_ok=exist_ok,
     )
-    typer.echo(f"made {table}")
+    if as_json:
+        print_json([{"table": table, "location": made.location, "schema_id": made.schema.id}])
+    else:
+        typer.echo(f"made {table}")
 
 
 def drop_database(
@@ -109,13 +120,22 @@ def drop_database(
     dry_run: DryRun = False,
     yes: Yes = False,
     warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Remove a database; one with tables only with --cascade."""
+    """Remove a database; one with tables only with --cascade. Asks first.
+
+    An example: lake drop-database shop --cascade --dry-run
+    """
     catalog = existing_catalog(context)
     plans = catalog.plan_drop_database(database, cascade=cascade)
-    if _go_on(f"database {database}", plans, dry_run=dry_run, yes=yes):
-        catalog.drop_database(database, cascade=cascade)
-        typer.echo(f"dropped {database}")
+    _drop(
+        f"database {database}",
+        plans,
+        lambda: catalog.drop_database(database, cascade=cascade),
+        dry_run=dry_run,
+        yes=yes,
+        as_json=as_json,
+    )
 
 
 def drop_table(
@@ -124,12 +144,21 @@ def drop_table(
     dry_run: DryRun = False,
     yes: Yes = False,
     warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Remove a table with all its data."""
+    """Remove a table with all its data. Asks first.
+
+    An example: lake drop-table shop.orders --dry-run
+    """
     catalog = existing_catalog(context)
-    if _go_on(f"table {table}", [catalog.plan_drop_table(table)], dry_run=dry_run, yes=yes):
-        catalog.drop_table(table)
-        typer.echo(f"dropped {table}")
+    _drop(
+        f"table {table}",
+        [catalog.plan_drop_table(table)],
+        lambda: catalog.drop_table(table),
+        dry_run=dry_run,
+        yes=yes,
+        as_json=as_json,
+    )
 
 
 def rename_table(
@@ -143,10 +172,17 @@ def rename_table(
         ),
     ] = False,
     warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Give a table another name, in the same database or another one."""
+    """Give a table another name, in the same database or another one.
+
+    An example: lake rename-table shop.orders shop.old_orders
+    """
     existing_catalog(context).rename_table(old, new, force=force)
-    typer.echo(f"renamed {old} to {new}")
+    if as_json:
+        print_json([{"from": old, "to": new}])
+    else:
+        typer.echo(f"renamed {old} to {new}")
 
 
 def repair(
@@ -157,7 +193,10 @@ def repair(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Finish what a crash left half-done between a SQL database and the files."""
+    """Finish what a crash left half-done between a SQL database and the files.
+
+    An example: lake repair shop.orders
+    """
     report = existing_catalog(context).repair(name).to_dict()
     found = [(table, state) for state, names in report.items() for table in names]
     if as_json:
@@ -185,15 +224,28 @@ def _listed(names: str | None) -> list[str]:
     return [] if names is None else [name.strip() for name in names.split(",")]
 
 
-def _go_on(what: str, plans: Sequence[DropPlan], *, dry_run: bool, yes: bool) -> bool:
-    """Show what would go; whether it shall."""
-    values = {
-        "table": [plan.table for plan in plans],
-        "directory": [plan.directory for plan in plans],
-        "external_paths": ["\n".join(plan.external_paths) for plan in plans],
-    }
-    print_rows(_PLANNED, values, empty=f"{what} holds no table")
-    if dry_run:
-        typer.echo("nothing was removed")
-        return False
-    return is_wanted(what, yes=yes)
+def _drop(
+    what: str,
+    plans: Sequence[DropPlan],
+    drop: Callable[[], object],
+    *,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Show what would go, ask, and let it go."""
+    if not as_json:
+        values = {
+            "table": [plan.table for plan in plans],
+            "directory": [plan.directory for plan in plans],
+            "external_paths": ["\n".join(plan.external_paths) for plan in plans],
+        }
+        print_rows(_PLANNED, values, empty=f"{what} holds no table")
+    if not dry_run:
+        if not is_wanted(what, yes=yes):
+            return
+        drop()
+    if as_json:
+        print_json({**plan.to_dict(), "dry_run": dry_run} for plan in plans)
+    else:
+        typer.echo("nothing was removed" if dry_run else f"dropped {what.partition(' ')[2]}")

@@ -97,6 +97,7 @@ def create_tag(
     exist_ok: Annotated[
         bool, typer.Option("--exist-ok", help="Leave a tag of the name as it is.")
     ] = False,
+    dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -112,6 +113,7 @@ def create_tag(
         watermark=watermark,
         retain=retain,
         exist_ok=exist_ok,
+        dry_run=dry_run,
     )
     _show(report, as_json=as_json)
 
@@ -125,6 +127,7 @@ def replace_tag(
     from_tag: FromTagOption = None,
     retain: RetainOption = None,
     force: ForceOption = False,
+    dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -133,7 +136,9 @@ def replace_tag(
     An example: lake tag replace shop.orders latest-good --snapshot 42
     """
     tags = named_table(context, table).tags
-    report = tags.replace(tag, snapshot=snapshot, tag=from_tag, retain=retain, force=force)
+    report = tags.replace(
+        tag, snapshot=snapshot, tag=from_tag, retain=retain, force=force, dry_run=dry_run
+    )
     _show(report, as_json=as_json)
 
 
@@ -143,6 +148,7 @@ def rename_tag(
     table: TableArgument,
     tag: TagArgument,
     new_name: Annotated[str, typer.Argument(metavar="NEW", help="How it shall be called.")],
+    dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -150,7 +156,8 @@ def rename_tag(
 
     An example: lake tag rename shop.orders v1 version-1
     """
-    _show(named_table(context, table).tags.rename(tag, new_name), as_json=as_json)
+    tags = named_table(context, table).tags
+    _show(tags.rename(tag, new_name, dry_run=dry_run), as_json=as_json)
 
 
 @_tag.command("delete")

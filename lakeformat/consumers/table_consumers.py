@@ -47,11 +47,11 @@ class TableConsumers:
             found.append(ConsumerState(consumer.id, number, modified, behind, number < earliest))
         return found
 
-    def set(self, consumer_id: str, *, next_snapshot: int) -> None:
+    def set(self, consumer_id: str, *, next_snapshot: int, dry_run: bool = False) -> None:
         """Let a consumer read a snapshot next: it and all after it are kept from now on.
 
         Refused if that snapshot has expired, naming the earliest there is, or if it is further
-        than the next one to come.
+        than the next one to come. A dry run only looks whether it would be.
         """
         handle = self._handle
         require_number(
@@ -60,6 +60,9 @@ class TableConsumers:
         self._require_available(consumer_id, next_snapshot)
         storage, layout = handle.storage, handle.layout
         before = read_consumer(storage, layout, consumer_id, handle.environment)
+        if dry_run:
+            self._require_kept(consumer_id, next_snapshot)
+            return
         write_consumer(storage, layout, Consumer(consumer_id, next_snapshot))
         try:
             self._require_kept(consumer_id, next_snapshot)
@@ -70,7 +73,9 @@ class TableConsumers:
                 write_consumer(storage, layout, before)
             raise
 
-    def reset(self, consumer_id: str, *, next_snapshot: int | None = None) -> None:
+    def reset(
+        self, consumer_id: str, *, next_snapshot: int | None = None, dry_run: bool = False
+    ) -> None:
         """Move a consumer that is there, or forget it if it is to read nothing."""
         handle = self._handle
         there = read_consumer(handle.storage, handle.layout, consumer_id, handle.environment)
@@ -78,10 +83,10 @@ class TableConsumers:
             known = consumer_ids(handle.storage, handle.layout)
             named = f"it has {', '.join(map(repr, known))}" if known else "it has none"
             raise NotFoundError(f"{handle.uri} has no consumer {consumer_id!r}; {named}")
-        if next_snapshot is None:
+        if next_snapshot is not None:
+            self.set(consumer_id, next_snapshot=next_snapshot, dry_run=dry_run)
+        elif not dry_run:
             delete_consumer(handle.storage, handle.layout, consumer_id)
-        else:
-            self.set(consumer_id, next_snapshot=next_snapshot)
 
     def clear(
         self, *, including: str = ".*", excluding: str | None = None, dry_run: bool = False

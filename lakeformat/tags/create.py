@@ -58,12 +58,17 @@ def create(
     *,
     retain: Retain | None = None,
     exist_ok: bool = False,
+    dry_run: bool = False,
 ) -> TagReport:
     """Give a snapshot a name; with ``exist_ok`` a tag that is there stays as it is."""
     there = read_tag_if_present(handle.storage, handle.layout, name)
     if there is None:
         _refuse_second_automatic(handle, name, origin)
         tag = _tag(handle, name, origin, retention(handle, retain))
+        if dry_run:
+            origin.require_kept(handle, f"tag {name!r}")
+            said = f"tag {name!r} would be snapshot {tag.snapshot.id}{_shadowing(name)}"
+            return _report(handle, tag, "created", said, dry_run=True)
         if publish_tag(handle, tag, origin):
             said = f"tag {name!r} is snapshot {tag.snapshot.id}{_shadowing(name)}"
             return _report(handle, tag, "created", said)
@@ -74,7 +79,7 @@ def create(
             "another name, or replace the tag if it shall mean another snapshot"
         )
     reason = f"tag {name!r} was there already, of snapshot {there.snapshot.id}"
-    return _report(handle, there, "kept", reason)
+    return _report(handle, there, "kept", reason, dry_run=dry_run)
 
 
 def replace_with(
@@ -84,6 +89,7 @@ def replace_with(
     *,
     retain: Retain | None = None,
     force: bool = False,
+    dry_run: bool = False,
 ) -> TagReport:
     """Let a tag mean another snapshot, or be kept for another time.
 
@@ -95,6 +101,10 @@ def replace_with(
             require_unneeded(handle, before, "replacing")
         require_found_again(handle, before)
     tag = _tag(handle, name, origin, retention(handle, retain))
+    if dry_run:
+        origin.require_kept(handle, f"tag {name!r}")
+        said = f"tag {name!r} is snapshot {before.snapshot.id} and would be {tag.snapshot.id}"
+        return _report(handle, tag, "replaced", said, dry_run=True)
     if before.snapshot == origin.snapshot:
         replace_tag(handle.storage, handle.layout, tag)
     else:
@@ -122,7 +132,7 @@ def _kept_meanwhile(handle: TableHandle, tag: Tag, origin: Origin) -> Iterator[N
         delete_tag(handle.storage, handle.layout, name)
 
 
-def rename(handle: TableHandle, name: str, new_name: str) -> TagReport:
+def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = False) -> TagReport:
     """Give a tag another name; for a moment it has both, and repeating the call ends that."""
     storage, layout = handle.storage, handle.layout
     there = read_tag_if_present(storage, layout, new_name)
@@ -133,6 +143,9 @@ def rename(handle: TableHandle, name: str, new_name: str) -> TagReport:
             f"tag {name!r} of {handle.uri} cannot be called {new_name!r}: there is such a tag "
             "already; choose another name, or delete that tag first"
         )
+    if dry_run:
+        said = f"tag {name!r} would be called {new_name!r}{_shadowing(new_name)}"
+        return _report(handle, tag, "renamed", said, dry_run=True)
     if there is None and not _create_once(handle, tag):
         raise CommitConflictError(
             f"somebody made a tag {new_name!r} of {handle.uri} while {name!r} was renamed: look "
@@ -233,7 +246,9 @@ def _shadowing(name: str) -> str:
     return f"; where SQL asks for VERSION AS OF '{name}', it is this tag and not snapshot {name}"
 
 
-def _report(handle: TableHandle, tag: Tag, action: str, reason: str) -> TagReport:
+def _report(
+    handle: TableHandle, tag: Tag, action: str, reason: str, *, dry_run: bool = False
+) -> TagReport:
     retained = None if tag.time_retained is None else tag.time_retained.total_seconds()
     return TagReport(
         table=handle.uri,
@@ -242,4 +257,5 @@ def _report(handle: TableHandle, tag: Tag, action: str, reason: str) -> TagRepor
         snapshot_id=tag.snapshot.id,
         retained_seconds=retained,
         reason=reason,
+        dry_run=dry_run,
     )

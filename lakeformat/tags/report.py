@@ -49,11 +49,12 @@ class TagReport:
     table: str
     tag: str
     action: str
-    """``created``, ``kept``, ``replaced``, ``renamed``, or what a dry run would do."""
+    """``created``, ``kept``, ``replaced`` or ``renamed``; in a dry run what it would be."""
     snapshot_id: int
     retained_seconds: float | None = None
     reason: str = field(default="")
     """One sentence for the log."""
+    dry_run: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

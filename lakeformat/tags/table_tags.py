@@ -41,6 +41,7 @@ class TableTags:
         watermark: int | None = None,
         retain: Retain | None = None,
         exist_ok: bool = False,
+        dry_run: bool = False,
     ) -> TagReport:
         """Give a snapshot a name that keeps it from expiring; the newest, if nothing is said.
 
@@ -51,7 +52,7 @@ class TableTags:
         origin = find_origin(
             self._handle, snapshot=snapshot, tag=tag, at_or_after=at_or_after, watermark=watermark
         )
-        return create(self._handle, name, origin, retain=retain, exist_ok=exist_ok)
+        return create(self._handle, name, origin, retain=retain, exist_ok=exist_ok, dry_run=dry_run)
 
     def replace(
         self,
@@ -61,17 +62,18 @@ class TableTags:
         tag: str | None = None,
         retain: Retain | None = None,
         force: bool = False,
+        dry_run: bool = False,
     ) -> TagReport:
         """Let a tag mean another snapshot: the newest, if nothing is said.
 
         One that a branch began at is refused without ``force``.
         """
         origin = find_origin(self._handle, snapshot=snapshot, tag=tag)
-        return replace_with(self._handle, name, origin, retain=retain, force=force)
+        return replace_with(self._handle, name, origin, retain=retain, force=force, dry_run=dry_run)
 
-    def rename(self, name: str, new_name: str) -> TagReport:
+    def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> TagReport:
         """Give a tag another name."""
-        return rename(self._handle, name, new_name)
+        return rename(self._handle, name, new_name, dry_run=dry_run)
 
     def delete(
         self,
