@@ -12,8 +12,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_every_row_of_the_specification_is_there_once_and_in_its_order():
-    assert [row.number for row in ROWS] == rows_of_the_specification()
-    assert len(ROWS) == 88
+    specified = rows_of_the_specification()
+    assert len(specified) == 88
+    assert [row.number for row in ROWS[:88]] == specified
+    assert [row.number for row in ROWS[88:]] == [str(87 + n) for n in range(len(ROWS) - 88)]
 
 
 def test_every_row_is_shown_by_a_test_or_says_what_it_waits_for():
@@ -24,7 +26,7 @@ def test_every_row_is_shown_by_a_test_or_says_what_it_waits_for():
 
 def test_every_row_belongs_to_one_area():
     numbers = [number for area in AREAS.values() for number in area]
-    assert numbers == list(range(1, 87))
+    assert numbers == list(range(1, 87 + len(ROWS) - 88))
 
 
 def test_every_test_that_is_named_is_collected():

@@ -38,7 +38,7 @@ WOULD = {
 }
 REFUSED = {
     "tag create shop.orders v1": "choose another name",
-    "tag create shop.orders v2 --snapshot 9": "does not exist or has expired; snapshots 1 to 3 exist",
+    "tag create shop.orders v2 --snapshot 9": "has expired; snapshots 1 to 3 exist",
     "tag replace shop.orders v2": "has no tag 'v2'",
     "tag rename shop.orders v1 v1": "choose another name",
     "branch create shop.orders dev": "choose another name",

@@ -1,0 +1,63 @@
+"""Faults 87 and following: of what this project has and the specification does not count."""
+
+from __future__ import annotations
+
+from tests.crash.fault_row import Row
+
+_STAGED = "tests/crash/test_staged_results.py::"
+_REFERENCES = "tests/crash/test_references.py::"
+_MEETINGS = "tests/crash/test_references_meet.py::"
+
+ROWS = (
+    Row(
+        "87",
+        "killed while a result is staged, or while it is published",
+        "the next try publishes it, once",
+        (
+            f"{_STAGED}test_a_fault_at_any_call_of_staging_is_made_good_by_the_next",
+            f"{_STAGED}test_a_fault_at_any_call_of_a_publication_is_made_good_by_the_next",
+        ),
+    ),
+    Row(
+        "88",
+        "one publishes a staged result while another gives it up",
+        "one of both, whole",
+        (f"{_STAGED}test_who_publishes_and_who_gives_up_never_both_succeed",),
+    ),
+    Row(
+        "89",
+        "killed while changes of another table are brought in",
+        "each change is there once",
+        (f"{_STAGED}test_a_fault_at_any_call_brings_each_change_once",),
+    ),
+    Row(
+        "90",
+        "a commit sleeps until its number was published by others and has expired",
+        "it is in the table once, behind what others have published",
+        (
+            "tests/crash/test_expired_numbers.py::test_a_commit_that_slept_at_any_call_is_in_the_table_once",
+        ),
+    ),
+    Row(
+        "91",
+        "a branch is deleted or renamed, and that is killed",
+        "there or not; a repeat ends it and leaves no file behind",
+        (
+            f"{_REFERENCES}test_after_a_fault_at_any_storage_call_what_stays_reads_as_before_and_a_repeat_ends_it",
+        ),
+    ),
+    Row(
+        "92",
+        "a branch expires while main is forwarded to it",
+        "main has whole snapshots without a gap, or the forwarding says why not",
+        (f"{_MEETINGS}test_a_branch_that_expires_while_main_gets_it_leaves_main_whole",),
+    ),
+    Row(
+        "93",
+        "a branch is renamed before a commit to it has written its hint",
+        "no branch without a schema stays under the old name",
+        (
+            "tests/unit/test_branch_operations.py::test_a_branch_that_is_renamed_before_a_commit_has_written_its_hint_leaves_its_old_place",
+        ),
+    ),
+)
