@@ -134,7 +134,8 @@ def _diverged(
     if not shared:
         return (
             f"its history, from snapshot {theirs[0]} on, does not contain any snapshot of main "
-            f"(up to {head.id}): it was made empty, or what they shared has expired"
+            f"(up to {head.id}): it was made empty, or what they shared has expired. Write the "
+            "branch's rows to main, or make a branch of the newest snapshot and write them there"
         )
     fork = max(shared)
     return (

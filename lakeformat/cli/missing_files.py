@@ -173,6 +173,8 @@ def repair_hints(
         print_json([report.to_dict()])
         return
     columns = {each.key: [getattr(hint, each.key) for hint in report.changes] for each in _HINTS}
-    print_rows(_HINTS, columns, empty=report.reason)
+    if report.changes:
+        print_rows(_HINTS, columns, empty="")
+    typer.echo(report.reason)
     for gap in report.gaps:
         typer.echo(f"missing: {gap}")

@@ -39,11 +39,11 @@ def arrange(app: typer.Typer) -> None:
     for command in app.registered_commands:
         name = command.name or get_command_name(getattr(command.callback, "__name__", ""))
         command.name, command.rich_help_panel = name, place[name]
-        command.help = _flowing(command.callback.__doc__)
+        command.help = _flowing(command.help or command.callback.__doc__)
     for group in app.registered_groups:
         group.rich_help_panel = place[str(group.name)]
         for command in group.typer_instance.registered_commands if group.typer_instance else ():
-            command.help = _flowing(command.callback.__doc__)
+            command.help = _flowing(command.help or command.callback.__doc__)
     app.registered_commands.sort(key=lambda each: order.index(str(each.rich_help_panel)))
 
 

@@ -100,7 +100,10 @@ def existing_catalog(context: typer.Context) -> lake.Catalog:
     # The databases of a SQL database may all lie elsewhere.
     if not storage.directory_exists(root) and not catalog.list_databases():
         state = "is a file" if storage.exists(root) else "does not exist"
-        raise NotFoundError(f"warehouse {storage.uri(root)} {state}: check --warehouse")
+        raise NotFoundError(
+            f"warehouse {storage.uri(root)} {state}: check --warehouse; a new one begins with "
+            "`lake create-database NAME`"
+        )
     return catalog
 
 

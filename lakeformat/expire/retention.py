@@ -184,7 +184,10 @@ def _bounds(
         highest = max(len(ids) - retention.retain_min, 0)
     else:
         highest = sum(1 for number in ids if number <= newest - retention.retain_min)
-    reason = f"the newest {retention.retain_min} stay whatever their age"
+    least = retention.retain_min
+    reason = f"the newest {least} stay whatever their age"
+    if least == 1:
+        reason = "the newest stays whatever its age"
     if guard is not None:
         guarded = sum(1 for number in ids if number < guard.next_snapshot)
         if guarded < highest:

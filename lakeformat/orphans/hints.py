@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
+from lakeformat.count_text import counted
 from lakeformat.errors import NotFoundError
 from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH
@@ -66,7 +67,9 @@ def repair_hints(handle: TableHandle, *, dry_run: bool) -> RepairReport:
         dry_run=dry_run,
         changes=tuple(changes),
         gaps=tuple(gaps),
-        reason=f"{len(changes)} hints {done}" if changes else "every hint says what is there",
+        reason=f"{counted(len(changes), 'hint')} {done}"
+        if changes
+        else "every hint says what is there",
     )
 
 

@@ -14,6 +14,7 @@ from lakeformat.commit.attempt_files import AttemptFiles, WrittenList
 from lakeformat.commit.changes import Changes, as_deletes
 from lakeformat.commit.identity import BATCH_IDENTIFIER
 from lakeformat.commit.publish import Outcome, check_place, publish
+from lakeformat.count_text import counted
 from lakeformat.errors import (
     CommitConflictError,
     CommitOutcomeUnknownError,
@@ -115,9 +116,12 @@ def report_return(
     reason = f"snapshot {number} is the newest, and its rows are there already"
     if not plan.is_empty:
         verb = "would have" if dry_run else "has"
+        moved = f"{counted(added, 'file')} came back, {gone} went"
+        if dry_run:
+            moved = f"{counted(added, 'file')} would come back, {gone} would go"
         reason = (
-            f"snapshot {snapshot_id} {verb} the rows of snapshot {number}: {added} files came "
-            f"back, {gone} went; all snapshots stay"
+            f"snapshot {snapshot_id} {verb} the rows of snapshot {number}: {moved}; all snapshots "
+            "stay"
         )
     return RollbackReport(
         table=handle.uri,

@@ -233,7 +233,8 @@ def test_a_warehouse_that_is_none_is_an_error_and_not_empty(tmp_path, name, stat
     (tmp_path / "file").touch()
     shown = run("tables", "-w", f"{tmp_path}/{name}")
     assert (shown.returncode, shown.stdout) == (1, "")
-    said = f"NotFoundError: warehouse file://{tmp_path}/{name} {state}: check --warehouse"
+    said = f"NotFoundError: warehouse file://{tmp_path}/{name} {state}: check --warehouse; "
+    said += "a new one begins with `lake create-database NAME`"
     assert shown.stderr.splitlines() == [said]
 
 

@@ -73,6 +73,11 @@ def test_a_command_that_changes_something_has_a_dry_run_json_and_an_example(name
     assert f"lake {name} " in command.help
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_says_what_it_does(name):
+    assert COMMANDS[name].help
+
+
 @pytest.fixture
 def catalog(tmp_path) -> lake.Catalog:
     """Three snapshots of shop.orders, of which one has a tag, one a branch and one a reader."""

@@ -50,7 +50,7 @@ def test_a_dry_run_shows_every_file_with_its_reason_and_removes_none(catalog):
     assert "snapshot 1 expires" in shown
     assert "deleted by snapshot 3, and no older one is left" in shown
     assert "2 snapshots, 1 to 2, would expire" in shown
-    assert "the oldest that stays is snapshot 3: the newest 1 stay whatever their age" in shown
+    assert "the oldest that stays is snapshot 3: the newest stays whatever its age" in shown
     assert len(catalog.table("shop.orders").snapshots()) == 3
 
 
@@ -86,7 +86,8 @@ def test_consumers_are_set_listed_moved_and_forgotten(catalog):
     assert "has no consumer" in lake_says(catalog, "consumer", "list", "shop.orders")
     lake_says(catalog, "consumer", "set", "shop.orders", "job", "--next", "2")
     said = lake_says(catalog, "consumer", "set", "shop.orders", "test-1", "--next", "4", "--json")
-    assert json.loads(said) == [{"consumer_id": "test-1", "next_snapshot_id": 4}]
+    next_of_test = {"consumer_id": "test-1", "next_snapshot_id": 4, "dry_run": False}
+    assert json.loads(said) == [next_of_test]
     [job, test] = json.loads(lake_says(catalog, "consumer", "list", "shop.orders", "--json"))
     assert (job["consumer_id"], job["next_snapshot_id"]) == ("job", 2)
     assert (job["behind"], job["is_stale"]) == (2, False)

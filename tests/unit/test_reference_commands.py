@@ -138,7 +138,10 @@ def test_a_rollback_says_what_would_go_before_it_goes(catalog):
         catalog, "rollback", "shop.orders", "--tag", "v1", "--cut-history", "--dry-run"
     )
     assert "snapshot 1 would be the newest; would go: 2 newer" in shown
-    shown = lake_says(catalog, "rollback", "shop.orders", "--snapshot", "2")
+    back = ("rollback", "shop.orders", "--snapshot", "2")
+    said = "snapshot 4 would have the rows of snapshot 2: 0 files would come back, 1 would go"
+    assert said in lake_says(catalog, *back, "--dry-run")
+    shown = lake_says(catalog, *back)
     assert "snapshot 4 has the rows of snapshot 2: 0 files came back, 1 went" in shown
     cut = ("rollback", "shop.orders", "--tag", "v1", "--cut-history", "--json")
     assert "removing 3 snapshots of shop.orders cannot be undone: say --yes" in refused(
