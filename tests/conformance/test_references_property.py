@@ -1,21 +1,28 @@
 """Random histories of all that keeps or removes something, against a dictionary.
 
-Commits, compactions, partitions that are dropped, tags, branches, consumers, rollbacks both ways,
-expiry, removal of orphans and clones. At every step every snapshot, tag and branch reads as it did
-when it was made, and whatever they lead to is there. Where nothing was rolled back, nothing else
-is; and once all has expired and orphans are gone, nothing else is either way.
+Commits, overwrites, compactions, partitions that are dropped, tags, branches, consumers, rollbacks
+both ways, expiry of snapshots and of changelogs, removal of orphans and clones. At every step every
+snapshot, tag and branch reads as it did when it was made, every change as it was told, and whatever
+they lead to is there. Where nothing was rolled back, nothing else is; and once all has expired and
+orphans are gone, nothing else is either way.
+
+``SEED=7 HISTORIES=1`` runs the history of that seed; every third one is on a local disk.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from random import Random
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
 from lakeformat.metadata.tag import read_tags
 from lakeformat.read.scan import Scan
@@ -23,24 +30,49 @@ from tests.expired import missing, unneeded
 from tests.keyed_rows import KeyedRows
 
 SEED = int(os.environ.get("SEED", "0"))
-HISTORIES = int(os.environ.get("HISTORIES", "6"))
+HISTORIES = int(os.environ.get("HISTORIES", "3"))
 STEPS = int(os.environ.get("STEPS", "30"))
 KEYS = 4
 TWO_DAYS = 2 * 24 * 60 * 60 * 1000
 Key = tuple[str, int]
 Rows = dict[Key, str]
+LONG = {
+    "changelog.num-retained.min": "4",
+    "changelog.num-retained.max": "6",
+    "snapshot.num-retained.min": "1",
+    "snapshot.num-retained.max": "4",
+}
+FEW = {"compaction.min.file-num": "2"}
+TABLES: Mapping[str, tuple[bool, Mapping[str, str]]] = {
+    "keyed": (True, {}),
+    "append": (False, {}),
+    "told": (True, {"changelog-producer": "input", "manifest.merge-min-count": "3"}),
+    "told long": (True, {"changelog-producer": "lookup", **LONG}),
+    "written long": (False, {**FEW, **LONG}),
+}
 
 
 class History:
     """A table, and what each of its states held when it was made: by uuid of the snapshot."""
 
-    def __init__(self, seed: int, *, keyed: bool) -> None:
+    def __init__(self, seed: int, kind: str, directory: Path) -> None:
         self.chance = Random(seed)
-        self.keyed = keyed
-        self.rows = KeyedRows(keyed=keyed, partitioned=True)
-        self.rows.table._handle.storage._clock = self.rows.clock  # files are as old as commits
+        self.keyed, options = TABLES[kind]
+        self.is_told = "changelog-producer" in options
+        self.is_long = "changelog.num-retained.min" in options
+        is_local = seed % 3 == 2
+        self.rows = KeyedRows(
+            options,
+            keyed=self.keyed,
+            partitioned=True,
+            warehouse=f"{directory}/{kind}-{seed}" if is_local else None,
+            began=int(time.time() * 1000) if is_local else 0,
+        )
+        if not is_local:  # files are as old as commits
+            self.rows.table._handle.storage._clock = self.rows.clock
         self.main = self.rows.table
         self.model: dict[str, Rows | list] = {}
+        self.told: dict[str, list[dict]] = {}
         self.done: list[str] = []
         self.names = 0
         self.leaves_orphans = False
@@ -51,6 +83,7 @@ class History:
             *[self.commit] * 5,
             *[self.compact] * 2,
             self.drop,
+            self.overwrite,
             self.rewrite,
             *[self.tag] * 2,
             self.untag,
@@ -76,9 +109,27 @@ class History:
                 self.require(table, read_snapshot(handle.storage, handle.layout, number))
             for tag in read_tags(handle.storage, handle.layout):
                 self.require(table, tag.snapshot)
+            if self.is_told or self.is_long:
+                self.check_changes(table)
         assert missing(self.main) == set()
         if not self.leaves_orphans:
             assert unneeded(self.main) == set()
+
+    def check_changes(self, table: lake.Table) -> None:
+        """Every change is told as it was, also after its snapshot has expired."""
+        storage, layout = table._handle.storage, table._handle.layout
+        ids = snapshot_ids(storage, layout)
+        there = [read_snapshot(storage, layout, number) for number in ids[1:]]
+        there += [read_changelog(storage, layout, each) for each in changelog_ids(storage, layout)]
+        for snapshot in there:
+            is_compaction = snapshot.commit_kind is CommitKind.COMPACT
+            if not self.is_told and is_compaction:
+                continue  # of rows that were told before; what it wrote may have gone
+            if self.is_told and snapshot.changelog_manifest_list is None:
+                continue
+            found = table.changes(snapshot.id - 1, snapshot.id).to_arrow().to_pylist()
+            rows = sorted(found, key=str)
+            assert self.told.setdefault(snapshot.uuid, rows) == rows, snapshot.id
 
     def require(self, table: lake.Table, snapshot: Snapshot) -> None:
         expected = self.model[snapshot.uuid]
@@ -118,6 +169,19 @@ class History:
         after = {**before, key: value} if self.keyed else sorted([*before, (key, value)])
         self.note(table, after)
         return f"commit {value}"
+
+    def overwrite(self) -> str:
+        table, partition = self.some(), self.chance.choice("ab")
+        before, value = self.newest(table), self.new_name("v")
+        key = (partition, self.chance.randint(1, KEYS))
+        self.rows.table, self.rows.clock.millis = table, self.rows.clock.millis + 1
+        data = pa.table({"p": [partition], "k": pa.array([key[1]], pa.int32()), "v": [value]})
+        table.write(data, overwrite={"p": partition})
+        left = [each for each in self.pairs(before) if each[0][0] != partition]
+        self.note(
+            table, {**dict(left), key: value} if self.keyed else sorted([*left, (key, value)])
+        )
+        return f"overwrite {partition} with {value}"
 
     def compact(self) -> str:
         table = self.some()
@@ -270,18 +334,28 @@ class History:
         return "remove orphans"
 
     def clone(self) -> str:
-        name = f"shop.{self.new_name('clone')}"
-        lake.clone_table(self.main, self.rows.catalog, name, full=True)
+        """Of everything, of a snapshot or of a tag."""
+        numbers = self.numbers(self.main)
+        tags = [tag.name for tag in self.main.tags.list()]
+        whats: list[dict] = [{"full": True}, *[{"snapshot": each} for each in numbers[-1:]]]
+        whats += [{"tag": each} for each in tags[:1]]
+        return self.clone_of(self.chance.choice(whats))
+
+    def clone_of(self, what: dict) -> str:
+        name, numbers = f"shop.{self.new_name('clone')}", self.numbers(self.main)
+        lake.clone_table(self.main, self.rows.catalog, name, **what)
         copy = self.rows.catalog.table(name)
-        assert self.numbers(copy) == self.numbers(self.main)
+        if "full" in what:
+            assert self.numbers(copy) == numbers
         for snapshot in copy.snapshots():
             self.require(copy, snapshot)
         assert (missing(copy), unneeded(copy)) == (set(), set())
         self.rows.catalog.drop_table(name)
-        return "clone"
+        return f"clone {what}"
 
     def end(self) -> None:
         """Nothing is kept but the newest snapshot of main, and what that needs."""
+        self.done.append(self.clone_of({"full": True}))
         for name in [branch.name for branch in self.main.branches.list()]:
             self.main.branches.delete(name)
             self.check()
@@ -294,10 +368,10 @@ class History:
         self.check()
 
 
-@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
-def test_whatever_happens_everything_with_a_name_reads_as_it_did(keyed):
+@pytest.mark.parametrize("kind", TABLES)
+def test_whatever_happens_everything_with_a_name_reads_as_it_did(kind, tmp_path):
     for seed in range(SEED, SEED + HISTORIES):
-        history = History(seed, keyed=keyed)
+        history = History(seed, kind, tmp_path)
         try:
             for _ in range(STEPS):
                 history.step()
