@@ -83,21 +83,15 @@ class _Marks:
     def _unread_marks(self, changes: Changes) -> VectorConflict | None:
         """What takes out a file of an append table has read which of its rows are deleted.
 
-        With a primary key the vectors of compacted files stay where they are, as in Java: there
-        only compaction marks rows, and of two compactions of a file one is refused anyway.
+        A file that comes in again at once, with another index, keeps its vectors. With a primary
+        key the vectors of compacted files stay where they are, as in Java: there only compaction
+        marks rows, and of two compactions of a file one is refused anyway.
         """
         if self.handle.schema.primary_keys:
             return None
         known = {entry.file_name for entry in self.removed}
-        deleted = changes.table.filter(changes.table.is_delete)
-        places = set(
-            zip(
-                deleted.partition.values(),
-                deleted.bucket.numbers.tolist(),
-                deleted.file_name.texts(),
-                strict=True,
-            )
-        )
+        table = changes.table
+        places = _places(table.filter(table.is_delete)) - _places(table.filter(~table.is_delete))
         for entry in self.state if places else ():
             for each in entry.ranges or ():
                 place = (entry.partition, entry.bucket, each.data_file_name)
@@ -108,3 +102,13 @@ class _Marks:
                     )
                     return VectorConflict(why, (entry.file_name,))
         return None
+
+
+def _places(files: ManifestColumns) -> set[tuple[bytes | None, int, str | None]]:
+    rows = zip(
+        files.partition.values(),
+        files.bucket.numbers.tolist(),
+        files.file_name.texts(),
+        strict=True,
+    )
+    return set(rows)

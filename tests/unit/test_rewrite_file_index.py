@@ -157,6 +157,16 @@ def test_rows_that_are_deleted_count_in_an_index(catalog):
     assert table.scan(where="n = 'a'").to_arrow().num_rows == 0
 
 
+def test_a_file_of_which_rows_are_deleted_gets_an_index_and_keeps_its_marks(catalog):
+    table = filled(catalog, options={"deletion-vectors.enabled": "true"})
+    table.delete("kind = 'a'")
+    before = rows(table)
+    table = altered(catalog, BLOOM, FEW_ITEMS)
+    assert len(table.rewrite_file_indexes().changed) == 2
+    assert rows(table) == before
+    assert [row["kind"] for row in before] == ["c", "b", "d"]
+
+
 def test_an_index_built_later_is_the_one_its_writer_would_have_built(catalog):
     options = {
         "bucket": "1",
