@@ -9,6 +9,8 @@ the library says            the task
 ``AlreadyExistsError``      fails at once: the name stays taken
 ``NotFoundError``           fails at once, unless the table is there and the task names what
                             may still come: files, a later snapshot
+``SnapshotExpiredError``    fails, and is retried: a retry reads what is newer, or is told that
+                            what it names is not there
 any other ``LakeError``     fails, and is retried as the DAG says
 ==========================  ============================================================
 
@@ -48,6 +50,7 @@ def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator
         CorruptTableError,
         InvalidRequestError,
         NotFoundError,
+        SnapshotExpiredError,
     )
 
     try:
@@ -62,7 +65,7 @@ def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator
     ) as reason:
         raise _for_good(reason) from reason
     except NotFoundError as reason:
-        if may_come():
+        if isinstance(reason, SnapshotExpiredError) or may_come():
             raise
         raise _for_good(reason) from reason
 

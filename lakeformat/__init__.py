@@ -25,6 +25,7 @@ from lakeformat.errors import (
     LakeError,
     LockUnavailableError,
     NotFoundError,
+    SnapshotExpiredError,
     UnavailableError,
     UnsupportedError,
 )
@@ -83,6 +84,7 @@ __all__ = [
     "Scan",
     "SchemaChange",
     "Snapshot",
+    "SnapshotExpiredError",
     "SystemScan",
     "SystemTable",
     "Table",

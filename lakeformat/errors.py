@@ -4,9 +4,10 @@
     ├── InvalidRequestError        the call is wrong: fix it and call again
     │   └── UnsupportedError       the call is right, but this version does not do it
     ├── NotFoundError              the named database, table, snapshot or file does not exist
+    │   └── SnapshotExpiredError   what was being read has expired: begin again on a newer snapshot
     ├── AlreadyExistsError         the name is taken
     ├── CommitConflictError        another writer was first: plan again and retry
-    │   └── BucketsChangedError    keys got their buckets meanwhile: write the rows again
+    │   └── BucketsChangedError    keys may have other buckets by now: write the rows again
     ├── CommitOutcomeUnknownError  the answer was lost: look for the commit, then retry
     ├── CommitUndecidableError     snapshots that would tell have expired: look for the rows
     ├── UnavailableError           the storage did not answer: retry later
@@ -29,6 +30,7 @@ __all__ = [
     "LakeError",
     "LockUnavailableError",
     "NotFoundError",
+    "SnapshotExpiredError",
     "UnavailableError",
     "UnsupportedError",
 ]
@@ -50,6 +52,10 @@ class NotFoundError(LakeError):
     """A database, table, snapshot or file named by the caller does not exist."""
 
 
+class SnapshotExpiredError(NotFoundError):
+    """What was being read has expired meanwhile: begin again on a newer snapshot."""
+
+
 class AlreadyExistsError(LakeError):
     """The name is taken already."""
 
@@ -59,7 +65,7 @@ class CommitConflictError(LakeError):
 
 
 class BucketsChangedError(CommitConflictError):
-    """Another writer has given keys their buckets meanwhile: write the rows again."""
+    """Another writer may have given keys their buckets meanwhile: write the rows again."""
 
 
 class CommitOutcomeUnknownError(LakeError):

@@ -19,9 +19,9 @@ from lakeformat.compact.report import BucketOutcome, CompactReport, Progress
 from lakeformat.compact.run import UnitOutcome, UnitWork
 from lakeformat.compact.unit import CompactPlan, CompactUnit, NotChosen
 from lakeformat.compact.where import Idle, Places
-from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, NotFoundError
+from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.expired_meanwhile import again_if_overtaken
 from lakeformat.handle import TableHandle
-from lakeformat.metadata.snapshot_directory import latest_snapshot_id
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions
 
@@ -202,16 +202,8 @@ class _Run:
     def _planned(
         self, plan: Callable[[Places | None], CompactPlan], places: Places | None
     ) -> CompactPlan:
-        """A plan of a snapshot that is still there: expiry follows whoever commits meanwhile."""
-        storage, layout = self.handle.storage, self.handle.layout
-        for _ in range(_CONFLICTS):
-            newest = latest_snapshot_id(storage, layout)
-            try:
-                return plan(places)
-            except (CorruptTableError, NotFoundError):
-                if latest_snapshot_id(storage, layout) == newest:
-                    raise
-        return plan(places)
+        """A plan of a snapshot that is still there."""
+        return again_if_overtaken(self.handle, lambda: plan(places))
 
     def _without_made(self, plan: CompactPlan) -> CompactPlan:
         """Without what an earlier try has done, where doing it again would find it due again."""

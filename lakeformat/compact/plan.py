@@ -59,13 +59,16 @@ def under_schema(handle: TableHandle, schema_id: int) -> TableHandle:
 
 
 def is_overtaken(handle: TableHandle, unit: CompactUnit) -> bool:
-    """Whether a file of a unit has left the table: no wonder if it cannot be read any more."""
+    """Whether what a unit reads has left the table: no wonder if that cannot be read any more."""
     snapshot = latest_snapshot(handle.storage, handle.layout)
     if snapshot is None or snapshot.id == unit.snapshot.id:
         return snapshot is None
     live = plan_columns(handle, snapshot, buckets=[unit.bucket]).entries()
     there = {entry.identity for entry in live}
-    return any(entry.identity not in there for entry in unit.files)
+    if any(entry.identity not in there for entry in (*unit.files, *unit.looked_up)):
+        return True
+    vectors = find_vectors(handle, snapshot).get((unit.partition, unit.bucket), ())
+    return not {each.file_name for each in unit.vectors} <= {each.file_name for each in vectors}
 
 
 def plan_compaction(

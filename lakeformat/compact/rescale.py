@@ -6,6 +6,7 @@ somebody has written to it since: then it is planned again. Older snapshots keep
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -22,10 +23,13 @@ from lakeformat.compact.where import chosen_partitions
 from lakeformat.errors import (
     CommitConflictError,
     CommitOutcomeUnknownError,
+    CorruptTableError,
     InvalidRequestError,
     LakeError,
+    NotFoundError,
     UnsupportedError,
 )
+from lakeformat.expired_meanwhile import again_if_overtaken, is_overtaken
 from lakeformat.handle import TableHandle, require_writable
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.merge.row_kinds import INSERT
@@ -47,6 +51,7 @@ from lakeformat.write.sequences import SequenceNumbers
 
 __all__ = ["rescale"]
 
+_log = logging.getLogger(__name__)
 _TRIES = 10
 """So often a partition is planned again that others write to."""
 
@@ -60,19 +65,13 @@ def rescale(
     dry_run: bool = False,
 ) -> RescaleReport:
     """Bring partitions to a number of buckets, that of the table's options unless given."""
-    snapshot = latest_snapshot(handle.storage, handle.layout)
-    handle = newest_schema(handle)  # after the snapshot, or its files might lose newer columns
+    handle = newest_schema(handle)
     count = _require_count(handle, bucket)
-    target = with_buckets(handle, count)
-    if snapshot is None:
-        return RescaleReport.of(handle, count, (), dry_run=dry_run)
     asked = chosen_partitions(handle.schema, where, partitions)
-    units = _units(handle, snapshot, count)
+    units = _units(handle, count)
     meant = asked({*units})
     done = [
-        _planned(units[each]) if dry_run else _run(handle, target, units[each])
-        for each in units
-        if each in meant
+        _planned(units[each]) if dry_run else _run(units[each]) for each in units if each in meant
     ]
     return RescaleReport.of(handle, count, done, dry_run=dry_run)
 
@@ -82,6 +81,7 @@ class _Unit:
     """A partition as a snapshot has it."""
 
     handle: TableHandle
+    """The table as it looked after the snapshot: no file of that has newer columns."""
     snapshot: Snapshot
     partition: bytes
     files: tuple[ManifestEntry, ...]
@@ -130,8 +130,16 @@ def _require_count(handle: TableHandle, bucket: object) -> int:
     return count
 
 
-def _units(handle: TableHandle, snapshot: Snapshot, count: int) -> dict[bytes, _Unit]:
-    """Every partition with rows that have a bucket."""
+def _units(handle: TableHandle, count: int) -> dict[bytes, _Unit]:
+    """Every partition of the newest snapshot with rows that have a bucket."""
+    return again_if_overtaken(handle, lambda: _units_now(handle, count))
+
+
+def _units_now(handle: TableHandle, count: int) -> dict[bytes, _Unit]:
+    snapshot = latest_snapshot(handle.storage, handle.layout)
+    handle = newest_schema(handle)  # after the snapshot, or its files might lose newer columns
+    if snapshot is None:
+        return {}
     files: dict[bytes, list[ManifestEntry]] = {}
     for entry in plan_columns(handle, snapshot).entries():
         if entry.bucket >= 0:
@@ -149,30 +157,34 @@ def _planned(unit: _Unit) -> RescaledPartition:
     return replace(unit.outcome, outcome="planned")
 
 
-def _run(handle: TableHandle, target: TableHandle, unit: _Unit | None) -> RescaledPartition:
+def _run(first: _Unit) -> RescaledPartition:
     """Read, write and publish one partition, again if somebody has written to it meanwhile."""
-    assert unit is not None
-    first = unit
-    for turn in range(_TRIES):
+    unit: _Unit | None = first
+    for tries_left in reversed(range(_TRIES)):
         if unit is None or not unit.is_due:
             return first.outcome
         _require_seen(unit)
-        messages = _rewritten(target, unit)
         try:
-            return _published(target, unit, messages)
-        except CommitOutcomeUnknownError:
-            raise  # the table may refer to the files: they stay
-        except CommitConflictError:
-            delete_written(target, messages)
-            if turn + 1 == _TRIES:
+            return _moved(unit)
+        except (CommitConflictError, CorruptTableError, NotFoundError) as refused:
+            # Expiry follows writers: what was read may have gone once there is a newer snapshot.
+            if not tries_left or not is_overtaken(unit.handle, unit.snapshot.id):
                 raise
-        except LakeError:
-            delete_written(target, messages)
-            raise
-        newest = latest_snapshot(handle.storage, handle.layout)
-        assert newest is not None
-        unit = _units(handle, newest, unit.count).get(unit.partition)
+            _log.info("partition of %s is rescaled again: %s", unit.handle.uri, refused)
+        unit = _units(unit.handle, unit.count).get(unit.partition)
     raise AssertionError("the last try returns or raises")
+
+
+def _moved(unit: _Unit) -> RescaledPartition:
+    target = with_buckets(unit.handle, unit.count)
+    messages = _rewritten(target, unit)
+    try:
+        return _published(target, unit, messages)
+    except CommitOutcomeUnknownError:
+        raise  # the table may refer to the files: they stay
+    except LakeError:
+        delete_written(target, messages)
+        raise
 
 
 def _require_seen(unit: _Unit) -> None:

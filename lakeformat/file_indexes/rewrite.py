@@ -19,8 +19,10 @@ from lakeformat.errors import (
     CommitOutcomeUnknownError,
     InvalidRequestError,
     LakeError,
+    SnapshotExpiredError,
     UnsupportedError,
 )
+from lakeformat.expired_meanwhile import again_if_overtaken, telling_of_expiry
 from lakeformat.file_indexes.build import BuiltIndex, build_index
 from lakeformat.file_indexes.plan import IndexUnit, plan_units
 from lakeformat.file_indexes.report import FileIndexOutcome, FileIndexReport
@@ -110,11 +112,11 @@ class _Run:
     def until_done(self) -> None:
         """Build and publish in groups; what is overtaken is planned again."""
         for tries_left in reversed(range(_CONFLICTS)):
-            self.look()
+            again_if_overtaken(self.handle, self.look)
             try:
                 for start in range(0, len(self.units), _GROUP_FILES):
                     self._group(self.units[start : start + _GROUP_FILES])
-            except CommitConflictError:
+            except (CommitConflictError, SnapshotExpiredError):
                 if not tries_left:
                     raise
             else:
@@ -156,7 +158,8 @@ class _Run:
 
     def _build(self, unit: IndexUnit) -> BuiltIndex | None:
         try:
-            return build_index(self.handle, unit)
+            with telling_of_expiry(self.handle, unit.snapshot):
+                return build_index(self.handle, unit)
         except LakeError as error:
             name, place = unit.entry.file.file_name, unit.path or "the table"
             raise type(error)(f"the index of {name} in {place}: {error}") from error

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
+from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle, require_readable
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.metadata.changelog_directory import changelog_ids
@@ -60,14 +61,16 @@ class ChangeFiles:
         They are as they were stored: nobody has merged them with rows of other commits.
         """
         if snapshot.commit_kind is CommitKind.APPEND:
-            yield from self._rows(snapshot, self.delta_files(snapshot))
+            with telling_of_expiry(self._handle, snapshot, changes=True):
+                yield from self._rows(snapshot, self.delta_files(snapshot))
 
     def changelog(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
         """The rows of its changelog files, if it has any; else those of before there was one."""
         if self._is_from_before(snapshot):
             yield from self.delta(snapshot)
         elif snapshot.commit_kind in _CARRY_CHANGELOG:
-            yield from self._rows(snapshot, self._entries(snapshot, ListKind.CHANGELOG))
+            with telling_of_expiry(self._handle, snapshot, changes=True):
+                yield from self._rows(snapshot, self._entries(snapshot, ListKind.CHANGELOG))
 
     def _is_from_before(self, snapshot: Snapshot) -> bool:
         """Whether nothing tells of its rows but what it added: it had no producer, input is one.

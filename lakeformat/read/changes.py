@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle
 from lakeformat.read.change_files import ChangeFiles
 from lakeformat.read.change_window import ChangeMode, Window, read_change
@@ -45,13 +46,14 @@ class Changes(Rows):
     def _changes(self) -> Iterator[pa.RecordBatch]:
         window = self._window
         if window.mode is ChangeMode.DIFF:
-            yield from diff_states(
-                self._handle,
-                window.before_state,
-                window.after_state,
-                self._asked,
-                keep_deletes=self._keep_deletes,
-            )
+            with telling_of_expiry(self._handle, window.before_state, window.after_state):
+                yield from diff_states(
+                    self._handle,
+                    window.before_state,
+                    window.after_state,
+                    self._asked,
+                    keep_deletes=self._keep_deletes,
+                )
             return
         files = ChangeFiles(self._handle, self._asked)
         read = files.delta if window.mode is ChangeMode.DELTA else files.changelog

@@ -18,7 +18,6 @@ from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.referrer import naming, referred_to_by
 from lakeformat.metadata.schema_file import read_schema
 from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.metadata.snapshot_directory import read_snapshot_if_present
 from lakeformat.partition import partition_fields, partition_path, partition_values
 from lakeformat.read.deletions import DeletedRows
 from lakeformat.read.plan import find_manifest
@@ -151,8 +150,6 @@ class DataFiles:
             source = (
                 f"{manifest} of snapshot {snapshot.id}, written under schema-{entry.file.schema_id}"
             )
-            if read_snapshot_if_present(handle.storage, handle.layout, snapshot.id) is None:
-                source += "; that snapshot has expired meanwhile: scan a newer one"
             with referred_to_by(source):
                 raise CorruptTableError(str(reason)) from reason
 

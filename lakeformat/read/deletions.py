@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakeformat.errors import CorruptTableError
+from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle
 from lakeformat.index.damage import RESTORE
 from lakeformat.index.deletion_vector import DeletionVector, keep_mask
@@ -123,7 +124,8 @@ def find_vectors(
     """The index files with deletion vectors that a snapshot refers to, by partition and bucket."""
     if snapshot.index_manifest is None:
         return {}
-    with referred_to_by(f"snapshot {snapshot.id} of {handle.uri}"):
+    who = referred_to_by(f"snapshot {snapshot.id} of {handle.uri}")
+    with telling_of_expiry(handle, snapshot), who:
         entries = read_index_manifest(handle.storage, handle.layout, snapshot.index_manifest)
     found: dict[Place, list[IndexManifestEntry]] = {}
     for entry in entries:

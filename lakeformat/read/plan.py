@@ -13,6 +13,7 @@ from functools import cache, partial
 import numpy as np
 
 from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle, require_readable
 from lakeformat.metadata.manifest import (
     ManifestColumns,
@@ -119,14 +120,16 @@ def plan_columns(
     require_readable(handle)
     pruner = EntryPruner(handle.schema, conditions, buckets, _schema_reader(handle))
     require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)
-    manifests = manifests_of(handle.storage, handle.layout, snapshot)
+    with telling_of_expiry(handle, snapshot):
+        manifests = manifests_of(handle.storage, handle.layout, snapshot)
     with naming_row(
         len(manifests),
         lambda row: pruner.pick_manifests([manifests[row]]),
         lambda row: f"_PARTITION_STATS of {manifests[row].file_name} in {manifests[row].named_by}",
     ):
         picked = pruner.pick_manifests(manifests)
-    read = read_manifests(handle.storage, handle.layout, picked)
+    with telling_of_expiry(handle, snapshot):
+        read = read_manifests(handle.storage, handle.layout, picked)
     # ADD and DELETE of a file are in one place, but need not have equal statistics.
     with naming_file(handle, snapshot, read, "_PARTITION", pruner.by_place):
         there = read.filter(pruner.by_place(read))

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.errors import InvalidRequestError
+from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.metadata.index_manifest import IndexManifestEntry
@@ -208,7 +209,8 @@ class Scan(Results):
                 f"{None if snapshot is None else snapshot.id}: read it with a scan of its snapshot"
             )
         files = DataFiles(handle, snapshot, self._deleted(split), self.report)
-        yield from SplitReader(handle.schema, files, fields, self._filters).read(split)
+        with telling_of_expiry(handle, snapshot):
+            yield from SplitReader(handle.schema, files, fields, self._filters).read(split)
 
     def _deleted(self, split: Split) -> DeletedRows:
         return DeletedRows(self._handle, split.vectors, self._vector_source())
@@ -226,7 +228,8 @@ class Scan(Results):
 
     def _count_raw(self, split: Split) -> int:
         deleted = self._deleted(split)
-        return sum(entry.file.row_count - deleted.count(entry) for entry in split.files)
+        with telling_of_expiry(self._handle, self._snapshot):
+            return sum(entry.file.row_count - deleted.count(entry) for entry in split.files)
 
 
 def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:

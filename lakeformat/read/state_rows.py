@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.snapshot import Snapshot
@@ -37,8 +38,12 @@ class StateRows:
         """Stream the rows, ``rowkind`` first."""
         if self.snapshot is None:
             return
-        files = DataFiles(self.handle, self.snapshot, find_deleted_rows(self.handle, self.snapshot))
-        for bucket in visible_buckets(self.handle.schema, self._live_files(self.snapshot)):
+        with telling_of_expiry(self.handle, self.snapshot):
+            yield from self._read(self.snapshot)
+
+    def _read(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
+        files = DataFiles(self.handle, snapshot, find_deleted_rows(self.handle, snapshot))
+        for bucket in visible_buckets(self.handle.schema, self._live_files(snapshot)):
             for batch in self._of_bucket(files, bucket):
                 if batch.num_rows:
                     yield batch

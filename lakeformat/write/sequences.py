@@ -8,13 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.errors import InvalidRequestError
-from lakeformat.handle import TableHandle, is_unaware
+from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.expired_meanwhile import again_if_overtaken, is_overtaken
+from lakeformat.handle import TableHandle, has_hash_index, is_unaware
 from lakeformat.merge.groups import Positions
 from lakeformat.metadata.manifest import ManifestColumns, live_rows, read_manifests
 from lakeformat.metadata.manifest_list import manifests_of
 from lakeformat.metadata.simple_stats import may_contain_partition
 from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.partition import partition_fields, partition_path
 from lakeformat.write.assign import Place, RowsByPlace
 
@@ -27,7 +29,8 @@ _LOOKED_UP = 100
 class SequenceNumbers:
     """Continues behind the live files of each bucket; their manifests are read when asked for.
 
-    A row that comes later has a higher number: of rows with one key the higher one is newer.
+    A row that comes later has a higher number: of rows with one key the higher one is newer. Once
+    the snapshot has expired, the newest one is asked, which has the same numbers or higher ones.
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
@@ -42,7 +45,7 @@ class SequenceNumbers:
         new = {place.partition for place in places} - self._known
         self._known |= new
         if new and self._snapshot is not None:
-            self._read(new, self._snapshot)
+            self._read(new)
 
     def live_buckets(self, partition: bytes) -> set[int]:
         """The buckets of a partition that have files."""
@@ -64,8 +67,8 @@ class SequenceNumbers:
             numbers[positions] = np.arange(first, first + len(positions))
         return numbers
 
-    def _read(self, partitions: set[bytes], snapshot: Snapshot) -> None:
-        live = self._live_files(partitions, snapshot)
+    def _read(self, partitions: set[bytes]) -> None:
+        live = self._live_files(partitions)
         self._require_bucket_count(live)
         # Rows that wait for a bucket have numbers of their own.
         live = live.filter(live.bucket.numbers >= 0)
@@ -80,7 +83,25 @@ class SequenceNumbers:
             place = Place(partition, bucket)
             self._next[place] = max(self._next.get(place, 0), number + 1)
 
-    def _live_files(self, partitions: set[bytes], snapshot: Snapshot) -> ManifestColumns:
+    def _live_files(self, partitions: set[bytes]) -> ManifestColumns:
+        handle, snapshot = self._handle, self._snapshot
+        assert snapshot is not None
+        try:
+            return self._files_of(partitions, snapshot)
+        except CorruptTableError:
+            # A hash index has to be of the very snapshot whose buckets it tells of.
+            if has_hash_index(handle) or not is_overtaken(handle, snapshot.id):
+                raise
+        return again_if_overtaken(handle, lambda: self._newest_files(partitions))
+
+    def _newest_files(self, partitions: set[bytes]) -> ManifestColumns:
+        self._snapshot = (
+            latest_snapshot(self._handle.storage, self._handle.layout) or self._snapshot
+        )
+        assert self._snapshot is not None
+        return self._files_of(partitions, self._snapshot)
+
+    def _files_of(self, partitions: set[bytes], snapshot: Snapshot) -> ManifestColumns:
         handle = self._handle
         types = [field.type for field in partition_fields(handle.schema)]
         manifests = [

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.expired_meanwhile import rewriting_if_overtaken
 from lakeformat.handle import TableHandle, is_unaware, require_writable
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.merge.groups import Positions
@@ -64,15 +65,17 @@ class TableWriter:
         if not (is_committed_here and (replaces or is_unaware(handle))):
             base = latest_snapshot(handle.storage, handle.layout)
             self._base_snapshot = 0 if base is None else base.id
+        self._base = base
         self._handle = handle
         self._conform = conformer_of(schema)
         self._rows = 0
         self._is_finished = False
         sequences = SequenceNumbers(handle, None if replaces else base)
         partitions = PartitionNumbers(schema, within)
-        self._placement = placement_of(
-            handle, None if replaces else base, partitions, sequences, find_keys
-        )
+        with rewriting_if_overtaken(handle, base):
+            self._placement = placement_of(
+                handle, None if replaces else base, partitions, sequences, find_keys
+            )
         self._buckets: AppendBuckets | KeyValueBuckets | PostponedBuckets
         if handle.options.bucket == POSTPONE_BUCKET:
             self._buckets = PostponedBuckets(handle, self._placement.place)
@@ -101,7 +104,7 @@ class TableWriter:
     def prepare(self) -> list[CommitMessage]:
         """Finish the files; the messages may be committed here or in another process."""
         self._require_unfinished()
-        with self._leaving_nothing():
+        with self._leaving_nothing(), rewriting_if_overtaken(self._handle, self._base):
             for placed in self._placement.rest():
                 self._buckets.add(*placed)
             written = [self._message(files) for files in self._buckets.finish()]
@@ -147,8 +150,9 @@ class TableWriter:
             numbers = first + np.flatnonzero(accepted)
         require_first_rows(self._handle.schema, kinds, numbers)
         if rows.num_rows:
-            for placed in self._placement.take(rows, kinds, numbers):
-                self._buckets.add(*placed)
+            with rewriting_if_overtaken(self._handle, self._base):
+                for placed in self._placement.take(rows, kinds, numbers):
+                    self._buckets.add(*placed)
 
     def _message(self, files: NewFiles) -> CommitMessage:
         return CommitMessage(

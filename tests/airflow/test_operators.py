@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 import lakeformat as lake
 from airflow_provider_lake.arguments import argument_types
-from airflow_provider_lake.failures import LakeTaskKilled
+from airflow_provider_lake.failures import LakeTaskKilled, failing_for_good
 from airflow_provider_lake.job import attribute_of
 from airflow_provider_lake.operators.analyze import LakeAnalyzeOperator
 from airflow_provider_lake.operators.changelog import LakeChangelogOperator
@@ -169,6 +169,15 @@ def test_a_retry_of_a_compaction_finds_what_it_published(orders):
 def test_an_unknown_table_fails_for_good(warehouse):
     with pytest.raises(AirflowFailException, match=r"NotFoundError: .*shop"):
         do(LakeCompactOperator)
+
+
+def test_a_snapshot_that_expires_while_it_is_read_leaves_the_task_to_be_retried():
+    """A retry reads a newer one, or is told that the one it names is not there."""
+    with (
+        pytest.raises(lake.SnapshotExpiredError),
+        failing_for_good(may_come=lambda: False),
+    ):
+        raise lake.SnapshotExpiredError("snapshot 3 has expired while it was read")
 
 
 def test_an_unknown_connection_fails_for_good():

@@ -46,6 +46,7 @@ STEPS: tuple[set[str], ...] = (
     {"clean"},
     {"system_tables"},
     {"commit", "read", "write"},
+    {"expired_meanwhile"},
     {"handle"},
     {"merge"},
     {"datafile"},

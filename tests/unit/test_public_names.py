@@ -28,6 +28,7 @@ PROMISED = [
     "Scan",
     "SchemaChange",
     "Snapshot",
+    "SnapshotExpiredError",
     "SystemScan",
     "SystemTable",
     "Table",

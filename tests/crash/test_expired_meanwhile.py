@@ -1,0 +1,279 @@
+"""What is read expires at any moment: writers begin again, readers are told, nobody sees damage."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from contextlib import suppress
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.catalog import FileSystemCatalog
+from lakeformat.layout import TableLayout
+from lakeformat.storage import MemoryStorage
+from lakeformat.table import load_table
+from tests.crash.interrupted import Interrupted
+from tests.crash.simulated import simulated
+from tests.expired import unneeded
+
+LAYOUT = TableLayout("wh/shop.db/orders")
+KEYED = {"primary_key": ["dt", "id"], "partition_by": ["dt"]}
+TABLES = {
+    "append": {"options": {"bucket": "1", "bucket-key": "id"}},
+    "vectors": {
+        "options": {
+            "bucket": "-1",
+            "deletion-vectors.enabled": "true",
+            "compaction.min.file-num": "2",
+        }
+    },
+    "keyed": {**KEYED, "options": {"bucket": "1", "changelog-producer": "input"}},
+    "marked": {**KEYED, "options": {"bucket": "1", "deletion-vectors.enabled": "true"}},
+    "dynamic": {**KEYED, "options": {"bucket": "-1", "dynamic-bucket.target-row-num": "2"}},
+    "crossing": {
+        "primary_key": ["id"],
+        "partition_by": ["dt"],
+        "options": {"bucket": "-1", "dynamic-bucket.target-row-num": "2"},
+    },
+}
+NEW = pa.table({"dt": ["mon", "tue", "tue"], "id": [1, 20, 2], "n": [7, 7, 7]})
+_names = itertools.count(1)
+
+
+def opened(storage) -> lake.Table:
+    return load_table(storage, LAYOUT, simulated(next(_names)))
+
+
+def filled(name: str) -> MemoryStorage:
+    """Four rows of two commits, compacted where there is a key, and one more commit."""
+    storage = MemoryStorage(f"expired-meanwhile-{next(_names)}")
+    catalog = FileSystemCatalog(storage, "wh", simulated())
+    catalog.create_database("shop")
+    columns = [("dt", "STRING"), ("id", "BIGINT"), ("n", "BIGINT")]
+    table = catalog.create_table("shop.orders", columns, **TABLES[name])
+    for ids in ([0, 1], [2, 3]):
+        table.write(pa.table({"dt": ["mon", "tue"], "id": ids, "n": [0, 0]}))
+    table.compact(executor="serial")
+    if name == "vectors":
+        table.delete("id = 1")
+    table.write(pa.table({"dt": ["mon"], "id": [0], "n": [1]}))
+    return storage
+
+
+def compact_and_expire(storage) -> None:
+    """Others go on, and what was newest before is gone."""
+    opened(storage).write(pa.table({"dt": ["mon"], "id": [100], "n": [5]}))
+    opened(storage).compact(executor="serial")
+    opened(storage).expire_snapshots(retain_max=1, retain_min=1)
+
+
+def replace_and_expire(storage) -> None:
+    opened(storage).write(pa.table({"dt": ["mon"], "id": [100], "n": [5]}), overwrite={})
+    opened(storage).expire_snapshots(retain_max=1, retain_min=1)
+
+
+def content(storage) -> list[tuple]:
+    return sorted(tuple(row.values()) for row in opened(storage).scan().to_arrow().to_pylist())
+
+
+def interrupted(work, name: str, rival, prepare=lambda storage: None):
+    """The storage in which ``rival`` happens before each of the calls of ``work``, and that."""
+    start = filled(name)
+    prepare(start)
+    watched = Interrupted(start.copy(), 0, lambda: None)
+    work(watched)
+    for moment in range(1, len(watched.calls) + 1):
+        storage = start.copy()
+        slept = Interrupted(storage, moment, lambda it=storage: rival(it))
+        yield storage, slept
+
+
+def write(storage) -> None:
+    opened(storage).write(NEW)
+
+
+@pytest.mark.parametrize(
+    ("name", "rival"),
+    [
+        ("keyed", compact_and_expire),
+        ("dynamic", compact_and_expire),
+        ("dynamic", replace_and_expire),
+        ("crossing", compact_and_expire),
+    ],
+)
+def test_a_write_begins_again_where_what_it_built_on_expired(name, rival):
+    outcomes = []
+    for first, second in ((write, rival), (rival, write)):
+        storage = filled(name)
+        first(storage)
+        second(storage)
+        outcomes.append(content(storage))
+    for storage, slept in interrupted(write, name, rival):
+        write(slept)
+        assert content(storage) in outcomes, f"at {slept.calls[-1]}"
+
+
+@pytest.mark.parametrize("name", ["keyed", "dynamic", "crossing"])
+def test_rows_that_come_once_are_published_or_to_be_written_again(name):
+    """A retry cures it, and nothing is left of the failed try."""
+    refused = 0
+
+    def write_once(storage):
+        opened(storage).write(iter([NEW]))
+
+    for storage, slept in interrupted(write_once, name, replace_and_expire):
+        try:
+            write_once(slept)
+        except lake.BucketsChangedError:
+            refused += 1
+            assert unneeded(opened(storage)) == set(), f"at {slept.calls[-1]}"
+    assert (refused > 0) == (name != "keyed"), "numbers of rows go on behind a newer snapshot"
+
+
+def scan(table):
+    return table.scan().to_arrow()
+
+
+def count(table):
+    return table.scan(where="n < 9").count()
+
+
+def delta(table):
+    return table.changes(0, mode="delta").to_arrow()
+
+
+def changelog(table):
+    return table.changes(0, mode="changelog").to_arrow()
+
+
+def diff(table):
+    return table.changes(1, mode="diff").to_arrow()
+
+
+def planned(table):
+    return table.scan(where="id = 1").explain()
+
+
+def stream(table):
+    return [each.to_arrow() for each in table.stream()]
+
+
+READERS = [
+    ("append", scan),
+    ("append", delta),
+    ("keyed", scan),
+    ("keyed", count),
+    ("keyed", changelog),
+    ("keyed", diff),
+    ("marked", scan),
+    ("marked", planned),
+    ("keyed", stream),
+]
+
+
+@pytest.mark.parametrize(("name", "read"), READERS, ids=lambda it: getattr(it, "__name__", it))
+def test_a_reader_is_told_that_it_expired_and_reads_right_rows_otherwise(name, read):
+    def work(storage):
+        read(opened(storage))
+
+    told = 0
+    for _, slept in interrupted(work, name, replace_and_expire):
+        try:
+            work(slept)
+        except lake.SnapshotExpiredError:
+            told += 1
+        except lake.NotFoundError as expired:
+            if not re.search("expired|earliest", str(expired)):
+                raise
+    assert told > 0
+
+
+def test_a_tag_keeps_what_is_read_so_a_file_that_is_gone_is_damage():
+    storage = filled("keyed")
+    table = opened(storage)
+    table.tags.create("kept")
+    compact_and_expire(storage)
+    assert table.scan(tag="kept").to_arrow().num_rows == 4
+    for path in storage.files(LAYOUT.root):
+        if "/bucket-" in path:
+            storage.delete(path)
+    with pytest.raises(lake.CorruptTableError, match="is missing"):
+        table.scan(tag="kept").to_arrow()
+
+
+def rescale(storage) -> None:
+    opened(storage).rescale(bucket=3)
+
+
+@pytest.mark.parametrize("name", ["append", "keyed"])
+def test_a_rescale_begins_again_where_what_it_read_expired(name):
+    storage = filled(name)
+    compact_and_expire(storage)
+    expected, met = content(storage), 0
+    for storage, slept in interrupted(rescale, name, unless_rescaled(compact_and_expire)):
+        rescale(slept)
+        rows = content(storage)
+        if ("mon", 100, 5) in rows:
+            met += 1
+            assert rows == expected, f"at {slept.calls[-1]}"
+    assert met > 10
+
+
+def unless_rescaled(rival):
+    """Rows for another number of buckets are refused once there is a new one."""
+
+    def happens(storage) -> None:
+        with suppress(lake.InvalidRequestError):
+            rival(storage)
+
+    return happens
+
+
+def new_column(storage) -> None:
+    """Rows with a column that was not there when the others planned."""
+    catalog = FileSystemCatalog(storage, "wh", simulated(next(_names)))
+    catalog.alter_table("shop.orders", lake.add_column("late", "BIGINT"))
+    opened(storage).write(pa.table({"dt": ["mon"], "id": [100], "n": [5], "late": [9]}))
+
+
+@pytest.mark.parametrize("name", ["append", "keyed"])
+def test_a_rescale_keeps_the_values_of_a_column_that_came_meanwhile(name):
+    met = 0
+    for storage, slept in interrupted(rescale, name, unless_rescaled(new_column)):
+        rescale(slept)
+        rows = [row for row in opened(storage).scan().to_arrow().to_pylist() if row["id"] == 100]
+        met += len(rows)
+        assert [row["late"] for row in rows] == [9] * len(rows), f"at {slept.calls[-1]}"
+    assert met > 10
+
+
+def delete_and_expire(storage) -> None:
+    """Every data file stays, and what says which of their rows are deleted is another file."""
+    opened(storage).delete("id = 2")
+    opened(storage).expire_snapshots(retain_max=1, retain_min=1)
+
+
+def compact(storage) -> None:
+    opened(storage).compact(executor="serial")
+
+
+def rewrite_indexes(storage) -> None:
+    opened(storage).rewrite_file_indexes()
+
+
+@pytest.mark.parametrize("rival", [delete_and_expire, compact_and_expire])
+@pytest.mark.parametrize("work", [compact, rewrite_indexes])
+def test_upkeep_begins_again_where_what_it_read_expired(work, rival):
+    def indexed(storage) -> None:
+        option = lake.set_option("file-index.bloom-filter.columns", "id")
+        catalog = FileSystemCatalog(storage, "wh", simulated(next(_names)))
+        catalog.alter_table("shop.orders", option)
+
+    storage = filled("vectors")
+    rival(storage)
+    expected = content(storage)
+    for storage, slept in interrupted(work, "vectors", rival, indexed):
+        work(slept)
+        assert content(storage) == expected, f"at {slept.calls[-1]}"
