@@ -123,10 +123,12 @@ def changes(
     An example: lake changes shop.orders --after 3
     """
     from lakeformat.cli.row_files import form_of
+    from lakeformat.compact.producers import tells
     from lakeformat.read.rows import Rows
 
     chosen = form_of(form, output)
-    found = named_table(context, table).changes(
+    opened = named_table(context, table)
+    found = opened.changes(
         _window_end(after),
         None if upto is None else _window_end(upto),
         mode,
@@ -134,7 +136,13 @@ def changes(
         where=where,
     )
     limited = Rows(found.schema, found.to_batches, _asked(limit, chosen))
-    _emit(limited, chosen, output, limit)
+    is_empty = _emit(limited, chosen, output, limit) == 0
+    if is_empty and found.mode == "changelog" and tells(opened.options):
+        typer.echo(
+            "what was written since the last compaction is told by the next: "
+            f"lake changelog {table}",
+            err=True,
+        )
 
 
 def write(
@@ -185,14 +193,15 @@ def write(
         typer.echo(f"{counted(report.rows, 'row')}: {report.reason}")
 
 
-def _emit(rows: Any, form: Form, output: str | None, limit: int | None) -> None:
+def _emit(rows: Any, form: Form, output: str | None, limit: int | None) -> int | None:
+    """How many rows a terminal has been shown; None where they went into a file."""
     from lakeformat.cli.progress import progressing
     from lakeformat.cli.row_files import Form, print_table, write_rows
 
     if form is not Form.TABLE:
         batches: Iterator[pa.RecordBatch] = progressing(rows.to_batches(), "reading")
         write_rows(batches, rows.schema, form, output)
-        return
+        return None
     if output is not None:
         raise InvalidRequestError("a table is printed: choose --format csv, json or parquet")
     found = rows.to_arrow()
@@ -201,6 +210,8 @@ def _emit(rows: Any, form: Form, output: str | None, limit: int | None) -> None:
         typer.echo(
             f"the first {SHOWN_ROWS} rows; --limit shows more, --format writes all", err=True
         )
+    shown: int = found.num_rows
+    return shown
 
 
 def _asked(limit: int | None, form: Form) -> int | None:

@@ -140,12 +140,12 @@ class _Ends:
         return self._earliest - 1 if found is None else found
 
     def check(self, first: int, last: int) -> None:
-        if last < first:
+        if last < first <= self._latest:
             raise InvalidRequestError(
                 f"changes after {first} and up to {last} of {self._handle.uri} are asked for: "
                 "the end is before the start"
             )
-        if first < self._earliest - 1 or last > self._latest:
+        if first < self._earliest - 1 or max(first, last) > self._latest:
             raise NotFoundError(
                 f"changes after {first} and up to {last} of {self._handle.uri} are asked for, "
                 f"{self._there()}"

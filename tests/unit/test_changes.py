@@ -83,6 +83,7 @@ def test_two_tags_are_compared_even_after_their_snapshots_have_expired(table):
     [
         ((1, 4), lake.NotFoundError, "it has those of snapshots 1 to 3: the earliest start is aft"),
         ((4, 5), lake.NotFoundError, "snapshots 1 to 3"),
+        ((4,), lake.NotFoundError, "snapshots 1 to 3"),
         ((3, 1), lake.InvalidRequestError, "the end is before the start"),
         ((3, 1, "diff"), lake.InvalidRequestError, "the end is before the start"),
         ((-1, 1), lake.InvalidRequestError, "after is the number of a snapshot"),

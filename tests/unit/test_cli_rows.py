@@ -114,6 +114,18 @@ def test_people_see_a_hundred_rows_and_that_there_are_more(tmp_path):
     assert len(warehouse.run("scan", "shop.orders", "--limit", "150").splitlines()) == 151
 
 
+def test_who_waits_for_a_changelog_hears_what_makes_it(warehouse):
+    options = {"bucket": "1", "changelog-producer": "lookup"}
+    warehouse.catalog.create_table("shop.stock", [("k", "INT")], primary_key=["k"], options=options)
+    warehouse.run("write", "shop.stock", warehouse.file("rows.csv", "k\n1\n"))
+    words = ["-w", str(warehouse.root / "wh"), "changes", "shop.stock", "--after", "0"]
+    shown = CliRunner().invoke(app, words)
+    assert shown.stdout == "no rows\n"
+    assert shown.stderr.endswith("is told by the next: lake changelog shop.stock\n")
+    warehouse.run("changelog", "shop.stock")
+    assert CliRunner().invoke(app, words).stderr == ""
+
+
 def test_changes_have_their_kinds_and_can_be_written_elsewhere(warehouse):
     kinds = warehouse.file("kinds.csv", "k,op\n1,-D\n7,+I\n")
     warehouse.run("write", "shop.orders", kinds, "--kinds", "op")
@@ -156,7 +168,7 @@ def test_rows_are_put_in_place_of_others(warehouse):
         ),
         (["scan", "shop.orders$files"], lake.InvalidRequestError, "`lake files shop.orders`"),
         (["scan", "shop.orders", "--snapshot", "9"], lake.NotFoundError, "snapshots 1 to 1"),
-        (["changes", "shop.orders", "--after", "5"], lake.InvalidRequestError, "before the start"),
+        (["changes", "shop.orders", "--after", "5"], lake.NotFoundError, "those of snapshots 1 to"),
         (["changes", "shop.orders", "--after", "v1"], lake.NotFoundError, "no tag 'v1'"),
         (["write", "shop.orders", "x.txt"], lake.InvalidRequestError, "by its end"),
         (

@@ -73,6 +73,11 @@ def test_every_command_has_a_panel_in_the_help():
     assert "--install-completion" in shown
 
 
+def test_every_command_says_what_it_does():
+    program = typer.main.get_command(app)
+    assert [name for name, command in program.commands.items() if not command.help] == []
+
+
 def test_the_short_word_for_help_works_everywhere():
     for command in (["scan"], ["tag", "create"], ["partition"]):
         assert "Usage:" in CliRunner().invoke(app, [*command, "-h"]).output

@@ -360,7 +360,7 @@ def test_many_buckets_are_published_in_groups(executor):
 
 def test_a_table_without_rows_has_nothing_to_compact():
     keyed = KeyedRows()
-    assert keyed.table.compact().reason == "nothing to do: no data file was asked for"
+    assert keyed.table.compact().reason == "nothing to do: what was asked for has no data file"
     assert keyed.table.plan_compaction().snapshot_id is None
 
 
