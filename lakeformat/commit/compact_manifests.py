@@ -18,7 +18,8 @@ from lakeformat.commit.identity import BATCH_IDENTIFIER, CommitId, EarlierCommit
 from lakeformat.commit.manifest_merge import ManifestMerge, MergeLimits
 from lakeformat.commit.replay import Replay
 from lakeformat.commit.transaction import publish_once
-from lakeformat.errors import LakeError
+from lakeformat.errors import LakeError, SnapshotExpiredError
+from lakeformat.expired_meanwhile import again_if_overtaken, telling_of_expiry
 from lakeformat.handle import TableHandle, require_committable
 from lakeformat.metadata.manifest_list import ManifestMeta, manifests_of
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
@@ -61,10 +62,9 @@ def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactM
     """Merge what is small and drop what is deleted, whatever the options say of commits."""
     require_committable(handle)
     merging = _Merging(handle)
-    head = latest_snapshot(handle.storage, handle.layout)
-    if head is None:
+    if latest_snapshot(handle.storage, handle.layout) is None:
         return replace(merging.report(), dry_run=dry_run, reason="the table has no snapshot")
-    merge = merging.pick(manifests_of(handle.storage, handle.layout, head))
+    merge = again_if_overtaken(handle, merging.pick_newest)
     if merge is None:
         return replace(merging.report(), dry_run=dry_run)
     if dry_run:
@@ -126,6 +126,12 @@ class _Merging:
         self.merge = pick_all_manifests(manifests, MergeLimits.of(self.handle.options))
         return self.merge
 
+    def pick_newest(self) -> ManifestMerge | None:
+        """What would be merged now."""
+        storage, layout = self.handle.storage, self.handle.layout
+        head = latest_snapshot(storage, layout)
+        return None if head is None else self.pick(manifests_of(storage, layout, head))
+
     def changes(self, head: Snapshot | None) -> Changes:
         """None: but without anything to merge there is nothing to publish either."""
         storage, layout = self.handle.storage, self.handle.layout
@@ -165,9 +171,14 @@ def _publish(handle: TableHandle, merging: _Merging) -> CompactManifestsReport:
     assert done.snapshot_id is not None
     report = replace(report, snapshot_id=done.snapshot_id, reason=done.reason)
     published = read_snapshot_if_present(handle.storage, handle.layout, done.snapshot_id)
+    unknown = replace(report, manifests_after=None, bytes_after=None)
     if published is None:  # expired already: nobody can tell any more what it came to
-        return replace(report, manifests_after=None, bytes_after=None)
-    after = manifests_of(handle.storage, handle.layout, published)
+        return unknown
+    try:
+        with telling_of_expiry(handle, published):
+            after = manifests_of(handle.storage, handle.layout, published)
+    except SnapshotExpiredError:
+        return unknown
     return replace(
         report,
         manifests_after=len(after),

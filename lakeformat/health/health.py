@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.commit.same_table import require_same_table
+from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle
 from lakeformat.health.files import FileState, target_size
 from lakeformat.health.history import Reachable, files_of, find_reachable
@@ -147,7 +148,8 @@ def _snapshot_facts(handle: TableHandle, newest: Snapshot | None) -> SnapshotFac
 def _index_files(handle: TableHandle, snapshot: Snapshot) -> list[IndexManifestEntry]:
     if snapshot.index_manifest is None:
         return []
-    with referred_to_by(f"snapshot {snapshot.id} of {handle.uri}"):
+    who = referred_to_by(f"snapshot {snapshot.id} of {handle.uri}")
+    with telling_of_expiry(handle, snapshot), who:
         return read_index_manifest(handle.storage, handle.layout, snapshot.index_manifest)
 
 

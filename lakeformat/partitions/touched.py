@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from lakeformat.errors import SnapshotExpiredError
+from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.manifest import read_manifests
 from lakeformat.metadata.manifest_list import ListKind, manifests_of
+from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present
 from lakeformat.partition import partition_texts
 
@@ -21,13 +26,18 @@ def touched_partitions(handle: TableHandle, after: int, upto: int) -> list[dict[
     rows: set[bytes] = set()
     for number in range(after + 1, upto + 1):
         snapshot = read_snapshot_if_present(handle.storage, handle.layout, number)
-        if snapshot is not None:
-            delta = manifests_of(handle.storage, handle.layout, snapshot, ListKind.DELTA)
-            found = read_manifests(handle.storage, handle.layout, delta)
-            rows.update(found.partition.to_arrow().unique().to_pylist())
+        with suppress(SnapshotExpiredError), telling_of_expiry(handle, snapshot):
+            rows.update(_changed(handle, snapshot) if snapshot is not None else ())
     keys = handle.schema.partition_keys
     texts = (partition_texts(handle.schema, row) for row in rows)
     return [
         dict(zip(keys, values, strict=True))
         for values in sorted(texts, key=lambda values: [value or "" for value in values])
     ]
+
+
+def _changed(handle: TableHandle, snapshot: Snapshot) -> list[bytes]:
+    delta = manifests_of(handle.storage, handle.layout, snapshot, ListKind.DELTA)
+    found = read_manifests(handle.storage, handle.layout, delta)
+    rows: list[bytes] = found.partition.to_arrow().unique().to_pylist()
+    return rows

@@ -61,7 +61,9 @@ class ChangeFiles:
         They are as they were stored: nobody has merged them with rows of other commits.
         """
         if snapshot.commit_kind is CommitKind.APPEND:
-            with telling_of_expiry(self._handle, snapshot, changes=True):
+            # A changelog that outlives its snapshot keeps these if it has no files of its own.
+            is_kept = changelog_producer(self._handle.options.to_dict()) == NO_PRODUCER
+            with telling_of_expiry(self._handle, snapshot, changes=is_kept):
                 yield from self._rows(snapshot, self.delta_files(snapshot))
 
     def changelog(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:

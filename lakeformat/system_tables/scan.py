@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.read.where import columns_named
 from lakeformat.system_tables.declaration import Column, SystemTableDeclaration
 from lakeformat.system_tables.source import Source
@@ -65,7 +66,9 @@ class SystemScan:
 
     @cached_property
     def _rows(self) -> Any:
-        return self._declaration.open(self._source)
+        shown = self._source.snapshot if self._declaration.of_snapshot else None
+        with telling_of_expiry(self._source.handle, shown):
+            return self._declaration.open(self._source)
 
     def _array(self, column: Column[Any], arrow_type: pa.DataType) -> pa.Array:
         values = column.fill(self._rows)
