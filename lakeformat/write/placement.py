@@ -71,20 +71,24 @@ def placement_of(
     return _ByFunction(Assigner(handle.schema, partitions))
 
 
-class _ByFunction:
-    """The key says the bucket."""
+class _AtOnce:
+    """What says the place of a row when it comes, so that none has to wait."""
 
-    def __init__(self, assign: Assigner) -> None:
-        self._assign = assign
+    def __init__(self, assign: Assigner | DynamicAssigner) -> None:
+        self._place_rows = assign
         self.place = assign.place
 
     def take(
         self, rows: pa.RecordBatch, kinds: Kinds, numbers: Sequence[int] | Positions
     ) -> Iterable[Placed]:
-        yield rows, kinds, self._assign(rows, numbers)
+        yield rows, kinds, self._place_rows(rows, numbers)
 
     def rest(self) -> Iterable[Placed]:
         return ()
+
+
+class _ByFunction(_AtOnce):
+    """The key says the bucket."""
 
     def told(self, messages: list[CommitMessage], empty: MessageOf) -> list[CommitMessage]:
         return messages
@@ -93,21 +97,13 @@ class _ByFunction:
         pass
 
 
-class _ByIndex:
+class _ByIndex(_AtOnce):
     """The hash index says the bucket, or gets to know it."""
 
     def __init__(self, assign: DynamicAssigner) -> None:
+        super().__init__(assign)
         self._assign = assign
-        self.place = assign.place
         self.abort = assign.abort
-
-    def take(
-        self, rows: pa.RecordBatch, kinds: Kinds, numbers: Sequence[int] | Positions
-    ) -> Iterable[Placed]:
-        yield rows, kinds, self._assign(rows, numbers)
-
-    def rest(self) -> Iterable[Placed]:
-        return ()
 
     def told(self, messages: list[CommitMessage], empty: MessageOf) -> list[CommitMessage]:
         changes = self._assign.finish()
