@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lakeformat.branches.table_branches import TableBranches
+from lakeformat.commit.identity import CommitId
 from lakeformat.read.time_travel import Moment
 from lakeformat.rollback.report import RollbackReport
 from lakeformat.rollback.rollback import rollback
@@ -34,6 +35,7 @@ class TableReferences(TableReads):
         watermark: int | None = None,
         as_latest: bool = True,
         force: bool = False,
+        commit: CommitId | None = None,
         dry_run: bool = False,
     ) -> RollbackReport:
         """Go back to a snapshot: by number, by tag, or the last of a time or watermark.
@@ -43,6 +45,10 @@ class TableReferences(TableReads):
         goes, with tags of them, and their numbers are used again; where tags or branches began
         there, that is refused without ``force``. Files that nothing leads to any more are then
         left to ``remove_orphans``; commits under way are tried again on what is left.
+
+        With ``commit`` a repetition finds what the first try has done and does nothing: rows that
+        were committed since stay. Such a rollback publishes a snapshot also where the table has
+        the rows already; and one that cuts history is remembered for 7 days.
         """
         return rollback(
             self._handle,
@@ -52,5 +58,6 @@ class TableReferences(TableReads):
             watermark=watermark,
             as_latest=as_latest,
             force=force,
+            commit=commit,
             dry_run=dry_run,
         )

@@ -42,14 +42,17 @@ def _act(wanted: RollbackRequest) -> Outcome:
         watermark=wanted.watermark,
         as_latest=wanted.as_latest,
         force=wanted.force,
+        commit=wanted.commit_id(),
         dry_run=wanted.dry_run,
     )
-    published = wanted.as_latest and not wanted.dry_run and report.snapshot_id != before
+    moved = report.replayed or report.snapshot_id != before
+    published = wanted.as_latest and not wanted.dry_run and moved
     return Outcome(
         reason=report.reason,
         report=report.to_dict(),
         snapshot_ids=(report.snapshot_id,) if published else (),
         newest_before=before,
+        replayed=report.replayed,
     )
 
 

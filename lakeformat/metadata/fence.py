@@ -8,7 +8,9 @@ that does not find its base any more right after it has published looks here for
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from lakeformat.errors import NotFoundError
 from lakeformat.layout import FENCE, TableLayout, suffixed
@@ -16,20 +18,54 @@ from lakeformat.metadata.json_file import decode_json_file
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
 
-__all__ = ["ABANDONED_MILLIS", "is_fenced", "remove_old_fences", "write_fence"]
+__all__ = [
+    "ABANDONED_MILLIS",
+    "KEPT_MILLIS",
+    "Fence",
+    "create_fence",
+    "is_fenced",
+    "read_fence",
+    "remove_old_fences",
+    "write_fence",
+]
 
 ABANDONED_MILLIS = 24 * 60 * 60 * 1000
 """A rollback that has not taken out what it fenced after so long has died."""
-_KEPT_MILLIS = 7 * 24 * 60 * 60 * 1000
+KEPT_MILLIS = 7 * 24 * 60 * 60 * 1000
 """Longer than any commit is under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """What one fence says."""
+
+    removed: frozenset[str]
+    """The identities of the snapshots that go."""
+    note: Mapping[str, Any] | None
+    """What a rollback that may be repeated has left for its repetition."""
 
 
 def write_fence(
     storage: Storage, layout: TableLayout, unique: str, removed: Iterable[Snapshot]
 ) -> None:
     """Say, before they go, which snapshots are taken out of history."""
-    content = {"removed": [snapshot.identity for snapshot in removed]}
-    storage.overwrite(layout.fence(unique), json.dumps(content).encode())
+    storage.overwrite(layout.fence(unique), _content(removed))
+
+
+def create_fence(
+    storage: Storage,
+    layout: TableLayout,
+    unique: str,
+    removed: Iterable[Snapshot],
+    note: Mapping[str, Any],
+) -> bool:
+    """The same for good, with a note for a repetition; False if it is there already."""
+    return storage.create(layout.fence(unique), _content(removed, note))
+
+
+def _content(removed: Iterable[Snapshot], note: Mapping[str, Any] | None = None) -> bytes:
+    names = {"removed": [snapshot.identity for snapshot in removed]}
+    return json.dumps({**names, **({} if note is None else {"rollback": note})}).encode()
 
 
 def is_fenced(
@@ -47,7 +83,7 @@ def is_fenced(
 def remove_old_fences(storage: Storage, layout: TableLayout, now_millis: int) -> None:
     """Remove those that nobody can be waiting at any more."""
     for info in storage.list(layout.snapshot_directory):
-        if suffixed(info.name, FENCE) and info.modified_millis < now_millis - _KEPT_MILLIS:
+        if suffixed(info.name, FENCE) and info.modified_millis < now_millis - KEPT_MILLIS:
             storage.delete(info.path)
 
 
@@ -60,12 +96,20 @@ def _names(storage: Storage, layout: TableLayout, newer_than: int | None) -> lis
     return [name for name in found if name is not None]
 
 
-def _read(storage: Storage, layout: TableLayout, name: str) -> frozenset[str]:
-    path = layout.fence(name)
+def read_fence(storage: Storage, layout: TableLayout, unique: str) -> Fence | None:
+    """One fence; None if it is not there."""
+    path = layout.fence(unique)
     try:
         content = storage.read(path)
     except NotFoundError:
-        return frozenset()
+        return None
     return decode_json_file(
-        content, storage.uri(path), lambda members: frozenset(members["removed"])
+        content,
+        storage.uri(path),
+        lambda members: Fence(frozenset(members["removed"]), members.get("rollback")),
     )
+
+
+def _read(storage: Storage, layout: TableLayout, name: str) -> frozenset[str]:
+    found = read_fence(storage, layout, name)
+    return frozenset() if found is None else found.removed

@@ -12,7 +12,7 @@ from lakeformat.clean.parallel import in_parallel
 from lakeformat.clean.places import FilePlaces
 from lakeformat.commit.attempt_files import AttemptFiles, WrittenList
 from lakeformat.commit.changes import Changes, as_deletes
-from lakeformat.commit.identity import BATCH_IDENTIFIER
+from lakeformat.commit.identity import BATCH_IDENTIFIER, CommitId
 from lakeformat.commit.publish import Outcome, check_place, publish
 from lakeformat.count_text import counted
 from lakeformat.errors import (
@@ -28,6 +28,7 @@ from lakeformat.metadata.manifest_list import manifests_of
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import write_hints
 from lakeformat.metadata.tag import Tag, delete_tag
+from lakeformat.rollback.identity import properties_of
 from lakeformat.rollback.report import RollbackReport
 from lakeformat.storage.turns import turn
 from lakeformat.tags.create import publish_tag
@@ -74,7 +75,9 @@ def plan_return(handle: TableHandle, head: Snapshot, target: Origin) -> Return:
     return Return(head, target, changes)
 
 
-def publish_return(handle: TableHandle, plan: Return) -> RollbackReport:
+def publish_return(
+    handle: TableHandle, plan: Return, commit: CommitId | None = None
+) -> RollbackReport:
     """Protect the files, look whether all are there, and publish; a race lost is an error.
 
     Expiry of other engines goes by what each snapshot has deleted, and would remove a file that
@@ -92,8 +95,8 @@ def publish_return(handle: TableHandle, plan: Return) -> RollbackReport:
             handle.layout.snapshot_directory,
             handle.environment.sleep_seconds,
         ):
-            snapshot = _build(handle, plan, files)
-            _publish(handle, plan, snapshot)
+            snapshot = _build(handle, plan, files, _Who.of(handle, commit, name))
+            _publish(handle, plan, snapshot, is_repeatable=commit is not None)
     except CommitOutcomeUnknownError:
         raise  # it may have been published: everything stays
     except LakeError:
@@ -165,13 +168,30 @@ def _files_back(handle: TableHandle, plan: Return) -> Iterator[Removal]:
             yield places.index_file(entry, "comes back")
 
 
-def _build(handle: TableHandle, plan: Return, files: AttemptFiles) -> Snapshot:
+@dataclass(frozen=True, slots=True)
+class _Who:
+    """Who goes back, and the tag that keeps what came back."""
+
+    commit: CommitId | None
+    user: str
+    identifier: int
+    tag: str | None
+
+    @classmethod
+    def of(cls, handle: TableHandle, commit: CommitId | None, tag: str | None) -> _Who:
+        """Somebody new where no identity is given."""
+        if commit is not None:
+            return cls(commit, commit.user, commit.identifier, tag)
+        prefix, unique = handle.options.commit_user_prefix, handle.environment.new_id()
+        return cls(None, f"{prefix}_{unique}" if prefix else unique, BATCH_IDENTIFIER, tag)
+
+
+def _build(handle: TableHandle, plan: Return, files: AttemptFiles, who: _Who) -> Snapshot:
     """The members that say what the rows are, as the target has them."""
     head, target = plan.head, plan.target.snapshot
     base = files.write_list(manifests_of(handle.storage, handle.layout, head))
     delta: WrittenList = files.write_entries(plan.changes)
     row_ids = [each for each in (head.next_row_id, target.next_row_id) if each is not None]
-    prefix, unique = handle.options.commit_user_prefix, handle.environment.new_id()
     return Snapshot(
         id=head.id + 1,
         uuid=handle.environment.new_id(),
@@ -181,29 +201,29 @@ def _build(handle: TableHandle, plan: Return, files: AttemptFiles) -> Snapshot:
         delta_manifest_list=delta.name,
         delta_manifest_list_size=delta.size,
         index_manifest=target.index_manifest,
-        commit_user=f"{prefix}_{unique}" if prefix else unique,
-        commit_identifier=BATCH_IDENTIFIER,
+        commit_user=who.user,
+        commit_identifier=who.identifier,
         commit_kind=CommitKind.OVERWRITE,
         time_millis=handle.environment.now_millis(),
         total_record_count=target.total_record_count,
         delta_record_count=target.total_record_count - head.total_record_count,
         watermark=target.watermark,
         statistics=target.statistics,
-        properties=target.properties,
+        properties=properties_of(target, who.commit, who.tag),
         next_row_id=max(row_ids, default=None),
     )
 
 
-def _publish(handle: TableHandle, plan: Return, snapshot: Snapshot) -> None:
+def _publish(handle: TableHandle, plan: Return, snapshot: Snapshot, *, is_repeatable: bool) -> None:
     outcome = publish(handle, snapshot)
     if outcome is Outcome.COMMITTED:
         try:
             changes = Changes(table=plan.changes)
             outcome = check_place(handle, snapshot, changes, plan.head)
         except LakeError as error:
-            raise _unknown(handle, plan, snapshot) from error
+            raise _unknown(handle, plan, snapshot, is_repeatable=is_repeatable) from error
     if outcome is Outcome.UNKNOWN:
-        raise _unknown(handle, plan, snapshot)
+        raise _unknown(handle, plan, snapshot, is_repeatable=is_repeatable)
     if outcome is Outcome.LOST:
         raise CommitConflictError(
             f"the rollback of {handle.uri} to snapshot {plan.target.snapshot.id} was planned on "
@@ -212,9 +232,15 @@ def _publish(handle: TableHandle, plan: Return, snapshot: Snapshot) -> None:
         )
 
 
-def _unknown(handle: TableHandle, plan: Return, snapshot: Snapshot) -> CommitOutcomeUnknownError:
+def _unknown(
+    handle: TableHandle, plan: Return, snapshot: Snapshot, *, is_repeatable: bool
+) -> CommitOutcomeUnknownError:
+    advice = (
+        "repeat it with the same identity, which does nothing twice"
+        if is_repeatable
+        else f"look whether that is of user {snapshot.commit_user!r} before you repeat it"
+    )
     return CommitOutcomeUnknownError(
         f"the rollback of {handle.uri} to snapshot {plan.target.snapshot.id} got no answer from "
-        f"the storage and may be snapshot {snapshot.id}: look whether that is of user "
-        f"{snapshot.commit_user!r} before you repeat it. No file was removed"
+        f"the storage and may be snapshot {snapshot.id}: {advice}. No file was removed"
     )

@@ -21,7 +21,8 @@ from lakeformat.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.metadata.tag import delete_tag, snapshot_content
-from lakeformat.rollback.plan import RollbackPlan
+from lakeformat.rollback.identity import StartedCut
+from lakeformat.rollback.plan import RollbackPlan, following
 from lakeformat.tags.source import Origin
 from lakeformat.tags.success_file import remove_success_file
 
@@ -30,13 +31,16 @@ __all__ = ["cut_history"]
 _log = logging.getLogger(__name__)
 
 
-def cut_history(handle: TableHandle, plan: RollbackPlan) -> tuple[int, ...]:
+def cut_history(
+    handle: TableHandle, plan: RollbackPlan, cut: StartedCut | None = None
+) -> tuple[int, ...]:
     """Make the target the newest snapshot; the numbers that went, newest first."""
     storage, layout, target = handle.storage, handle.layout, plan.target
     number = target.snapshot.id
     _bring_back(handle, target)
-    strays, began = _strays(handle, number, ()), handle.environment.now_millis()
-    _fence_first(handle, target, strays)
+    strays = _strays(handle, number if plan.newest is None else plan.newest)
+    began = handle.environment.now_millis()
+    _fence_first(handle, target, strays, cut)
     _point_hint(handle, number)
     for name in plan.tags:
         delete_tag(storage, layout, name)
@@ -71,20 +75,26 @@ def _bring_back(handle: TableHandle, target: Origin) -> None:
     _files(handle).write_earliest_hint(target.snapshot.id)
 
 
-def _fence_first(handle: TableHandle, target: Origin, strays: Sequence[Snapshot]) -> None:
+def _fence_first(
+    handle: TableHandle, target: Origin, strays: Sequence[Snapshot], cut: StartedCut | None
+) -> None:
     """Before anything goes: an expiry announces first and looks for fences then.
 
     So either it finds the fence, or the target is found to be expiring here.
     """
     if not strays:
         return
-    unique = handle.environment.new_id()
-    write_fence(handle.storage, handle.layout, unique, strays)
+    unique = handle.environment.new_id() if cut is None else cut.fence
+    if cut is None:
+        write_fence(handle.storage, handle.layout, unique, strays)
+    else:
+        cut.fence_off(target.snapshot.id, strays)
     try:
         Origin(target.snapshot).require_kept(handle, "a rollback to it")
     except LakeError:
-        with suppress(LakeError):  # it would hold up expiry, although nothing goes
-            handle.storage.delete(handle.layout.fence(unique))
+        if cut is None or not cut.is_begun:
+            with suppress(LakeError):  # it would hold up expiry, although nothing goes
+                handle.storage.delete(handle.layout.fence(unique))
         raise
 
 
@@ -98,7 +108,7 @@ def _remove_behind(
             _require_awake(handle, number, began)
             storage.delete(layout.snapshot(snapshot.id))
             gone.append(snapshot.id)
-        strays = _strays(handle, number, gone)
+        strays = _strays(handle, following(snapshot_ids(storage, layout), number))
         if strays:
             write_fence(storage, layout, handle.environment.new_id(), strays)
     return gone
@@ -113,14 +123,9 @@ def _require_awake(handle: TableHandle, number: int, began: int) -> None:
         )
 
 
-def _strays(handle: TableHandle, number: int, gone: Sequence[int]) -> list[Snapshot]:
+def _strays(handle: TableHandle, kept: int) -> list[Snapshot]:
     """At first everything behind the target; later what was committed on something that went."""
-    behind = [each for each in snapshot_ids(handle.storage, handle.layout) if each > number]
-    if gone:
-        chain = number + 1
-        while chain in behind:
-            behind.remove(chain)
-            chain += 1
+    behind = [each for each in snapshot_ids(handle.storage, handle.layout) if each > kept]
     found = (read_snapshot_if_present(handle.storage, handle.layout, n) for n in behind[::-1])
     return [snapshot for snapshot in found if snapshot is not None]
 

@@ -12,10 +12,11 @@ from lakeformat.metadata.changelog_directory import changelog_ids
 from lakeformat.metadata.consumer import Consumer, read_consumers
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.metadata.tag import read_tags
+from lakeformat.rollback.identity import StartedCut
 from lakeformat.tags.in_use import is_protection
 from lakeformat.tags.source import Origin
 
-__all__ = ["RollbackPlan", "objection_to", "plan_rollback", "require_unneeded"]
+__all__ = ["RollbackPlan", "following", "objection_to", "plan_rollback", "require_unneeded"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class RollbackPlan:
     consumers: Sequence[Consumer]
     branches: Sequence[str]
     """Those that began at a newer snapshot than the target; they stay."""
+    newest: int | None = None
+    """Where an earlier try has begun: the last snapshot committed on the target since, or it."""
 
     @property
     def is_empty(self) -> bool:
@@ -38,9 +41,13 @@ class RollbackPlan:
         return self.target.tag is None and not any(found)
 
 
-def plan_rollback(handle: TableHandle, target: Origin) -> RollbackPlan:
+def plan_rollback(
+    handle: TableHandle, target: Origin, cut: StartedCut | None = None
+) -> RollbackPlan:
     """What is newer than a snapshot of this history, or a tag of one that has expired."""
     storage, layout, number = handle.storage, handle.layout, target.snapshot.id
+    if cut is not None and cut.is_cut(read_snapshot_if_present(storage, layout, number + 1)):
+        return _rest(handle, target, cut)
     ids = snapshot_ids(storage, layout)
     if target.tag is not None and (number in ids or (ids and number > ids[-1])):
         raise InvalidRequestError(
@@ -60,6 +67,37 @@ def plan_rollback(handle: TableHandle, target: Origin) -> RollbackPlan:
             if each.next_snapshot > number + 1
         ],
         branches=_branches_behind(handle, behind),
+    )
+
+
+def following(ids: Sequence[int], number: int) -> int:
+    """The last of the snapshots that follow one without a gap."""
+    there = {*ids}
+    while number + 1 in there:
+        number += 1
+    return number
+
+
+def _rest(handle: TableHandle, target: Origin, cut: StartedCut) -> RollbackPlan:
+    """What an earlier try has left; what was committed on its target since is none of it."""
+    storage, layout, number = handle.storage, handle.layout, target.snapshot.id
+    ids = snapshot_ids(storage, layout)
+    ours, newest = [target.snapshot], number
+    while (since := read_snapshot_if_present(storage, layout, newest + 1)) is not None:
+        if since.identity in cut.removed:
+            break
+        ours.append(since)
+        newest += 1
+    tags = [tag for tag in read_tags(storage, layout) if tag.snapshot.id > number]
+    readers = read_consumers(storage, layout, handle.environment)
+    return RollbackPlan(
+        target,
+        snapshots=[each for each in ids if each > newest][::-1],
+        changelogs=[each for each in changelog_ids(storage, layout) if each > number],
+        tags=[tag.name for tag in tags if tag.snapshot not in ours],
+        consumers=[each for each in readers if each.next_snapshot > newest + 1],
+        branches=(),
+        newest=newest,
     )
 
 

@@ -32,6 +32,8 @@ class RollbackReport:
     """What keeps the files that were brought back; ``tags.expire`` deletes it when it may."""
     objection: str | None = None
     """Why the rollback of a dry run would be refused without force."""
+    replayed: bool = False
+    """Whether an earlier try of the same identity has done it: this is what it did."""
     dry_run: bool
     reason: str
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
+from lakeformat.commit.identity import CommitId
+from lakeformat.errors import (
+    CommitConflictError,
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+)
 from lakeformat.handle import TableHandle
+from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.read.time_travel import Moment
 from lakeformat.rollback.as_latest import plan_return, publish_return, report_return
 from lakeformat.rollback.cut import cut_history
+from lakeformat.rollback.identity import EarlierReturns, StartedCut, find_cut
 from lakeformat.rollback.plan import RollbackPlan, objection_to, plan_rollback, require_unneeded
 from lakeformat.rollback.report import RollbackReport
-from lakeformat.rollback.target import find_target
-from lakeformat.tags.source import Origin
+from lakeformat.rollback.target import Target
 
 __all__ = ["rollback"]
 
@@ -25,23 +32,39 @@ def rollback(
     watermark: int | None = None,
     as_latest: bool = True,
     force: bool = False,
+    commit: CommitId | None = None,
     dry_run: bool = False,
 ) -> RollbackReport:
     """Go back to a snapshot: by a new one, or without ``as_latest`` by taking newer ones away."""
-    target = find_target(handle, snapshot=snapshot, tag=tag, as_of=as_of, watermark=watermark)
+    if commit is not None and not isinstance(commit, CommitId):
+        raise InvalidRequestError(f"commit is a CommitId, got {commit!r}")
     if as_latest and force:
         raise InvalidRequestError(
             "force=True is for a rollback that takes snapshots away: say as_latest=False "
             "(--cut-history) with it, or leave it out"
         )
+    said = Target(snapshot, tag, as_of, watermark)
+    who = None if dry_run else commit
     if as_latest:
-        return _as_latest(handle, target, dry_run)
-    plan = plan_rollback(handle, target)
+        return _as_latest(handle, said, who, dry_run)
+    cut = None if who is None else find_cut(handle, who, snapshot)
+    if cut is not None and cut.done is not None:
+        return cut.done
+    return _cut(handle, said, cut, force=force, dry_run=dry_run)
+
+
+def _cut(
+    handle: TableHandle, said: Target, cut: StartedCut | None, *, force: bool, dry_run: bool
+) -> RollbackReport:
+    if cut is not None and cut.is_begun:
+        said = Target(snapshot=cut.target)  # whatever a time or a tag means by now
+    target = said.found(handle)
+    plan = plan_rollback(handle, target, cut)
     if not force and not dry_run:
         require_unneeded(handle, plan)
     objection = objection_to(handle, plan) if dry_run and not force else None
-    gone = tuple(plan.snapshots) if dry_run or plan.is_empty else cut_history(handle, plan)
-    return RollbackReport(
+    gone = tuple(plan.snapshots) if dry_run or plan.is_empty else cut_history(handle, plan, cut)
+    report = RollbackReport(
         table=handle.uri,
         target=target.snapshot.id,
         snapshot_id=target.snapshot.id,
@@ -54,10 +77,19 @@ def rollback(
         dry_run=dry_run,
         reason=_reason(plan, len(gone), dry_run, objection),
     )
+    if cut is not None:
+        cut.finish(report)
+    return report
 
 
-def _as_latest(handle: TableHandle, target: Origin, dry_run: bool) -> RollbackReport:
-    head = latest_snapshot(handle.storage, handle.layout)
+def _as_latest(
+    handle: TableHandle, said: Target, commit: CommitId | None, dry_run: bool
+) -> RollbackReport:
+    head = _newest(handle)
+    earlier = None if commit is None else EarlierReturns.of(handle, commit, said.snapshot)
+    if earlier is not None and (done := earlier.find(head)):
+        return done
+    target = said.found(handle)
     if head is None:
         raise NotFoundError(f"{handle.uri} has no snapshot: go back to a tag with as_latest=False")
     try:
@@ -65,11 +97,21 @@ def _as_latest(handle: TableHandle, target: Origin, dry_run: bool) -> RollbackRe
     except CorruptTableError:
         target.require_kept(handle, "a rollback to it")  # else that is what happened
         raise
-    if plan.is_empty:
+    if plan.is_empty and earlier is None:  # else a repetition would take out what came since
         return report_return(handle, plan, head.id, None, dry_run=dry_run)
     if dry_run:
         return report_return(handle, plan, head.id + 1, None, dry_run=True)
-    return publish_return(handle, plan)
+    try:
+        return publish_return(handle, plan, commit)
+    except CommitConflictError:
+        done = None if earlier is None else earlier.find(_newest(handle))
+        if done is None:
+            raise
+        return done  # a twin was faster
+
+
+def _newest(handle: TableHandle) -> Snapshot | None:
+    return latest_snapshot(handle.storage, handle.layout)
 
 
 def _reason(plan: RollbackPlan, count: int, dry_run: bool, objection: str | None) -> str:

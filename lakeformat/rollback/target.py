@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
@@ -15,20 +17,32 @@ from lakeformat.read.time_travel import (
 )
 from lakeformat.tags.source import Origin, find_origin
 
-__all__ = ["find_target"]
+__all__ = ["Target"]
 
 _NO_WATERMARK = -(2**63)
 
 
-def find_target(
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What to go back to, as it was said."""
+
+    snapshot: int | None = None
+    tag: str | None = None
+    as_of: Moment | None = None
+    watermark: int | None = None
+
+    def found(self, handle: TableHandle) -> Origin:
+        """The snapshot asked for, or the tag that keeps it; the last one of a time or watermark."""
+        return _find(handle, self.snapshot, self.tag, self.as_of, self.watermark)
+
+
+def _find(
     handle: TableHandle,
-    *,
-    snapshot: int | None = None,
-    tag: str | None = None,
-    as_of: Moment | None = None,
-    watermark: int | None = None,
+    snapshot: int | None,
+    tag: str | None,
+    as_of: Moment | None,
+    watermark: int | None,
 ) -> Origin:
-    """The snapshot asked for, or the tag that keeps it; the last one of a time or watermark."""
     said = {"snapshot": snapshot, "tag": tag, "as_of": as_of, "watermark": watermark}
     given = [f"{name}={value!r}" for name, value in said.items() if value is not None]
     if len(given) != 1:

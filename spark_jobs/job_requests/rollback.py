@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spark_jobs.job_requests.common import Moment, TableRequest
+from spark_jobs.job_requests.common import CommitRequest, Moment
 
 __all__ = ["RollbackRequest"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RollbackRequest(TableRequest):
-    """Go back to a snapshot: by number, by tag, or the last of a time or watermark."""
+class RollbackRequest(CommitRequest):
+    """Go back to a snapshot: by number, by tag, or the last of a time or watermark; with the same
+    commit pair, once."""
 
     snapshot: int | None = None
     """The number of the snapshot."""

@@ -241,6 +241,38 @@ def test_rollback_publishes_the_old_rows(orders, request_for):
     assert orders.scan().count() == 1
 
 
+@pytest.mark.parametrize("as_latest", [True, False])
+def test_a_rollback_that_is_repeated_keeps_what_came_since(orders, request_for, as_latest):
+    wanted = request_for(snapshot=1, as_latest=as_latest, commit_user="run", commit_identifier=1)
+    first = rollback.run(wanted)
+    orders.write(pa.table({"id": [9], "note": ["since"]}))
+    again = rollback.run(wanted)
+
+    assert said(first) == (False, 3, 2) if as_latest else (False, None, 2)
+    assert said(again)[:2] == said(first)[:2]
+    assert (first["replayed"], again["replayed"]) == (False, True)
+    assert orders.scan().to_arrow()["id"].to_pylist() == [1, 9]
+
+
+def test_upkeep_that_is_repeated_does_nothing_to_what_came_since(catalog, request_for):
+    """Jobs that have no identity: what they have done once is not due a second time."""
+    columns = [("dt", "STRING NOT NULL"), ("id", "BIGINT NOT NULL")]
+    table = catalog.create_table(
+        "shop.days", columns, primary_key=["dt", "id"], partition_by=["dt"], options={"bucket": "1"}
+    )
+    table.write(pa.table({"dt": ["2020-01-01", "2999-01-01"], "id": [1, 2]}))
+    wanted = request_for(table="shop.days")
+    expiry = {**wanted, "expiration_time": "90 d", "timestamp_formatter": "yyyy-MM-dd"}
+    table = catalog.alter_table("shop.days", lake.set_option("bucket", "2"))
+    gone, more = expire_partitions.run(expiry), rescale.run(wanted)
+    table.write(pa.table({"dt": ["2999-01-01"], "id": [3]}))
+    again = [expire_partitions.run(expiry), rescale.run(wanted)]
+
+    assert (gone["skipped"], more["skipped"]) == (False, False)
+    assert [each["skipped"] for each in again] == [True, True]
+    assert sorted(catalog.table("shop.days").scan().to_arrow()["id"].to_pylist()) == [2, 3]
+
+
 def test_analyze_publishes_once_for_an_identity(orders, request_for):
     wanted = request_for(columns=["id"], commit_user="run", commit_identifier=1)
     first, again = analyze.run(wanted), analyze.run(wanted)
