@@ -16,6 +16,7 @@ from lakeformat.cli.app import app
 from lakeformat.options import declared_options
 from lakeformat.options.option import Group, Option
 from lakeformat.options.other_engines import OTHER_ENGINES_OPTIONS
+from spark_jobs.frames.procedures import PROCEDURES
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent))  # for the tests, which no package installs
@@ -32,6 +33,7 @@ def pages() -> dict[str, str]:
         "reference/catalog-options.md": catalog_options_page(),
         "reference/options.md": options_page(),
         "reference/command-line.md": command_line_page(),
+        "reference/procedures.md": procedures_page(),
         "fault-matrix.md": fault_matrix_page(),
         "jobs.md": jobs_page(GENERATED),
     }
@@ -59,6 +61,28 @@ def catalog_options_page() -> str:
         f"| `{o.key}` | {o.kind.name} | {f'`{o.default}`' if o.default else ''} | {o.description} |"
         for o in options
     ]
+    return "\n".join(lines) + "\n"
+
+
+def procedures_page() -> str:
+    """What can be called by the names of Paimon's procedures."""
+    lines = ["# Procedures by call", "", GENERATED, ""]
+    lines += [
+        "`spark_jobs.call(spark, 'sys.compact', table='shop.orders')` does what `CALL` does in",
+        "Paimon's SQL, and returns the report. Names of procedures and arguments are Paimon's; an",
+        "argument that is not listed is refused. Partitions are `'dt=1,h=2;dt=3'`, times are texts",
+        "in UTC or epoch milliseconds. `sys.compact` works in Spark's tasks; with `None` in place",
+        "of the session, and a `warehouse=`, in this process, as all others do. Like Paimon's,",
+        "those that delete do so at once, and `rollback` takes newer snapshots out of history.",
+        "What has no line here is in [the list of all procedures](../procedures.md) with the",
+        "command for it, or the reason why there is none.",
+        "",
+        "| procedure | arguments, those in bold needed | what it does |",
+        "|---|---|---|",
+    ]
+    for procedure in PROCEDURES.values():
+        said = [f"**`{n}`**" if n in procedure.needed else f"`{n}`" for n in procedure.arguments]
+        lines.append(f"| `{procedure.name}` | {', '.join(said)} | {procedure.meaning} |")
     return "\n".join(lines) + "\n"
 
 

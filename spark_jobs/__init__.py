@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spark_jobs.frames.count import count_table
     from spark_jobs.frames.executor import SparkExecutor
+    from spark_jobs.frames.procedures import call
     from spark_jobs.frames.read import read_changes, read_table
     from spark_jobs.frames.routing import by_bucket
     from spark_jobs.frames.session import register, session
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SparkExecutor",
     "by_bucket",
+    "call",
     "count_table",
     "create_views",
     "read_changes",
@@ -38,6 +40,7 @@ __all__ = [
 _MODULE_OF = {
     "SparkExecutor": "executor",
     "by_bucket": "routing",
+    "call": "procedures",
     "count_table": "count",
     "create_views": "views",
     "read_changes": "read",

@@ -21,6 +21,7 @@ PAGES = (
     "reference/catalog-options.md",
     "reference/options.md",
     "reference/command-line.md",
+    "reference/procedures.md",
     "fault-matrix.md",
     "jobs.md",
 )

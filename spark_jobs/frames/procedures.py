@@ -1,0 +1,424 @@
+"""Paimon's procedures by their names and arguments: ``call(spark, "sys.compact", table="shop.t")``.
+
+Each is a function of the table and of its arguments, which are named as Paimon's Spark names them;
+what it does is done by the table's own methods.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import lakeformat as lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["PROCEDURES", "Procedure", "call"]
+
+_Does = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """One procedure: what it takes is what its function takes."""
+
+    name: str
+    does: _Does
+    of_table: bool = True
+    in_tasks: bool = False
+    """Whether Spark's tasks do the work."""
+
+    @property
+    def arguments(self) -> list[str]:
+        """Those that must be given first; the first of most is ``table``."""
+        said = inspect.signature(self.does).parameters.values()
+        own = [p for p in said if p.kind is p.KEYWORD_ONLY]
+        own.sort(key=lambda p: p.default is not p.empty)
+        return [*(["table"] if self.of_table else []), *(p.name for p in own)]
+
+    @property
+    def needed(self) -> list[str]:
+        """Those without a default."""
+        said = inspect.signature(self.does).parameters
+        return [n for n in self.arguments if n not in said or said[n].default is said[n].empty]
+
+    @property
+    def meaning(self) -> str:
+        """One sentence."""
+        return (self.does.__doc__ or "").strip()
+
+
+def call(
+    spark: SparkSession | None,
+    procedure: str,
+    *,
+    warehouse: str | None = None,
+    catalog_options: Mapping[str, str] | None = None,
+    **arguments: Any,
+) -> dict[str, Any]:
+    """Do what ``CALL sys.<procedure>(...)`` does in Paimon's SQL, and return the report.
+
+    Arguments have the names and forms of Paimon's: partitions are ``"dt=1,h=2;dt=3"``, times are
+    texts in UTC or epoch milliseconds. Tables are found as by ``read_table``; without a session,
+    in the ``warehouse``, and compaction then runs in this process.
+    """
+    found = _find(procedure)
+    _require_fit(found, arguments)
+    given = {name: value for name, value in arguments.items() if value is not None}
+    catalog = _catalog(spark, warehouse, catalog_options)
+    if not found.of_table:
+        return _plain(found.does(catalog, **given))
+    table = catalog.table(given.pop("table"))
+    where = [_executor(spark)] if found.in_tasks else []
+    return _plain(found.does(table, *where, **given))
+
+
+def _catalog(
+    spark: SparkSession | None, warehouse: str | None, options: Mapping[str, str] | None
+) -> lake.Catalog:
+    if spark is None:
+        if warehouse is None:
+            raise lake.InvalidRequestError("without a session say in which warehouse the table is")
+        return lake.open_catalog(warehouse, options=options)
+    from spark_jobs.frames.tables import place_of
+
+    place = place_of(spark, warehouse, options)
+    return lake.open_catalog(place.warehouse, options=place.catalog_options)
+
+
+def _executor(spark: SparkSession | None) -> Any:
+    if spark is None:
+        return None
+    from spark_jobs.frames.executor import SparkExecutor
+
+    return SparkExecutor(spark)
+
+
+def _find(name: object) -> Procedure:
+    wanted = str(name).lower().rpartition(".")[2]
+    if wanted not in PROCEDURES:
+        close = difflib.get_close_matches(wanted, PROCEDURES, n=1)
+        meant = f"did you mean {close[0]!r}? " if close else ""
+        raise lake.InvalidRequestError(
+            f"there is no procedure {name!r}: {meant}There are {', '.join(PROCEDURES)}"
+        )
+    return PROCEDURES[wanted]
+
+
+def _require_fit(procedure: Procedure, given: Mapping[str, Any]) -> None:
+    takes = procedure.arguments
+    unknown = [name for name in given if name not in takes]
+    lacking = [name for name in procedure.needed if given.get(name) is None]
+    problems = [f"it has no argument {', '.join(map(repr, unknown))}"] if unknown else []
+    problems += [f"it wants {', '.join(map(repr, lacking))}"] if lacking else []
+    if problems:
+        raise lake.InvalidRequestError(
+            f"procedure {procedure.name!r}: {'; '.join(problems)}. It takes {', '.join(takes)}"
+        )
+
+
+def _plain(report: Any) -> dict[str, Any]:
+    if report is None:
+        return {}
+    found: dict[str, Any] = report.to_dict()
+    return found
+
+
+def _partitions(text: str) -> list[dict[str, str]]:
+    """``"dt=1,h=2;dt=3"``: one partition after another, each by its values."""
+    found = []
+    for one in text.split(";"):
+        pairs = [pair.partition("=") for pair in one.split(",")]
+        if not all(name.strip() and sign for name, sign, _ in pairs):
+            raise lake.InvalidRequestError(
+                f"partitions are values such as 'dt=2024-01-01,h=1;dt=2024-01-02', got {text!r}"
+            )
+        found.append({name.strip(): value.strip() for name, _, value in pairs})
+    return found
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _compact(
+    table: lake.Table,
+    executor: Any,
+    *,
+    partitions: str | None = None,
+    where: str | None = None,
+    compact_strategy: str = "full",
+    order_strategy: str = "none",
+    order_by: str | None = None,
+    partition_idle_time: str | None = None,
+) -> Any:
+    """Merge files into fewer and larger ones, or sort the rows of an append table."""
+    is_sorted = order_strategy.lower() != "none"
+    return table.compact(
+        strategy=compact_strategy,
+        where=where,
+        partitions=None if partitions is None else _partitions(partitions),
+        idle=partition_idle_time,
+        order_by=_names(order_by or "") if is_sorted else None,
+        order_strategy=order_strategy if is_sorted else None,
+        executor=executor,
+    )
+
+
+def _compact_manifest(table: lake.Table, *, dry_run: bool = False) -> Any:
+    """Merge small manifests."""
+    return table.compact_manifests(dry_run=dry_run)
+
+
+def _rescale(
+    table: lake.Table,
+    *,
+    bucket_num: int | None = None,
+    partitions: str | None = None,
+    where: str | None = None,
+) -> Any:
+    """Give partitions another number of buckets."""
+    chosen = None if partitions is None else _partitions(partitions)
+    return table.rescale(bucket=bucket_num, partitions=chosen, where=where)
+
+
+def _rewrite_file_index(table: lake.Table, *, where: str | None = None) -> Any:
+    """Give existing files the indexes that the table's options ask for."""
+    return table.rewrite_file_indexes(where=where)
+
+
+def _expire_snapshots(
+    table: lake.Table,
+    *,
+    retain_max: int | None = None,
+    retain_min: int | None = None,
+    older_than: str | int | None = None,
+    max_deletes: int | None = None,
+) -> Any:
+    """Remove old snapshots with the files only they need."""
+    return table.expire_snapshots(
+        retain_max=retain_max, retain_min=retain_min, older_than=older_than, limit=max_deletes
+    )
+
+
+def _expire_partitions(
+    table: lake.Table,
+    *,
+    expiration_time: str | None = None,
+    timestamp_formatter: str | None = None,
+    timestamp_pattern: str | None = None,
+    expire_strategy: str | None = None,
+    max_expires: int | None = None,
+) -> Any:
+    """Delete the rows of old partitions."""
+    return table.expire_partitions(
+        expiration_time=expiration_time,
+        timestamp_formatter=timestamp_formatter,
+        timestamp_pattern=timestamp_pattern,
+        strategy=expire_strategy,
+        max_num=max_expires,
+    )
+
+
+def _expire_tags(table: lake.Table, *, older_than: str | int | None = None) -> Any:
+    """Delete the tags whose time is over, or that were made before a time."""
+    return table.tags.expire(older_than=older_than)
+
+
+def _remove_orphan_files(
+    table: lake.Table, *, older_than: str | int | None = None, dry_run: bool = False
+) -> Any:
+    """Remove files that nothing leads to."""
+    return table.remove_orphans(older_than, dry_run)
+
+
+def _remove_unexisting_files(table: lake.Table, *, dry_run: bool = False) -> Any:
+    """Take files out of the table that are gone."""
+    return table.remove_missing_files(dry_run)
+
+
+def _remove_unexisting_manifests(table: lake.Table) -> Any:
+    """Take manifests out of the table that are gone."""
+    return table.remove_missing_manifests(dry_run=False)
+
+
+def _create_tag(
+    table: lake.Table, *, tag: str, snapshot: int | None = None, time_retained: str | None = None
+) -> Any:
+    """Keep a snapshot under a name; the newest if none is said."""
+    return table.tags.create(tag, snapshot=snapshot, retain=time_retained)
+
+
+def _create_tag_from_timestamp(
+    table: lake.Table, *, tag: str, timestamp: str | int, time_retained: str | None = None
+) -> Any:
+    """Keep the first snapshot of a time or after."""
+    return table.tags.create(tag, at_or_after=timestamp, retain=time_retained)
+
+
+def _create_tag_from_watermark(
+    table: lake.Table, *, tag: str, watermark: int, time_retained: str | None = None
+) -> Any:
+    """Keep the first snapshot that has reached a watermark."""
+    return table.tags.create(tag, watermark=watermark, retain=time_retained)
+
+
+def _replace_tag(
+    table: lake.Table, *, tag: str, snapshot: int | None = None, time_retained: str | None = None
+) -> Any:
+    """Let a tag mean another snapshot."""
+    return table.tags.replace(tag, snapshot=snapshot, retain=time_retained)
+
+
+def _rename_tag(table: lake.Table, *, tag: str, target_tag: str) -> Any:
+    """Give a tag another name."""
+    return table.tags.rename(tag, target_tag)
+
+
+def _delete_tag(table: lake.Table, *, tag: str) -> Any:
+    """Delete one tag, or several with commas between."""
+    return table.tags.delete(*_names(tag))
+
+
+def _trigger_tag_automatic_creation(table: lake.Table) -> Any:
+    """Make the automatic tags that are due."""
+    return table.tags.create_due()
+
+
+def _rollback(
+    table: lake.Table,
+    *,
+    version: str | int | None = None,
+    snapshot: int | None = None,
+    tag: str | None = None,
+) -> Any:
+    """Take newer snapshots than a snapshot or tag out of history."""
+    if version is not None:
+        if snapshot is not None or tag is not None:
+            raise lake.InvalidRequestError("say one of 'version', 'snapshot' and 'tag'")
+        is_number = str(version).isdecimal()
+        snapshot, tag = (int(version), None) if is_number else (None, str(version))
+    return table.rollback(snapshot=snapshot, tag=tag, as_latest=False)
+
+
+def _rollback_to(table: lake.Table, *, snapshot: int | None = None, tag: str | None = None) -> Any:
+    """The same by the name it has in Flink."""
+    return table.rollback(snapshot=snapshot, tag=tag, as_latest=False)
+
+
+def _rollback_to_timestamp(table: lake.Table, *, timestamp: str | int) -> Any:
+    """Take snapshots after a time out of history."""
+    return table.rollback(as_of=timestamp, as_latest=False)
+
+
+def _rollback_to_watermark(table: lake.Table, *, watermark: int) -> Any:
+    """Take snapshots past a watermark out of history."""
+    return table.rollback(watermark=watermark, as_latest=False)
+
+
+def _rollback_to_as_latest(
+    table: lake.Table, *, snapshot_id: int | None = None, tag: str | None = None
+) -> Any:
+    """Publish the rows of an old snapshot as a new one; history stays."""
+    return table.rollback(snapshot=snapshot_id, tag=tag)
+
+
+def _create_branch(table: lake.Table, *, branch: str, tag: str | None = None) -> Any:
+    """Begin another history at a tag, or an empty one."""
+    return table.branches.create(branch, tag=tag)
+
+
+def _rename_branch(table: lake.Table, *, from_branch: str, to_branch: str) -> Any:
+    """Give a branch another name."""
+    return table.branches.rename(from_branch, to_branch)
+
+
+def _delete_branch(table: lake.Table, *, branch: str) -> Any:
+    """Delete a branch."""
+    return table.branches.delete(branch)
+
+
+def _fast_forward(table: lake.Table, *, branch: str) -> Any:
+    """Let main have what a branch has."""
+    return table.branches.fast_forward(branch)
+
+
+def _reset_consumer(
+    table: lake.Table, *, consumerId: str, nextSnapshotId: int | None = None
+) -> Any:
+    """Move a consumer, or forget it."""
+    if nextSnapshotId is None:
+        return table.consumers.reset(consumerId)
+    return table.consumers.set(consumerId, next_snapshot=nextSnapshotId)
+
+
+def _clear_consumers(
+    table: lake.Table, *, includingConsumers: str = ".*", excludingConsumers: str | None = None
+) -> Any:
+    """Forget consumers by regular expressions."""
+    return table.consumers.clear(including=includingConsumers or ".*", excluding=excludingConsumers)
+
+
+def _mark_partition_done(table: lake.Table, *, partitions: str) -> Any:
+    """Say that partitions are complete."""
+    return table.mark_partitions_done(_partitions(partitions))
+
+
+def _drop_partition(table: lake.Table, *, partitions: str) -> Any:
+    """Delete the rows of partitions."""
+    return table.drop_partitions(_partitions(partitions))
+
+
+def _repair(catalog: lake.Catalog, *, database_or_table: str | None = None) -> Any:
+    """Let the catalog know what is on the storage."""
+    return catalog.repair(database_or_table)
+
+
+def _repair_earliest_snapshot(table: lake.Table) -> Any:
+    """Let the hints say which snapshots there are."""
+    return table.repair()
+
+
+PROCEDURES: Mapping[str, Procedure] = {
+    name: Procedure(name, does, of_table=does is not _repair, in_tasks=does is _compact)
+    for does in (
+        _compact,
+        _compact_manifest,
+        _rescale,
+        _rewrite_file_index,
+        _expire_snapshots,
+        _expire_partitions,
+        _expire_tags,
+        _remove_orphan_files,
+        _remove_unexisting_files,
+        _remove_unexisting_manifests,
+        _drop_partition,
+        _create_tag,
+        _create_tag_from_timestamp,
+        _create_tag_from_watermark,
+        _replace_tag,
+        _rename_tag,
+        _delete_tag,
+        _trigger_tag_automatic_creation,
+        _create_branch,
+        _rename_branch,
+        _delete_branch,
+        _fast_forward,
+        _rollback,
+        _rollback_to,
+        _rollback_to_timestamp,
+        _rollback_to_watermark,
+        _rollback_to_as_latest,
+        _reset_consumer,
+        _clear_consumers,
+        _repair,
+        _repair_earliest_snapshot,
+        _mark_partition_done,
+    )
+    for name in [does.__name__.removeprefix("_")]
+}
+"""Every procedure that can be called, in the order of ``docs/procedures.md``."""
