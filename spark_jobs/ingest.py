@@ -9,7 +9,7 @@ The same file goes to ``spark-submit``; the request may also be the path of a JS
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.command import run_command
@@ -51,20 +51,36 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
+    catalog = open_warehouse(wanted)
+    if wanted.source_table is not None:
+        from spark_jobs.table_changes import follow_changes
+
+        return follow_changes(catalog, lambda: _existing_table(catalog, wanted), wanted)
+    if wanted.checkpoint is None:
+        return _ingest_rows(catalog, wanted, spark, wanted.commit_id())
+    from spark_jobs.file_stream import ingest_stream
+
+    return ingest_stream(
+        wanted, lambda paths, commit: _ingest_rows(catalog, wanted, spark, commit, paths)
+    )
+
+
+def _ingest_rows(
+    catalog: Catalog,
+    wanted: IngestRequest,
+    spark: SparkSession | None,
+    commit: CommitId | None,
+    paths: Sequence[str] | None = None,
+) -> Outcome:
+    """All rows of the source, or of some of its files, in one commit."""
     from spark_jobs.row_sources import rows_of, target_table
 
-    catalog = open_warehouse(wanted)
     table = _existing_table(catalog, wanted)
-    if wanted.source_table is not None:
-        from spark_jobs.table_changes import ingest_changes
-
-        return ingest_changes(catalog, table, wanted)
-    commit = wanted.commit_id()
     if table is not None and commit is not None and (done := _done_before(table, commit, wanted)):
         return done
     if wanted.engine == "spark" and wanted.jdbc_url is not None:
         return _ingest_sql_on_spark(catalog, table, wanted, spark)
-    rows = rows_of(wanted, table)
+    rows = rows_of(wanted, table, paths)
     table = target_table(catalog, table, wanted, rows)
     before = newest_snapshot(table)
     if wanted.engine == "python" and not wanted.stage:

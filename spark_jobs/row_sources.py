@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
@@ -65,14 +65,19 @@ class FileRows:
 class MessageRows:
     """Rows of change messages."""
 
-    def __init__(self, wanted: IngestRequest, keys: list[str]) -> None:
+    def __init__(
+        self, wanted: IngestRequest, keys: list[str], paths: Sequence[str] | None = None
+    ) -> None:
         from spark_jobs.cdc.source import ROW_KIND, MessageFiles
 
         assert wanted.format is not None
         assert wanted.source is not None
         self.kinds: str | None = ROW_KIND
         self._messages = MessageFiles(
-            wanted.format, find_paths(wanted.source), keys, wanted.messages_of
+            wanted.format,
+            find_paths(wanted.source) if paths is None else paths,
+            keys,
+            wanted.messages_of,
         )
         self._messages.look()
 
@@ -86,17 +91,19 @@ class MessageRows:
         return self._messages.rows(table)
 
 
-def rows_of(wanted: IngestRequest, table: lake.Table | None) -> RowSource:
-    """The source a request names."""
+def rows_of(
+    wanted: IngestRequest, table: lake.Table | None, paths: Sequence[str] | None = None
+) -> RowSource:
+    """The source a request names, or some of its files."""
     if wanted.jdbc_url is not None:
         from spark_jobs.sql_rows import SqlRows
 
         return SqlRows(wanted)
     if wanted.holds_messages:
         keys = wanted.primary_key or () if table is None else table.schema.primary_keys
-        return MessageRows(wanted, list(keys))
+        return MessageRows(wanted, list(keys), paths)
     assert wanted.source is not None
-    return FileRows(find_source(wanted.source, wanted.file_format))
+    return FileRows(find_source(wanted.source, wanted.file_format, paths))
 
 
 def target_table(

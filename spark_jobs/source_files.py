@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,9 +31,11 @@ class SourceFiles:
     paths: tuple[str, ...]
 
 
-def find_source(pattern: str, given: SourceFormat | None) -> SourceFiles:
-    """The files of a path or glob, and what they hold."""
-    paths = find_paths(pattern)
+def find_source(
+    pattern: str, given: SourceFormat | None, paths: Sequence[str] | None = None
+) -> SourceFiles:
+    """The files of a path or glob, or some of them, and what they hold."""
+    paths = find_paths(pattern) if paths is None else paths
     formats = {given or _format_of(path) for path in paths}
     if len(formats) > 1:
         raise lake.InvalidRequestError(

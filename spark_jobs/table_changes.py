@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,20 +19,34 @@ import lakeformat as lake
 from spark_jobs.cdc.columns import MessageColumns
 from spark_jobs.cdc.declared import Declared
 from spark_jobs.cdc.evolve import changes_for, declaration
+from spark_jobs.file_stream import rounds
 from spark_jobs.job import Outcome, newest_snapshot, published_by
 
 if TYPE_CHECKING:
     from lakeformat.read.streaming import ChangeStream
     from spark_jobs.job_requests.ingest import IngestRequest
 
-__all__ = ["ingest_changes"]
+__all__ = ["follow_changes"]
 
+_log = logging.getLogger(__name__)
 _KINDS = "rowkind"
 _NEXT = "lake.source.next-snapshot"
 _RUN = "lake.source.run"
 
 
-def ingest_changes(
+def follow_changes(
+    catalog: lake.Catalog, existing: Callable[[], lake.Table | None], wanted: IngestRequest
+) -> Outcome:
+    """What is new, once or, with ``poll``, again and again until the process is ended."""
+    done: Outcome | None = None
+    for _ in rounds(wanted.poll):
+        done = _ingest_changes(catalog, existing(), wanted)
+        _log.info("%s: %s", wanted.table, done.reason)
+    assert done is not None  # there is one round at least
+    return done
+
+
+def _ingest_changes(
     catalog: lake.Catalog, table: lake.Table | None, wanted: IngestRequest
 ) -> Outcome:
     """Read what the consumer has not read yet, commit it, and move the consumer."""

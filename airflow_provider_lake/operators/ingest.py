@@ -47,6 +47,12 @@ class LakeIngestOperator(LakeJobOperator):
     :param jdbc_conn_id: with ``jdbc_url``: the connection whose login and password are used; of
         that connection nothing else is
     :param source_options: with ``jdbc_url``: Spark's other options for it; nothing secret
+    :param checkpoint: with ``source``: a directory, path or URI, that keeps which files have been
+        taken, so that each is taken once and later runs take what has come since. The commits are
+        the checkpoint's own: a commit pair does nothing
+    :param files_per_batch: with ``checkpoint``: at most so many files in one commit
+    :param poll: with ``checkpoint`` or ``source_table``: go on as a stream, and look for more so
+        often, as ``"10 s"``, until the process is ended
     :param create: whether an absent table, and its database, is made from the columns of the
         source
     :param primary_key: with ``create``: the primary key of the table
@@ -74,6 +80,9 @@ class LakeIngestOperator(LakeJobOperator):
         jdbc_table: str | None = None,
         jdbc_conn_id: str | None = None,
         source_options: Mapping[str, str] | None = None,
+        checkpoint: str | None = None,
+        files_per_batch: int | None = None,
+        poll: str | None = None,
         create: bool = False,
         primary_key: Sequence[str] | None = None,
         partition_by: Sequence[str] | None = None,
@@ -91,6 +100,9 @@ class LakeIngestOperator(LakeJobOperator):
         self.jdbc_table = jdbc_table
         self.jdbc_conn_id = jdbc_conn_id
         self.source_options = source_options
+        self.checkpoint = checkpoint
+        self.files_per_batch = files_per_batch
+        self.poll = poll
         self.create = create
         self.primary_key = primary_key
         self.partition_by = partition_by

@@ -19,6 +19,9 @@ _ONLY_WITH = {
     "format": ("source",),
     "messages_of": ("source",),
     "stage": ("source", "jdbc_url"),
+    "checkpoint": ("source",),
+    "files_per_batch": ("source",),
+    "poll": ("source", "source_table"),
     "consumer": ("source_table",),
     "jdbc_table": ("jdbc_url",),
     "source_options": ("jdbc_url",),
@@ -50,6 +53,15 @@ class IngestRequest(CommitRequest):
     """With ``jdbc_url``: the table whose rows are read, all of them."""
     source_options: Mapping[str, str] | None = declared(default=None, repr=False)
     """With ``jdbc_url``: ``user`` and ``password``, and with Spark its other options."""
+    checkpoint: str | None = None
+    """With ``source``: a directory, path or URI, that keeps which files have been taken, so that
+    each is taken once and later runs take what has come since. The commits are the checkpoint's
+    own: a commit pair does nothing."""
+    files_per_batch: int | None = None
+    """With ``checkpoint``: at most so many files in one commit."""
+    poll: str | None = None
+    """With ``checkpoint`` or ``source_table``: go on as a stream, and look for more so often, as
+    ``"10 s"``, until the process is ended."""
     create: bool = False
     """Whether an absent table, and its database, is made from the columns of the source."""
     primary_key: Sequence[str] | None = None
@@ -82,8 +94,25 @@ class IngestRequest(CommitRequest):
         for name, needed in (("source_table", "consumer"), ("jdbc_url", "jdbc_table")):
             if source == name and getattr(self, needed) is None:
                 raise refusal(f"key {name!r} wants key {needed!r}, too")
+        self._require_stream()
         if self.messages_of is not None and not self.holds_messages:
             raise refusal("key 'messages_of' goes with a format of change messages")
+
+    def _require_stream(self) -> None:
+        for name in ("files_per_batch", "poll"):
+            if getattr(self, name) is not None and self.checkpoint is self.source_table is None:
+                raise refusal(f"key {name!r} wants key 'checkpoint', too")
+        if self.stage and self.checkpoint is not None:
+            raise refusal("keys 'stage' and 'checkpoint' do not go together: a stream commits")
+        if self.files_per_batch is not None and self.files_per_batch < 1:
+            raise refusal(f"key 'files_per_batch' is 1 or more, got {self.files_per_batch}")
+        if self.poll is not None:
+            from lakeformat.options.kinds import ASKED_DURATION
+
+            try:
+                ASKED_DURATION.parse(self.poll)
+            except ValueError as reason:
+                raise refusal(f"key 'poll' is {ASKED_DURATION.name}: {reason}") from None
 
     @property
     def holds_messages(self) -> bool:

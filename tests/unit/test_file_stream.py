@@ -1,0 +1,216 @@
+"""``ingest`` with a checkpoint: files that come one after another, each once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from spark_jobs import file_stream, ingest
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def die(*args):
+    raise Killed
+
+
+@pytest.fixture
+def wanted(tmp_path):
+    (tmp_path / "incoming").mkdir()
+    return {
+        "warehouse": str(tmp_path / "warehouse"),
+        "table": "shop.orders",
+        "source": str(tmp_path / "incoming" / "*.jsonl"),
+        "checkpoint": str(tmp_path / "checkpoint"),
+        "create": True,
+    }
+
+
+@pytest.fixture
+def drop(tmp_path):
+    def put(*numbers):
+        for number in numbers:
+            path = tmp_path / "incoming" / f"{number}.jsonl"
+            path.write_text(json.dumps({"id": number, "note": "x"}) + "\n")
+
+    return put
+
+
+def table_of(wanted):
+    return lake.open_catalog(wanted["warehouse"]).table("shop.orders")
+
+
+def ids(wanted):
+    return sorted(table_of(wanted).scan().to_arrow()["id"].to_pylist())
+
+
+def test_each_run_takes_what_has_come_since(wanted, drop):
+    assert ingest.run(wanted)["reason"] == "no file is new"
+    drop(1, 2)
+    first = ingest.run(wanted)
+    drop(3)
+    second, third = ingest.run(wanted), ingest.run(wanted)
+
+    assert (first["snapshot_id"], second["snapshot_id"], third["snapshot_id"]) == (1, 2, None)
+    assert [each["skipped"] for each in (first, second, third)] == [False, False, True]
+    assert second["report"]["files_taken"] == 1
+    assert ids(wanted) == [1, 2, 3]
+
+
+def test_a_batch_has_no_more_files_than_asked_for(wanted, drop):
+    drop(1, 2, 3)
+    report = ingest.run({**wanted, "files_per_batch": 2})["report"]
+    assert (report["files_taken"], report["batches"]) == (3, 2)
+    assert [each.delta_record_count for each in table_of(wanted).snapshots()] == [2, 1]
+
+
+@pytest.mark.parametrize("moment", ["before the commit", "after the commit", "after the mark"])
+def test_a_run_that_is_killed_around_its_commit_takes_each_file_once(
+    wanted, drop, monkeypatch, moment
+):
+    drop(1, 2)
+    mark = file_stream._Checkpoint.mark
+
+    def die(*args):
+        if moment == "after the mark":
+            mark(*args)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        if moment == "before the commit":
+            patch.setattr(ingest, "_ingest_rows", die)
+        else:
+            patch.setattr(file_stream._Checkpoint, "mark", die)
+        with pytest.raises(Killed):
+            ingest.run(wanted)
+    drop(3)
+    ingest.run(wanted)
+
+    assert ids(wanted) == [1, 2, 3]
+    assert len(table_of(wanted).snapshots()) == 2
+
+
+def test_a_batch_that_may_have_expired_with_its_snapshot_is_not_repeated(wanted, drop, monkeypatch):
+    drop(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(file_stream._Checkpoint, "mark", die)
+        with pytest.raises(Killed):
+            ingest.run(wanted)
+    table = table_of(wanted)
+    table.write(table.scan().to_arrow())
+    table.expire_snapshots(retain_max=1, retain_min=1)
+
+    with pytest.raises(lake.CommitUndecidableError):
+        ingest.run(wanted)
+
+
+def test_change_messages_widen_the_table_batch_by_batch(wanted, tmp_path):
+    def message(number, **row):
+        path = tmp_path / "incoming" / f"{number}.jsonl"
+        path.write_text(json.dumps({"op": "c", "after": row}) + "\n")
+
+    asked = {**wanted, "format": "debezium-json", "primary_key": ["id"]}
+    asked["table_options"] = {"bucket": "1"}
+    message(1, id=1)
+    ingest.run(asked)
+    message(2, id=1, note="new")
+    ingest.run(asked)
+
+    assert table_of(wanted).scan().to_arrow().to_pylist() == [{"id": 1, "note": "new"}]
+
+
+def test_a_stream_looks_again_until_it_is_ended(wanted, drop, tmp_path):
+    drop(1)
+    words = [sys.executable, "-m", "spark_jobs.ingest", "--request"]
+    job = subprocess.Popen([*words, json.dumps({**wanted, "poll": "100 ms"})], env={**os.environ})
+    try:
+        wait_until((tmp_path / "checkpoint" / "0.done").exists, job)
+        drop(2)
+        wait_until((tmp_path / "checkpoint" / "1.done").exists, job)
+        job.send_signal(signal.SIGTERM)
+        assert job.wait(60) == 143
+    finally:
+        job.kill()
+        job.wait()
+    assert ids(wanted) == [1, 2]
+
+
+def wait_until(is_there, job):
+    deadline = time.monotonic() + 120
+    while not is_there():
+        assert job.poll() is None, "the job has ended"
+        assert time.monotonic() < deadline, "the job never came so far"
+        time.sleep(0.05)
+
+
+def test_a_stream_of_a_table_follows_it_until_it_is_ended(wanted, tmp_path):
+    catalog = lake.open_catalog(wanted["warehouse"])
+    catalog.create_database("shop")
+    source = catalog.create_table("shop.source", [("id", "BIGINT")])
+    source.write(pa.table({"id": [1]}))
+    asked = {key: wanted[key] for key in ("warehouse", "table", "create")}
+    asked |= {"source_table": "shop.source", "consumer": "copy", "poll": "100 ms"}
+    words = [sys.executable, "-m", "spark_jobs.ingest", "--request", json.dumps(asked)]
+    job = subprocess.Popen(words)
+    try:
+        wait_until(lambda: consumed(source) == 2, job)
+        source.write(pa.table({"id": [2]}))
+        wait_until(lambda: consumed(source) == 3, job)
+        job.send_signal(signal.SIGTERM)
+        assert job.wait(60) == 143
+    finally:
+        job.kill()
+        job.wait()
+    assert ids(wanted) == [1, 2]
+
+
+def consumed(table):
+    return max((each.next_snapshot for each in table.consumers.list()), default=0)
+
+
+def test_a_checkpoint_is_of_one_stream(wanted, drop, tmp_path):
+    drop(1)
+    ingest.run(wanted)
+    with pytest.raises(lake.InvalidRequestError, match="each stream has a checkpoint of its own"):
+        ingest.run({**wanted, "source": str(tmp_path / "other" / "*.jsonl")})
+
+
+def test_two_processes_of_one_stream_are_told_apart(wanted, drop, monkeypatch):
+    drop(1)
+    find = file_stream.find_paths
+
+    def twin_is_faster(source):
+        monkeypatch.setattr(file_stream, "find_paths", find)
+        ingest.run(wanted)
+        return find(source)
+
+    monkeypatch.setattr(file_stream, "find_paths", twin_is_faster)
+    with pytest.raises(lake.CommitConflictError, match="One stream has one process"):
+        ingest.run(wanted)
+    assert ids(wanted) == [1]
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"poll": "1 s", "checkpoint": None}, "'poll' wants key 'checkpoint'"),
+        ({"files_per_batch": 1, "checkpoint": None}, "'files_per_batch' wants key 'checkpoint'"),
+        ({"files_per_batch": 0}, "is 1 or more"),
+        ({"poll": "soon"}, "key 'poll' is a duration"),
+        ({"stage": True}, "do not go together"),
+    ],
+)
+def test_keys_that_mean_nothing_together_are_refused(wanted, keys, words):
+    asked = {key: value for key, value in {**wanted, **keys}.items() if value is not None}
+    with pytest.raises(lake.InvalidRequestError, match=words):
+        ingest.run(asked)
