@@ -18,8 +18,8 @@ cut where a date is wanted).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,6 +34,7 @@ from lakeformat.text_files import (
     require_closed_quotes,
     require_objects,
 )
+from spark_jobs.remote_files import is_remote, local_copy
 from spark_jobs.request import SourceFormat
 from spark_jobs.source_files import SourceFiles
 
@@ -51,6 +52,10 @@ _DOUBLE_SMALLEST = 1e-290
 
 def infer_columns(source: SourceFiles) -> pa.Schema:
     """The columns of all files together, for a table that does not exist yet."""
+    if any(map(is_remote, source.paths)):
+        with ExitStack() as copies:
+            local = [copies.enter_context(local_copy(p, source.options)) for p in source.paths]
+            return infer_columns(SourceFiles(source.format, tuple(local)))
     found = []
     for path in source.paths:
         with naming(path):
@@ -75,13 +80,16 @@ def infer_columns(source: SourceFiles) -> pa.Schema:
 
 
 def read_files(
-    paths: Sequence[str], source_format: SourceFormat, columns: pa.Schema
+    paths: Sequence[str],
+    source_format: SourceFormat,
+    columns: pa.Schema,
+    options: Mapping[str, str] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Rows of the files, file after file; text is parsed as ``columns`` of the table want it."""
     for path in paths:
-        with naming(path):
-            _require_records(path, source_format)
-            yield from _rows_of(path, source_format, columns)
+        with naming(path), local_copy(path, options) as local:
+            _require_records(local, source_format)
+            yield from _rows_of(local, source_format, columns)
 
 
 @contextmanager

@@ -139,14 +139,15 @@ def _batches(checkpoint: _Checkpoint, wanted: IngestRequest) -> Iterator[_Batch]
     """First the one that may not be committed, then what is new."""
     if checkpoint.last is not None and not checkpoint.is_marked:
         yield checkpoint.last
-    assert wanted.source is not None
     for _ in rounds(wanted.poll):
-        while new := _new_files(wanted.source, checkpoint.taken):
+        while new := _new_files(wanted, checkpoint.taken):
             yield checkpoint.next(new[: wanted.files_per_batch])
 
 
-def _new_files(source: str, taken: set[str]) -> list[str]:
+def _new_files(wanted: IngestRequest, taken: set[str]) -> list[str]:
+    assert wanted.source is not None
     try:
-        return [path for path in find_paths(source) if path not in taken]
+        found = find_paths(wanted.source, wanted.catalog_options)
     except lake.NotFoundError:
         return []  # none has come yet
+    return [path for path in found if path not in taken]

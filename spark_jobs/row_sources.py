@@ -58,7 +58,7 @@ class FileRows:
     def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
         columns = table.schema.arrow_schema()
         for number, path in enumerate(self.files.paths, 1):
-            yield from read_files([path], self.files.format, columns)
+            yield from read_files([path], self.files.format, columns, self.files.options)
             tell_progress(number, len(self.files.paths), "files")
 
 
@@ -75,9 +75,10 @@ class MessageRows:
         self.kinds: str | None = ROW_KIND
         self._messages = MessageFiles(
             wanted.format,
-            find_paths(wanted.source) if paths is None else paths,
+            find_paths(wanted.source, wanted.catalog_options) if paths is None else paths,
             keys,
             wanted.messages_of,
+            options=wanted.catalog_options,
         )
         self._messages.look()
 
@@ -103,7 +104,8 @@ def rows_of(
         keys = wanted.primary_key or () if table is None else table.schema.primary_keys
         return MessageRows(wanted, list(keys), paths)
     assert wanted.source is not None
-    return FileRows(find_source(wanted.source, wanted.file_format, paths))
+    options = wanted.catalog_options
+    return FileRows(find_source(wanted.source, wanted.file_format, paths, options))
 
 
 def target_table(

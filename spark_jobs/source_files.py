@@ -5,11 +5,12 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import lakeformat as lake
+from spark_jobs.remote_files import is_remote, remote_paths
 from spark_jobs.request import SourceFormat
 
 __all__ = ["SourceFiles", "find_paths", "find_source"]
@@ -25,40 +26,46 @@ _ENDINGS: dict[str, SourceFormat] = {
 
 @dataclass(frozen=True, slots=True)
 class SourceFiles:
-    """Files of one format, by absolute path, in the order in which they are read."""
+    """Files of one format, by absolute path or address, in the order in which they are read."""
 
     format: SourceFormat
     paths: tuple[str, ...]
+    options: Mapping[str, str] | None = field(default=None, repr=False)
+    """Of the storage remote ones are in."""
 
 
 def find_source(
-    pattern: str, given: SourceFormat | None, paths: Sequence[str] | None = None
+    pattern: str,
+    given: SourceFormat | None,
+    paths: Sequence[str] | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> SourceFiles:
     """The files of a path or glob, or some of them, and what they hold."""
-    paths = find_paths(pattern) if paths is None else paths
+    paths = find_paths(pattern, options) if paths is None else paths
     formats = {given or _format_of(path) for path in paths}
     if len(formats) > 1:
         raise lake.InvalidRequestError(
             f"source {pattern!r} matches files of several formats: {', '.join(sorted(formats))}; "
             "narrow it to one"
         )
-    return SourceFiles(formats.pop(), tuple(paths))
+    return SourceFiles(formats.pop(), tuple(paths), options)
 
 
-def find_paths(pattern: str) -> list[str]:
+def find_paths(pattern: str, options: Mapping[str, str] | None = None) -> list[str]:
     """The files of a path or glob; hidden ones and markers such as ``_SUCCESS`` are not data."""
-    if re.match(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+:/", pattern):
-        raise lake.UnsupportedError(f"source {pattern!r}: this version reads local files only")
+    if is_remote(pattern):
+        return _data(remote_paths(pattern, options), pattern, "")
     local = os.path.expanduser(re.sub(r"^file:(//)?(?=/)", "", pattern))
     names = [local] if os.path.exists(local) else glob.glob(local, recursive=True)
-    paths = sorted(os.path.abspath(name) for name in names if _is_data(name))
+    files = sorted(os.path.abspath(name) for name in names if os.path.isfile(name))
+    return _data(files, pattern, _hint(local))
+
+
+def _data(files: Sequence[str], pattern: str, hint: str) -> list[str]:
+    paths = [path for path in files if not os.path.basename(path).startswith((".", "_"))]
     if not paths:
-        raise lake.NotFoundError(f"source {pattern!r} matches no file{_hint(local)}")
+        raise lake.NotFoundError(f"source {pattern!r} matches no file{hint}")
     return paths
-
-
-def _is_data(name: str) -> bool:
-    return os.path.isfile(name) and not os.path.basename(name).startswith((".", "_"))
 
 
 def _hint(local: str) -> str:

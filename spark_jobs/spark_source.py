@@ -42,4 +42,4 @@ def _read_named_files(
     source_format: SourceFormat = source.format
     for batch in batches:
         paths = [source.paths[number] for number in batch.column(0).to_pylist()]
-        yield from read_files(paths, source_format, columns)
+        yield from read_files(paths, source_format, columns, source.options)

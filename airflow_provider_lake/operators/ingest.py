@@ -31,7 +31,8 @@ class LakeIngestOperator(LakeJobOperator):
     for may have expired, and fails. After a clear Airflow does not say any more when the run
     began: what has expired then is not found.
 
-    :param source: path or glob of local files
+    :param source: path, address or glob of files: local ones, or in a bucket or on HDFS, which is
+        opened with the storage options of the catalog
     :param format: what the files hold; by default their ending says it. JSON means one object
         per line. The formats of change messages (one per line, too) are never guessed: the
         rows are upserted and deleted as they say, and columns that are new or have become

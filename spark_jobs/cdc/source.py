@@ -6,7 +6,7 @@ comes, and once with the types of the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from spark_jobs.cdc.maxwell import Maxwell
 from spark_jobs.cdc.values import column_values, read_as
 from spark_jobs.file_readers import naming
 from spark_jobs.progress import tell_progress
+from spark_jobs.remote_files import local_copy
 
 __all__ = ["ROW_KIND", "MessageFiles"]
 
@@ -46,12 +47,14 @@ class MessageFiles:
     only: str | None = None
     """The source table whose messages are meant."""
     columns: MessageColumns = field(default_factory=MessageColumns)
+    options: Mapping[str, str] | None = field(default=None, repr=False)
+    """Of the storage remote files are in."""
 
     def look(self) -> None:
         """Read all messages for what they say of columns."""
         envelope = _FORMATS[self.format]
         for path in self.paths:
-            for block in blocks_of(path):
+            for block in self._blocks(path):
                 for declared in envelope.declared(block):
                     self.columns.declare(declared)
                 with naming(path):
@@ -97,7 +100,7 @@ class MessageFiles:
         known = [each for each in self.columns.by_name.values() if each.name in there]
         row = pa.struct([(each.name, read_as(each, types[each.name].type)) for each in known])
         for number, path in enumerate(self.paths, 1):
-            for block in blocks_of(path):
+            for block in self._blocks(path):
                 with naming(path):
                     messages = parse_block(block, envelope.wanted(row))
                 found = arranged(envelope.changes(messages, self.keys, self.only, path))
@@ -111,6 +114,10 @@ class MessageFiles:
                 names = [ROW_KIND, *(column.name for column in known)]
                 yield pa.RecordBatch.from_arrays([kinds, *arrays], names=names)
             tell_progress(number, len(self.paths), "files")
+
+    def _blocks(self, path: str) -> Iterator[bytes]:
+        with local_copy(path, self.options) as local:
+            yield from blocks_of(local)
 
     def _require_whole_rows(self, table: lake.Table) -> None:
         """An aggregate takes an update back by the whole row before it."""

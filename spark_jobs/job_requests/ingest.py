@@ -35,7 +35,8 @@ class IngestRequest(CommitRequest):
     into a table; with the same commit pair, once."""
 
     source: str | None = None
-    """Path or glob of local files."""
+    """Path, address or glob of files: local ones, or in a bucket or on HDFS, which is opened with
+    the storage options of the catalog."""
     format: SourceFormat | MessageFormat | None = None
     """What the files hold; by default their ending says it. JSON means one object per line. The
     formats of change messages (one per line, too) are never guessed: the rows are upserted and

@@ -189,10 +189,10 @@ def test_two_processes_of_one_stream_are_told_apart(wanted, drop, monkeypatch):
     drop(1)
     find = file_stream.find_paths
 
-    def twin_is_faster(source):
+    def twin_is_faster(*asked):
         monkeypatch.setattr(file_stream, "find_paths", find)
         ingest.run(wanted)
-        return find(source)
+        return find(*asked)
 
     monkeypatch.setattr(file_stream, "find_paths", twin_is_faster)
     with pytest.raises(lake.CommitConflictError, match="One stream has one process"):

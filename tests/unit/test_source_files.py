@@ -1,6 +1,7 @@
 """Finding and reading source files: what cannot be read exactly is refused."""
 
 import json
+import uuid
 from datetime import date
 
 import pyarrow as pa
@@ -8,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from spark_jobs import file_readers
+from lakeformat.storage import open_storage
+from spark_jobs import file_readers, ingest
 from spark_jobs.file_readers import infer_columns, read_files
 from spark_jobs.source_files import find_source
 
@@ -58,9 +60,66 @@ def test_a_source_that_is_not_clear_is_refused(folder, pattern, error, words):
         find_source(f"{folder}/{pattern}", None)
 
 
-def test_another_storage_is_refused():
-    with pytest.raises(lake.UnsupportedError, match="local files only"):
-        find_source("s3://bucket/*.csv", None)
+@pytest.fixture
+def remote():
+    """The address of a folder in another storage, with files."""
+    address = f"memory://source-{uuid.uuid4()}"
+    storage, root = open_storage(f"{address}/in")
+    for path, content in (
+        ("2024/a.csv", b"id,note\n1,x\n"),
+        ("2024/b.csv", b"id,note\n2,y\n"),
+        ("2025/a.csv", b"id,note\n3,z\n"),
+        ("2025/_SUCCESS", b""),
+        ("2025/bad.jsonl", b'{"id": 1}\n[2]\n'),
+    ):
+        storage.create(f"{root}/{path}", content)
+    return f"{address}/in"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("2024/a.csv", ["2024/a.csv"]),
+        ("2024/*", ["2024/a.csv", "2024/b.csv"]),
+        ("*/a.csv", ["2024/a.csv", "2025/a.csv"]),
+        ("202[45]/?.csv", ["2024/a.csv", "2024/b.csv", "2025/a.csv"]),
+    ],
+)
+def test_files_of_another_storage_are_found_and_read(remote, pattern, found):
+    source = find_source(f"{remote}/{pattern}", None)
+    columns = infer_columns(source)
+    rows = pa.Table.from_batches(read_files(source.paths, "csv", columns))
+
+    assert source.paths == tuple(f"{remote}/{path}" for path in found)
+    assert rows.num_rows == len(found)
+    assert columns.names == ["id", "note"]
+
+
+def test_what_is_wrong_in_another_storage_is_named_by_its_address(remote):
+    with pytest.raises(lake.NotFoundError, match="matches no file"):
+        find_source(f"{remote}/2026/*.csv", None)
+    with pytest.raises(lake.InvalidRequestError) as refused:
+        list(read_files([f"{remote}/2025/bad.jsonl"], "json", pa.schema([("id", pa.int64())])))
+    assert f"{remote}/2025/bad.jsonl" in str(refused.value)
+    assert "lake-source-" not in str(refused.value)
+
+
+def test_options_of_a_storage_are_not_shown(remote):
+    source = find_source(f"{remote}/2024/*", None, options={"s3.secret-key": "hidden"})
+    assert "hidden" not in repr(source)
+
+
+def test_change_messages_of_another_storage_are_read(remote, tmp_path):
+    storage, root = open_storage(remote)
+    storage.create(f"{root}/m/1.json", b'{"op": "c", "after": {"id": 7}}\n')
+    request = {
+        "warehouse": str(tmp_path / "warehouse"),
+        "table": "shop.orders",
+        "source": f"{remote}/m/*.json",
+        "format": "debezium-json",
+        "create": True,
+    }
+    assert ingest.run(request)["report"]["rows"] == 1
 
 
 def test_the_columns_of_all_files_count(folder):
