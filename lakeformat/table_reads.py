@@ -70,6 +70,10 @@ class TableReads:
         )
         return [snapshot for snapshot in found if snapshot is not None]
 
+    def snapshot(self, number: int) -> Snapshot | None:
+        """One snapshot by its number; None if it has expired, or is still to come."""
+        return read_snapshot_if_present(self._handle.storage, self._handle.layout, number)
+
     def scan(
         self,
         columns: Sequence[str] | None = None,

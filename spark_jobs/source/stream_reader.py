@@ -18,6 +18,12 @@ __all__ = ["LakeStreamReader"]
 
 _NEXT, _FULL = "next_snapshot", "full_snapshot"
 """An offset: the snapshot whose changes come next, and the one all rows of come before."""
+_AFTER = "after"
+"""Which snapshot the next one follows: after a rollback its number is another's."""
+_INITIAL, _BEGAN = "initial", "began"
+"""Whether an offset is a beginning; and in the end of the first batch, where that began. Spark
+writes down ends alone, and asks for the beginning again if it has to repeat that batch: by then
+the table may have gone on."""
 
 
 class LakeStreamReader(DataSourceStreamReader):
@@ -45,41 +51,40 @@ class LakeStreamReader(DataSourceStreamReader):
             )
         self._position: int | None = None
         """The snapshot that comes next; None after a restart, until Spark says it."""
+        self._found: dict[str, Any] | None = None
+        """Where a stream that began now would begin."""
+        self._first_end: int | None = None
+        """Where the first batch of this process ends."""
 
     def initialOffset(self) -> dict[str, Any]:
-        said = self._said
-        mode = said.get("scan.mode", "latest-full").lower()
-        stream = self._asked.table.stream(
-            mode,
-            snapshot=whole_number("scan.snapshot-id", said.get("scan.snapshot-id")),
-            as_of=time_of(said),
-            consumer=self._consumer,
-            **self._asked.of_changes,
-        )
-        found = stream.starts_at()
-        self._position = found.next_snapshot
-        self._remember(found.next_snapshot if found.full is None else found.full)
-        return {_NEXT: found.next_snapshot, _FULL: found.full}
+        began = self._beginning()
+        self._position = began[_NEXT]
+        return {**began, _INITIAL: True}
 
     def latestOffset(self) -> dict[str, Any]:
+        found = self._beginning_if_any()  # before the end is looked for, or it might be behind it
         newest = self._table_now().latest_snapshot()
         following = 1 if newest is None else newest.id + 1
         position = self._position
         if position is not None:
             if following < position:
-                raise lake.NotFoundError(
-                    f"snapshot {position} of {self._asked.table.location} comes next, and its "
-                    f"newest is {following - 1}: it was rolled back or made anew. The stream stops "
-                    "here; start another one, with a checkpoint of its own"
-                )
+                raise self._another_history(position, f"its newest is {following - 1}")
             if self._most is not None:
                 following = min(following, position + self._most)
         self._position = following
-        return {_NEXT: following, _FULL: None}
+        if self._first_end is None:
+            self._first_end = following
+        return {**self._offset(following), **(found if following == self._first_end else {})}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        if start.get(_INITIAL):
+            start = end.get(_BEGAN, start)
+            # Not before the end is written down: a stream that has not begun by then begins anew,
+            # and a consumer would send it behind the rows there are.
+            self._remember(start[_NEXT] if start[_FULL] is None else start[_FULL])
         self._position = end[_NEXT]
         self._table_now(at=start[_NEXT])
+        self._require_same_history(start, end)
         plans: list[ReadPlan] = []
         if start[_FULL] is not None:
             scan = self._asked.table.state_scan(start[_FULL], **self._asked.of_changes)
@@ -101,6 +106,51 @@ class LakeStreamReader(DataSourceStreamReader):
         asked = self._asked
         return plan_changes(
             asked.table, snapshot - 1, snapshot, "auto", asked.of_changes, with_kind=asked.with_kind
+        )
+
+    def _beginning(self) -> dict[str, Any]:
+        """The same whenever it is asked for: Spark may ask for the first end before."""
+        if self._found is None:
+            said = self._said
+            stream = self._asked.table.stream(
+                said.get("scan.mode", "latest-full").lower(),
+                snapshot=whole_number("scan.snapshot-id", said.get("scan.snapshot-id")),
+                as_of=time_of(said),
+                consumer=self._consumer,
+                **self._asked.of_changes,
+            )
+            found = stream.starts_at()
+            self._found = {**self._offset(found.next_snapshot), _FULL: found.full}
+        return self._found
+
+    def _beginning_if_any(self) -> dict[str, Any]:
+        """Nothing where a stream could not begin any more; one that is under way needs it not."""
+        try:
+            return {_BEGAN: self._beginning()}
+        except lake.LakeError:
+            return {}
+
+    def _offset(self, following: int) -> dict[str, Any]:
+        """What comes next, and the snapshot before it, by what tells it from others."""
+        before = self._asked.table.snapshot(following - 1)
+        after = {} if before is None else {_AFTER: before.identity}
+        return {_NEXT: following, _FULL: None, **after}
+
+    def _require_same_history(self, *offsets: dict[str, Any]) -> None:
+        """Numbers are used again after a rollback, and by a table of the same name."""
+        for offset in offsets:
+            before = self._asked.table.snapshot(offset[_NEXT] - 1)
+            if before is not None and offset.get(_AFTER, before.identity) != before.identity:
+                raise self._another_history(offset[_NEXT], f"snapshot {before.id} is another one")
+        start, end = (offset[_NEXT] for offset in offsets)
+        if end < start:
+            raise self._another_history(start, f"its newest is {end - 1}")
+
+    def _another_history(self, following: int, found: str) -> lake.NotFoundError:
+        return lake.NotFoundError(
+            f"snapshot {following} of {self._asked.table.location} comes next, and {found}: it "
+            "was rolled back or made anew. The stream stops here; start another one, with a "
+            "checkpoint of its own"
         )
 
     def _remember(self, snapshot: int) -> None:

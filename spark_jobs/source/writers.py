@@ -130,8 +130,14 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
     """A commit per batch; one that is written again publishes nothing twice."""
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-        if messages:
-            self._commit(messages, self._commit_id(messages, batchId))
+        if not messages:
+            return
+        commit = self._commit_id(messages, batchId)
+        if self._table.find_commit(commit) is not None:
+            # The batch is done, also where a query that was changed makes other rows of it now.
+            self._abort(messages, commit)
+            return
+        self._commit(messages, commit)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         if any(isinstance(answer, Answer) for answer in messages):

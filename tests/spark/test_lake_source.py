@@ -267,10 +267,12 @@ def test_a_stream_of_a_keyed_table_has_to_be_told_about_rows_that_go(source, ord
 def test_a_consumer_keeps_what_the_stream_has_not_read(source, events):
     events.write(rows_of([1]))
     reader = stream(source, consumer__id="copy")
-    reader.initialOffset()
+    start, end = reader.initialOffset(), reader.latestOffset()
+    assert events.consumers.list() == []  # one that dies here begins with all rows again
+    reader.partitions(start, end)
     assert [state.next_snapshot for state in events.consumers.list()] == [1]
 
-    reader.commit(reader.latestOffset())
+    reader.commit(end)
     assert [state.next_snapshot for state in events.consumers.list()] == [2]
 
 
@@ -297,6 +299,54 @@ def test_a_table_that_was_rolled_back_stops_the_stream(source, events):
 
     with pytest.raises(lake.NotFoundError, match="rolled back or made anew"):
         reader.latestOffset()
+
+
+def test_a_table_that_was_rolled_back_and_written_again_stops_the_stream(source, events):
+    for number in range(3):
+        events.write(rows_of([number]))
+    reader = stream(source)
+    reader.initialOffset()
+    end = reader.latestOffset()
+    events.rollback(snapshot=1, as_latest=False)
+    for number in range(5):
+        events.write(rows_of([number]))
+    again = stream(source)  # as after a restart, when Spark knows the offset
+
+    with pytest.raises(lake.NotFoundError, match="snapshot 3 is another one"):
+        again.partitions(end, again.latestOffset())
+
+
+def test_a_stream_that_asks_for_an_end_first_begins_before_it(source, events):
+    events.write(rows_of([1]))
+    reader = stream(source)
+    end = reader.latestOffset()
+    events.write(rows_of([2]))
+    start = reader.initialOffset()
+
+    assert ids(all_rows(reader, reader.partitions(start, end))) == [1]
+
+
+def test_a_stream_from_a_snapshot_that_has_expired_since_goes_on(source, events):
+    for number in range(3):
+        events.write(rows_of([number]))
+    where = {"scan_mode": "from-snapshot", "scan_snapshot__id": "1"}
+    end = stream(source, **where).latestOffset()
+    events.expire_snapshots(retain_max=1, retain_min=1)
+    events.write(rows_of([3]))
+    again = stream(source, **where)
+
+    assert ids(all_rows(again, again.partitions(end, again.latestOffset()))) == [3]
+
+
+def test_a_batch_that_is_done_is_not_done_again_by_a_query_that_was_changed(
+    source, events, warehouse
+):
+    for rows in ([1, 2], [1], []):
+        writer = source(path="shop.events", query="copy").streamWriter(None, False)
+        writer.commit([writer.write(iter(rows_of(rows).to_batches()))], 0)
+
+    assert events.scan().count() == 2
+    assert len(data_files(warehouse)) == 1
 
 
 def test_a_batch_of_a_stream_is_a_commit_by_query_and_number(source, events):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import lakeformat as lake
 from spark_jobs import by_bucket, write_stream_batch
 
 COLUMNS = [("id", "BIGINT"), ("note", "STRING")]
@@ -69,6 +70,58 @@ def test_a_batch_whose_commit_spark_forgot_is_published_once(lake_spark, source,
     assert len(target.snapshots()) == 1
     files = [path for path in Path(tmp_path).rglob("shop.db/copy/bucket-*/data-*")]
     assert len(files) == len(target.system_table("files").scan().to_arrow())
+
+
+def test_a_first_batch_that_is_repeated_begins_where_it_began(lake_spark, source, target, tmp_path):
+    """Spark asks for its beginning again; by then the source has gone on."""
+    add(source, 1, 2)
+    copy(lake_spark, tmp_path / "checkpoint")
+    for noted in (tmp_path / "checkpoint" / "commits").glob("*0*"):
+        noted.unlink()
+    add(source, 3)
+
+    copy(lake_spark, tmp_path / "checkpoint")  # Spark 4.1 runs one batch of a Python source then
+    copy(lake_spark, tmp_path / "checkpoint")
+
+    assert ids(target) == [1, 2, 3]
+    assert [each.delta_record_count for each in target.snapshots()] == [2, 1]
+
+
+def test_a_table_that_is_made_anew_while_a_stream_is_down_stops_it(
+    lake_spark, catalog, source, target, tmp_path
+):
+    add(source, 1)
+    add(source, 2)
+    copy(lake_spark, tmp_path / "checkpoint")
+    catalog.drop_table("shop.events")
+    made = catalog.create_table("shop.events", COLUMNS)
+    for number in (5, 6, 7):
+        add(made, number)
+
+    with pytest.raises(Exception, match=r"snapshot 3 of .* comes next, and snapshot 2 is another"):
+        copy(lake_spark, tmp_path / "checkpoint")
+    assert ids(target) == [1, 2]
+
+
+def test_a_running_stream_stops_where_its_columns_change_and_goes_on_from_there(
+    lake_spark, catalog, source, target, tmp_path
+):
+    add(source, 1)
+    rows = lake_spark.readStream.format("lake").option("columns", "id, note").load("shop.events")
+    writer = by_bucket(rows, "shop.copy").writeStream.format("lake")
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = writer.start("shop.copy")
+    try:
+        query.processAllAvailable()
+        catalog.alter_table("shop.events", lake.add_column("more", "INT"))
+        with pytest.raises(Exception, match="the stream stops, before snapshot 2: the columns of"):
+            query.awaitTermination(120)
+    finally:
+        query.stop()
+    add(catalog.table("shop.events"), 2)
+    copy(lake_spark, tmp_path / "checkpoint", columns="id, note")
+
+    assert ids(target) == [1, 2]
 
 
 def test_a_key_may_go_so_its_stream_says_what_rows_do(lake_spark, target, catalog, tmp_path):
