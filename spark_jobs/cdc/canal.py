@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 import lakeformat as lake
 from lakeformat.types import STRING, DataType, TypeName, atomic
-from spark_jobs.cdc.changes import Changes, field_of, of_one_table
+from spark_jobs.cdc.changes import Changes, SourceTable, field_of
 from spark_jobs.cdc.declared import Declared, declared_of
 from spark_jobs.cdc.maxwell import row_changes, table_names
 
@@ -67,18 +67,19 @@ class Canal:
         )
 
     def changes(
-        self, messages: pa.Table, keys: Sequence[str], only: str | None, path: str
+        self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[Changes]:
         """The rows of some messages."""
         kind, data = field_of(messages, "type"), field_of(messages, "data")
         if kind is None or kind.null_count:
             raise lake.InvalidRequestError(f"{path} holds a line without 'type': not Canal's")
-        if pc.any(pc.equal(kind, "TRUNCATE")).as_py():
+        meant = only.mask(table_names(messages), path)
+        truncated = pc.equal(kind, "TRUNCATE")
+        if pc.any(truncated if meant is None else pc.and_(truncated, meant)).as_py():
             raise lake.InvalidRequestError(
                 f"{path} says that its table was truncated: empty the table here "
                 "(Table.truncate), and leave the messages up to that one out"
             )
-        meant = of_one_table(table_names(messages), only, path)
         mask = pc.is_in(kind, pa.array(_KINDS))
         if (is_ddl := field_of(messages, "isDdl")) is not None:
             mask = pc.and_(mask, pc.invert(pc.fill_null(is_ddl, False)))

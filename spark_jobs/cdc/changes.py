@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 import lakeformat as lake
 
-__all__ = ["Changes", "Positions", "arranged", "field_of", "of_one_table", "updates_of"]
+__all__ = ["Changes", "Positions", "SourceTable", "arranged", "field_of", "updates_of"]
 
 Positions = npt.NDArray[np.int64]
 
@@ -50,19 +50,28 @@ def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
     return None if pa.types.is_null(found.type) else found
 
 
-def of_one_table(names: pa.Array | None, wanted: str | None, path: str) -> pa.Array | None:
-    """Which messages are meant; more than one source table needs a word about which."""
-    if names is None:
+@dataclass(slots=True)
+class SourceTable:
+    """The table whose messages are meant, among all that the messages are of."""
+
+    wanted: str | None = None
+    """Its name; None where there has to be one table only."""
+    _seen: set[str] = field(default_factory=set)
+
+    def mask(self, names: pa.Array | None, path: str) -> pa.Array | None:
+        """Which messages are meant, None for all; a second table needs a word about which."""
+        if names is None:
+            return None
+        if self.wanted is not None:
+            return pc.fill_null(pc.equal(names, self.wanted), False)
+        self._seen.update(each for each in names.unique().to_pylist() if each is not None)
+        if len(self._seen) > 1:
+            tables = ", ".join(sorted(self._seen)[:5])
+            raise lake.InvalidRequestError(
+                f"there are messages of {len(self._seen)} tables, up to {path}: {tables}; say with "
+                "'messages_of' which of them go into this one"
+            )
         return None
-    if wanted is not None:
-        return pc.fill_null(pc.equal(names, wanted), False)
-    tables = sorted(each for each in names.unique().to_pylist() if each is not None)
-    if len(tables) > 1:
-        raise lake.InvalidRequestError(
-            f"{path} has messages of {len(tables)} tables: {', '.join(tables[:5])}; say with "
-            "'messages_of' which of them go into this one"
-        )
-    return None
 
 
 def updates_of(

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 import lakeformat as lake
 from lakeformat.types import BYTES, STRING, AtomicType, TypeName, atomic
-from spark_jobs.cdc.changes import Changes, field_of, of_one_table
+from spark_jobs.cdc.changes import Changes, SourceTable, field_of
 from spark_jobs.cdc.declared import Declared, Decoding, declared_of
 
 __all__ = ["Debezium"]
@@ -71,7 +71,7 @@ class Debezium:
         return pa.schema([("payload", pa.struct(body)), *body])
 
     def changes(
-        self, messages: pa.Table, keys: Sequence[str], only: str | None, path: str
+        self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[Changes]:
         """The rows of some messages."""
         payload = field_of(messages, "payload")
@@ -82,9 +82,10 @@ class Debezium:
                 f"{path} holds a message without 'op': it is no message of Debezium as it writes "
                 "them without 'unwrap'"
             )
-        if pc.any(pc.equal(op, "t")).as_py():
+        meant = only.mask(_source_names(body), path)
+        truncated = pc.equal(op, "t")
+        if pc.any(truncated if meant is None else pc.and_(truncated, meant)).as_py():
             raise lake.InvalidRequestError(_TRUNCATED.format(path=path))
-        meant = of_one_table(_source_names(body), only, path)
         return [*self._of(body, op, meant, path)]
 
     def _of(

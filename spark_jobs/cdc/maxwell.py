@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
-from spark_jobs.cdc.changes import Changes, field_of, of_one_table, updates_of
+from spark_jobs.cdc.changes import Changes, SourceTable, field_of, updates_of
 from spark_jobs.cdc.declared import Declared
 
 __all__ = ["Maxwell"]
@@ -42,14 +42,14 @@ class Maxwell:
         return pa.schema([("data", row), ("old", row), *texts])
 
     def changes(
-        self, messages: pa.Table, keys: Sequence[str], only: str | None, path: str
+        self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[Changes]:
         """The rows of some messages."""
         kind, data = field_of(messages, "type"), field_of(messages, "data")
         if kind is None or kind.null_count:
             raise lake.InvalidRequestError(f"{path} holds a line without 'type': not Maxwell's")
         names = table_names(messages)
-        meant = of_one_table(names, only, path)
+        meant = only.mask(names, path)
         known = pa.array([*_INSERTS, "update", "delete"])
         strange = kind.filter(pc.invert(pc.is_in(kind, pa.array([*known.to_pylist(), *_NO_ROWS]))))
         if len(strange):

@@ -15,7 +15,7 @@ import lakeformat as lake
 from lakeformat.arrow_types import to_arrow_type
 from lakeformat.types import AtomicType
 from spark_jobs.cdc.canal import Canal
-from spark_jobs.cdc.changes import arranged
+from spark_jobs.cdc.changes import SourceTable, arranged
 from spark_jobs.cdc.columns import MessageColumns
 from spark_jobs.cdc.debezium import Debezium
 from spark_jobs.cdc.evolve import changes_for, declaration
@@ -52,14 +52,14 @@ class MessageFiles:
 
     def look(self) -> None:
         """Read all messages for what they say of columns."""
-        envelope = _FORMATS[self.format]
+        envelope, source = _FORMATS[self.format], SourceTable(self.only)
         for path in self.paths:
             for block in self._blocks(path):
                 for declared in envelope.declared(block):
                     self.columns.declare(declared)
                 with naming(path):
                     messages = parse_block(block)
-                self.columns.note(envelope.changes(messages, self.keys, self.only, path))
+                self.columns.note(envelope.changes(messages, self.keys, source, path))
 
     def new_columns(self) -> list[tuple[str, str]] | pa.Schema:
         """The columns of a table that does not exist yet."""
@@ -94,7 +94,7 @@ class MessageFiles:
 
     def rows(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
         """Every row with its kind, as columns of the table."""
-        envelope = _FORMATS[self.format]
+        envelope, source = _FORMATS[self.format], SourceTable(self.only)
         there = {each.name: each for each in table.schema.fields}
         types = {each.name: each for each in table.schema.arrow_schema()}
         known = [each for each in self.columns.by_name.values() if each.name in there]
@@ -103,7 +103,7 @@ class MessageFiles:
             for block in self._blocks(path):
                 with naming(path):
                     messages = parse_block(block, envelope.wanted(row))
-                found = arranged(envelope.changes(messages, self.keys, self.only, path))
+                found = arranged(envelope.changes(messages, self.keys, source, path))
                 if found is None:
                     continue
                 kinds, rows = found

@@ -299,6 +299,29 @@ def test_messages_of_several_tables_are_told_apart(catalog, stock, ingest):
     assert rows(catalog) == [("pear", 1)]
 
 
+def test_messages_of_several_tables_are_told_apart_file_by_file_too(catalog, stock, tmp_path):
+    for name in ("other", "stock"):
+        message = debezium("c", after=item(name, 1), table=name)
+        (tmp_path / f"{name}.json").write_text(json.dumps(message) + "\n")
+    request = {
+        "warehouse": str(tmp_path / "warehouse"),
+        "table": "shop.stock",
+        "source": str(tmp_path / "*.json"),
+        "format": "debezium-json",
+    }
+    with pytest.raises(lake.InvalidRequestError, match=r"shop\.other, shop\.stock; say with"):
+        run(request)
+    assert stock.latest_snapshot() is None
+    run({**request, "messages_of": "shop.stock"})
+    assert rows(catalog) == [("stock", 1)]
+
+
+def test_another_table_that_was_truncated_stops_nobody(catalog, stock, ingest):
+    messages = [debezium("c", after=item("pear", 1)), debezium("t", table="other")]
+    ingest("debezium", *messages, messages_of="shop.stock")
+    assert rows(catalog) == [("pear", 1)]
+
+
 def test_an_aggregate_wants_the_whole_row_before(catalog, ingest):
     catalog.create_table(
         "shop.stock",
