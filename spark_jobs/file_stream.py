@@ -39,7 +39,14 @@ def ingest_stream(wanted: IngestRequest, ingest: _Ingest) -> Outcome:
     done: list[Outcome] = []
     files = 0
     for batch in _batches(checkpoint, wanted):
-        done.append(ingest(batch.files, checkpoint.commit(batch)))
+        try:
+            done.append(ingest(batch.files, checkpoint.commit(batch)))
+        except FileNotFoundError as gone:
+            raise lake.NotFoundError(
+                f"batch {batch.number} of checkpoint {wanted.checkpoint!r} was begun with "
+                f"{gone.filename}, which is not there any more: put it back, or a file without "
+                "rows in its place, and run the job again"
+            ) from None
         checkpoint.mark(batch)
         files += len(batch.files)
         tell_progress(files, files, "files", batch=batch.number)

@@ -114,6 +114,26 @@ def test_a_batch_that_may_have_expired_with_its_snapshot_is_not_repeated(wanted,
         ingest.run(wanted)
 
 
+def test_a_file_that_goes_before_it_is_taken_is_named(wanted, drop, tmp_path, monkeypatch):
+    drop(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(ingest, "_ingest_rows", die)
+        with pytest.raises(Killed):
+            ingest.run(wanted)
+    gone = tmp_path / "incoming" / "1.jsonl"
+    gone.unlink()
+    catalog = lake.open_catalog(wanted["warehouse"])
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", [("id", "BIGINT"), ("note", "STRING")])
+
+    with pytest.raises(lake.NotFoundError, match=r"batch 0 of .* was begun with .*1\.jsonl"):
+        ingest.run(wanted)
+    gone.touch()
+    drop(2)
+    ingest.run(wanted)
+    assert ids(wanted) == [2]
+
+
 def test_change_messages_widen_the_table_batch_by_batch(wanted, tmp_path):
     def message(number, **row):
         path = tmp_path / "incoming" / f"{number}.jsonl"
