@@ -57,11 +57,10 @@ def standalone_cluster(home: Path) -> Iterator[Cluster]:
         where = ["--host", "127.0.0.1", "--port", str(port), "--webui-port", str(web)]
         started.append(_start(home, "master", f"{_DEPLOY}.master.Master", *where))
         for number in range(_WORKERS):
-            words = ["--host", "127.0.0.1", "--webui-port", str(_free_port()), "-c", "1"]
+            host = f"127.0.0.{number + 1}"  # Spark starts no double of a task on the same host
+            words = ["--host", host, "--webui-port", str(_free_port()), "-c", "1"]
             words += ["-m", "1g", "-d", str(home / f"work-{number}"), cluster.url]
-            worker = _start(
-                home, f"worker-{number}", "org.apache.spark.deploy.worker.Worker", *words
-            )
+            worker = _start(home, f"worker-{number}", f"{_DEPLOY}.worker.Worker", *words, host=host)
             started.append(worker)
             cluster.workers.append(worker[0])
         _wait_for_workers(cluster)
@@ -91,14 +90,17 @@ def environment() -> dict[str, str]:
 
 
 def _start(
-    home: Path, name: str, kind: str, *words: str
+    home: Path, name: str, kind: str, *words: str, host: str = "127.0.0.1"
 ) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
     import pyspark
 
     program = Path(pyspark.__file__).parent / "bin" / "spark-class"
     log = (home / f"{name}.log").open("wb")
     process = subprocess.Popen(
-        [str(program), kind, *words], env=environment(), stdout=log, stderr=subprocess.STDOUT
+        [str(program), kind, *words],
+        env={**environment(), "SPARK_LOCAL_IP": host},
+        stdout=log,
+        stderr=subprocess.STDOUT,
     )
     return process, log
 

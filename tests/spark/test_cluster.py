@@ -92,3 +92,19 @@ def test_an_executor_that_is_killed_costs_no_row_and_makes_none_twice(
     assert told == {"rows": 1000, "files_out": 2, "notes": {"a": 990, "b": 10}}
     kinds = [str(snapshot.commit_kind) for snapshot in orders.snapshots()]
     assert kinds == ["APPEND", "APPEND", "COMPACT"]
+
+
+def test_of_two_attempts_that_both_write_one_counts(cluster, catalog, warehouse, tmp_path):
+    events = catalog.create_table("shop.events", [("id", "BIGINT"), ("note", "STRING")])
+    mark = tmp_path / "mark"
+    driver = cluster.driver(DRIVERS / "speculate.py", warehouse, str(mark))
+    try:
+        out, err = driver.communicate(timeout=_PATIENCE_SECONDS)
+    finally:
+        killed(driver)
+
+    assert driver.returncode == 0, err[-3000:]
+    assert (tmp_path / "mark.double").exists()
+    [line] = [line for line in out.splitlines() if line.startswith("TOLD ")]
+    assert json.loads(line.removeprefix("TOLD ")) == {"rows": 1000, "files": 4}
+    assert sorted(events.scan().to_arrow()["id"].to_pylist()) == [*range(1000)]
