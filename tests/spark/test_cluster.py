@@ -94,10 +94,17 @@ def test_an_executor_that_is_killed_costs_no_row_and_makes_none_twice(
     assert kinds == ["APPEND", "APPEND", "COMPACT"]
 
 
-def test_of_two_attempts_that_both_write_one_counts(cluster, catalog, warehouse, tmp_path):
+@pytest.fixture
+def two_hosts(spark, tmp_path_factory):
+    """Spark starts no double of a task on the host it is on."""
+    with standalone_cluster(tmp_path_factory.mktemp("hosts"), is_one_host=False) as started:
+        yield started
+
+
+def test_of_two_attempts_that_both_write_one_counts(two_hosts, catalog, warehouse, tmp_path):
     events = catalog.create_table("shop.events", [("id", "BIGINT"), ("note", "STRING")])
     mark = tmp_path / "mark"
-    driver = cluster.driver(DRIVERS / "speculate.py", warehouse, str(mark))
+    driver = two_hosts.driver(DRIVERS / "speculate.py", warehouse, str(mark))
     try:
         out, err = driver.communicate(timeout=_PATIENCE_SECONDS)
     finally:
