@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import types
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from airflow.sdk import XComArg
 from airflow.sdk.exceptions import AirflowFailException
 
+from airflow_provider_lake.assets.uri import split_table_name
+
 __all__ = [
+    "CheckedArguments",
     "LakeArgumentError",
     "argument_names",
     "argument_types",
@@ -27,11 +33,15 @@ __all__ = [
 ]
 
 _TEMPLATE_MARKS = ("{{", "{%", "{#")
+_AGE = re.compile(r"\d+\s*[A-Za-zµ]+")
+_MILLIS = re.compile(r"\d{11,}")
+_TIME = "a time such as '2024-01-31 10:00', {}or epoch milliseconds"
 _WORDS = {
     str: "a text that is not empty",
     bool: "true or false",
     int: "a whole number",
     float: "a number",
+    datetime: "a moment",
 }
 
 
@@ -46,6 +56,68 @@ def argument_names(constructor: Any) -> list[str]:
         for name, parameter in inspect.signature(inspect.unwrap(constructor)).parameters.items()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     ]
+
+
+class CheckedArguments:
+    """For an operator or a sensor whose arguments have a type, as templates when they are rendered.
+
+    Each argument is kept under its name, or under that which ``_attribute_of`` gives.
+    """
+
+    if TYPE_CHECKING:
+        task_id: str
+
+    @classmethod
+    def partial(cls, **given: Any) -> Any:
+        """Airflow's, for mapped tasks: what all of them share is checked here already."""
+        wanted = {name: hint for name, hint in cls._argument_types().items() if name in given}
+        check_arguments(str(given.get("task_id")), wanted, given)
+        stock: Any = super()
+        return stock.partial(**given)
+
+    @classmethod
+    @abstractmethod
+    def _argument_types(cls) -> Mapping[str, Any]:
+        """The types of the arguments, by name."""
+
+    @abstractmethod
+    def _check_together(self) -> None:
+        """Refuse arguments that are right one by one, and mean nothing together."""
+
+    @staticmethod
+    def _attribute_of(name: str) -> str:
+        return name
+
+    def _check_arguments(self) -> None:
+        """Called at the end of each constructor: the DAG does not import with a wrong value."""
+        wanted = self._argument_types()
+        given = {name: getattr(self, self._attribute_of(name)) for name in wanted}
+        check_arguments(self.task_id, wanted, given)
+        self._check_subject()
+        if not is_open(list(given.values())):
+            self._check_together()
+
+    def _take_rendered(self) -> None:
+        """From here on each argument has its type, or the task has failed."""
+        for name, hint in self._argument_types().items():
+            attribute = self._attribute_of(name)
+            value = rendered_argument(self.task_id, name, hint, getattr(self, attribute))
+            setattr(self, attribute, value)
+        self._check_subject()
+        self._check_together()
+
+    def _check_subject(self) -> None:
+        """Refuse a name that no table has, as soon as there is one."""
+        table = getattr(self, "table", None)
+        if table is None or is_open(table):
+            return
+        try:
+            split_table_name(table)
+        except ValueError as reason:
+            why = f": {reason}" if table.count(".") == 1 else ""
+            raise LakeArgumentError(
+                f"task {self.task_id!r}: argument 'table' wants database.table, got {table!r}{why}"
+            ) from None
 
 
 _types_of: dict[type[Any], dict[str, Any]] = {}
@@ -79,7 +151,7 @@ def check_arguments(task_id: str, wanted: Mapping[str, Any], given: Mapping[str,
 def rendered_argument(task_id: str, name: str, hint: Any, value: Any) -> Any:
     """The value of an argument after rendering; a text is read as the type that is wanted."""
     for candidate in _readings(hint, value):
-        if _accepts(hint, candidate):
+        if _fits(hint, candidate):
             return candidate
     raise LakeArgumentError(_refusal(task_id, name, hint, value))
 
@@ -97,7 +169,7 @@ def _may_become(hint: Any, value: Any) -> bool:
         return any(get_origin(part) is Sequence for part in _alternatives(hint))
     if isinstance(value, dict) and any(is_open(each) for each in value.values()):
         return any(get_origin(part) in (Mapping, Sequence) for part in _alternatives(hint))
-    return _accepts(hint, value)
+    return _fits(hint, value)
 
 
 def _is_template(value: Any) -> bool:
@@ -111,6 +183,24 @@ def is_open(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(is_open(each) for each in value)
     return isinstance(value, XComArg) or _is_template(value)
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    """Whether a value is right as a whole; of a text that is a moment, whether it reads as one."""
+    if not _accepts(hint, value):
+        return False
+    if not (_is_moment(hint) and isinstance(value, str)):
+        return True
+    if _AGE.fullmatch(value.strip()):
+        return datetime not in _alternatives(hint)
+    with suppress(ValueError):
+        return bool(datetime.fromisoformat(value.strip()))
+    return False
+
+
+def _is_moment(hint: Any) -> bool:
+    """Only a moment is a text or a number: the library takes it as a time, or as an age."""
+    return {int, str} <= {*_alternatives(hint)}
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:
@@ -137,6 +227,8 @@ def _accepts(hint: Any, value: Any) -> bool:
         return isinstance(value, str) and bool(value.strip())
     if hint is float:
         return type(value) in (int, float)
+    if hint is datetime:
+        return isinstance(value, datetime)
     return type(value) is hint or hint is Any  # exact, because True is an int
 
 
@@ -145,6 +237,8 @@ def _readings(hint: Any, value: Any) -> Sequence[Any]:
     if not isinstance(value, str):
         return (value,)
     wanted = _alternatives(hint)
+    if _is_moment(hint):  # seven of what, the library asks of "7"
+        return (int(value) if _MILLIS.fullmatch(value.strip()) else value,)
     readings: list[Any] = [value]
     if bool in wanted and value.strip().lower() in ("true", "false"):
         readings.append(value.strip().lower() == "true")
@@ -156,13 +250,15 @@ def _readings(hint: Any, value: Any) -> Sequence[Any]:
 
 def _in_words(hint: Any) -> str:
     origin = get_origin(hint)
+    if _is_moment(hint):
+        return _TIME.format("" if datetime in _alternatives(hint) else "an age such as '7 d', ")
     if origin in (Union, types.UnionType):
         parts = [part for part in get_args(hint) if part is not type(None)]
         return " or ".join(dict.fromkeys(_in_words(part) for part in parts))
     if origin is Literal:
         return " or ".join(map(repr, get_args(hint)))
     if origin is Mapping:
-        return "an object"
+        return "an object" + (" of texts" if get_args(hint)[1] is str else "")
     if origin is Sequence:
         return f"a list, each of {_in_words(get_args(hint)[0])}"
     return _WORDS.get(hint, str(hint))

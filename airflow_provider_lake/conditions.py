@@ -80,7 +80,7 @@ class WatermarkReached:
 class PartitionThere:
     """A partition has rows, or is marked as done."""
 
-    partition: Mapping[str, str]
+    partition: Mapping[str, str | int]
     done: bool = False
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ _OPERATORS = (
     "ingest",
     "commit",
     "compact",
+    "compact_database",
     "changelog",
     "rescale",
     "expire_snapshots",

@@ -12,25 +12,24 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow_provider_lake.arguments import LakeArgumentError, argument_names, argument_types
 from airflow_provider_lake.failures import raise_failure
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.identity import commit_user
 from airflow_provider_lake.job import Engine, LakeJobMixin, attribute_of
 from airflow_provider_lake.links import SPARK_KEY, LakeSnapshotLink, LakeSparkLink
 from airflow_provider_lake.markers import JobOutput
 from airflow_provider_lake.spark_master import DEFAULT_SPARK_CONNECTION, spark_connection
 from airflow_provider_lake.spark_run import SparkRun, prepared_run
+from airflow_provider_lake.table_job import LakeTableJobMixin
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
 
     from airflow_provider_lake.spark_submit import LakeSparkSubmitHook
 
-__all__ = ["LakeJobOperator"]
+__all__ = ["LakeJobOperator", "LakeWarehouseJobOperator"]
 
 
-class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc]  # it returns a result
-    """A job of ``spark_jobs`` on one table, in this process or through spark-submit.
+class LakeWarehouseJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc]  # it returns a result
+    """A job of ``spark_jobs``, in this process or through spark-submit.
 
-    :param table: ``database.table``
     :param lake_conn_id: connection of type ``lake``; without ``lake_default`` the warehouse is
         ``./warehouse``
     :param engine: ``python`` works in the task's process, ``spark`` submits the same job; ``auto``
@@ -48,7 +47,6 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
     """
 
     template_fields: Sequence[str] = (
-        "table",
         "lake_conn_id",
         "engine",
         "spark_conn_id",
@@ -71,7 +69,6 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
     def __init__(
         self,
         *,
-        table: str,
         lake_conn_id: str = LakeHook.default_conn_name,
         engine: Engine = "auto",
         spark_conn_id: str | None = None,
@@ -84,7 +81,6 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
         _refuse_what_means_nothing({**kwargs, **for_spark}, engine)
         # Members of the result can be named alone: ``task.output["snapshot_id"]``.
         super().__init__(**{"name": "", "multiple_outputs": True, **kwargs})
-        self.table = table
         self.lake_conn_id = lake_conn_id
         self.engine: Engine = engine
         self.spark_conn_id = spark_conn_id
@@ -95,8 +91,15 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
         """Every argument of a job may be a template."""
         super().__init_subclass__(**kwargs)
         if "request" in vars(cls):
+            base: type[LakeWarehouseJobOperator] = cls.__mro__[1]
             own = [attribute_of(name) for name in argument_names(vars(cls)["__init__"])]
-            cls.template_fields = (*LakeJobOperator.template_fields, *own)
+            cls.template_fields = (*base.template_fields, *own)
+
+    @classmethod
+    def partial(cls, **given: Any) -> Any:
+        """Airflow's, for mapped tasks: what all of them share is checked here already."""
+        _refuse_what_means_nothing(given, given.get("engine", "auto"))
+        return super().partial(**given)
 
     def on_kill(self) -> None:
         """End whatever was started: every process here, and a driver elsewhere."""
@@ -104,8 +107,9 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
             SparkSubmitOperator.on_kill(self)
         super().on_kill()
 
-    def _argument_types(self) -> Mapping[str, Any]:
-        return argument_types(type(self), LakeJobOperator)
+    @classmethod
+    def _argument_types(cls) -> Mapping[str, Any]:
+        return argument_types(cls, LakeWarehouseJobOperator)
 
     def _run_on_spark(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
         """Submit the job; the table has the first word on how it ended, then the job itself."""
@@ -114,7 +118,7 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
             return self._run_here({**request, "engine": "python"})
         self._find_spark()
         self.is_on_spark = True
-        name = f"{self.job}.{commit_user(context['ti'], self.table)}"
+        name = f"{self.job}.{self._commit_user(context)}"
         with prepared_run(
             self.job,
             request,
@@ -169,25 +173,6 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
                 "not known; a retry finds out"
             )
         raise_failure(said or {}, failure)
-
-    def _is_published(self, request: Mapping[str, Any]) -> bool:
-        """Whether the one commit of this task is in the table; an absent table is an error."""
-        from lakeformat import CommitId, NotFoundError
-
-        try:
-            table = self.lake_hook.table(self.table)
-        except NotFoundError:
-            if request.get("create"):
-                return False
-            raise
-        if not self.publishes_once or request.get("stage"):
-            return False
-        identity = CommitId(
-            request["commit_user"],
-            request["commit_identifier"],
-            first_try_millis=request.get("commit_first_try_millis"),
-        )
-        return table.find_commit(identity) is not None
 
     def _find_spark(self) -> None:
         """Look the connection up before the stock code does, which takes a failure for yarn."""
@@ -248,6 +233,19 @@ class LakeJobOperator(LakeJobMixin, SparkSubmitOperator):  # type: ignore[misc] 
             yarn_track_via_rm_api=self._yarn_track_via_rm_api,
             yarn_rm_auth=self._yarn_rm_auth,
         )
+
+
+class LakeJobOperator(LakeTableJobMixin, LakeWarehouseJobOperator):  # type: ignore[misc]  # as above
+    """A job on one table; its other arguments are those of every job.
+
+    :param table: ``database.table``
+    """
+
+    template_fields: Sequence[str] = ("table", *LakeWarehouseJobOperator.template_fields)
+
+    def __init__(self, *, table: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.table = table
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from airflow_provider_lake.conditions import CompactionNeeded
 from airflow_provider_lake.sensors.table import LakeTableSensor
@@ -16,12 +16,13 @@ class LakeCompactionNeededSensor(LakeTableSensor):
     Only metadata is read. ``minor`` asks for what is due, ``full`` for anything not in best shape.
     """
 
-    def __init__(self, *, strategy: str = "minor", min_files: int = 1, **kwargs: Any) -> None:
+    def __init__(
+        self, *, strategy: Literal["minor", "full"] = "minor", min_files: int = 1, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
-        if strategy not in ("minor", "full"):
-            raise ValueError(f"strategy is 'minor' or 'full', got {strategy!r}")
-        self.strategy = strategy
+        self.strategy: Literal["minor", "full"] = strategy
         self.min_files = min_files
+        self._check_arguments()
 
     def condition(self) -> CompactionNeeded:
         """How much is enough."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from airflow_provider_lake.conditions import ConsumerLag
@@ -18,12 +17,11 @@ class LakeConsumerLagSensor(LakeTableSensor):
     up: the task fails at once and says so.
     """
 
-    template_fields: Sequence[str] = (*LakeTableSensor.template_fields, "consumer")
-
     def __init__(self, *, consumer: str, max_behind: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.consumer = consumer
         self.max_behind = max_behind
+        self._check_arguments()
 
     def condition(self) -> ConsumerLag:
         """The consumer, and how far behind it may be."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from airflow_provider_lake.conditions import PartitionThere
@@ -17,18 +17,16 @@ class LakePartitionSensor(LakeTableSensor):
     ``{"dt": "2024-01-31"}`` may name some columns of the partition; with ``done``, all of them.
     """
 
-    template_fields: Sequence[str] = (*LakeTableSensor.template_fields, "partition")
-
-    def __init__(self, *, partition: Mapping[str, str], done: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, *, partition: Mapping[str, str | int], done: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.partition = partition
         self.done = done
+        self._check_arguments()
 
     def condition(self) -> PartitionThere:
         """The partition."""
-        given: object = self.partition
-        if not isinstance(given, Mapping) or not given:
-            raise ValueError(
-                f"partition is a mapping such as {{'dt': '2024-01-31'}}, got {self.partition!r}"
-            )
+        if not self.partition:
+            raise ValueError("argument 'partition' names no column: write {'dt': '2024-01-31'}")
         return PartitionThere(partition=dict(self.partition), done=self.done)

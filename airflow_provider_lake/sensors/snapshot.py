@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -20,34 +20,26 @@ class LakeSnapshotSensor(LakeTableSensor):
     unless ``kinds`` names them; with ``changelog`` a commit counts if it published changelog rows.
     """
 
-    template_fields: Sequence[str] = (*LakeTableSensor.template_fields, "after_snapshot", "since")
-
     def __init__(
         self,
         *,
-        after_snapshot: int | str = 0,
+        after_snapshot: int = 0,
         since: str | int | datetime | None = None,
-        kinds: Collection[str] = ROW_KINDS,
+        kinds: Sequence[str] = ROW_KINDS,
         changelog: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_kinds(kinds)
         self.after_snapshot = after_snapshot
         self.since = since
         self.kinds = kinds
         self.changelog = changelog
+        self._check_arguments()
 
     def condition(self) -> SnapshotAdvanced:
         """The commits that count."""
-        try:
-            after = int(self.after_snapshot)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"after_snapshot is the number of a snapshot, got {self.after_snapshot!r}"
-            ) from None
         return SnapshotAdvanced(
-            after_snapshot=after,
+            after_snapshot=self.after_snapshot,
             since_millis=0 if self.since is None else to_millis("since", self.since),
             kinds=check_kinds(self.kinds),
             changelog=self.changelog,

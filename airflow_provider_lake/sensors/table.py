@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,12 @@ from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowFailException
 
+from airflow_provider_lake.arguments import (
+    CheckedArguments,
+    LakeArgumentError,
+    argument_names,
+    argument_types,
+)
 from airflow_provider_lake.conditions import Condition, write_condition
 from airflow_provider_lake.failures import failing_for_good
 from airflow_provider_lake.hooks.lake import LakeHook
@@ -22,13 +28,14 @@ if TYPE_CHECKING:
 __all__ = ["LakeTableSensor"]
 
 
-class LakeTableSensor(BaseSensorOperator):
+class LakeTableSensor(CheckedArguments, BaseSensorOperator):
     """Waits until a table meets a condition, which a subclass names; returns what was found.
 
-    A table that does not exist, or a storage that does not answer, is waited for.
+    A table that does not exist, or a storage that does not answer, is waited for. The constructor
+    of a subclass declares the types of its arguments, and ends with ``_check_arguments``.
     """
 
-    template_fields: Sequence[str] = ("table", "lake_conn_id")
+    template_fields: Sequence[str] = ("table", "lake_conn_id", "deferrable")
 
     def __init__(
         self,
@@ -43,6 +50,13 @@ class LakeTableSensor(BaseSensorOperator):
         self.lake_conn_id = lake_conn_id
         self.deferrable = deferrable
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Every argument may be a template."""
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            own = argument_names(vars(cls)["__init__"])
+            cls.template_fields = (*LakeTableSensor.template_fields, *own)
+
     @abstractmethod
     def condition(self) -> Condition:
         """What is waited for; a ``ValueError`` says which argument makes no sense."""
@@ -54,13 +68,14 @@ class LakeTableSensor(BaseSensorOperator):
 
     def execute(self, context: Context) -> Any:
         """Return at once if the condition is met; else wait, in the triggerer if deferrable."""
+        self._take_rendered()
         if not self.deferrable:
             return super().execute(context)
         if (found := self._found()) is not None:
             return found
         trigger = LakeConditionTrigger(
             table=self.table,
-            condition=write_condition(self._checked()),
+            condition=write_condition(self.condition()),
             lake_conn_id=self.lake_conn_id,
             poll_interval=self.poke_interval,
         )
@@ -78,12 +93,15 @@ class LakeTableSensor(BaseSensorOperator):
         return found
 
     def _found(self) -> dict[str, Any] | None:
-        condition = self._checked()
         with failing_for_good():
-            return look(LakeHook(self.lake_conn_id).get_conn(), self.table, condition)
+            return look(LakeHook(self.lake_conn_id).get_conn(), self.table, self.condition())
 
-    def _checked(self) -> Condition:
+    @classmethod
+    def _argument_types(cls) -> Mapping[str, Any]:
+        return argument_types(cls, LakeTableSensor)
+
+    def _check_together(self) -> None:
         try:
-            return self.condition()
+            self.condition()
         except ValueError as reason:  # a template that renders to nonsense does so again
-            raise AirflowFailException(f"{self.task_id}: {reason}") from reason
+            raise LakeArgumentError(f"task {self.task_id!r}: {reason}") from None

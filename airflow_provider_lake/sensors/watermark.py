@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,11 +14,10 @@ __all__ = ["LakeWatermarkSensor"]
 class LakeWatermarkSensor(LakeTableSensor):
     """Waits until a table is complete up to a moment of event time, as its watermark says."""
 
-    template_fields: Sequence[str] = (*LakeTableSensor.template_fields, "watermark")
-
     def __init__(self, *, watermark: str | int | datetime, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.watermark = watermark
+        self._check_arguments()
 
     def condition(self) -> WatermarkReached:
         """The moment."""

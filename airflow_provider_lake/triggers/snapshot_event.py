@@ -11,9 +11,9 @@ from typing import Any
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from airflow_provider_lake.assets.change import ROW_KINDS, check_kinds
-from airflow_provider_lake.assets.uri import split_table_name
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.triggers.cursor import Cursor, Wanted, advance
+from airflow_provider_lake.triggers.table import check_watched
 from airflow_provider_lake.triggers.watch import Tick, WatchKey, open_ticks, watch_of
 
 __all__ = ["LakeSnapshotEventTrigger"]
@@ -47,7 +47,9 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         poll_interval: float = 30,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        split_table_name(table)
+        check_watched(table, lake_conn_id, poll_interval)
+        if not isinstance(after_snapshot, int | None):
+            raise ValueError(f"after_snapshot is the number of a snapshot, got {after_snapshot!r}")
         self.table = table
         self.lake_conn_id = lake_conn_id
         self.kinds = check_kinds(kinds)

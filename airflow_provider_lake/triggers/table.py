@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_lake.assets.change import ROW_KINDS, check_kinds
+from airflow_provider_lake.assets.uri import split_table_name
 from airflow_provider_lake.conditions import (
     Condition,
     SnapshotAdvanced,
@@ -21,7 +22,14 @@ from airflow_provider_lake.hooks.lake import LakeHook
 if TYPE_CHECKING:
     from lakeformat import Catalog
 
-__all__ = ["MET", "REFUSED", "LakeConditionTrigger", "LakeSnapshotTrigger", "look"]
+__all__ = [
+    "MET",
+    "REFUSED",
+    "LakeConditionTrigger",
+    "LakeSnapshotTrigger",
+    "check_watched",
+    "look",
+]
 
 MET = "met"
 REFUSED = "refused"
@@ -37,6 +45,21 @@ def look(catalog: Catalog, table: str, condition: Condition) -> dict[str, Any] |
     except (NotFoundError, UnavailableError) as reason:
         _log.warning("waiting on: %s", reason)
         return None
+
+
+def check_watched(table: str, lake_conn_id: str, poll_interval: float) -> None:
+    """Refuse what no trigger can look at, or would look at without a pause."""
+    split_table_name(table)
+    name, pause = _as_given(lake_conn_id), _as_given(poll_interval)
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"lake_conn_id is the id of a connection, got {lake_conn_id!r}")
+    if isinstance(pause, bool) or not isinstance(pause, int | float) or not pause > 0:
+        raise ValueError(f"poll_interval is a number of seconds above 0, got {poll_interval!r}")
+
+
+def _as_given(value: object) -> object:
+    """A DAG's author need not keep to types."""
+    return value
 
 
 class LakeConditionTrigger(BaseTrigger):
@@ -103,6 +126,7 @@ class LakeSnapshotTrigger(LakeConditionTrigger):
         lake_conn_id: str = LakeHook.default_conn_name,
         poll_interval: float = 60,
     ) -> None:
+        check_watched(table, lake_conn_id, poll_interval)
         wanted = SnapshotAdvanced(
             after_snapshot=after_snapshot, kinds=check_kinds(kinds), changelog=changelog
         )

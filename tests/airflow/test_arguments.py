@@ -23,6 +23,8 @@ def compact(**arguments):
         ({"table": 1}, "'table' wants a text that is not empty, got 1"),
         ({"table": ""}, "'table' wants a text"),
         ({"table": "orders"}, "'table' wants database.table, got 'orders'"),
+        ({"table": "shop."}, "'shop.' has no table name that a table can have"),
+        ({"table": "shop.orders$snapshots"}, "has no branch name that a table can have"),
         ({"engine": "flink"}, "'engine' wants 'auto' or 'python' or 'spark', got 'flink'"),
         ({"strategy": "most"}, "'strategy' wants 'full' or 'minor', got 'most'"),
         ({"buckets": "1"}, "'buckets' wants a list, each of a whole number, got '1'"),
@@ -81,7 +83,7 @@ def test_a_template_or_another_task_s_result_is_taken_as_it_is():
         ("retain_max", "5", 5),
         ("dry_run", "True", True),
         ("older_than", "7 d", "7 d"),
-        ("older_than", "1700000000000", "1700000000000"),
+        ("older_than", "1700000000000", 1_700_000_000_000),
     ],
 )
 def test_what_a_template_renders_to_is_read_as_the_argument_s_type(argument, rendered, read):
@@ -114,6 +116,31 @@ def test_a_template_that_renders_to_nonsense_fails_for_good_before_anything_is_d
         task.execute(task_context())
 
 
+@pytest.mark.parametrize("text", ["last week", "7", "d 7", ""])
+def test_a_moment_nobody_can_read_is_refused_at_parse_and_after_rendering(text, warehouse):
+    words = "'older_than' wants a time such as '2024-01-31 10:00', an age such as '7 d', or"
+    with pytest.raises(LakeArgumentError, match=words):
+        LakeExpireSnapshotsOperator(task_id="e", table="shop.orders", older_than=text)
+    task = LakeExpireSnapshotsOperator(task_id="e", table="shop.orders", older_than="{{ value }}")
+    task.render_template_fields({"value": text})
+    with pytest.raises(LakeArgumentError, match=words):
+        task.execute(task_context())
+
+
+def test_arguments_are_asked_together_once_more_when_they_are_rendered(warehouse):
+    task = LakeTagOperator(task_id="t", table="a.b", action="{{ value }}", tag="v1", snapshot=1)
+    task.render_template_fields({"value": "delete"})
+    with pytest.raises(LakeArgumentError, match="'snapshot' belongs to action"):
+        task.execute(task_context())
+
+
+def test_a_table_that_renders_to_nonsense_is_told_by_name(warehouse):
+    task = compact(table="{{ value }}")
+    task.render_template_fields({"value": "None"})
+    with pytest.raises(LakeArgumentError, match=r"'table' wants database\.table, got 'None'"):
+        task.execute(task_context())
+
+
 def test_default_args_reach_the_arguments():
     with DAG("d", schedule=None, default_args={"lake_conn_id": "lake_eu", "engine": "python"}):
         task = compact()
@@ -128,6 +155,21 @@ def test_a_mapped_task_gets_its_values_one_by_one():
     assert isinstance(mapped.unmap({"table": "a.b"}), BaseOperator)
     with pytest.raises(LakeArgumentError, match="'table' wants"):
         mapped.unmap({"table": 7})
+
+
+@pytest.mark.parametrize(
+    ("shared", "words"),
+    [
+        ({"strategy": "most"}, "task 'tidy': argument 'strategy' wants 'full' or 'minor'"),
+        ({"table": 7}, "task 'tidy': argument 'table' wants a text"),
+        ({"conn_id": "spark_default"}, "task 'tidy': write spark_conn_id instead of conn_id"),
+        ({"engine": "python", "conf": {}}, "engine 'python' starts no Spark"),
+    ],
+)
+def test_what_mapped_tasks_share_is_checked_where_the_dag_is_parsed(shared, words):
+    with DAG("d", schedule=None), pytest.raises(LakeArgumentError) as refused:
+        LakeCompactOperator.partial(task_id="tidy", **shared)
+    assert words in str(refused.value)
 
 
 class Choice:

@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 from importlib import import_module
+from pathlib import Path
 from typing import get_type_hints
 
 import pyarrow as pa
@@ -18,16 +19,16 @@ from airflow_provider_lake.operators.analyze import LakeAnalyzeOperator
 from airflow_provider_lake.operators.changelog import LakeChangelogOperator
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
+from airflow_provider_lake.operators.compact_database import LakeCompactDatabaseOperator
 from airflow_provider_lake.operators.expire_partitions import LakeExpirePartitionsOperator
 from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
 from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
-from airflow_provider_lake.operators.job import LakeJobOperator
+from airflow_provider_lake.operators.job import LakeJobOperator, LakeWarehouseJobOperator
 from airflow_provider_lake.operators.remove_orphans import LakeRemoveOrphansOperator
 from airflow_provider_lake.operators.rescale import LakeRescaleOperator
 from airflow_provider_lake.operators.rollback import LakeRollbackOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
-from spark_jobs.job_requests.common import TableRequest
 from spark_jobs.registry import JOB_NAMES, find_job
 from tests.airflow.contexts import task_context
 
@@ -45,6 +46,7 @@ OPERATORS = [
     LakeRollbackOperator,
     LakeTagOperator,
 ]
+EVERY_OPERATOR = [*OPERATORS, LakeCompactDatabaseOperator]
 REQUIRED = {
     LakeCommitOperator: {"staged": ["s"]},
     LakeIngestOperator: {"source": "*.csv"},
@@ -54,7 +56,8 @@ REQUIRED = {
 
 
 def make(operator, **arguments):
-    given = {"task_id": "work", "table": "shop.orders", **REQUIRED.get(operator, {})}
+    subject = {"table": "shop.orders"} if operator in OPERATORS else {"database": "shop"}
+    given = {"task_id": "work", **subject, **REQUIRED.get(operator, {})}
     return operator(**given | arguments)
 
 
@@ -79,16 +82,14 @@ def orders(warehouse):
     return table
 
 
-def test_every_job_on_one_table_has_its_operator():
-    on_tables = {name for name in JOB_NAMES if issubclass(find_job(name).request, TableRequest)}
-
-    assert {operator.job for operator in OPERATORS} == on_tables
-    for operator in OPERATORS:
+def test_every_job_has_its_operator():
+    assert {operator.job for operator in EVERY_OPERATOR} == {*JOB_NAMES}
+    for operator in EVERY_OPERATOR:
         assert operator.__module__.endswith(f".{operator.job}")
         assert operator.request is find_job(operator.job).request
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", EVERY_OPERATOR)
 def test_the_arguments_of_an_operator_are_the_keys_of_its_request(operator):
     common = {field.name for field in fields(lake_common())}
     wanted = {
@@ -97,8 +98,8 @@ def test_the_arguments_of_an_operator_are_the_keys_of_its_request(operator):
         if field.name not in common
         for hint in [get_type_hints(operator.request)[field.name]]
     }
-    own = argument_types(operator, LakeJobOperator)
-    base = argument_types(LakeJobOperator, LakeJobOperator)
+    own = argument_types(operator, LakeWarehouseJobOperator)
+    base = argument_types(LakeJobOperator, LakeWarehouseJobOperator)
 
     if operator is LakeIngestOperator:
         wanted["jdbc_conn_id"] = str | None  # a login is no argument of a task
@@ -109,9 +110,9 @@ def lake_common():
     return import_module("spark_jobs.job_requests.common").CommitRequest
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", EVERY_OPERATOR)
 def test_every_argument_is_a_template_and_hides_nothing_of_airflow(operator):
-    attributes = {attribute_of(name) for name in argument_types(operator, LakeJobOperator)}
+    attributes = {attribute_of(name) for name in argument_types(operator, LakeWarehouseJobOperator)}
 
     assert attributes <= set(operator.template_fields)
     own = attributes - {attribute_of(name) for name in LakeJobOperator.template_fields}
@@ -164,6 +165,47 @@ def test_a_retry_of_a_compaction_finds_what_it_published(orders):
 
     assert (first["replayed"], again["replayed"]) == (False, True)
     assert again["snapshot_id"] == first["snapshot_id"] == orders.latest_snapshot().id
+
+
+class TestCompactDatabase:
+    def test_its_tables_are_compacted_in_one_task_and_by_a_retry_not_again(self, orders, warehouse):
+        items = lake.open_catalog(warehouse).create_table("shop.items", [("id", "BIGINT")])
+        for number in range(2):
+            items.write(pa.table({"id": [number]}))
+        context = task_context()
+
+        done = do(LakeCompactDatabaseOperator, context)
+        heads = (orders.latest_snapshot().id, items.latest_snapshot().id)
+        again = do(LakeCompactDatabaseOperator)
+
+        assert (done["database"], done["reason"]) == ("shop", "2 of 2 tables compacted")
+        assert context["ti"].xcoms["lake_table"] == {"database": "shop"}
+        assert heads == (3, 3) == (orders.latest_snapshot().id, items.latest_snapshot().id)
+        assert again["skipped"] is False
+
+    def test_a_table_that_fails_is_named_and_stops_no_other(self, orders, warehouse, monkeypatch):
+        catalog = lake.open_catalog(warehouse)
+        catalog.create_table("shop.damaged", [("id", "BIGINT")]).write(pa.table({"id": [1]}))
+        [manifest] = (Path(warehouse) / "shop.db" / "damaged" / "manifest").glob("manifest-list*-0")
+        manifest.write_bytes(b"x")
+        task = make(LakeCompactDatabaseOperator)
+        said = []
+        monkeypatch.setattr(task.log, "error", lambda *words: said.append(words))
+
+        with pytest.raises(lake.LakeError, match=r"1 of 2 tables failed, shop\.damaged"):
+            task.execute(task_context())
+
+        assert orders.latest_snapshot().commit_kind == "COMPACT"
+        assert [words[1] for words in said] == ["shop.damaged"]
+
+    def test_a_database_nobody_has_fails_for_good(self, orders):
+        with pytest.raises(AirflowFailException, match="no table of a database 'sales' is meant"):
+            do(LakeCompactDatabaseOperator, database="sales")
+
+    def test_nothing_to_do_may_be_skipped(self, orders):
+        do(LakeCompactDatabaseOperator)
+        with pytest.raises(AirflowSkipException, match="0 of 1 tables compacted"):
+            do(LakeCompactDatabaseOperator, task_context("another"), skip_if_noop=True)
 
 
 def test_an_unknown_table_fails_for_good(warehouse):

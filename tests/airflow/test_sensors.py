@@ -1,6 +1,7 @@
 """Sensors: they ask once in the worker, and then wait where no worker is held."""
 
 import asyncio
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,10 +10,12 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 
 import lakeformat as lake
+from airflow_provider_lake.arguments import LakeArgumentError, argument_types
 from airflow_provider_lake.sensors.compaction import LakeCompactionNeededSensor
 from airflow_provider_lake.sensors.consumer import LakeConsumerLagSensor
 from airflow_provider_lake.sensors.partition import LakePartitionSensor
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
+from airflow_provider_lake.sensors.table import LakeTableSensor
 from airflow_provider_lake.sensors.watermark import LakeWatermarkSensor
 
 
@@ -46,7 +49,7 @@ def reads(orders):
 
 CASES = {
     "snapshot": (
-        lambda: sensor(LakeSnapshotSensor, after_snapshot="1"),
+        lambda: sensor(LakeSnapshotSensor, after_snapshot=1),
         lambda orders: write(orders, 2),
         {"snapshot_id": 2, "previous_snapshot_id": 1},
     ),
@@ -141,27 +144,82 @@ def test_a_consumer_that_fell_behind_is_said_at_once(orders, warehouse):
         sensor(LakeConsumerLagSensor, consumer="job").execute({})
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: sensor(LakeSnapshotSensor, after_snapshot="None"), "number of a snapshot"),
-        (lambda: sensor(LakeSnapshotSensor, since="yesterday"), "since is a time such as"),
-        (lambda: sensor(LakeWatermarkSensor, watermark=""), "watermark is a time such as"),
-        (lambda: sensor(LakePartitionSensor, partition="a"), "partition is a mapping"),
-        (lambda: sensor(LakePartitionSensor, partition={"day": "a"}), "day"),
-    ],
-)
-def test_a_template_that_renders_to_nonsense_is_not_retried(orders, make, words):
-    with pytest.raises(AirflowFailException, match=words):
-        make().execute({})
+WRONG = [
+    (LakeSnapshotSensor, {"table": "orders"}, "'table' wants database.table, got 'orders'"),
+    (LakeSnapshotSensor, {"table": "shop.or/ders"}, "no table name that a table can have"),
+    (LakeSnapshotSensor, {"lake_conn_id": ""}, "'lake_conn_id' wants a text"),
+    (LakeSnapshotSensor, {"deferrable": "yes"}, "'deferrable' wants true or false"),
+    (LakeSnapshotSensor, {"after_snapshot": "None"}, "'after_snapshot' wants a whole number"),
+    (LakeSnapshotSensor, {"since": "yesterday"}, "'since' wants a time such as"),
+    (LakeSnapshotSensor, {"since": "7 d"}, "'since' wants a time such as"),
+    (LakeSnapshotSensor, {"kinds": ("MERGE",)}, "kinds are some of APPEND"),
+    (LakeWatermarkSensor, {"watermark": ""}, "'watermark' wants a time such as"),
+    (LakePartitionSensor, {"partition": "a"}, "'partition' wants an object"),
+    (LakePartitionSensor, {"partition": {}}, "'partition' names no column"),
+    (LakeCompactionNeededSensor, {"strategy": "fast"}, "'strategy' wants 'minor' or 'full'"),
+    (LakeCompactionNeededSensor, {"min_files": "many"}, "'min_files' wants a whole number"),
+    (LakeConsumerLagSensor, {"consumer": ""}, "'consumer' wants a text"),
+    (LakeConsumerLagSensor, {"consumer": "c", "max_behind": True}, "'max_behind' wants a whole"),
+]
+FITTING = {
+    LakeSnapshotSensor: {},
+    LakeWatermarkSensor: {"watermark": 1},
+    LakePartitionSensor: {"partition": {"dt": "a"}},
+    LakeCompactionNeededSensor: {},
+    LakeConsumerLagSensor: {"consumer": "c"},
+}
+
+
+def any_sensor(kind, **arguments):
+    given = {"task_id": "wait", "table": "shop.orders", **FITTING[kind]}
+    return kind(**given | arguments)
+
+
+@pytest.mark.parametrize(("kind", "wrong", "words"), WRONG)
+def test_what_can_never_be_right_is_refused_where_the_dag_is_parsed(kind, wrong, words):
+    with pytest.raises(LakeArgumentError, match="task 'wait'") as refused:
+        any_sensor(kind, **wrong)
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(("kind", "wrong", "words"), WRONG)
+def test_a_template_that_renders_to_nonsense_is_not_retried(orders, kind, wrong, words):
+    [(name, value)] = [pair for pair in wrong.items() if pair[0] != "consumer"] or wrong.items()
+    more = {key: given for key, given in wrong.items() if key != name}
+    waiting = any_sensor(kind, **more, **{name: "{{ value }}"})
+    waiting.render_template_fields({"value": json.dumps(value) if name == "kinds" else value})
+
+    with pytest.raises(AirflowFailException) as refused:
+        waiting.execute({})
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", FITTING)
+def test_every_argument_of_a_sensor_is_a_template(kind):
+    assert {*argument_types(kind, LakeTableSensor)} == {*kind.template_fields}
+
+
+def test_what_templates_render_to_is_read_as_the_arguments_types(orders):
+    waiting = any_sensor(
+        LakeSnapshotSensor,
+        after_snapshot="{{ 1 }}",
+        since="{{ 1700000000000 }}",
+        deferrable="{{ True }}",
+        kinds="{{ ['COMPACT'] | tojson }}",
+    )
+    waiting.render_template_fields({})
+    waiting._take_rendered()
+
+    assert (waiting.after_snapshot, waiting.since) == (1, 1_700_000_000_000)
+    assert (waiting.deferrable, waiting.kinds) == (True, ["COMPACT"])
+
+
+def test_a_partition_column_the_table_does_not_have_is_not_retried(orders):
+    with pytest.raises(AirflowFailException, match="day"):
+        sensor(LakePartitionSensor, partition={"day": "a"}).execute({})
 
 
 def test_what_the_triggerer_could_not_find_fails_for_good(orders):
     waiting = sensor(LakeSnapshotSensor)
     with pytest.raises(AirflowFailException, match="CorruptTableError: gone"):
         waiting.execute_complete({}, {"status": "refused", "reason": "CorruptTableError: gone"})
-
-
-def test_a_strategy_that_does_not_exist_is_refused_at_parse():
-    with pytest.raises(ValueError, match="'minor' or 'full'"):
-        sensor(LakeCompactionNeededSensor, strategy="fast")

@@ -1,0 +1,72 @@
+"""Compacts the tables of databases as an Airflow task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from airflow_provider_lake.operators.job import LakeWarehouseJobOperator
+from spark_jobs.job_requests.compact import CompactDatabaseRequest
+
+__all__ = ["LakeCompactDatabaseOperator"]
+
+
+class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
+    """Compacts tables one after the other in one task; one that fails stops no other.
+
+    If any fails the task fails and says which, and a retry goes on with what is left. Where
+    each table is to have a task of its own, map ``LakeCompactOperator`` instead.
+
+    :param database: a regular expression of whole names of databases
+    :param including: a regular expression of whole names ``database.table``: only these
+    :param excluding: the same: not these
+    :param strategy: ``full`` brings every bucket into its best shape, ``minor`` does what is
+        due
+    :param where: a SQL condition on partition columns
+    :param idle: only partitions nobody has written to for so long, as ``"1 h"``
+    :param bucket_executor: engine ``python``: a bucket per CPU at a time, which is the
+        default, or one
+    :param dry_run: say what would be done, and change nothing
+    """
+
+    job = "compact_database"
+    request = CompactDatabaseRequest
+    moves_rows = True
+
+    def __init__(
+        self,
+        *,
+        database: str,
+        including: str = ".*",
+        excluding: str | None = None,
+        strategy: Literal["full", "minor"] = "full",
+        where: str | None = None,
+        idle: str | None = None,
+        bucket_executor: Literal["threads", "serial"] | None = None,
+        dry_run: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.database = database
+        self.including = including
+        self.excluding = excluding
+        self.strategy: Literal["full", "minor"] = strategy
+        self.where = where
+        self.idle = idle
+        self.bucket_executor: Literal["threads", "serial"] | None = bucket_executor
+        self.is_dry_run = dry_run
+        self._check_arguments()
+
+    def _subject(self) -> dict[str, str]:
+        return {"database": self.database}
+
+    def _run_here(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        from spark_jobs.job import PartlyFailedError
+
+        try:
+            return super()._run_here(request)
+        except PartlyFailedError as error:
+            for each in (error.result or {}).get("report", {}).get("tables", ()):
+                if each["error"] is not None:
+                    self.log.error("%s: %s", each["table"], each["error"])
+            raise

@@ -1,0 +1,51 @@
+"""What operators of a job on one table share besides: the table may tell that all is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from airflow_provider_lake.job import LakeJobMixin
+from airflow_provider_lake.lineage import LakeLineageMixin
+
+__all__ = ["LakeTableJobMixin"]
+
+
+class LakeTableJobMixin(LakeLineageMixin, LakeJobMixin):
+    """The part of an operator that knows its table."""
+
+    publishes_once: ClassVar[bool] = False
+    """Whether its one snapshot is all it does: where that is, nothing is left to do."""
+    waits_for: ClassVar[tuple[str, ...]] = ()
+    """Arguments that name what may not be there yet, so that a retry may find it."""
+
+    def _subject(self) -> dict[str, str]:
+        return {"table": self.table}
+
+    def _may_come(self) -> bool:
+        from lakeformat import NotFoundError
+
+        if all(getattr(self, name) is None for name in self.waits_for):
+            return False
+        try:
+            self.lake_hook.table(self.table)
+        except NotFoundError:
+            return bool(getattr(self, "create", False))
+        return True
+
+    def _is_published(self, request: Mapping[str, Any]) -> bool:
+        """Whether the one commit of this task is in the table; an absent table is an error."""
+        from lakeformat import NotFoundError
+        from spark_jobs.job_requests.common import CommitKeys
+
+        try:
+            table = self.lake_hook.table(self.table)
+        except NotFoundError:
+            if request.get("create"):
+                return False
+            raise
+        if not self.publishes_once or request.get("stage"):
+            return False
+        keys = {name: request.get(name) for name in CommitKeys.__dataclass_fields__}
+        identity = CommitKeys(**keys).commit_id()
+        return identity is not None and table.find_commit(identity) is not None
