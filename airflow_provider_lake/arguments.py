@@ -75,6 +75,25 @@ class CheckedArguments:
         stock: Any = super()
         return stock.partial(**given)
 
+    def render_template_fields(self, context: Any, jinja_env: Any = None) -> None:
+        """Airflow's; what cannot be rendered now cannot be in a retry, which gets the same."""
+        from jinja2 import TemplateError
+
+        stock: Any = super()
+        try:
+            stock.render_template_fields(context, jinja_env)
+        except TemplateError as reason:
+            raise LakeArgumentError(
+                f"task {self.task_id!r}: a template of {self._unrendered()} cannot be rendered: "
+                f"{type(reason).__name__}: {reason}"
+            ) from reason
+
+    def _unrendered(self) -> str:
+        """The arguments that are templates yet: Airflow stops at the first it cannot render."""
+        names = (name for name in self._argument_types())
+        left = [name for name in names if is_open(getattr(self, self._attribute_of(name)))]
+        return f"argument {left[0]!r}" if left else "an argument"
+
     @classmethod
     @abstractmethod
     def _argument_types(cls) -> Mapping[str, Any]:

@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
-from datetime import datetime
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
 
-__all__ = ["ONLY_COMMIT", "RunOfDag", "TaskIdentity", "commit_user", "first_try_millis"]
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+__all__ = [
+    "ONLY_COMMIT",
+    "FirstTry",
+    "RunOfDag",
+    "TaskIdentity",
+    "commit_user",
+    "find_first_try",
+    "first_try_millis",
+]
+
+_log = logging.getLogger(__name__)
 
 ONLY_COMMIT = 1
 """The identifier of a task's commit, where the task makes one."""
@@ -71,3 +87,46 @@ def first_try_millis(dag_run: RunOfDag) -> int | None:
     if dag_run.start_date is None or dag_run.clear_number != 0:
         return None
     return int(dag_run.start_date.timestamp() * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstTry:
+    """What is known of the time before any try of a task."""
+
+    millis: int | None
+    """A moment of it; None where Airflow does not keep it."""
+    head: str | None
+    """The identity of the table's newest snapshot then."""
+
+
+def find_first_try(context: Context, subject: str, head: Callable[[], str | None]) -> FirstTry:
+    """When the first try of this task began, and what it found.
+
+    The first try asks for the head of the table and keeps it in the task's state store, which
+    outlives retries and clears. Airflow takes it only while no other try has begun: until then
+    nothing of this task's can have been published. Without the store, as in a try after one that
+    could not keep it, there is the start of the run alone.
+    """
+    began, store = first_try_millis(context["dag_run"]), context.get("task_state_store")
+    if store is None:
+        return FirstTry(began, None)
+    key = f"lake-first-try:{subject}"
+    kept: Any = store.get(key)
+    if isinstance(kept, dict):
+        return FirstTry(**kept)
+    if context["ti"].try_number != 1:
+        return FirstTry(began, None)
+    now = int(datetime.now(UTC).timestamp() * 1000)
+    seen = FirstTry(now if began is None else began, head())
+    return seen if _keeps(store, key, seen) else FirstTry(began, None)
+
+
+def _keeps(store: Any, key: str, seen: FirstTry) -> bool:
+    from airflow.sdk.exceptions import AirflowRuntimeError
+
+    try:
+        store.set(key, asdict(seen))
+    except AirflowRuntimeError as reason:
+        _log.warning("what the first try has found could not be kept: %s", reason)
+        return False
+    return True

@@ -28,13 +28,15 @@ from airflow.sdk.exceptions import AirflowSkipException
 from airflow_provider_lake.arguments import CheckedArguments, LakeArgumentError
 from airflow_provider_lake.failures import LakeTaskKilled, failing_for_good
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.identity import ONLY_COMMIT, commit_user, first_try_millis
+from airflow_provider_lake.identity import commit_user
 from airflow_provider_lake.links import TABLE_KEY
 from airflow_provider_lake.outlet_events import announce
 from spark_jobs.job_requests.common import CommitKeys, CommitRequest, JobRequest
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
+
+    from lakeformat import CommitId
 
 __all__ = ["Engine", "LakeJobMixin", "attribute_of", "own_keys"]
 
@@ -144,10 +146,15 @@ class LakeJobMixin(CheckedArguments):
         return request | self._identity(context) if commits else request
 
     def _identity(self, context: Context) -> dict[str, Any]:
-        began = first_try_millis(context["dag_run"])
-        since = {} if began is None else {"commit_first_try_millis": began}
-        user = self._commit_user(context)
-        return {"commit_user": user, "commit_identifier": ONLY_COMMIT, **since}
+        """The keys of a request that say who commits."""
+        commit = self._commit_id(context)
+        keys = {
+            "commit_user": commit.user,
+            "commit_identifier": commit.identifier,
+            "commit_first_try_millis": commit.first_try_millis,
+            "commit_first_try_head": commit.first_try_head,
+        }
+        return {key: value for key, value in keys.items() if value is not None}
 
     def _chosen_engine(self) -> str:
         """Who does the work: the argument says it, then the connection, then the kind of work."""
@@ -168,6 +175,10 @@ class LakeJobMixin(CheckedArguments):
     @abstractmethod
     def _subject(self) -> dict[str, str]:
         """What is worked on, as a request and as links name it."""
+
+    @abstractmethod
+    def _commit_id(self, context: Context) -> CommitId:
+        """The identity of what this task commits."""
 
     def _may_come(self) -> bool:
         """Whether what was not found may be found by a retry."""

@@ -36,8 +36,8 @@ class LakeSnapshotLink(BaseOperatorLink):
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
         """The address; that of the task's own results as long as no browser is set up."""
         pattern = conf.get("lake", "snapshot_url", fallback="")
-        about = _said(ti_key, TABLE_KEY)
-        if not pattern or "table" not in about:
+        about = _said(ti_key, TABLE_KEY) if pattern else {}
+        if "table" not in about:
             return _results_of(ti_key)
         database, _, table = str(about["table"]).partition(".")
         snapshot_id = _said(ti_key, "return_value").get("snapshot_id")

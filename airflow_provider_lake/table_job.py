@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_lake.job import LakeJobMixin
 from airflow_provider_lake.lineage import LakeLineageMixin
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from lakeformat import CommitId
 
 __all__ = ["LakeTableJobMixin"]
 
@@ -21,6 +26,9 @@ class LakeTableJobMixin(LakeLineageMixin, LakeJobMixin):
 
     def _subject(self) -> dict[str, str]:
         return {"table": self.table}
+
+    def _commit_id(self, context: Context) -> CommitId:
+        return self.lake_hook.commit_id(context, self.table)
 
     def _may_come(self) -> bool:
         from lakeformat import NotFoundError

@@ -45,10 +45,8 @@ with DAG(
         import pyarrow.compute as pc
         from airflow.sdk.exceptions import AirflowSkipException
 
-        import lakeformat as lake
         from airflow_provider_lake.assets.snapshot_range import snapshot_range
         from airflow_provider_lake.hooks.lake import LakeHook
-        from airflow_provider_lake.identity import ONLY_COMMIT, commit_user, first_try_millis
 
         context = get_current_context()
         part = snapshot_range(context, ORDERS)
@@ -65,7 +63,9 @@ with DAG(
         sums = rows.group_by("item").aggregate([("total", "sum"), ("orders", "sum")])
         sums = sums.rename_columns(["item", "total", "orders"])
 
-        catalog = LakeHook().get_conn()
+        hook = LakeHook()
+        commit = hook.commit_id(context, TOTALS)  # the same one in a retry
+        catalog = hook.get_conn()
         totals = catalog.create_table(
             TOTALS,
             [("item", "STRING NOT NULL"), ("total", "BIGINT"), ("orders", "BIGINT")],
@@ -77,11 +77,7 @@ with DAG(
             },
             exist_ok=True,
         )
-        began = first_try_millis(context["dag_run"])
-        identity = lake.CommitId(
-            commit_user(context["ti"], TOTALS), ONLY_COMMIT, first_try_millis=began
-        )
-        report = totals.write(sums, commit=identity)
+        report = totals.write(sums, commit=commit)
         part.acknowledge()
         return {**part.to_dict(), "published": report.snapshot_id, "changes": len(changes)}
 

@@ -10,9 +10,12 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_lake.connection import CONNECTION_TYPE, LakeConnection, read_connection
+from airflow_provider_lake.identity import ONLY_COMMIT, commit_user, find_first_try
 
 if TYPE_CHECKING:
-    from lakeformat import Catalog, HealthReport, Snapshot, Table
+    from airflow.sdk import Context
+
+    from lakeformat import Catalog, CommitId, HealthReport, Snapshot, Table
     from lakeformat.compact.unit import CompactPlan
     from lakeformat.doctor import Finding
 
@@ -79,6 +82,30 @@ class LakeHook(BaseHook):
     def health(self, name: str, **wanted: Any) -> HealthReport:
         """How a table fares: facts, a score and advice; takes what ``Table.health`` does."""
         return self.table(name).health(**wanted)
+
+    def commit_id(self, context: Context, name: str) -> CommitId:
+        """The identity of the running task's commit to a table: the same one in each try.
+
+        Call it before the table is read or written.
+        """
+        from lakeformat import CommitId
+
+        first = find_first_try(context, name, lambda: self._head_of(name))
+        return CommitId(
+            commit_user(context["ti"], name),
+            ONLY_COMMIT,
+            first_try_millis=first.millis,
+            first_try_head=first.head,
+        )
+
+    def _head_of(self, name: str) -> str | None:
+        from lakeformat import NotFoundError
+
+        try:
+            head = self.latest_snapshot(name)
+        except NotFoundError:
+            return None
+        return None if head is None else head.identity
 
     def test_connection(self) -> tuple[bool, str]:
         """Whether the warehouse can be listed and written from here; never raises."""

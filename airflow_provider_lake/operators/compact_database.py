@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from airflow_provider_lake.identity import ONLY_COMMIT, find_first_try
 from airflow_provider_lake.operators.job import LakeWarehouseJobOperator
 from spark_jobs.job_requests.compact import CompactDatabaseRequest
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from lakeformat import CommitId
 
 __all__ = ["LakeCompactDatabaseOperator"]
 
@@ -59,6 +65,12 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
 
     def _subject(self) -> dict[str, str]:
         return {"database": self.database}
+
+    def _commit_id(self, context: Context) -> CommitId:
+        from lakeformat import CommitId
+
+        first = find_first_try(context, self.database, lambda: None)
+        return CommitId(self._commit_user(context), ONLY_COMMIT, first_try_millis=first.millis)
 
     def _run_here(self, request: Mapping[str, Any]) -> dict[str, Any]:
         from spark_jobs.job import PartlyFailedError

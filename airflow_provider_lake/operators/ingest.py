@@ -28,8 +28,9 @@ class LakeIngestOperator(LakeJobOperator):
 
     A retry or a cleared task finds what its run has published and publishes nothing twice; to
     bring the same rows again, start another run. A retry also notices that the snapshot it looks
-    for may have expired, and fails. After a clear Airflow does not say any more when the run
-    began: what has expired then is not found.
+    for may have expired, and fails. What the first try found is in the task's state store; once
+    Airflow has dropped it (``[state_store] default_retention_days``), a cleared task does not
+    find what has expired.
 
     :param source: path, address or glob of files: local ones, or in a bucket or on HDFS, which is
         opened with the storage options of the catalog

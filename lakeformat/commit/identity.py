@@ -41,11 +41,15 @@ class CommitId:
     at; and if snapshots since then have expired, a commit that is not found among the others is
     refused with ``CommitUndecidableError``: it may have been published and expired with them.
     Without it the whole history is searched, and what has expired counts as never published.
+
+    ``first_try_head`` is the ``identity`` of the snapshot that was the newest when the first try
+    began. As long as that one is there, what has expired before it decides nothing.
     """
 
     user: str
     identifier: int
     first_try_millis: int | None = field(default=None, compare=False)
+    first_try_head: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not is_text(self.user) or not self.user:
@@ -62,6 +66,11 @@ class CommitId:
             raise InvalidRequestError(
                 "a CommitId's first_try_millis is when its first try began, in epoch milliseconds, "
                 f"got {first!r}"
+            )
+        if self.first_try_head is not None and not is_text(self.first_try_head):
+            raise InvalidRequestError(
+                "a CommitId's first_try_head is the identity of a snapshot, "
+                f"got {self.first_try_head!r}"
             )
 
     def __str__(self) -> str:
@@ -117,15 +126,17 @@ class EarlierCommits:
     def _from(self, head: Snapshot | None) -> Iterator[Snapshot]:
         """Snapshots not seen yet, newest first, as far back as the commit can be."""
         snapshot, number = head, head.id if head else 0
+        is_before = False
         while snapshot is not None and number > self._checked:
             if self._is_older(snapshot):
                 return
             yield snapshot
+            is_before = is_before or snapshot.identity == self.commit.first_try_head
             number -= 1
             if number <= self._checked:
                 return
             snapshot = read_snapshot_if_present(self._handle.storage, self._handle.layout, number)
-            if snapshot is None and self.commit.first_try_millis is not None:
+            if snapshot is None and self.commit.first_try_millis is not None and not is_before:
                 raise self._undecidable(number)
 
     def _is_older(self, snapshot: Snapshot) -> bool:

@@ -62,12 +62,16 @@ class CommitKeys:
     commit_first_try_millis: int | None = None
     """A moment before the first try of that commit, in epoch milliseconds: with it, a retry that
     expired snapshots would be needed for is refused, and does not publish a second time."""
+    commit_first_try_head: str | None = None
+    """The identity of the newest snapshot when that try began: as long as it is there, what has
+    expired before it refuses nothing."""
 
     def __post_init__(self) -> None:
         if (self.commit_user is None) != (self.commit_identifier is None):
             raise refusal("keys 'commit_user' and 'commit_identifier' only make sense together")
-        if self.commit_first_try_millis is not None and self.commit_user is None:
-            raise refusal("key 'commit_first_try_millis' only makes sense with 'commit_user'")
+        for key in ("commit_first_try_millis", "commit_first_try_head"):
+            if getattr(self, key) is not None and self.commit_user is None:
+                raise refusal(f"key {key!r} only makes sense with 'commit_user'")
         self.commit_id()  # a pair that is no identity is refused here, with every other value
 
     def commit_id(self) -> CommitId | None:
@@ -80,6 +84,7 @@ class CommitKeys:
             self.commit_user,
             self.commit_identifier,
             first_try_millis=self.commit_first_try_millis,
+            first_try_head=self.commit_first_try_head,
         )
 
 

@@ -1,7 +1,11 @@
 """What a task gets when it runs, without an Airflow around it."""
 
+import json
 from datetime import UTC, datetime
 from types import SimpleNamespace
+
+from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
+from airflow.sdk.execution_time.comms import ErrorResponse
 
 
 class TaskInstance(SimpleNamespace):
@@ -23,10 +27,21 @@ class OutletEvents(dict):
         return self[outlet]
 
 
-def task_context(task_id="work"):
-    """The context of the first try of a run that has begun now."""
+class StateStore(dict):
+    """What outlives retries and clears of one task; ``is_over`` once another try has begun."""
+
+    is_over = False
+
+    def set(self, key, value):
+        if self.is_over:
+            raise AirflowRuntimeError(ErrorResponse(error=ErrorType.GENERIC_ERROR))
+        self[key] = json.loads(json.dumps(value))
+
+
+def task_context(task_id="work", *, try_number=1):
+    """The context of a try of a run that has begun now."""
     return {
-        "ti": TaskInstance(task_id=task_id),
+        "ti": TaskInstance(task_id=task_id, try_number=try_number),
         "dag_run": SimpleNamespace(start_date=datetime.now(UTC), clear_number=0),
         "outlet_events": OutletEvents(),
     }

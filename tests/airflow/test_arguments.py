@@ -1,5 +1,7 @@
 """A mistake in a DAG is told where the DAG is parsed, by the name of the argument."""
 
+from types import SimpleNamespace
+
 import pytest
 from airflow.sdk import DAG, XComArg
 from airflow.sdk.bases.operator import BaseOperator
@@ -132,6 +134,14 @@ def test_arguments_are_asked_together_once_more_when_they_are_rendered(warehouse
     task.render_template_fields({"value": "delete"})
     with pytest.raises(LakeArgumentError, match="'snapshot' belongs to action"):
         task.execute(task_context())
+
+
+@pytest.mark.parametrize("template", ["{{ params.nothing }}", "{{ ti.xcoms['x'] }}", "{{ 1 +"])
+def test_a_template_that_cannot_be_rendered_is_not_retried(template):
+    with DAG("d", schedule=None):  # whose templates may not name what is not there
+        task = compact(where=template)
+    with pytest.raises(LakeArgumentError, match="'tidy': a template of argument 'where' cannot"):
+        task.render_template_fields({"params": {}, "ti": SimpleNamespace(xcoms=None)})
 
 
 def test_a_table_that_renders_to_nonsense_is_told_by_name(warehouse):

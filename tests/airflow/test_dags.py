@@ -1,6 +1,6 @@
 """The DAG templates run as they are, in a real Airflow on SQLite."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -71,3 +71,17 @@ def test_the_macro_renders_the_identity_that_the_operator_commits_with(
 
     [snapshot] = lake.open_catalog(warehouse).table("shop.orders").snapshots()
     assert (run.run_id, snapshot.commit_user) == (ti.run_id, user)
+
+
+def test_runs_right_after_an_expiry_land_their_files(airflow_db, tmp_path, warehouse):
+    """All within ten minutes, by which clocks may differ: the clock cannot say which came first."""
+    (tmp_path / "a.csv").write_text("id\n1\n")
+    dag = load(TEST_DAGS)["expire_right_after"]
+
+    for day in range(3):
+        moment = MIDNIGHT + timedelta(days=day)
+        conf = {"incoming": str(tmp_path)}
+        assert dag.test(logical_date=moment, run_after=moment, run_conf=conf).state == "success"
+
+    orders = lake.open_catalog(warehouse).table("shop.orders")
+    assert (orders.scan().count(), len(orders.snapshots())) == (3, 1)

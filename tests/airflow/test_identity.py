@@ -3,9 +3,13 @@
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
+import lakeformat as lake
+from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.identity import commit_user, first_try_millis
+from tests.airflow.contexts import StateStore, task_context
 
 TASK = {
     "dag_id": "shop",
@@ -75,3 +79,83 @@ def test_a_run_of_this_airflow_says_when_it_began_and_how_often_it_was_cleared()
     from airflow.sdk.api.datamodels._generated import DagRun
 
     assert {"start_date", "clear_number"} <= set(DagRun.model_fields)
+
+
+ROWS = pa.table({"id": [1]})
+
+
+@pytest.fixture
+def orders(warehouse):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    table.write(ROWS)
+    return table
+
+
+class Task:
+    """The tries of one task, with what Airflow keeps between them."""
+
+    def __init__(self):
+        self.store = StateStore()
+
+    def commit_id(self, *, try_number=1, cleared=0):
+        context = {**task_context(try_number=try_number), "task_state_store": self.store}
+        context["dag_run"].clear_number = cleared
+        return LakeHook().commit_id(context, "shop.orders")
+
+
+def keep_only_the_newest(table):
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    assert len(table.snapshots()) == 1
+
+
+def test_a_first_try_right_after_an_expiry_can_tell_that_it_is_the_first(orders):
+    orders.write(ROWS)
+    keep_only_the_newest(orders)
+
+    assert orders.write(ROWS, commit=Task().commit_id()).snapshot_id == 3
+
+
+def test_a_retry_remembers_what_the_first_try_found(orders):
+    task = Task()
+    first = task.commit_id()
+    orders.write(ROWS, commit=first)
+    retry = task.commit_id(try_number=2)
+
+    assert retry.first_try_head == first.first_try_head == orders.snapshots()[0].identity
+    assert orders.write(ROWS, commit=retry).replayed
+
+
+def test_a_cleared_task_whose_snapshot_expired_publishes_nothing_twice(orders):
+    task = Task()
+    orders.write(ROWS, commit=task.commit_id())
+    orders.write(ROWS)
+    keep_only_the_newest(orders)
+
+    with pytest.raises(lake.CommitUndecidableError):
+        orders.write(ROWS, commit=task.commit_id(try_number=2, cleared=1))
+
+
+def test_a_try_that_is_over_cannot_say_that_nothing_was_published(orders):
+    """It was stopped before it asked; meanwhile the next one has published."""
+    task = Task()
+    orders.write(ROWS, commit=task.commit_id(try_number=2))
+    orders.write(ROWS)
+    keep_only_the_newest(orders)
+    task.store.is_over = True
+    late = task.commit_id(try_number=1)
+
+    assert late.first_try_head is None
+    with pytest.raises(lake.CommitUndecidableError):
+        orders.write(ROWS, commit=late)
+
+
+def test_a_table_that_is_not_there_yet_has_no_head(warehouse):
+    assert Task().commit_id().first_try_head is None
+
+
+def test_without_a_store_the_start_of_the_run_is_all_there_is(orders):
+    commit = LakeHook().commit_id(task_context(), "shop.orders")
+    assert commit.first_try_head is None
+    assert commit.first_try_millis is not None

@@ -83,6 +83,61 @@ def test_a_first_try_whose_snapshot_may_have_expired_is_undecidable(orders, cloc
     assert not [path for path in orders._handle.storage.files() if path.endswith("-7")]
 
 
+class TestTheHeadBeforeTheFirstTry:
+    """Where it is there yet, what has expired before it says nothing about this commit."""
+
+    def expire_all_but_the_newest(self, orders):
+        for number in range(1, orders.latest_snapshot().id):
+            orders._handle.storage.delete(orders._handle.layout.snapshot(number))
+
+    def test_a_first_try_right_after_an_expiry_publishes(self, orders, clock):
+        minute_by_minute(orders, clock, 3)
+        self.expire_all_but_the_newest(orders)
+        by_clock = lake.CommitId("run", 1, first_try_millis=clock.millis)
+        with pytest.raises(lake.CommitUndecidableError):
+            orders.write(ROWS, commit=by_clock)
+
+        head = orders.latest_snapshot().identity
+        commit = lake.CommitId("run", 1, first_try_millis=clock.millis, first_try_head=head)
+        assert orders.write(ROWS, commit=commit).snapshot_id == 4
+        assert orders.write(ROWS, commit=commit).replayed
+
+    def test_an_older_commit_of_this_identity_is_found_as_ever(self, orders, clock):
+        """A run that was deleted and made again under its name."""
+        earlier = lake.CommitId("run", 1, first_try_millis=clock.millis)
+        orders.write(ROWS, commit=earlier)
+        minute_by_minute(orders, clock, 1)
+        head = orders.latest_snapshot().identity
+        commit = lake.CommitId("run", 1, first_try_millis=clock.millis, first_try_head=head)
+        assert orders.write(ROWS, commit=commit).snapshot_id == 1
+
+    def test_once_it_has_expired_too_the_clock_decides(self, orders, clock):
+        minute_by_minute(orders, clock, 2)
+        head = orders.latest_snapshot().identity
+        commit = lake.CommitId("run", 1, first_try_millis=clock.millis, first_try_head=head)
+        orders.write(ROWS, commit=commit)
+        minute_by_minute(orders, clock, 3)
+        self.expire_all_but_the_newest(orders)
+        with pytest.raises(lake.CommitUndecidableError):
+            orders.write(ROWS, commit=commit)
+
+    def test_another_snapshot_of_its_number_is_not_taken_for_it(self, orders, clock):
+        minute_by_minute(orders, clock, 3)
+        head = orders.latest_snapshot().identity
+        commit = lake.CommitId("run", 1, first_try_millis=clock.millis, first_try_head=head)
+        orders.rollback(snapshot=1, as_latest=False)
+        orders.write(ROWS, commit=commit)
+        minute_by_minute(orders, clock, 3)
+        assert (orders.write(ROWS, commit=commit).replayed, orders.latest_snapshot().id) == (
+            True,
+            5,
+        )
+
+    def test_it_is_a_text(self):
+        with pytest.raises(lake.InvalidRequestError, match="first_try_head is the identity of"):
+            lake.CommitId("run", 1, first_try_head=3)
+
+
 def test_without_a_time_what_has_expired_counts_as_never_published(orders, clock):
     minute_by_minute(orders, clock, 3)
     orders._handle.storage.delete(orders._handle.layout.snapshot(1))
