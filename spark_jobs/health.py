@@ -36,8 +36,9 @@ def _act(wanted: HealthRequest) -> Outcome:
     table = wanted_table(wanted)
     report = table.health(time_travel=wanted.time_travel, unknown=wanted.unknown)
     reasons = "; ".join(str(reason) for reason in report.reasons) or "nothing to complain of"
+    why = f" ({report.why_they_differ})" if report.why_they_differ else ""
     return Outcome(
-        reason=f"{report.verdict}, score {report.score}: {reasons}",
+        reason=f"{report.verdict}, score {report.score}{why}: {reasons}",
         report=report.to_dict(),
         newest_before=report.snapshot_id,
     )

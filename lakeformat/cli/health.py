@@ -26,11 +26,6 @@ STYLE = {
     "unreadable": "bold red",
 }
 EXIT_FAILED = 1
-_GOOD_SCORE = 50
-_SCORE_AND_VERDICT = (
-    "the score says how much a compaction would mend, weighed by size; the verdict follows from "
-    "the reasons"
-)
 _UNREADABLE = "unreadable"
 _MINUTE, _HOUR, _DAY = 60, 60 * 60, 24 * 60 * 60
 
@@ -129,8 +124,8 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
             f"{parts.rows_to_merge} of 40, hidden rows {parts.hidden_rows} of 20",
         ),
     ]
-    if report.reasons and report.score >= _GOOD_SCORE:
-        found.append(("", _SCORE_AND_VERDICT))
+    if report.why_they_differ is not None:
+        found.append(("", report.why_they_differ))
     found += [
         (
             "files",

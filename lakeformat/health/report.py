@@ -21,6 +21,9 @@ __all__ = [
 ]
 
 
+_GOOD_SCORE = 50
+
+
 class Verdict(StrEnum):
     """One word for the whole table."""
 
@@ -168,6 +171,17 @@ class HealthReport:
     snapshots: SnapshotFacts
     storage: StorageFacts
 
+    @property
+    def why_they_differ(self) -> str | None:
+        """Said to who meets a good score beside a verdict that is not; None otherwise."""
+        if not self.reasons or self.score < _GOOD_SCORE:
+            return None
+        return (
+            "the score says how much a compaction would mend, weighed by size; the verdict follows "
+            "from the reasons"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return {**asdict(self), "verdict": str(self.verdict)}
+        more = {"verdict": str(self.verdict), "why_they_differ": self.why_they_differ}
+        return {**asdict(self), **more}

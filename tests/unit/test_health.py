@@ -15,6 +15,7 @@ from lakeformat.environment import SYSTEM
 from lakeformat.health import health
 from lakeformat.health.report import UnknownFiles, Verdict
 from lakeformat.metadata.tag import Tag, create_tag
+from spark_jobs import health as health_job
 from tests.rewriting import rewrite_entries
 
 COLUMNS = [("id", "BIGINT"), ("dt", "STRING")]
@@ -325,6 +326,23 @@ def test_what_costs_time_is_left_out_if_nobody_asks(warehouse):
     table.write(rows(1))
     storage = table.health(time_travel=False).storage
     assert storage.time_travel_bytes is storage.time_travel_files is storage.unknown is None
+
+
+def test_a_good_score_beside_a_bad_verdict_is_explained(warehouse):
+    """The score weighs bytes; thirty runs of a few bytes each are read slowly all the same."""
+    options = {"num-sorted-run.compaction-trigger": "2", "num-sorted-run.stop-trigger": "3"}
+    table = warehouse.keyed(**options, **{"write-only": "true"})
+    assert table.health().why_they_differ is None
+    for _ in range(30):
+        table.write(rows(1))
+
+    report = table.health()
+
+    assert (report.verdict, report.score > 90) == (Verdict.UNHEALTHY, True)
+    assert "the verdict follows from the reasons" in report.why_they_differ
+    said = health_job.run({"warehouse": str(warehouse.root), "table": report.table})
+    assert said["reason"].startswith(f"unhealthy, score {report.score} (the score says how much")
+    assert said["report"]["why_they_differ"] == report.why_they_differ
 
 
 def test_a_report_is_plain_values_for_programs(warehouse):
