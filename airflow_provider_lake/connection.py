@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from airflow.sdk.log import mask_secret
 
@@ -57,9 +58,10 @@ def read_connection(connection: Connection) -> LakeConnection:
         raise _refusal(f"{name} is of type {connection.conn_type!r}, not 'lake'")
     given = _fields(connection, name)
     options = _options(given, name)
+    said_secret = _object(given.get("secret_options", {})) or {}
     for key, value in options.items():
-        if _SECRET.search(key):
-            mask_secret(value)
+        if key in said_secret or _SECRET.search(key):
+            _mask(value)
     warehouse, engine = given.get("warehouse"), given.get("engine", "auto")
     if not isinstance(warehouse, str):
         raise _refusal(f"{name} names no warehouse: set it to a path or URI")
@@ -69,6 +71,15 @@ def read_connection(connection: Connection) -> LakeConnection:
     if not isinstance(spark_conn_id, str | None):
         raise _refusal(f"{name} has a spark_conn_id that is no text")
     return LakeConnection(warehouse, options, engine, spark_conn_id)
+
+
+def _mask(value: str) -> None:
+    """Hide a value in logs, and the password in it, which an error may show alone."""
+    mask_secret(value)
+    password = re.search(r"//[^/@]*:([^@]+)@", value)
+    if password is not None:
+        mask_secret(password[1])
+        mask_secret(unquote(password[1]))
 
 
 def _fields(connection: Connection, name: str) -> dict[str, Any]:

@@ -185,7 +185,8 @@ class LakeJobMixin(CheckedArguments):
         return False
 
     def _is_published(self, request: Mapping[str, Any]) -> bool:
-        """Whether all that this task does is done already."""
+        """Whether all this task does is done already; what cannot be opened is an error here."""
+        self.lake_hook.get_conn()
         return False
 
     def _finish(self, result: dict[str, Any], context: Context) -> dict[str, Any]:

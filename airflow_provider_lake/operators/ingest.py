@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["LakeIngestOperator"]
 
 _SECRET_NAME = re.compile(r"(?i)passw|secret|token|credential|private")
-_SECRET_URL = re.compile(r"(?i)//[^/@]*:[^/@]+@|[?;&](password|pwd)=")
+# The last is Oracle's: ``jdbc:oracle:thin:scott/tiger@//host``.
+_SECRET_URL = re.compile(
+    r"(?i)//[^/@?]*:[^@?]+@|[?;&]\s*\w*(passw|pwd|secret|token)\w*\s*=|:thin:[^@/]+/[^@]+@"
+)
 
 
 class LakeIngestOperator(LakeJobOperator):

@@ -160,6 +160,26 @@ def test_no_argument_and_no_file_of_a_driver_holds_a_secret(with_secret, tmp_pat
         assert SECRET not in repr(work)
 
 
+@pytest.mark.parametrize(
+    ("extra", "shown"),
+    [
+        ({"secret_options": '{"s3.session.token": "odd-name-1"}'}, "odd-name-1"),
+        ({"secret_options": '{"jdbc.user": "who-2"}'}, "who-2"),
+        ({"uri": "postgresql://u:part%403@host/db"}, "part%403"),
+        ({"uri": "postgresql://u:part%404@host/db"}, "part@4"),
+        ({"options": {"jdbc.uri-like": "open-5"}}, None),
+    ],
+)
+def test_logs_hide_what_is_secret_whole_and_in_part(monkeypatch, extra, shown):
+    masked = []
+    monkeypatch.setattr("airflow_provider_lake.connection.mask_secret", masked.append)
+    said = json.dumps({"warehouse": "/w", **extra})
+
+    read_connection(Connection(conn_id="c", conn_type="lake", extra=said))
+
+    assert masked == [] if shown is None else shown in masked
+
+
 def test_nothing_rendered_pushed_or_returned_holds_a_secret(with_secret, tmp_path, caplog):
     task = LakeIngestOperator(
         task_id="land", table="shop.orders", source=str(tmp_path / "a.csv"), create=True

@@ -118,7 +118,11 @@ def test_a_login_comes_from_a_connection_and_nothing_of_it_is_shown(
     "shown",
     [
         {"jdbc_url": "postgresql://reader:hush@host/shop"},
+        {"jdbc_url": "postgresql://reader:hu/hush@host/shop"},
         {"jdbc_url": "jdbc:sqlserver://host;password=hush"},
+        {"jdbc_url": "jdbc:sqlserver://host; accessToken = hush"},
+        {"jdbc_url": "jdbc:postgresql://host/shop?ssl=true&sslpassword=hush"},
+        {"jdbc_url": "jdbc:oracle:thin:reader/hush@//host:1521/shop"},
         {"jdbc_url": "jdbc:postgresql://host/shop", "source_options": {"password": "hush"}},
     ],
 )
@@ -127,6 +131,19 @@ def test_a_password_in_an_argument_is_refused_where_the_dag_is_parsed(shown):
         land(jdbc_table="orders", **shown)
 
     assert "hush" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "jdbc:mysql://host:3306/shop?user=a@b",
+        "postgresql://reader@host:5432/shop",
+        "jdbc:oracle:thin:@//host:1521/shop",
+        "sqlite:////data/shop.db",
+    ],
+)
+def test_an_address_without_a_password_is_taken(url):
+    assert land(jdbc_url=url, jdbc_table="orders").jdbc_url == url
 
 
 def test_rows_of_a_sql_table_land_once(shop_database, warehouse, context):

@@ -202,6 +202,16 @@ class TestCompactDatabase:
         with pytest.raises(AirflowFailException, match="no table of a database 'sales' is meant"):
             do(LakeCompactDatabaseOperator, database="sales")
 
+    def test_a_warehouse_that_cannot_be_opened_is_never_submitted(self, connect, monkeypatch):
+        """Its address would be an argument of a process by then, which everybody can read."""
+        connect("lake_default", conn_type="lake", extra={"warehouse": "s3://key:hush@bucket/w"})
+        task = make(LakeCompactDatabaseOperator, engine="spark")
+        monkeypatch.setattr(task, "_submit", lambda context: pytest.fail("was submitted"))
+
+        with pytest.raises(AirflowFailException, match="would carry credentials") as refused:
+            task.execute(task_context())
+        assert "hush" not in str(refused.value)
+
     def test_nothing_to_do_may_be_skipped(self, orders):
         do(LakeCompactDatabaseOperator)
         with pytest.raises(AirflowSkipException, match="0 of 1 tables compacted"):

@@ -1,0 +1,156 @@
+"""What the Airflow provider costs a DAG file, and its watchers a triggerer.
+
+``python -m benchmarks.airflow_provider`` writes ``results/airflow_provider.md``: the time a DAG
+file takes longer with the provider's imports, each in a fresh process in which Airflow's own are
+loaded; the calls of a look at five hundred watched tables; and how long after a commit its event
+comes. A local disk, a shared loop, as in a triggerer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import aclosing
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyarrow as pa
+
+RESULTS = Path(__file__).resolve().parent / "results"
+ROUNDS = 5
+TABLES = 500
+COMMITS = 10
+INTERVAL = 2.0
+
+_AIRFLOW = (
+    "import airflow.dag_processing.processor, airflow.models; "
+    "from airflow.sdk import DAG, Asset, BaseSensorOperator, task"
+)
+_STOCK = "import airflow.providers.apache.spark.operators.spark_submit"
+_OURS = "airflow_provider_lake."
+_CASES = {
+    "an operator": ["operators.compact"],
+    "a sensor": ["sensors.snapshot"],
+    "a watcher and an asset": ["triggers.snapshot_event", "assets.uri"],
+    "two operators, a sensor, a watcher": [
+        "operators.compact",
+        "operators.ingest",
+        "sensors.snapshot",
+        "triggers.snapshot_event",
+    ],
+}
+
+
+def import_millis(before: str, modules: str) -> float:
+    """CPU time of imports, in the median fresh process."""
+    code = (
+        f"import time; {before}; a = time.process_time(); {modules}; print(time.process_time()-a)"
+    )
+    found = []
+    for _ in range(ROUNDS):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
+        )
+        found.append(1000 * float(done.stdout.split()[-1]))
+    return median(found)
+
+
+def calls_of_a_look(folder: Path) -> Counter[str]:
+    """What a look at many tables asks of the storage when none has changed."""
+    from lakeformat.catalog import FileSystemCatalog
+    from lakeformat.catalog.heads import Heads
+    from lakeformat.environment import SYSTEM
+    from lakeformat.storage import LocalStorage
+    from tests.counting import CountingStorage
+
+    counting: Any = CountingStorage(LocalStorage())
+    catalog = FileSystemCatalog(counting, str(folder), SYSTEM)
+    catalog.create_database("shop")
+    names = [f"shop.t{number}" for number in range(TABLES)]
+    for name in names:
+        catalog.create_table(name, [("id", "BIGINT")]).write(pa.table({"id": [1]}))
+    heads = Heads(catalog)
+    heads.look(names)
+    counting.calls.clear()
+    if len(heads.look(names).heads) != TABLES:
+        raise SystemExit("a look has not found all tables")
+    return Counter(name for name, _ in counting.calls)
+
+
+async def seconds_until_told(folder: Path) -> list[float]:
+    """From the publication of a commit to its event, at moments that fit no interval."""
+    import lakeformat as lake
+    from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
+
+    os.environ["AIRFLOW_CONN_LAKE_BENCH"] = f"lake://?warehouse={folder}"
+    catalog = lake.open_catalog(str(folder))
+    catalog.create_database("shop", exist_ok=True)
+    orders = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    orders.write(pa.table({"id": [0]}))
+    trigger = LakeSnapshotEventTrigger(
+        table="shop.orders", lake_conn_id="lake_bench", poll_interval=INTERVAL, after_snapshot=0
+    )
+    found = []
+    async with aclosing(trigger.run()) as events:  # type: ignore[type-var]  # it is a generator
+        await anext(events)
+        for number in range(COMMITS):
+            waiting = asyncio.ensure_future(anext(events))
+            await asyncio.sleep(INTERVAL * (0.2 + number / COMMITS))
+            await asyncio.to_thread(orders.write, pa.table({"id": [number]}))
+            began = time.monotonic()
+            await waiting
+            found.append(time.monotonic() - began)
+    return found
+
+
+def report(folder: Path) -> Iterator[str]:
+    """The page."""
+    yield "# What does the Airflow provider cost a DAG file and a triggerer?\n"
+    yield (
+        f"CPU milliseconds of the imports of a DAG file, median of {ROUNDS} fresh processes in "
+        "which Airflow's own are loaded (wanted: fewer than 50 of our own).\n"
+    )
+    yield "| a DAG file with | our own | the stock SparkSubmitOperator, which operators extend |"
+    yield "|---|---|---|"
+    stock = import_millis(_AIRFLOW, _STOCK)
+    for said, modules in _CASES.items():
+        names = "import " + ", ".join(_OURS + name for name in modules)
+        has_operator = any(name.startswith("operators") for name in modules)
+        before = f"{_AIRFLOW}; {_STOCK}" if has_operator else _AIRFLOW
+        theirs = stock if has_operator else 0
+        yield f"| {said} | {import_millis(before, names):.0f} | {theirs:.0f} |"
+    calls = calls_of_a_look(folder / "many")
+    counted = ", ".join(f"{count} `{name}`" for name, count in sorted(calls.items()))
+    yield f"\nA look at {TABLES} watched tables of a database, none of them changed: {counted}.\n"
+    told = asyncio.run(seconds_until_told(folder / "one"))
+    yield (
+        f"With a poll interval of {INTERVAL:g} s the event of a commit came after "
+        f"{median(told):.2f} s, at most {max(told):.2f} s ({COMMITS} commits; wanted: at most "
+        f"{INTERVAL + 1:g} s).\n"
+    )
+    yield f"`python -m benchmarks.airflow_provider`, {datetime.now(UTC):%Y-%m-%d}, local disk."
+
+
+def main() -> None:
+    """Measure, and write the page."""
+    logging.disable(logging.WARNING)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.setdefault("AIRFLOW_HOME", folder)
+        lines = []
+        for line in report(Path(folder)):
+            lines.append(line)
+            print(line, flush=True)
+    (RESULTS / "airflow_provider.md").write_text("\n".join(lines) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
