@@ -43,8 +43,12 @@ class LakeLineageMixin:
         """The table as it is: what failed has published nothing."""
         return self._lineage({})
 
+    def _tables_read(self) -> list[str]:
+        """Other tables of the lake that rows come from."""
+        return []
+
     def _lineage(self, result: Mapping[str, Any]) -> OperatorLineage[Any, Any]:
-        from airflow.providers.common.compat.openlineage.facet import OutputDataset
+        from airflow.providers.common.compat.openlineage.facet import InputDataset, OutputDataset
         from airflow.providers.openlineage.extractors import OperatorLineage
 
         address = TableAddress(*split_table_name(self.table), self.lake_conn_id)
@@ -52,7 +56,14 @@ class LakeLineageMixin:
         output = OutputDataset(namespace=namespace, name=name)
         if (table := _opened(address)) is not None:
             _describe(output, table, result)
-        return OperatorLineage(outputs=[output])
+        inputs = []
+        for read in self._tables_read():
+            source = TableAddress(*split_table_name(read), self.lake_conn_id)
+            namespace, name = dataset_name(location_of(source))
+            inputs.append(InputDataset(namespace=namespace, name=name))
+            if (table := _opened(source)) is not None:
+                inputs[-1].facets = {"schema": _columns(table)}
+        return OperatorLineage(inputs=inputs, outputs=[output])
 
 
 def _opened(address: TableAddress) -> Table | None:
@@ -65,19 +76,25 @@ def _opened(address: TableAddress) -> Table | None:
         return None
 
 
-def _describe(output: OutputDataset, table: Table, result: Mapping[str, Any]) -> None:
+def _columns(table: Table) -> Any:
     from airflow.providers.common.compat.openlineage.facet import (
-        OutputStatisticsOutputDatasetFacet,
         SchemaDatasetFacet,
         SchemaDatasetFacetFields,
     )
+
+    return SchemaDatasetFacet(
+        fields=[
+            SchemaDatasetFacetFields(name=field.name, type=str(field.type))
+            for field in table.schema.fields
+        ]
+    )
+
+
+def _describe(output: OutputDataset, table: Table, result: Mapping[str, Any]) -> None:
+    from airflow.providers.common.compat.openlineage.facet import OutputStatisticsOutputDatasetFacet
     from openlineage.client.generated.dataset_version_dataset import DatasetVersionDatasetFacet
 
-    fields = [
-        SchemaDatasetFacetFields(name=field.name, type=str(field.type))
-        for field in table.schema.fields
-    ]
-    output.facets = {"schema": SchemaDatasetFacet(fields=fields)}
+    output.facets = {"schema": _columns(table)}
     version = result.get("snapshot_id")
     if version is None:
         return

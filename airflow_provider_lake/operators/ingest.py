@@ -130,6 +130,9 @@ class LakeIngestOperator(LakeJobOperator):
         if self.jdbc_conn_id is not None and self.jdbc_url is None:
             raise LakeArgumentError(f"task {self.task_id!r}: jdbc_conn_id goes with jdbc_url")
 
+    def _tables_read(self) -> list[str]:
+        return [] if self.source_table is None else [self.source_table]
+
     def _refuse_secrets(self) -> None:
         """Arguments are shown to everybody: in the DAG, in the web interface, in logs."""
         options = [name for name in self.source_options or {} if _SECRET_NAME.search(name)]

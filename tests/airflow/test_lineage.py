@@ -5,6 +5,7 @@ import pytest
 
 import lakeformat as lake
 from airflow_provider_lake.lineage import LakeLineageMixin
+from airflow_provider_lake.operators.ingest import LakeIngestOperator
 
 pytest.importorskip(
     "airflow.providers.openlineage",
@@ -38,6 +39,21 @@ def test_afterwards_it_has_columns_a_version_and_statistics(warehouse):
     assert output.facets["version"].datasetVersion == "1"
     statistics = output.outputFacets["outputStatistics"]
     assert (statistics.rowCount, statistics.fileCount) == (2, 1)
+
+
+def test_a_table_that_rows_come_from_is_an_input_with_its_columns(warehouse):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    catalog.create_table("shop.raw", [("id", "BIGINT")])
+    task = LakeIngestOperator(
+        task_id="land", table="shop.orders", source_table="shop.raw", consumer="job", create=True
+    )
+
+    [read] = task.get_openlineage_facets_on_start().inputs
+
+    assert (read.namespace, read.name) == ("file", f"{warehouse}/shop.db/raw")
+    assert [field.name for field in read.facets["schema"].fields] == ["id"]
+    assert Land().get_openlineage_facets_on_start().inputs == []
 
 
 def test_a_failure_tells_no_version(warehouse):
