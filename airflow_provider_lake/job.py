@@ -31,6 +31,7 @@ from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.identity import commit_user
 from airflow_provider_lake.links import TABLE_KEY
 from airflow_provider_lake.outlet_events import announce
+from airflow_provider_lake.supervisor import ending_with_the_supervisor
 from spark_jobs.job_requests.common import CommitKeys, CommitRequest, JobRequest
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class LakeJobMixin(CheckedArguments):
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Run the job with the identity of this task; its result is the task's."""
-        with failing_for_good(may_come=self._may_come):
+        with ending_with_the_supervisor(), failing_for_good(may_come=self._may_come):
             self._take_rendered()
             context["ti"].xcom_push(key=TABLE_KEY, value=self._subject())
             request = self._request(context)

@@ -43,8 +43,8 @@ JAVA = Group(
 )
 STACK = Group(
     "stack",
-    "A whole Airflow: its triggerer, and bin/demo from beginning to end.",
-    opt_in="takes some minutes and 2 GB of memory",
+    "A whole Airflow: killed tasks, every template, its triggerer, bin/demo.",
+    opt_in="takes half an hour and 2 GB of memory",
 )
 GROUPS = (
     GATE,

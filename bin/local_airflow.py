@@ -12,20 +12,24 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
+
+from airflow_provider_lake.process_tree import ProcessTree
 
 HOST = "127.0.0.1"
 _GRACE_SECONDS = 10
 # The pages read logs from files: nobody else has to serve them.
-_COMPONENTS = (
-    ("scheduler", "--skip-serve-logs"),
-    ("dag-processor",),
-    ("api-server",),
-    ("triggerer", "--skip-serve-logs"),
-)
+_COMPONENTS = {
+    "scheduler": ("--skip-serve-logs",),
+    "dag-processor": (),
+    "api-server": (),
+    "triggerer": ("--skip-serve-logs",),
+}
+_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class AirflowTroubleError(Exception):
@@ -35,13 +39,18 @@ class AirflowTroubleError(Exception):
 class LocalAirflow:
     """Starts every component in a process group of its own, and ends all of it on leaving."""
 
-    def __init__(self, home: Path, dags: Path, *, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, home: Path, dags: Path, *, settings: Mapping[str, str], folder: Path | None = None
+    ) -> None:
+        """``folder`` is where its processes are: relative paths of tasks begin there."""
         self.home = home
+        self._folder = folder
         self.port = _free_port()
         self.log = home / "airflow.log"
         self._environment = _environment(home, dags, self.port) | dict(settings)
         self._token = ""
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._group = 0
+        self._components: dict[str, subprocess.Popen[bytes]] = {}
 
     @property
     def url(self) -> str:
@@ -66,54 +75,76 @@ class LocalAirflow:
         self._end()
 
     def _start(self) -> None:
-        with self.log.open("wb") as log:
-            if self._spawn(("db", "migrate"), log, group=0).wait() != 0:
-                raise AirflowTroubleError(f"Airflow cannot make its database: see {self.log}")
-            for words in _COMPONENTS:
-                group = self._processes[0].pid if self._processes else 0
-                self._processes.append(self._spawn(words, log, group=group))
+        migration = self._spawn(("db", "migrate"))
+        try:
+            code = migration.wait()
+        finally:
+            migration.kill()  # whoever was interrupted waits for it no longer
+        if code != 0:
+            raise AirflowTroubleError(f"Airflow cannot make its database: see {self.log}")
+        for name in _COMPONENTS:
+            self.start(name)
 
-    def _spawn(self, words: tuple[str, ...], log: IO[bytes], *, group: int) -> Any:
-        return subprocess.Popen(
-            [str(Path(sys.executable).with_name("airflow")), *words],
-            env=self._environment,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            process_group=group,
-        )
+    def start(self, name: str) -> None:
+        """Start a component, in the process group of all of them."""
+        self._components[name] = self._spawn((name, *_COMPONENTS[name]), group=self._group)
+        self._group = self._group or self._components[name].pid
+
+    def kill(self, name: str) -> None:
+        """Take a component away as a machine that is lost does: it can do nothing about it."""
+        process = self._components.pop(name)
+        process.kill()
+        process.wait()
+
+    def _spawn(self, words: tuple[str, ...], *, group: int = 0) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [str(Path(sys.executable).with_name("airflow")), *words],
+                env=self._environment,
+                cwd=self._folder,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                process_group=group,
+            )
 
     def _end(self) -> None:
-        """End the whole group: whoever was started by a component is in it."""
-        if not self._processes:
+        """End the components and whatever they have started: a task is in a group of its own."""
+        if not self._components:
             return
-        group = self._processes[0].pid
-        for ending, patience in ((signal.SIGTERM, _GRACE_SECONDS), (signal.SIGKILL, 2)):
-            _signal_group(group, ending)
-            deadline = time.monotonic() + patience
-            while _signal_group(group, 0) and time.monotonic() < deadline:
-                for process in self._processes:
-                    process.poll()  # what has ended stays a member until somebody asks
-                time.sleep(0.1)
+        with _undisturbed():
+            trees = [ProcessTree(each) for each in self._components.values()]
+            _signal_group(self._group, signal.SIGTERM)
+            for tree in trees:
+                tree.terminate(_GRACE_SECONDS)
+            _signal_group(self._group, signal.SIGKILL)  # whose component was killed before
+            for process in self._components.values():
+                process.wait()
 
     def wait_for_dags(self, *dag_ids: str, seconds: float) -> None:
         """Return when all of these can be started."""
         for dag_id in dag_ids:
-            self._wait(
+            self.wait_for(
                 f"the DAG {dag_id}", lambda dag_id=dag_id: self._get(f"dags/{dag_id}"), seconds
             )
 
     def run(self, dag_id: str, conf: Mapping[str, Any], *, seconds: float) -> str:
         """Start a run and wait until it has succeeded; its id."""
-        asked = {"logical_date": None, "conf": dict(conf)}
-        started = self._call("POST", f"dags/{dag_id}/dagRuns", asked)
-        run_id: str = started["dag_run_id"]
-        self._wait(
-            f"{dag_id} {run_id}",
-            lambda: self._is_done(self._get(f"dags/{dag_id}/dagRuns/{run_id}")),
-            seconds,
-        )
+        run_id = self.trigger(dag_id, conf)
+        self.wait_for_run(dag_id, run_id, seconds=seconds)
         return run_id
+
+    def trigger(self, dag_id: str, conf: Mapping[str, Any]) -> str:
+        """Start a run; its id."""
+        asked = {"logical_date": None, "conf": dict(conf)}
+        started = self.ask("POST", f"dags/{dag_id}/dagRuns", asked)
+        run_id: str = started["dag_run_id"]
+        return run_id
+
+    def wait_for_run(self, dag_id: str, run_id: str, *, seconds: float) -> None:
+        """Return when this run has succeeded."""
+        path = f"dags/{dag_id}/dagRuns/{run_id}"
+        self.wait_for(f"{dag_id} {run_id}", lambda: self._is_done(self._get(path)), seconds)
 
     def wait_for_runs(self, dag_id: str, count: int, *, seconds: float) -> None:
         """Return when so many runs of a DAG have succeeded."""
@@ -122,7 +153,11 @@ class LocalAirflow:
             found = self._get(f"dags/{dag_id}/dagRuns") or {"dag_runs": []}
             return sum(self._is_done(run) for run in found["dag_runs"]) >= count
 
-        self._wait(f"{count} runs of {dag_id}", are_done, seconds)
+        self.wait_for(f"{count} runs of {dag_id}", are_done, seconds)
+
+    def set_paused(self, dag_id: str, is_paused: bool) -> None:
+        """Pause a DAG, or let it run."""
+        self.ask("PATCH", f"dags/{dag_id}?update_mask=is_paused", {"is_paused": is_paused})
 
     def runs(self, dag_id: str) -> list[str]:
         """The runs of a DAG, in the order they were due."""
@@ -143,10 +178,11 @@ class LocalAirflow:
             )
         return run is not None and run["state"] == "success"
 
-    def _wait(self, what: str, is_there: Any, seconds: float) -> None:
+    def wait_for(self, what: str, is_there: Callable[[], Any], seconds: float) -> None:
+        """Return when it is there; whoever waits is told if Airflow ends before."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            if any(process.poll() is not None for process in self._processes):
+            if any(process.poll() is not None for process in self._components.values()):
                 raise AirflowTroubleError(f"a part of Airflow ended: see {self.log}")
             try:
                 if is_there():
@@ -158,13 +194,14 @@ class LocalAirflow:
 
     def _get(self, path: str) -> Any:
         try:
-            return self._call("GET", path)
+            return self.ask("GET", path)
         except urllib.error.HTTPError as error:
             if error.code == 404:
                 return None
             raise
 
-    def _call(self, method: str, path: str, body: Any = None) -> Any:
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """What the REST API answers."""
         if not self._token:
             self._token = _ask("GET", f"{self.url}/auth/token", None, {})["access_token"]
         headers = {"Authorization": f"Bearer {self._token}"}
@@ -182,13 +219,20 @@ def _ask(method: str, url: str, body: Any, headers: Mapping[str, str]) -> Any:
         return json.load(answer)
 
 
-def _signal_group(group: int, number: int) -> bool:
-    """False if nobody of the group is left."""
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """An impatient second Ctrl-C would leave half of it running."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDINGS}
     try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _signal_group(group: int, number: int) -> None:
+    with suppress(ProcessLookupError):  # nobody of it is left
         os.killpg(group, number)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def _free_port() -> int:

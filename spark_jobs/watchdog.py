@@ -30,15 +30,17 @@ class _Parent:
 
 
 def watch_parent(
-    *, look_seconds: float = _LOOK_SECONDS, grace_seconds: float = _GRACE_SECONDS
+    *,
+    look_seconds: float = _LOOK_SECONDS,
+    grace_seconds: float = _GRACE_SECONDS,
+    done: threading.Event | None = None,
 ) -> threading.Thread:
     """End this process once its parent is gone: cleanly if it can, at any rate after the grace.
 
-    Nobody would read its result, and its successor may be at work already.
+    Nobody would read its result, and its successor may be at work already. ``done`` ends the watch.
     """
-    thread = threading.Thread(
-        target=_watch, args=(_Parent(), look_seconds, grace_seconds), name="parent", daemon=True
-    )
+    given = (_Parent(), look_seconds, grace_seconds, done or threading.Event())
+    thread = threading.Thread(target=_watch, args=given, name="parent", daemon=True)
     thread.start()
     return thread
 
@@ -70,12 +72,14 @@ def _end(number: int, frame: FrameType | None) -> None:
     raise SystemExit(ENDED)
 
 
-def _watch(parent: _Parent, look_seconds: float, grace_seconds: float) -> None:
-    never = threading.Event()
+def _watch(
+    parent: _Parent, look_seconds: float, grace_seconds: float, done: threading.Event
+) -> None:
     while not parent.is_gone():
-        never.wait(look_seconds)
+        if done.wait(look_seconds):
+            return
     with suppress(OSError):  # whoever read it is gone, too
         print("the parent of this process is gone: ending", file=sys.stderr, flush=True)
     os.kill(os.getpid(), signal.SIGTERM)
-    never.wait(grace_seconds)
+    done.wait(grace_seconds)
     os._exit(ENDED)
