@@ -10,10 +10,12 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
+from types import FrameType
 
 import demo_airflow
 import pyarrow as pa
@@ -28,6 +30,8 @@ DEFAULT_WAREHOUSE = Path(__file__).resolve().parent.parent / ".demo" / "warehous
 def main() -> int:
     """Tell the story; 2 and one line on a machine where it cannot be told."""
     asked = _arguments()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
     try:
         _tell(asked.warehouse or (asked.folder and asked.folder / "warehouse"))
         sys.stdout.flush()
@@ -47,6 +51,11 @@ def main() -> int:
         reason = " ".join(str(error).split()).rstrip(".")
         return _complain(f"{reason}: choose a new folder you can write with --warehouse")
     return 0
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    """Leave through the clean-up code: a closed terminal ends Airflow, too."""
+    sys.exit(128 + number)
 
 
 def _complain(line: str, *, code: int = 2) -> int:
@@ -89,7 +98,10 @@ def _arguments() -> argparse.Namespace:
         "--keep", action="store_true", help="leave Airflow and its pages open until Ctrl-C"
     )
     parser.add_argument(
-        "--engine", choices=("python", "spark"), default="python", help="who compacts in Airflow"
+        "--engine",
+        choices=("spark", "python"),
+        default="spark",
+        help="who compacts in Airflow (default: spark, as local[2])",
     )
     return parser.parse_args()
 

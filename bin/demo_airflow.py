@@ -12,6 +12,7 @@ from typing import Any
 from local_airflow import LocalAirflow
 
 import lakeformat as lake
+from lakeformat.count_text import counted
 
 HERE = Path(__file__).resolve().parent
 DAGS = HERE / "demo_dags"
@@ -37,16 +38,18 @@ def tell(place: Path, *, keep: bool, engine: str) -> None:
     warehouse = place / "warehouse"
     shutil.rmtree(place / "airflow", ignore_errors=True)
     connection = {"conn_type": "lake", "extra": {"warehouse": str(warehouse)}}
-    settings = {"AIRFLOW_CONN_LAKE_DEFAULT": json.dumps(connection)}
+    spark = {"conn_type": "spark", "host": "local[2]"}
+    settings = {
+        "AIRFLOW_CONN_LAKE_DEFAULT": json.dumps(connection),
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(spark),
+    }
     began = time.monotonic()
     with LocalAirflow(place / "airflow", DAGS, settings=settings) as airflow:
-        _say(f"1. Start Airflow on {airflow.url}: SQLite, LocalExecutor, nobody else is asked")
+        _say(f"6. Start Airflow at {airflow.url}, on this machine alone; this takes half a minute")
         airflow.wait_for_dags("demo_orders", "demo_revenue", seconds=_PATIENCE_SECONDS)
         print(f"   ready after {time.monotonic() - began:.0f} s")
         for number, files in enumerate(ROUNDS, start=1):
-            _say(
-                f"{number + 1}. Round {number}: {len(files)} files of changes of the shop's orders"
-            )
+            _say(f"{number + 6}. Round {number}: {len(files)} files say what changed in the shop")
             _round(airflow, place, warehouse, number, engine)
         _say(f"That took {time.monotonic() - began:.0f} s.")
         if keep:
@@ -60,11 +63,12 @@ def _round(airflow: LocalAirflow, place: Path, warehouse: Path, number: int, eng
     for position, rows in enumerate(ROUNDS[number - 1]):
         (incoming / f"{position}.csv").write_text(f"op,id,item,price\n{rows}\n")
     conf = {"incoming": str(incoming), "engine": engine}
+    print(f"   run demo_orders: land, compact (engine {engine}), expire", flush=True)
     run = airflow.run("demo_orders", conf, seconds=_PATIENCE_SECONDS)
     airflow.wait_for_runs("demo_revenue", number, seconds=_PATIENCE_SECONDS)
     for moment in ("before", "after"):
         found = airflow.result("demo_orders", run, f"health_{moment}")
-        print(f"   {moment} compaction and expiry: {_described(found['report'])}")
+        print(f"   {moment:>6}: {_described(found['report'])}", flush=True)
     catalog = lake.open_catalog(str(warehouse))
     print("   the orders, as they are now:")
     print(_table(catalog.table(ORDERS), "id"))
@@ -73,10 +77,10 @@ def _round(airflow: LocalAirflow, place: Path, warehouse: Path, number: int, eng
 
 
 def _described(report: dict[str, Any]) -> str:
-    files, snapshots = report["files"]["files"], report["snapshots"]["count"]
-    why = f"; {report['reasons'][0]['finding']}" if report["reasons"] else ""
-    said = f"{report['verdict']} (score {report['score']}), {files} files, {snapshots} snapshots"
-    return f"{said}{why}"
+    files = counted(report["files"]["files"], "file")
+    snapshots = counted(report["snapshots"]["count"], "snapshot")
+    why = f"\n           {report['reasons'][0]['finding']}" if report["reasons"] else ""
+    return f"score {report['score']} of 100, {report['verdict']}; {files}, {snapshots}{why}"
 
 
 def _table(table: lake.Table, order: str) -> str:

@@ -49,7 +49,12 @@ with DAG(
             TABLE,
             [("id", "BIGINT"), ("item", "STRING"), ("price", "BIGINT")],
             primary_key=["id"],
-            options={"bucket": "1", "changelog-producer": "lookup"},
+            # A demo's files are small: what counts as large is scaled to them.
+            options={
+                "bucket": "1",
+                "changelog-producer": "lookup",
+                "target-file-size": "16 kb",
+            },
             exist_ok=True,
         )
         # When the first try began need not be said: the expiry comes after this task, and one run

@@ -2,26 +2,61 @@
 
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
+HAS_JAVA = shutil.which("java") is not None or "JAVA_HOME" in os.environ
 
 
-def test_the_demo_tells_its_story_and_ends_what_it_started(tmp_path):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, ROOT / "bin" / "demo.py", "--folder", tmp_path],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-    )
+@pytest.fixture
+def demo(tmp_path):
+    """Starts bin/demo in a folder of its own."""
+    started = []
 
-    assert done.returncode == 0, done.stdout + done.stderr
-    told = done.stdout.partition("Round 2")[2]
+    def start(*words):
+        command = [sys.executable, "-u", ROOT / "bin" / "demo.py", "--folder", tmp_path, *words]
+        process = subprocess.Popen(
+            command,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.communicate()
+
+
+def left_behind(folder):
+    """Processes that were told of the folder: by their words, or by the environment."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            said = " ".join([*process.cmdline(), *process.environ().values()])
+        except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
+            continue
+        if str(folder) in said:
+            found.append(process)
+    return found
+
+
+def test_the_demo_tells_its_story_and_ends_what_it_started(demo, tmp_path):
+    process = demo("--engine", "spark" if HAS_JAVA else "python")
+    said, _ = process.communicate(timeout=1200)
+
+    assert process.returncode == 0, said
+    told = said.partition("Round 2")[2]
     orders, revenue = told.split("the revenue")
     assert re.findall(r"(\d+) +(\w+) +(\d+)\n", orders) == [
         ("1", "apple", "8"),
@@ -38,7 +73,21 @@ def test_the_demo_tells_its_story_and_ends_what_it_started(tmp_path):
         ("plum", "0"),
         ("quince", "11"),
     ]
-    said = re.findall(r"(\w+) \(score \d+\), (\d+) files", done.stdout)
-    assert said[:2] == [("degraded", "6"), ("healthy", "1")]
-    left = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    assert str(tmp_path) not in left.stdout
+    scores = re.findall(r"score (\d+) of 100, (\w+); (\d+) file", said)
+    assert [each[1:] for each in scores[:2]] == [("degraded", "6"), ("healthy", "1")]
+    assert int(scores[0][0]) < int(scores[1][0]) == 100
+    assert left_behind(tmp_path) == []
+
+
+def test_a_demo_that_is_terminated_at_work_ends_what_it_started(demo, tmp_path):
+    process = demo("--engine", "python", "--keep")
+    for line in process.stdout:
+        if "run demo_orders" in line:
+            break
+    started = left_behind(tmp_path)
+
+    process.send_signal(signal.SIGTERM)
+
+    assert process.wait(timeout=120) == 128 + signal.SIGTERM
+    assert len(started) > 4
+    assert left_behind(tmp_path) == []
