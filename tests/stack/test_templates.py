@@ -1,0 +1,166 @@
+"""Every template runs on a real Airflow, on either metadata database: a shop's week in a test.
+
+The scheduler starts what has a schedule, commits start what watches a table, a person approves.
+"""
+
+import importlib.util
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from local_airflow import LocalAirflow
+
+import lakeformat as lake
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 600
+YESTERDAY = datetime.now(UTC) - timedelta(days=1)
+ORDERS = "shop.orders"
+# policies.py makes the DAGs of lake.yaml, which are called otherwise.
+TEMPLATES = sorted({path.stem for path in (ROOT / "dags").glob("*.py")} - {"policies"})
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request):
+    """Settings of the metadata database."""
+    if request.param == "sqlite":
+        return {}
+    if importlib.util.find_spec("asyncpg") is None:
+        pytest.skip("Airflow needs asyncpg for PostgreSQL: pip install -e '.[dev,jdbc]'")
+    server = request.getfixturevalue("postgres")
+    url = f"postgresql+psycopg2://lake@127.0.0.1:{server.port}/{server.make_database()}"
+    return {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url}
+
+
+@pytest.fixture
+def airflow(tmp_path, database):
+    connection = {"conn_type": "lake", "extra": {"warehouse": str(tmp_path / "warehouse")}}
+    settings = {
+        "AIRFLOW_CONN_LAKE_DEFAULT": json.dumps(connection),
+        "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "True",
+        "PYTHONPATH": str(ROOT),
+        **database,
+    }
+    with LocalAirflow(
+        tmp_path / "airflow", ROOT / "dags", settings=settings, folder=tmp_path
+    ) as airflow:
+        airflow.wait_for_dags(*TEMPLATES, "lake_shop", "lake_shop__2", seconds=PATIENCE)
+        yield airflow
+
+
+class Shop:
+    """Whoever writes the table while Airflow looks after it."""
+
+    def __init__(self, place):
+        self.catalog = lake.open_catalog(str(place / "warehouse"))
+        for number, folder in enumerate(("orders", "berlin", "paris")):
+            for day in (YESTERDAY, YESTERDAY + timedelta(days=1)):  # if midnight comes meanwhile
+                files = place / "incoming" / folder / f"{day:%Y-%m-%d}"
+                files.mkdir(parents=True)
+                (files / "part-1.csv").write_text(f"id,item,price\n{number},tea,5\n")
+
+    @property
+    def orders(self):
+        return self.catalog.table(ORDERS)
+
+    def sell(self, times):
+        for number in range(times):
+            self.orders.write(pa.table({"id": [number], "item": ["milk"], "price": [2]}))
+
+    def kinds(self):
+        return [snapshot.commit_kind for snapshot in self.orders.snapshots()]
+
+
+def test_every_template_is_green(airflow, tmp_path):
+    shop, green = Shop(tmp_path), set()
+
+    def start(dag_id):
+        airflow.set_paused(dag_id, False)
+        green.add(dag_id)
+
+    def scheduled(dag_id):
+        """The scheduler starts yesterday's run by itself."""
+        start(dag_id)
+        airflow.wait_for_runs(dag_id, 1, seconds=PATIENCE)
+
+    def by_hand(dag_id):
+        """It would start at the next hour or later."""
+        start(dag_id)
+        return airflow.run(dag_id, {}, seconds=PATIENCE)
+
+    scheduled("backfill_partitions")
+    assert shop.catalog.table("shop.daily_orders").scan().count() == 1
+
+    scheduled("ingest_orders")
+    assert shop.orders.scan().count() == 1
+
+    watchers = ("compact_on_commit", "changelog_pipeline")
+    for dag_id in watchers:
+        start(dag_id)
+    give_up = time.monotonic() + PATIENCE
+    while "COMPACT" not in shop.kinds() or not airflow.runs("changelog_pipeline"):
+        assert time.monotonic() < give_up, "no commit has started a run"
+        shop.sell(2)
+        time.sleep(5)
+    for dag_id in watchers:
+        airflow.wait_for_runs(dag_id, 1, seconds=PATIENCE)
+        airflow.set_paused(dag_id, True)
+    [totals] = shop.catalog.table("shop.item_totals").scan().to_arrow().to_pylist()
+    assert totals["item"] == "milk"
+    assert totals["total"] == 2 * totals["orders"] > 0
+
+    before = shop.orders.scan().count()
+    scheduled("ingest_then_compact")
+    assert shop.orders.scan().count() == before + 2
+
+    shop.sell(6)
+    compactions = shop.kinds().count("COMPACT")
+    scheduled("compact_flink_table")
+    airflow.set_paused("compact_flink_table", True)
+    assert shop.kinds().count("COMPACT") > compactions
+
+    shop.sell(12)
+    by_hand("maintain_tables")
+    assert shop.kinds()[-1] == "COMPACT"
+
+    for dag_id in ("lake_shop", "lake_shop__2"):
+        by_hand(dag_id)
+
+    assert airflow.ask("GET", "importErrors")["import_errors"] == []
+    alone = {"expire_with_approval"}  # as it waits for a person
+    assert green | alone == {dag["dag_id"] for dag in airflow.ask("GET", "dags")["dags"]}
+
+
+def test_snapshots_expire_when_a_person_approves(airflow, tmp_path):
+    """The scheduler may have started a run of this week before ours: it asks as well."""
+    dag_id, shop, questions = "expire_with_approval", Shop(tmp_path), []
+    shop.catalog.create_database("shop")
+    shop.catalog.create_table(ORDERS, [("id", "BIGINT"), ("item", "STRING"), ("price", "BIGINT")])
+    shop.sell(12)
+    airflow.set_paused(dag_id, False)
+    run = airflow.trigger(dag_id, {})
+
+    def is_over():
+        for each in airflow.runs(dag_id):
+            questions.extend(
+                approve(airflow, f"dags/{dag_id}/dagRuns/{each}/taskInstances/approve")
+            )
+        return airflow.ask("GET", f"dags/{dag_id}/dagRuns/{run}")["state"] == "success"
+
+    airflow.wait_for("the run", is_over, PATIENCE)
+    [question] = questions
+    assert "snapshot 3" in question  # the oldest that stays
+    assert len(shop.kinds()) == 10
+
+
+def approve(airflow, path):
+    """What a person does who has read what would go; the question, if there is one."""
+    if airflow.ask("GET", path)["state"] not in ("deferred", "awaiting_input"):
+        return []
+    asked = airflow.ask("GET", f"{path}/-1/hitlDetails")
+    answer = {"chosen_options": ["Approve"], "params_input": {}}
+    airflow.ask("PATCH", f"{path}/-1/hitlDetails", answer)
+    return [asked["body"]]
