@@ -22,8 +22,9 @@ __all__ = ["SparkExecutor"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Small units share a task: starting one takes longer than compacting a few megabytes.
-_TASK_BYTES, _LEAST_BYTES = 64 << 20, 1 << 20
+# Units share a task: each is a job of its own, and beside the work the JVM and the worker were
+# measured to spend a third of a second of CPU time on it.
+_TASK_BYTES, _LEAST_BYTES = 256 << 20, 1 << 20
 _LOOK_SECONDS = 0.2
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from heapq import heapreplace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pyarrow as pa
@@ -73,20 +74,19 @@ def pack(
 ) -> list[list[T]]:
     """Pieces of some sizes as the parts of tasks, the largest first.
 
-    Parts are as large as the target, or smaller so that every core has one; a piece counts
-    ``least_bytes`` at least.
+    Parts are about as large as the target, or smaller so that every core has one, and about
+    alike; a piece counts ``least_bytes`` at least.
     """
     weighed = sorted(
         ((piece, max(size, least_bytes)) for piece, size in pieces), key=lambda each: -each[1]
     )
     total = sum(weight for _, weight in weighed)
-    room = max(least_bytes, min(target_bytes, -(-total // at_once)))
-    parts: list[list[T]] = []
-    taken = room
+    room = max(1, least_bytes, min(target_bytes, -(-total // at_once)))
+    several = max(1, -(-total // room))
+    parts: list[list[T]] = [[] for _ in range(min(len(weighed), several))]
+    lightest = [(0, number) for number in range(len(parts))]
     for piece, weight in weighed:
-        if taken + weight > room:
-            parts.append([])
-            taken = 0
-        parts[-1].append(piece)
-        taken += weight
-    return parts
+        taken, number = lightest[0]
+        parts[number].append(piece)
+        heapreplace(lightest, (taken + weight, number))
+    return [parts[number] for _, number in sorted(lightest, key=lambda each: (-each[0], each[1]))]
