@@ -1,0 +1,100 @@
+"""The answer to a question about Spark as a page a person reads."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import version
+
+from benchmarks.answer import Answer, Spread, cpu_seconds, wall_seconds
+from benchmarks.report import ratio, spread
+from benchmarks.spark_questions import Candidate, SparkQuestion
+
+__all__ = ["SparkRun", "format_spark_report", "verdicts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkRun:
+    """How a question was asked, and how busy the machine was meanwhile."""
+
+    name: str
+    rows: int
+    rounds: int
+    day: date
+    loads: Sequence[float]
+    """How many processes wanted a core, by the minute before each measurement."""
+
+    @property
+    def command(self) -> str:
+        """What to type to ask it again."""
+        asked = f"--rows {self.rows} --rounds {self.rounds} {self.name}"
+        return f"python -m benchmarks.spark_speed {asked}"
+
+
+def format_spark_report(
+    run: SparkRun, question: SparkQuestion, candidates: Sequence[Candidate], answer: Answer
+) -> str:
+    """The page, in Markdown."""
+    load = Spread.of(run.loads)
+    floors = [candidate.name for candidate in candidates if candidate.answer is None]
+    checked = "all" if not floors else f"all but *{', '.join(floors)}*, a floor,"
+    cores = os.cpu_count()
+    lines = [
+        f"# {question.sentence}",
+        "",
+        *verdicts(candidates, answer),
+        f"{run.rows:,} rows, {run.rounds} rounds in one session, `local[2]`. Each cell is the "
+        "median of the rounds and, in brackets, their range. CPU time is that of the driver, the "
+        f"JVM and all Python workers. The machine's load was {load.median:.1f} ({load.low:.1f}–"
+        f"{load.high:.1f}) on {cores} cores: where it is above {cores}, the wall says little.",
+        "",
+        *_measurements(answer),
+        "",
+        f"A ratio is the time of *{answer.baseline}* divided by the candidate's in the same round: "
+        "1 is as fast, more is faster. Candidates took turns, in another order each round, after "
+        f"{checked} had given equal answers, every row and value counted.",
+        "",
+        "## Made by",
+        "",
+        f"    {run.command}",
+        "",
+        f"{run.day.isoformat()}; {cores} cores, {platform.system()} {platform.machine()}; Python "
+        f"{platform.python_version()}, pyspark {version('pyspark')}, pyarrow {version('pyarrow')}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def verdicts(candidates: Sequence[Candidate], answer: Answer) -> Iterator[str]:
+    """One line per target: what was wanted and what came out."""
+    for candidate in candidates:
+        if candidate.target is None:
+            continue
+        by_cpu, by_wall = (
+            Spread.of(answer.ratios(candidate.name, clock)).median
+            for clock in (cpu_seconds, wall_seconds)
+        )
+        verdict = "reached" if by_cpu >= candidate.target else "**missed**"
+        yield (
+            f"*{candidate.name}* is at {by_cpu:.2f} of *{answer.baseline}* by CPU time, at "
+            f"{by_wall:.2f} by the wall; the target of {candidate.target:.2f} is {verdict} by CPU."
+        )
+        yield ""
+
+
+def _measurements(answer: Answer) -> Iterator[str]:
+    yield "| | CPU ratio | wall ratio | CPU s | wall s | rows/s by CPU |"
+    yield "|---|---|---|---|---|---|"
+    for name in answer.timings:
+        cells = [
+            name,
+            ratio(answer, name, cpu_seconds),
+            ratio(answer, name, wall_seconds),
+            spread(answer.seconds(name, cpu_seconds), digits=2),
+            spread(answer.seconds(name, wall_seconds), digits=2),
+            f"{answer.rows / answer.seconds(name, cpu_seconds).median:,.0f}",
+        ]
+        yield f"| {' | '.join(cells)} |"
