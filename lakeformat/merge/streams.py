@@ -22,7 +22,7 @@ from lakeformat.merge.order import MergeOrder
 
 __all__ = ["Round", "batch_rows_of", "merge_runs", "rounds_of"]
 
-CHUNK_ROWS = 512 * 1024
+CHUNK_ROWS = 256 * 1024
 """At most so many rows are merged at once, few enough to stay in the cache."""
 FEWEST, MOST = 4 * 1024, 32 * 1024
 """Rows of a batch: enough for the work to be in columns; parts of a row group without a rest."""
