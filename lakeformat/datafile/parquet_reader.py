@@ -20,6 +20,8 @@ from lakeformat.errors import UnsupportedError
 
 __all__ = ["read_parquet"]
 
+FEW_ROWS = 32 * 1024
+"""Of a file with no more, a column is decoded before another thread has taken it over."""
 NANOS_PER_SECOND = 1_000_000_000
 SECONDS_OF_A_ROUND = 2**64 // NANOS_PER_SECOND
 """After so many seconds 64-bit nanoseconds start again."""
@@ -44,8 +46,11 @@ def read_parquet(
         file = _open(stream, metadata=file.metadata, read_dictionary=few)
     picked = None if pick is None else pick(Footer(file.metadata, file.schema_arrow), columns)
     far = _int96_columns(file.schema, columns)
+    in_threads = file.metadata.num_rows > FEW_ROWS
     for position, groups in _stretches(file.metadata, rows, picked):
-        batches = file.iter_batches(batch_rows, row_groups=groups, columns=columns)
+        batches = file.iter_batches(
+            batch_rows, row_groups=groups, columns=columns, use_threads=in_threads
+        )
         if far:
             batches = _without_far(stream, batches, batch_rows, groups, far)
         for batch in batches:

@@ -158,6 +158,8 @@ class _Column:
         stored = batch.column(self.source.name)
         if pa.types.is_dictionary(stored.type):
             return stored
+        if stored.type == kind and self.source.type == self.wanted.type:
+            return stored  # as it mostly is: the steps below find that out for each batch
         logical = to_logical(stored, self.source.type)
         return evolve_array(logical, self.source.type, self.wanted.type)
 

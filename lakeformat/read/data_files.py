@@ -43,7 +43,7 @@ class DataFiles:
         report: ScanReport | None = None,
     ) -> None:
         self._handle = handle
-        self._report = ScanReport() if report is None else report
+        self._report = report
         self._snapshot = snapshot
         self._deleted = deleted
         self._directory: Callable[[bytes], str] = cache(
@@ -134,10 +134,14 @@ class DataFiles:
                 encoded=encoded,
             )
 
-    def _picker(self, entry: ManifestEntry, conditions: Conjunction) -> PickGroups:
-        self._report.opened(entry.file.file_size)
+    def _picker(self, entry: ManifestEntry, conditions: Conjunction) -> PickGroups | None:
+        """What picks row groups; None if all are read and nobody counts them."""
+        if self._report is None and not conditions:
+            return None
+        report = self._report or ScanReport()
+        report.opened(entry.file.file_size)
         stored = self._fields(entry.file.schema_id)
-        return group_picker(conditions, self._handle.schema.fields, stored, self._report)
+        return group_picker(conditions, self._handle.schema.fields, stored, report)
 
     @contextmanager
     def _naming_manifest(self, entry: ManifestEntry) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -50,6 +51,12 @@ class TestWhichColumnsGetADictionary:
     def test_those_that_repeat_all_over(self):
         assert self.picked([number % 1000 for number in range(16 * SAMPLE_ROWS)])
         assert self.picked([number % 10 for number in range(100)])
+
+    def test_twenty_thousand_values_in_a_row_group_are_few(self):
+        random = np.random.default_rng(1)
+        assert self.picked(random.integers(0, 20_000, 16 * SAMPLE_ROWS))
+        assert self.picked(random.integers(0, 20_000, 8 * SAMPLE_ROWS).astype(np.str_))
+        assert not self.picked(random.integers(0, 1 << 40, 16 * SAMPLE_ROWS))
 
     def test_not_those_whose_equal_values_are_neighbours(self):
         assert not self.picked([number // 4 for number in range(16 * SAMPLE_ROWS)])

@@ -14,6 +14,7 @@ import pytest
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.datafile.orc_footer import find_far_timestamps
 from lakeformat.datafile.orc_tail import read_tail
+from lakeformat.datafile.parquet_reader import FEW_ROWS
 from lakeformat.datafile.reader import read_batches
 from lakeformat.datafile.rolling_writer import RollingWriter
 from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
@@ -258,6 +259,23 @@ def test_a_batch_has_no_more_rows_than_asked_for():
         place = write([{"n": n} for n in range(5000)], fields, file_format)
         batches = read_batches(*place, file_fields=fields, wanted=fields, batch_rows=700)
         assert max(batch.num_rows for batch in batches) <= 700
+
+
+@pytest.mark.parametrize(("more", "in_threads"), [(0, False), (1, True)])
+def test_only_large_files_are_decoded_in_several_threads(more, in_threads, monkeypatch):
+    rows = FEW_ROWS + more
+    place = store_parquet(pa.table({"n": np.arange(rows, dtype=np.int32)}))
+    asked = []
+    iter_batches = pq.ParquetFile.iter_batches
+
+    def spy(file, *arguments, use_threads=True, **more):
+        asked.append(use_threads)
+        return iter_batches(file, *arguments, use_threads=use_threads, **more)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", spy)
+    fields = columns(("n", "INT"))
+    assert [row["n"] for row in read(place, fields, fields)] == list(range(rows))
+    assert asked == [in_threads]
 
 
 @pytest.mark.parametrize("year", [1, 1600, 2600, 9999])
