@@ -14,10 +14,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # A job that never ends by itself, and cleans up.
 JOB = """
-import sys, threading
-from spark_jobs.command import run_command
+import functools, sys, threading
+import spark_jobs.command as command
 from spark_jobs.health import JOB
-import spark_jobs.watchdog as watchdog
 
 def run(request):
     try:
@@ -33,8 +32,10 @@ def run_stuck(request):
     finally:
         threading.Event().wait()
 
-watchdog._LOOK_SECONDS, watchdog._GRACE_SECONDS = 0.01, float(sys.argv[2])
-sys.exit(run_command(JOB, globals()[sys.argv[1]], ["--request", "{}", *sys.argv[3:]]))
+command.watch_parent = functools.partial(
+    command.watch_parent, look_seconds=0.01, grace_seconds=float(sys.argv[2])
+)
+sys.exit(command.run_command(JOB, globals()[sys.argv[1]], ["--request", "{}", *sys.argv[3:]]))
 """
 
 # Adopts its grandchild when the child dies, which is what init does, and tells how it ended.
