@@ -3,7 +3,7 @@
 Prerequisites: a table ``shop.orders``; the connection ``lake_default`` names the warehouse.
 Change ``TABLE`` and how much is kept here.
 
-The one idea: what cannot be undone is shown first. The dry run's sentence stands in the question;
+The one idea: what cannot be undone is shown first. What the dry run counted stands in the question;
 "Approve" removes, "Reject" skips, and nobody's answer within a day removes nothing. What a tag, a
 branch or a consumer needs is never among it.
 """
@@ -19,6 +19,13 @@ from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshots
 
 TABLE = "shop.orders"
 KEPT = {"retain_max": 10, "retain_min": 1, "older_than": "1 d"}
+QUESTION = """\
+{%- set found = ti.xcom_pull(task_ids="say_what_would_go") -%}
+{%- set report = found["report"] -%}
+{{ report["snapshots"] | length }} snapshots would expire, \
+{{ report["files"].values() | sum }} files of {{ report["bytes"] | filesizeformat }} would be \
+removed. The oldest snapshot to stay is \
+{{ report["earliest_snapshot"] }}: {{ found["reason"] }}."""
 
 with DAG(
     dag_id="expire_with_approval",
@@ -35,7 +42,7 @@ with DAG(
     approve = ApprovalOperator(
         task_id="approve",
         subject=f"Expire snapshots of {TABLE}?",
-        body="{{ ti.xcom_pull(task_ids='say_what_would_go')['reason'] }}",
+        body=QUESTION,
         response_timeout=timedelta(days=1),
         retries=0,
     )

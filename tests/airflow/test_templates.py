@@ -1,8 +1,11 @@
 """Each template does what its first lines say, in a real Airflow on SQLite."""
 
+import re
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
+import jinja2
 import pyarrow as pa
 import pytest
 
@@ -157,7 +160,14 @@ def test_nothing_expires_before_somebody_approved(dags, catalog):
     for number in range(12):
         order(orders, (number, "tea", 1))
 
-    order_of_tasks[0].execute(task_context(task_id="say_what_would_go"))
+    found = order_of_tasks[0].execute(task_context(task_id="say_what_would_go"))
+    ti = SimpleNamespace(xcom_pull=lambda task_ids: {"say_what_would_go": found}[task_ids])
+    question = jinja2.Template(order_of_tasks[1].body).render(ti=ti)
+    assert re.match(
+        r"2 snapshots would expire, \d+ files of [\d.]+ kB would be removed. "
+        r"The oldest snapshot to stay is 3: ",
+        question,
+    )
     before = len(orders.snapshots())
     run(dag, mark_success_pattern="approve")
 
