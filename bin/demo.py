@@ -8,11 +8,14 @@ expires, and one DAG's asset event starts another. All of it ends with the comma
 from __future__ import annotations
 
 import argparse
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from types import FrameType
@@ -33,10 +36,11 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _leave)
     try:
-        _tell(asked.warehouse or (asked.folder and asked.folder / "warehouse"))
-        sys.stdout.flush()
-        if asked.warehouse is None and not asked.quick:
-            demo_airflow.tell(_fresh_place(asked.folder), keep=asked.keep, engine=asked.engine)
+        with _alone(asked):
+            _tell(asked.warehouse or (asked.folder and asked.folder / "warehouse"))
+            sys.stdout.flush()
+            if asked.warehouse is None and not asked.quick:
+                demo_airflow.tell(_fresh_place(asked.folder), keep=asked.keep, engine=asked.engine)
     except KeyboardInterrupt:
         return _complain("interrupted: the same command starts again", code=130)
     except BrokenPipeError:
@@ -49,7 +53,8 @@ def main() -> int:
         return _complain(f"{error}; --quick leaves Airflow out")
     except (lake.LakeError, OSError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
-        return _complain(f"{reason}: choose a new folder you can write with --warehouse")
+        word = "--folder" if asked.warehouse is None else "--warehouse"
+        return _complain(f"{reason}: choose a new folder you can write with {word}")
     return 0
 
 
@@ -104,6 +109,22 @@ def _arguments() -> argparse.Namespace:
         help="who compacts in Airflow (default: spark, as local[2])",
     )
     return parser.parse_args()
+
+
+@contextmanager
+def _alone(asked: argparse.Namespace) -> Iterator[None]:
+    """A demo removes what an earlier one made, but not under one that is still open."""
+    if asked.warehouse is not None or asked.folder is not None:
+        yield  # a place of its own
+        return
+    folder = DEFAULT_WAREHOUSE.parent
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise lake.UnavailableError(f"another demo is open in {folder}; end that one") from None
+        yield
 
 
 def _fresh_place(chosen: Path | None) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -57,3 +58,19 @@ def test_what_stops_a_demo_is_one_line(bin_modules, monkeypatch, capsys, tmp_pat
     assert demo.main() == code
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("bin/demo: ")
+
+
+def test_a_demo_leaves_one_that_is_open_alone(bin_modules, monkeypatch, capsys, tmp_path):
+    demo = bin_modules["demo"]
+    mine = tmp_path / "warehouse" / "rows"
+    mine.parent.mkdir()
+    mine.touch()
+    monkeypatch.setattr(sys, "argv", ["demo.py", "--quick"])
+    monkeypatch.setattr(demo, "DEFAULT_WAREHOUSE", mine.parent)
+    with (tmp_path / "lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert demo.main() == 2
+    assert mine.exists()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "another demo is open" in line
+    assert "--folder" in line
