@@ -106,8 +106,21 @@ def read_fence(storage: Storage, layout: TableLayout, unique: str) -> Fence | No
     return decode_json_file(
         content,
         storage.uri(path),
-        lambda members: Fence(frozenset(members["removed"]), members.get("rollback")),
+        lambda members: Fence(_texts(members["removed"]), _note(members.get("rollback"))),
     )
+
+
+def _texts(said: object) -> frozenset[str]:
+    if not isinstance(said, list) or not all(isinstance(text, str) for text in said):
+        raise TypeError(f"{said!r} is no list of identities")
+    return frozenset(said)
+
+
+def _note(said: dict[str, Any] | None) -> Mapping[str, Any] | None:
+    """Its target, and what it did where it came to its end."""
+    if said is not None and type(said["target"]) is not int:
+        raise TypeError(f"the target {said['target']!r} is no snapshot")
+    return said
 
 
 def _read(storage: Storage, layout: TableLayout, name: str) -> frozenset[str]:

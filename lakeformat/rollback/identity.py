@@ -14,7 +14,7 @@ from typing import Any
 
 from lakeformat.commit.deltas import delta_of
 from lakeformat.commit.identity import CommitId, EarlierCommits
-from lakeformat.errors import CommitUndecidableError, InvalidRequestError
+from lakeformat.errors import CommitUndecidableError, CorruptTableError, InvalidRequestError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.fence import KEPT_MILLIS, create_fence, read_fence, write_fence
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
@@ -147,10 +147,17 @@ def find_cut(handle: TableHandle, commit: CommitId, snapshot: int | None) -> Sta
     if found is None or found.note is None:
         _require_young(handle, commit)
         return first
-    target = int(found.note["target"])
+    target = found.note["target"]
     _require_same_target(handle, commit, target, snapshot)
     removed = frozenset() if begun is None else begun.removed
-    report = None if done is None or done.note is None else _repeated(done.note["report"])
+    try:
+        report = None if done is None or done.note is None else _repeated(done.note["report"])
+    except (AttributeError, KeyError, TypeError) as reason:
+        path = handle.layout.fence(f"{first.fence}{_DONE}")
+        raise CorruptTableError(
+            f"{handle.storage.uri(path)} does not tell what a rollback did: {reason!r}; "
+            "restore the file from a backup"
+        ) from None
     return StartedCut(handle, commit, target, removed, report)
 
 

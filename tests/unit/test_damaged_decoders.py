@@ -324,6 +324,7 @@ FUZZED_ELSEWHERE = {
         "read_changelog",
         "read_tag",
         "read_consumer",
+        "read_fence",
         "read_statistics",
     },
     "test_datafile_damage.py": {"read_batches"},

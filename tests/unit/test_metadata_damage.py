@@ -16,6 +16,7 @@ from lakeformat.handle import TableHandle
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.changelog_directory import read_changelog
 from lakeformat.metadata.consumer import read_consumer
+from lakeformat.metadata.fence import read_fence
 from lakeformat.metadata.schema_file import read_schema
 from lakeformat.metadata.snapshot_directory import read_snapshot
 from lakeformat.metadata.statistics import read_statistics
@@ -75,6 +76,12 @@ FILES: dict[str, tuple[str, bytes, Read, str]] = {
         b'{"nextSnapshot": 3}',
         lambda storage: read_consumer(storage, LAYOUT, "me", PATIENT),
         "consumers",
+    ),
+    "fence": (
+        LAYOUT.fence("rollback"),
+        b'{"removed": ["a"], "rollback": {"target": 1}}',
+        lambda storage: read_fence(storage, LAYOUT, "rollback"),
+        "snapshots",
     ),
     "statistics": (
         LAYOUT.statistics("stat"),

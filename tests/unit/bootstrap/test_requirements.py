@@ -34,7 +34,9 @@ def third_party_imports(*places: str, everywhere: bool) -> Iterator[tuple[str, s
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names = [node.module]
-            for name in {name.split(".")[0] for name in names} - ours - sys.stdlib_module_names:
+            beside = {path.stem for path in file.parent.glob("*.py")}  # as a DAG file finds them
+            known = ours | beside | sys.stdlib_module_names
+            for name in {name.split(".")[0] for name in names} - known:
                 yield name, str(file.relative_to(ROOT))
 
 
