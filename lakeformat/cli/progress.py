@@ -28,8 +28,14 @@ def progress_line(begins: str, *, bar: bool = False) -> Iterator[Callable[..., A
 
     text = TextColumn("{task.description}")
     parts = (text, BarColumn()) if bar else (SpinnerColumn(), text)
-    console = Console(stderr=True)
-    with Progress(*parts, TimeElapsedColumn(), console=console, transient=True) as progress:
+    # What is printed meanwhile goes above the line; into a file or a pipe it has to go itself.
+    with Progress(
+        *parts,
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=sys.stdout.isatty(),
+    ) as progress:
         yield partial(progress.update, progress.add_task(begins, total=None))
 
 

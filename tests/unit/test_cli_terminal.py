@@ -1,0 +1,78 @@
+"""``lake`` where a person looks on and a file or a program gets the output."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+
+COMMANDS = {
+    "orphans shop.orders": "looking for orphan files",
+    "compact-database shop": "planning",
+    "analyze shop.orders": "reading",
+}
+
+
+@pytest.fixture
+def warehouse(tmp_path) -> str:
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    orders = catalog.create_table(
+        "shop.orders", [("id", "BIGINT")], primary_key=["id"], options={"bucket": "1"}
+    )
+    orders.write(pa.table({"id": [1]}))
+    orphan = Path(tmp_path) / "shop.db/orders/bucket-0"
+    orphan /= "data-0a1b2c3d-0000-4000-8000-0123456789ab-0.parquet"
+    orphan.write_bytes(b"orphan")
+    old = time.time() - 3 * 24 * 60 * 60
+    os.utime(orphan, (old, old))
+    return str(tmp_path)
+
+
+def run(warehouse: str, *words: str) -> tuple[str, str]:
+    """What went to the pipe, and what to the terminal."""
+    terminal, theirs = pty.openpty()
+    command = [sys.executable, "-m", "lakeformat.cli", "-w", warehouse, *words]
+    environment = {**os.environ, "TERM": "xterm-256color"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environment) as done:
+        os.close(theirs)
+        seen = b""
+        try:
+            while more := os.read(terminal, 4096):
+                seen += more
+        except OSError:  # the terminal has lost its last writer
+            pass
+        os.close(terminal)
+        piped, _ = done.communicate()
+    assert done.returncode == 0, seen
+    return piped.decode(), seen.decode()
+
+
+@pytest.mark.parametrize(("command", "progress"), COMMANDS.items())
+def test_progress_is_for_the_terminal_and_the_output_for_the_pipe(warehouse, command, progress):
+    piped, seen = run(warehouse, *command.split(), "--json")
+    assert json.loads(piped)
+    assert progress in seen
+    assert '"table"' not in seen
+    assert "\x1b" not in piped
+
+
+def test_without_a_terminal_there_is_neither_progress_nor_colour(warehouse):
+    for command in COMMANDS:
+        done = subprocess.run(
+            [sys.executable, "-m", "lakeformat.cli", "-w", warehouse, *command.split()],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "\x1b" not in done.stdout + done.stderr
+        assert done.stderr == ""
