@@ -11,6 +11,7 @@ from lakeformat.consumers.report import ConsumerReport, ConsumerState
 from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError
 from lakeformat.handle import TableHandle
 from lakeformat.layout import suffixed
+from lakeformat.metadata.branch_directory import require_branch_still
 from lakeformat.metadata.changelog_directory import changelog_ids
 from lakeformat.metadata.consumer import (
     Consumer,
@@ -59,6 +60,7 @@ class TableConsumers:
         )
         self._require_available(consumer_id, next_snapshot)
         storage, layout = handle.storage, handle.layout
+        require_branch_still(storage, layout)
         before = read_consumer(storage, layout, consumer_id, handle.environment)
         if dry_run:
             self._require_kept(consumer_id, next_snapshot)

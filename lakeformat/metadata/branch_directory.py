@@ -16,6 +16,7 @@ __all__ = [
     "branches",
     "check_branch_name",
     "require_branch",
+    "require_branch_still",
     "unfinished_branches",
 ]
 
@@ -61,6 +62,15 @@ def require_branch(storage: Storage, layout: TableLayout) -> None:
     names = [branch.name for branch in branches(storage, layout)]
     there = f"its branches are {', '.join(map(repr, names))}" if names else "it has no branch"
     raise NotFoundError(f"{storage.uri(layout.root)} has no branch {layout.branch!r}; {there}")
+
+
+def require_branch_still(storage: Storage, layout: TableLayout) -> None:
+    """The same for who opened it a while ago, and writes into it; main is always there.
+
+    A file written into a branch that was renamed or deleted meanwhile makes its directory again.
+    """
+    if layout.branch != MAIN_BRANCH:
+        require_branch(storage, layout)
 
 
 def check_branch_name(name: str) -> None:

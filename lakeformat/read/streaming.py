@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.handle import TableHandle
+from lakeformat.metadata.branch_directory import require_branch_still
 from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
 from lakeformat.metadata.consumer import Consumer, read_consumer, write_consumer
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
@@ -175,6 +176,7 @@ class ChangeStream:
             raise InvalidRequestError("this stream has no consumer to remember for: name one")
         if self._next is not None and self._full is None:
             progress = Consumer(self._consumer, self._next)
+            require_branch_still(self._handle.storage, self._handle.layout)
             write_consumer(self._handle.storage, self._handle.layout, progress)
 
     def _stored_progress(self) -> int | None:

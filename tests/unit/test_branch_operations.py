@@ -257,6 +257,29 @@ def test_a_branch_gets_another_name():
     assert values(branch_of(rows, "staging")) == ["v1", "v2"]
 
 
+@pytest.mark.parametrize("action", ["rename", "delete"])
+@pytest.mark.parametrize("is_local", [False, True])
+def test_a_consumer_of_a_branch_that_went_away_leaves_nothing_in_its_place(
+    tmp_path, is_local, action
+):
+    rows = KeyedRows(warehouse=f"{tmp_path}" if is_local else None)
+    for number in (1, 2):
+        rows.commit(("+I", number, f"v{number}"))
+    rows.table.branches.create("dev", snapshot=2)
+    dev = branch_of(rows, "dev")
+    stream = dev.stream(consumer="job")
+    stream.poll()
+    if action == "rename":
+        rows.table.branches.rename("dev", "new")
+    else:
+        rows.table.branches.delete("dev")
+    for write in (stream.acknowledge, lambda: dev.consumers.set("job", next_snapshot=1)):
+        with pytest.raises(lake.NotFoundError, match="no branch 'dev'"):
+            write()
+    left = ["new"] if action == "rename" else []
+    assert [each.name for each in rows.table.branches.list()] == left
+
+
 @pytest.mark.parametrize("is_local", [False, True])
 def test_a_branch_that_is_renamed_before_a_commit_has_written_its_hint_leaves_its_old_place(
     tmp_path, is_local
