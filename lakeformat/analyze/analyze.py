@@ -103,7 +103,7 @@ def _chosen(
     names = columns_named(columns)
     if not names or any(name not in by_name for name in names):
         raise InvalidRequestError(
-            f"columns is 'all' or names some of {', '.join(by_name)}, got {columns!r}"
+            f"ask for 'all' columns or some of {', '.join(by_name)}; got {columns!r}"
         )
     for name in names:
         if not can_be_analyzed(by_name[name].type):

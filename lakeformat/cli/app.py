@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 from importlib.abc import MetaPathFinder
@@ -30,6 +31,7 @@ from lakeformat.cli import (
     rollback,
     row_changes,
     rows,
+    table_options,
     tags,
     transfer,
     upkeep,
@@ -101,6 +103,7 @@ rescale.register(app)
 transfer.register(app)
 changelog.register(app)
 names.register(app)
+table_options.register(app)
 doctor.register(app)
 package.register(app)
 arrange(app)
@@ -113,6 +116,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show, it can spell
             stream.reconfigure(errors="backslashreplace")
+    # `lake orphans` and its siblings print themselves what is warned of there.
+    logging.getLogger("lakeformat.orphans").addHandler(logging.NullHandler())
     sys.meta_path.insert(0, _WithoutPandas())
     try:
         try:

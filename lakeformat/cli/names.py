@@ -10,6 +10,7 @@ import typer
 
 from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
+from lakeformat.cli.table_options import option_named
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_catalog
 from lakeformat.errors import InvalidRequestError
 
@@ -101,7 +102,7 @@ def create_table(
         [_column(text) for text in columns],
         primary_key=_listed(primary_key),
         partition_by=_listed(partition_by),
-        options=dict(_option(text) for text in options or ()),
+        options=dict(option_named(text, "--option KEY=VALUE") for text in options or ()),
         comment=comment,
         exist_ok=exist_ok,
     )
@@ -211,13 +212,6 @@ def _column(text: str) -> tuple[str, str]:
     if found is None:
         raise InvalidRequestError(f"write --column 'NAME TYPE', as 'id BIGINT'; got {text!r}")
     return found[1] or found[2], found[3]
-
-
-def _option(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise InvalidRequestError(f"write --option KEY=VALUE, as bucket=4; got {text!r}")
-    return key.strip(), value.strip()
 
 
 def _listed(names: str | None) -> list[str]:

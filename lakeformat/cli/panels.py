@@ -22,8 +22,8 @@ _PANELS = {
     ),
     "Look after": "health doctor orphans missing-files missing-manifests repair-hints repair",
     "Catalog": (
-        "create-database create-table drop-database drop-table rename-table migrate clone "
-        "clone-database"
+        "create-database create-table set-option unset-option drop-database drop-table "
+        "rename-table migrate clone clone-database"
     ),
     "Clusters": "package",
 }

@@ -73,7 +73,7 @@ def analyze(
 
     Everything is read once; `lake statistics` shows the result later.
 
-    lake analyze shop.orders --all-columns
+    An example: lake analyze shop.orders --all-columns
     """
     if column and all_columns:
         raise InvalidRequestError("--all-columns are all of them: leave --column out")
@@ -110,7 +110,7 @@ def rewrite_manifests(
 ) -> None:
     """Merge small manifests, so that plans read few of them; no row and no data file changes.
 
-    lake rewrite-manifests shop.orders --dry-run
+    An example: lake rewrite-manifests shop.orders --dry-run
     """
     found = named_table(context, table)
     with progress_line("merging manifests"):
@@ -132,7 +132,7 @@ def rewrite_file_index(
 ) -> None:
     """Give existing files the indexes that the table's options 'file-index.*' ask for now.
 
-    lake rewrite-file-index shop.orders --where "dt >= '2024-01-31'" --dry-run
+    An example: lake rewrite-file-index shop.orders --where "dt >= '2024-01-31'" --dry-run
     """
     found = named_table(context, table)
     with done_of("files") as tell:

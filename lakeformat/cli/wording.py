@@ -17,6 +17,7 @@ _OTHER_NAMES = {
 }
 _NAME = r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)*)"
 _CALL = re.compile(_NAME + r"\('([^']*)'\)")
+_SETTING = re.compile(r"alter_table\(…, set_option\('([^']*)', '([^']*)'\)\)")
 _FIRST = re.compile(r"^([a-z]+)(?= is )")
 _REMOVE = re.compile(r"(?<![\w'\"`/.$=-])dry_run=False\b")
 _VALUE = re.compile(_NAME + r"=(True\b|'[^']*'|(?=[\s,;)]|$))")
@@ -49,7 +50,8 @@ def in_words_of_commands(text: str, program: Any) -> str:
     text = _VALUE.sub(replaced(_with_value), text)
     text = _NUMBER.sub(replaced(lambda option, value: f"{option} {value}"), text)
     text = _BARE.sub(replaced(lambda option, _: option), text)
-    return _FIRST.sub(replaced(lambda option, _: option), text)
+    text = _FIRST.sub(replaced(lambda option, _: option), text)
+    return _SETTING.sub(r"`lake set-option TABLE \1='\2'`", text)
 
 
 def _with_value(option: str, value: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lakeformat.count_text import counted
 from lakeformat.handle import TableHandle
 
 __all__ = ["RescaleReport", "RescaledPartition"]
@@ -70,12 +71,13 @@ def _reason(
 ) -> str:
     moved = [each for each in partitions if each.outcome in ("rescaled", "planned")]
     if not moved:
-        return f"nothing to do: every partition asked for has {bucket} buckets"
+        return f"nothing to do: every partition asked for has {counted(bucket, 'bucket')}"
     said = "would be rescaled" if dry_run else "rescaled"
-    what = f"{len(moved)} of {len(partitions)} partitions {said} to {bucket} buckets"
+    what = f"{len(moved)} of {len(partitions)} partitions {said} to {counted(bucket, 'bucket')}"
     if option in (bucket, -2):
         return what
     return (
         f"{what}; option 'bucket' is '{option}', and writers are refused where another number of "
-        "buckets is: set the option once no partition has the old number"
+        "buckets is: once no partition has the old number, alter_table(…, "
+        f"set_option('bucket', '{bucket}'))"
     )

@@ -64,8 +64,8 @@ def rewrite_file_indexes(
         )
     if force and not indexed_columns(handle.options):
         raise InvalidRequestError(
-            f"{handle.uri} asks for no file index, so there is none to build anew: set an option "
-            "such as 'file-index.bloom-filter.columns' first"
+            f"{handle.uri} asks for no file index, so there is none to build anew: set one first, "
+            "such as by alter_table(…, set_option('file-index.bloom-filter.columns', 'a,b'))"
         )
     run = _Run(handle, where, partitions, force, require_executor(executor), tell)
     if dry_run:
@@ -169,12 +169,13 @@ class _Run:
         sizes = {each.unit.entry.file.file_name: each.index_bytes for each in self.published}
         units = self.units if dry_run else [each.unit for each in self.published]
         would = "would get" if dry_run else "got"
-        reason = (
-            f"{len(units)} of {self.files} files {would} other indexes"
-            if units
-            else f"all {self.files} files have the indexes that can be built of them"
-        )
         wanted = indexed_columns(self.handle.options)
+        if units:
+            reason = f"{len(units)} of {self.files} files {would} other indexes"
+        elif wanted:
+            reason = f"all {self.files} files have the indexes that can be built of them"
+        else:
+            reason = "the table's options ask for no file index, and no file has one"
         return FileIndexReport(
             table=self.handle.uri,
             dry_run=dry_run,

@@ -80,7 +80,8 @@ class ExpireRequest:
             if millis is None:
                 raise InvalidRequestError(
                     f"{handle.uri} does not set 'partition.expiration-time', so its partitions "
-                    "stay for ever: set the option, or say expiration_time='7 d'"
+                    "stay for ever: set the option by alter_table(…, "
+                    "set_option('partition.expiration-time', '7 d')), or say expiration_time='7 d'"
                 )
             found = timedelta(milliseconds=millis)
         else:

@@ -44,7 +44,7 @@ def _find(
     watermark: int | None,
 ) -> Origin:
     said = {"snapshot": snapshot, "tag": tag, "as_of": as_of, "watermark": watermark}
-    given = [f"{name}={value!r}" for name, value in said.items() if value is not None]
+    given = [f"{name}=" for name, value in said.items() if value is not None]
     if len(given) != 1:
         asked = " and ".join(given) or "nothing"
         raise InvalidRequestError(

@@ -56,8 +56,9 @@ def create_due(
     mode = handle.options.tag_automatic_creation
     if mode == "none":
         raise InvalidRequestError(
-            f"{handle.uri} makes no tags by itself: set option 'tag.automatic-creation' to "
-            "'process-time', 'watermark' or 'batch', or create a tag by name"
+            f"{handle.uri} makes no tags by itself: create a tag by name, or set the option to "
+            "'process-time', 'watermark' or 'batch', such as by alter_table(…, "
+            "set_option('tag.automatic-creation', 'process-time'))"
         )
     made = _batch(handle, dry_run) if mode == _BATCH else _periodic(handle, mode, dry_run)
     gone = _surplus(handle, mode, [due for due in made if dry_run])

@@ -32,6 +32,10 @@ from lakeformat.options import TableOptions
         ("dry_run=False takes them out", "--remove takes them out"),
         ("more than max_share=50%: is it", "more than --max-share 50%: is it"),
         ("next_snapshot is from 1, got 0", "--next is from 1, got 0"),
+        (
+            "say alter_table(…, set_option('bucket', '4')) first",
+            "say `lake set-option TABLE bucket='4'` first",
+        ),
     ],
 )
 def test_an_argument_is_called_by_its_option(said, told):

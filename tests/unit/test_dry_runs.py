@@ -21,8 +21,8 @@ READS = """
     health, indexes, manifests, options, package, partitions, scan, schemas, snapshots, statistics,
     tables, tag list, tags
 """
-MAKES = "create-database, create-table, rename-table, repair, write"
-"""Nothing that was there goes, so there is nothing to look at first."""
+MAKES = "create-database, create-table, rename-table, repair, set-option, unset-option, write"
+"""Nothing that was there goes, or it is printed, so there is nothing to look at first."""
 
 WOULD = {
     "tag create shop.orders v2": "tag 'v2' would be snapshot 3",

@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shlex
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -185,3 +187,11 @@ def test_the_examples_of_the_page_run(catalog, monkeypatch, tmp_path):
     for block in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
         exec(block, {"orders": catalog.table("shop.orders")})
     assert (tmp_path / "gone.jsonl").read_text().count("\n") == 1
+
+
+def test_the_age_floor_set_aside_is_warned_of_once(catalog):
+    words = ["orphans", "shop.orders", "--older-than", "1 h", "--allow-younger"]
+    command = [sys.executable, "-m", "lakeformat.cli", "-w", catalog.location, *words]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True)
+    [warning] = shown.stderr.splitlines()
+    assert warning.startswith("AGE FLOOR SET ASIDE: ")

@@ -79,7 +79,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(catalog):
     [planned] = report.partitions
     assert (planned.partition, planned.buckets_before, planned.buckets) == ("dt=mon", 2, 4)
     assert (planned.outcome, planned.rows_in, report.snapshot_ids) == ("planned", 20, ())
-    assert "set the option" in report.reason
+    assert "alter_table(…, set_option('bucket', " in report.reason
     assert totals(table) == {"dt=mon": 2, "dt=tue": 2}
 
 

@@ -253,6 +253,14 @@ def test_who_interrupts_right_after_the_commit_keeps_the_indexes(catalog, monkey
     assert read_of(table, "kind = 'a'") == 1
 
 
+def test_a_table_that_asks_for_no_index_says_so(catalog):
+    table = filled(catalog)
+    for dry_run in (True, False):
+        report = table.rewrite_file_indexes(dry_run=dry_run)
+        assert report.reason == "the table's options ask for no file index, and no file has one"
+    assert len(table.snapshots()) == 2
+
+
 def test_force_without_a_wanted_index_and_numbered_rows_are_refused(catalog):
     table = filled(catalog)
     with pytest.raises(lake.InvalidRequestError, match="asks for no file index"):

@@ -1,0 +1,98 @@
+"""``lake set-option`` and ``lake unset-option``: what a table is told to do from now on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import lakeformat as lake
+from lakeformat.cli.output import AsJson, print_json
+from lakeformat.cli.warehouse import WarehouseOption, existing_catalog
+
+if TYPE_CHECKING:
+    from lakeformat.schema_changes import SchemaChange
+
+__all__ = ["option_named", "register"]
+
+TableArgument = Annotated[
+    str,
+    typer.Argument(metavar="TABLE", help="database.table, or 'database.table$branch_dev'"),
+]
+SettingsArgument = Annotated[
+    list[str],
+    typer.Argument(metavar="KEY=VALUE", help="An option and its value, such as bucket=4."),
+]
+KeysArgument = Annotated[
+    list[str], typer.Argument(metavar="KEY", help="An option, such as snapshot.time-retained.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command("set-option")(set_option)
+    app.command("unset-option")(unset_option)
+
+
+def option_named(text: str, how: str) -> tuple[str, str]:
+    """The key and the value of ``bucket=4``; ``how`` is what to write, for who wrote else."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise lake.InvalidRequestError(f"write {how}, as bucket=4; got {text!r}")
+    return key.strip(), value.strip()
+
+
+def set_option(
+    context: typer.Context,
+    table: TableArgument,
+    settings: SettingsArgument,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give options of a table values: all of them in one new schema, or none.
+
+    `lake options` shows those that are set. Files stay as they are.
+
+    An example: lake set-option shop.orders snapshot.time-retained='7 d'
+    """
+    wanted = [option_named(text, "KEY=VALUE") for text in settings]
+    changes = [lake.set_option(key, value) for key, value in wanted]
+    _alter(context, table, changes, [key for key, _ in wanted], as_json=as_json)
+
+
+def unset_option(
+    context: typer.Context,
+    table: TableArgument,
+    keys: KeysArgument,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let options of a table have their defaults again.
+
+    An example: lake unset-option shop.orders snapshot.time-retained
+    """
+    _alter(context, table, [lake.remove_option(key) for key in keys], keys, as_json=as_json)
+
+
+def _alter(
+    context: typer.Context,
+    table: str,
+    changes: Sequence[SchemaChange],
+    keys: Sequence[str],
+    *,
+    as_json: bool,
+) -> None:
+    catalog = existing_catalog(context)
+    before = catalog.table(table).schema.options
+    schema = catalog.alter_table(table, *changes).schema
+    was, now = ({key: found.get(key) for key in keys} for found in (before, schema.options))
+    if as_json:
+        print_json([{"table": table, "schema_id": schema.id, "options": now, "before": was}])
+        return
+    for key in now:
+        typer.echo(f"option {key!r} of {table}: {_said(was[key])} before, {_said(now[key])} now")
+
+
+def _said(value: str | None) -> str:
+    return "not set" if value is None else repr(value)

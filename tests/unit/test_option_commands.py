@@ -1,0 +1,101 @@
+"""``lake set-option`` and ``lake unset-option``, and errors that name them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import lakeformat as lake
+from lakeformat.cli.app import app
+
+runner = CliRunner()
+KEEP = "snapshot.num-retained.max"
+PATTERN = "partition.timestamp-pattern"
+
+
+@pytest.fixture
+def catalog(tmp_path) -> lake.Catalog:
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", [("id", "BIGINT"), ("dt", "STRING")], partition_by=["dt"])
+    return catalog
+
+
+def lake_(catalog: lake.Catalog, *words: str) -> str:
+    shown = runner.invoke(app, ["-w", catalog.location, *words])
+    assert shown.exit_code == 0, shown.output or str(shown.exception)
+    return shown.output
+
+
+def refused(catalog: lake.Catalog, *words: str) -> str:
+    shown = runner.invoke(app, ["-w", catalog.location, *words])
+    assert isinstance(shown.exception, lake.InvalidRequestError), shown.output
+    return str(shown.exception)
+
+
+def options(catalog: lake.Catalog, name: str = "shop.orders") -> dict[str, str]:
+    return dict(catalog.table(name).schema.options)
+
+
+def test_options_are_set_together_and_unset(catalog):
+    shown = lake_(
+        catalog, "set-option", "shop.orders", f"{KEEP}=30", "partition.expiration-time = 7 d"
+    )
+    assert shown == (
+        f"option '{KEEP}' of shop.orders: not set before, '30' now\n"
+        "option 'partition.expiration-time' of shop.orders: not set before, '7 d' now\n"
+    )
+    assert options(catalog) == {KEEP: "30", "partition.expiration-time": "7 d"}
+    assert catalog.table("shop.orders").schema.id == 1
+    shown = lake_(catalog, "unset-option", "shop.orders", KEEP)
+    assert shown == f"option '{KEEP}' of shop.orders: '30' before, not set now\n"
+    assert options(catalog) == {"partition.expiration-time": "7 d"}
+
+
+def test_a_value_may_hold_an_equals_sign_and_a_program_reads_the_outcome(catalog):
+    [said] = json.loads(lake_(catalog, "set-option", "shop.orders", f"{PATTERN}=a=b", "--json"))
+    assert (said["table"], said["schema_id"]) == ("shop.orders", 1)
+    assert (said["before"], said["options"]) == ({PATTERN: None}, {PATTERN: "a=b"})
+    [said] = json.loads(lake_(catalog, "unset-option", "shop.orders", PATTERN, "--json"))
+    assert (said["before"], said["options"]) == ({PATTERN: "a=b"}, {PATTERN: None})
+
+
+def test_an_option_of_a_branch_is_its_own(catalog):
+    catalog.table("shop.orders").branches.create("dev")
+    lake_(catalog, "set-option", "shop.orders$branch_dev", f"{KEEP}=5")
+    assert options(catalog) == {}
+    assert options(catalog, "shop.orders$branch_dev") == {KEEP: "5"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (f"{KEEP}", "write KEY=VALUE, as bucket=4; got"),
+        ("=4", "option '' is not supported"),
+        (f"{KEEP}=many", "many"),
+        ("path=/elsewhere", "cannot be changed"),
+    ],
+)
+def test_one_wrong_option_changes_none(catalog, wrong, why):
+    assert why in refused(catalog, "set-option", "shop.orders", f"{KEEP}=30", wrong)
+    assert options(catalog) == {}
+
+
+def test_an_error_says_the_command_that_mends_it(catalog):
+    def said(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "lakeformat.cli", "-w", catalog.location, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    for words, mends in (
+        (["partition", "expire"], "set-option TABLE partition.expiration-time='7 d'"),
+        (["tag", "create-due"], "set-option TABLE tag.automatic-creation='process-time'"),
+    ):
+        error = said(*words, "shop.orders").stderr
+        assert f"`lake {mends}`" in error
+        lake_(catalog, *shlex.split(mends.replace("TABLE", "shop.orders")))
+        assert said(*words, "shop.orders").returncode == 0
