@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,7 @@ from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import done_of
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_catalog, named_table
 from lakeformat.count_text import counted
-from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError
 
 if TYPE_CHECKING:
     from lakeformat.table_by_table import TableOutcome
@@ -130,10 +131,13 @@ def clone(
     lake clone shop.orders shop.orders --to s3://backup/warehouse --full
     """
     found = named_table(context, table)
+    target = _target(context, to)
+    if to is not None:
+        _require_database(target, new.partition(".")[0], to)
     with done_of("files") as tell:
         report = lake.clone_table(
             found,
-            _target(context, to),
+            target,
             new,
             snapshot=snapshot,
             tag=tag,
@@ -214,6 +218,13 @@ def _target(context: typer.Context, to: str | None) -> lake.Catalog:
     said = _pairs("--catalog-option", context.find_root().params.get("catalog_option"))
     options = {key: value for key, value in said.items() if is_storage_option(key)}
     return lake.open_catalog(to, options=options)
+
+
+def _require_database(target: lake.Catalog, name: str, to: str) -> None:
+    """The library would name the command that makes it in the warehouse copied from."""
+    if name not in target.list_databases():
+        made = shlex.join(["lake", "-w", to, "create-database", name])
+        raise NotFoundError(f"database {name!r} does not exist in {to}: make it with `{made}`")
 
 
 def _pairs(option: str, words: list[str] | None) -> dict[str, str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pyarrow as pa
@@ -132,6 +134,16 @@ def test_a_table_is_cloned_into_another_warehouse_and_database(catalog, tmp_path
     assert shown.count("files are there") == 2
     failed = refuses(catalog, "clone-database", "shop", "--to", there.location, "--as", "backup")
     assert "2 tables were not cloned" in failed
+
+
+def test_a_missing_database_is_to_be_made_where_the_copy_goes(catalog, tmp_path):
+    there = str(tmp_path / "other place")
+    how = ("clone", "shop.orders", "backup.orders", "--to", there)
+    shown = runner.invoke(app, ["-w", catalog.location, *how])
+    assert isinstance(shown.exception, lake.NotFoundError)
+    [mends] = re.findall("`lake (.*)`", str(shown.exception))
+    assert runner.invoke(app, shlex.split(mends)).exit_code == 0
+    assert "snapshot 3 to" in says(catalog, *how)
 
 
 def test_a_directory_becomes_a_table(catalog, tmp_path: Path):
