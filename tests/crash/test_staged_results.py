@@ -15,7 +15,7 @@ from lakeformat.storage import MemoryStorage
 from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, every_fault
 from spark_jobs.job_requests.ingest import IngestRequest
-from spark_jobs.table_changes import ingest_changes
+from spark_jobs.table_changes import follow_changes
 from tests.crash.interrupted import Interrupted
 from tests.crash.simulated import simulated
 
@@ -161,7 +161,7 @@ WANTED = IngestRequest(
 
 def follow(storage, acknowledged=None) -> None:
     catalog = catalog_of(storage)
-    outcome = ingest_changes(catalog, catalog.table("shop.orders"), WANTED)
+    outcome = follow_changes(catalog, lambda: catalog.table("shop.orders"), WANTED)
     if acknowledged is not None:
         acknowledged.append(outcome.snapshot_ids)
 
