@@ -30,12 +30,12 @@ def third_party_imports(*places: str, everywhere: bool) -> Iterator[tuple[str, s
     ours = {path.name for path in ROOT.iterdir()} | {path.stem for path in ROOT.glob("bin/*.py")}
     for file in (file for place in places for file in sorted((ROOT / place).rglob("*.py"))):
         tree = ast.parse(file.read_text(encoding="utf-8"))
+        beside = {path.stem for path in file.parent.glob("*.py")}  # as a DAG file finds them
+        known = ours | beside | sys.stdlib_module_names
         for node in ast.walk(tree) if everywhere else tree.body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names = [node.module]
-            beside = {path.stem for path in file.parent.glob("*.py")}  # as a DAG file finds them
-            known = ours | beside | sys.stdlib_module_names
             for name in {name.split(".")[0] for name in names} - known:
                 yield name, str(file.relative_to(ROOT))
 
