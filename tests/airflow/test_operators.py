@@ -130,7 +130,7 @@ def test_a_table_is_fed_kept_and_cleaned_by_operators_alone(tmp_path, orders):
     analyzed = do(LakeAnalyzeOperator, columns="all")
     healthy = do(LakeHealthOperator)
     gone = do(LakeExpirePartitionsOperator, expiration_time="1 d", timestamp_formatter="yyyy-MM-dd")
-    back = do(LakeRollbackOperator, snapshot=None, tag="v1")
+    back = do(LakeRollbackOperator, task_context("back"), snapshot=None, tag="v1")  # a commit, too
     expired = do(LakeExpireSnapshotsOperator, retain_max=1, retain_min=1)
     orphans = do(LakeRemoveOrphansOperator)
     told = do(LakeChangelogOperator)
