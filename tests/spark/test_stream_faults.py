@@ -91,15 +91,15 @@ def query(storage, checkpoint, stream, before_step=lambda step: None) -> Query:
     return Query(checkpoint, reader, writer, before_step)
 
 
-def require_same(storage, trial):
-    """Exactly the rows of the source."""
+def astray(storage):
+    """Rows that are there and should not be, rows that are not there and should be, lost files."""
     tables = Tables(storage)
     there, wanted = (
         Counter(map(str, tables.table(name).scan().to_arrow().to_pylist()))
         for name in ("shop.copy", "shop.events")
     )
-    assert there == wanted, f"{trial}: too many {there - wanted}, too few {wanted - there}"
-    assert missing(tables.table("shop.copy")) == set(), str(trial)
+    lost = missing(tables.table("shop.copy"))
+    return [*(there - wanted).elements()], [*(wanted - there).elements()], [*lost]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -115,10 +115,10 @@ def test_a_fault_at_any_storage_call_costs_no_row_and_makes_none_twice(stream, t
         storage = trial.run().reopened()
         add(storage, 3, 4)  # it goes on while the stream is down
         query(storage, trial.acknowledged[0], options).run()
-        require_same(storage, trial)
+        assert astray(storage) == ([], [], []), str(trial)
         add(storage, 5)
         query(storage, trial.acknowledged[0], options).run()
-        require_same(storage, trial)
+        assert astray(storage) == ([], [], []), str(trial)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -142,7 +142,7 @@ def test_a_query_that_ends_between_any_two_of_its_steps_goes_on(stream, target):
             query(storage, checkpoint, STREAMS[stream], die).run()
         add(storage, 4)
         query(storage, checkpoint, STREAMS[stream]).run()
-        require_same(storage, f"killed at step {killed_at}")
+        assert astray(storage) == ([], [], []), f"killed at step {killed_at}"
         if ended:
             return
 

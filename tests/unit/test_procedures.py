@@ -89,8 +89,20 @@ def test_branches_rescale_and_files(do, days):
     assert do("sys.remove_orphan_files", dry_run=True)["orphan_files"] == 0
 
 
-def test_the_catalog_is_repaired(warehouse, days):
-    call(None, "sys.repair", warehouse=warehouse, database_or_table="shop")
+def test_the_catalog_is_repaired(warehouse, days, tmp_path):
+    """One that keeps a list of its own finds the tables that are on the storage."""
+    listed = {"metastore": "jdbc", "uri": f"sqlite:///{tmp_path / 'catalog.db'}"}
+    catalog = lake.open_catalog(warehouse, options=listed)
+    catalog.create_database("shop", exist_ok=True)
+    assert catalog.list_tables("shop") == []
+    call(
+        None,
+        "sys.repair",
+        warehouse=warehouse,
+        catalog_options=listed,
+        database_or_table="shop",
+    )
+    assert catalog.list_tables("shop") == ["days"]
 
 
 @pytest.mark.parametrize(
