@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Collection, Iterator, Sequence
 from typing import IO, Any
 
@@ -16,6 +17,7 @@ from lakeformat.datafile.dictionary_columns import repeating_texts
 from lakeformat.datafile.missing_columns import require_columns
 from lakeformat.datafile.nested_arrays import map_entries
 from lakeformat.datafile.row_groups import Footer, PickGroups
+from lakeformat.datafile.sound_footer import require_sound_footer
 from lakeformat.errors import UnsupportedError
 
 __all__ = ["read_parquet"]
@@ -42,6 +44,8 @@ def read_parquet(
     """
     file = _open(stream)
     require_columns(columns, file.schema_arrow.names)
+    if encoded or pick is not None:
+        require_sound_footer(file.metadata, stream.seek(0, io.SEEK_END))
     if few := repeating_texts(file.metadata, file.schema_arrow, encoded):
         file = _open(stream, metadata=file.metadata, read_dictionary=few)
     picked = None if pick is None else pick(Footer(file.metadata, file.schema_arrow), columns)

@@ -15,6 +15,7 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from lakeformat.datafile.file_format import FileFormat, format_of
+from lakeformat.datafile.sound_footer import require_sound_footer
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.storage import Storage
 from lakeformat.storage.base import FileInfo
@@ -131,6 +132,7 @@ def _opened(storage: Storage, info: FileInfo, values: tuple[str, ...]) -> PlainF
             stream.seek(0)
             footer = pq.read_metadata(stream) if found is FileFormat.PARQUET else None
             if footer is not None:
+                require_sound_footer(footer, info.size)
                 schema, rows = footer.schema.to_arrow_schema(), footer.num_rows
             else:
                 file = orc.ORCFile(stream)

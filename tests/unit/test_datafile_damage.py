@@ -7,6 +7,7 @@ import io
 
 import fastavro
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
@@ -58,11 +59,16 @@ WITHOUT_CHECKSUMS = without_checksums(CONTENT["parquet"])
 COMPRESSED = {name: content(name, "zstd") for name in CONTENT}
 
 
-def read(stored, file_format, fields=FIELDS):
+def read(stored, file_format, fields=FIELDS, **choice):
     storage = MemoryStorage()
     storage.overwrite(f"/t/data.{file_format}", bytes(stored))
     batches = read_batches(
-        storage, f"/t/data.{file_format}", file_fields=fields, wanted=fields, row_count=len(ROWS)
+        storage,
+        f"/t/data.{file_format}",
+        file_fields=fields,
+        wanted=fields,
+        row_count=len(ROWS),
+        **choice,
     )
     return pa.Table.from_batches(batches, schema=to_arrow_schema(fields))
 
@@ -129,6 +135,35 @@ def test_changed_bytes_give_our_error_or_rows(file_format, compression, data):
         rows.validate(full=True)
         assert rows.num_rows == len(ROWS)
         assert rows.schema == read(CONTENT[file_format], file_format).schema
+
+
+def ask_everything(footer, columns):
+    """Pick all row groups, but only after the footer has said all it knows."""
+    assert footer.size_bytes(range(len(footer)), columns) > 0
+    for field in to_arrow_schema(FIELDS):
+        footer.nulls(field.name)
+        footer.bounds(field.name, field.type)
+    return pc.greater(footer.rows, -1).to_numpy(zero_copy_only=False)
+
+
+@pytest.mark.parametrize("bit", [1, 0x10, 0x80])
+def test_no_changed_bit_of_a_footer_of_parquet_ends_the_process(bit):
+    """pyarrow would end it where it describes a column chunk that contradicts the schema."""
+    stored = CONTENT["parquet"]
+    length = int.from_bytes(stored[-8:-4], "little")
+    asked = {"pick": ask_everything, "encoded": ("c1",)}
+    expected = read(stored, "parquet", **asked)
+    refused = 0
+    for place in range(len(stored) - 8 - length, len(stored)):
+        changed = bytearray(stored)
+        changed[place] ^= bit
+        try:
+            found = read(changed, "parquet", **asked)
+        except CorruptTableError:
+            refused += 1
+        else:
+            assert found.num_rows == expected.num_rows
+    assert refused > length // 4
 
 
 def test_an_orc_decimal_of_impossible_precision_is_damage_and_not_the_end_of_the_process():
