@@ -13,6 +13,13 @@ from lakeformat.datafile.decimal_range import check_decimals
 
 __all__ = ["check_values"]
 
+_ALL_VALUES = frozenset(
+    [
+        *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64()),
+        *(pa.date32(), *(pa.timestamp(unit) for unit in ("s", "ms", "us", "ns"))),
+    ]
+)
+"""Types of which any bits are a value."""
 _NOT_ASCII = np.uint64(0x8080808080808080)
 
 
@@ -20,6 +27,8 @@ def check_values(batch: pa.RecordBatch) -> None:
     """Raise an ``ArrowInvalid`` for a text that is none, or a number its type has no place for."""
     batch.validate()
     for column in batch.columns:
+        if column.type in _ALL_VALUES:
+            continue
         if pa.types.is_decimal128(column.type):
             check_decimals(column)
         elif not (pa.types.is_string(column.type) and _is_ascii(column)):

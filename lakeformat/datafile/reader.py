@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -88,7 +88,7 @@ def read_batches(
     if read is read_parquet:
         same = [c.source.name for c in columns if c.source and c.stays_same(encoded)]
         read = partial(read_parquet, pick=pick, encoded=frozenset(same))
-    schema = to_arrow_schema(wanted)
+    shape = _Shape(columns, to_arrow_schema(wanted), uri)
     end = 0
     with _reading(uri), storage.open_input(path) as stream:
         for start, batch in read(stream, list(dict.fromkeys(names)), batch_rows, chosen):
@@ -99,7 +99,7 @@ def read_batches(
             check_values(batch)
             part = _select(batch, start, chosen, keep)
             if part.num_rows:
-                yield _shape(part, columns, schema, uri)
+                yield shape.of(part)
         if row_count is not None and end < min(row_count, chosen.stop):
             raise ValueError(f"it ends after {end} rows, its manifest says {row_count}")
 
@@ -152,14 +152,20 @@ class _Column:
             and (self.source.type == self.wanted.type)
         )
 
+    def is_stored_in(self, schema: pa.Schema, kind: pa.DataType) -> bool:
+        """Whether a file has it as it is wanted, or as a dictionary of that."""
+        if self.source is None:
+            return False
+        stored = schema.field(self.source.name).type
+        is_same = stored == kind and self.source.type == self.wanted.type
+        return is_same or pa.types.is_dictionary(stored)
+
     def read(self, batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
         if self.source is None:
             return pa.nulls(batch.num_rows, kind)
         stored = batch.column(self.source.name)
-        if pa.types.is_dictionary(stored.type):
+        if self.is_stored_in(batch.schema, kind):
             return stored
-        if stored.type == kind and self.source.type == self.wanted.type:
-            return stored  # as it mostly is: the steps below find that out for each batch
         logical = to_logical(stored, self.source.type)
         return evolve_array(logical, self.source.type, self.wanted.type)
 
@@ -178,20 +184,51 @@ def _select(
     return batch if mask.all() else batch.filter(pa.array(mask))
 
 
-def _shape(
-    batch: pa.RecordBatch, columns: list[_Column], schema: pa.Schema, uri: str
-) -> pa.RecordBatch:
-    arrays = []
-    for column, field in zip(columns, schema, strict=True):
+class _Shape:
+    """Makes batches of a file into batches of what is wanted.
+
+    Mostly all that there is to do is to pick columns: that is found out once for batches alike.
+    """
+
+    def __init__(self, columns: list[_Column], schema: pa.Schema, uri: str) -> None:
+        self._columns, self._schema, self._uri = columns, schema, uri
+        self._seen: pa.Schema | None = None
+        self._picked: list[int] | None = None
+        self._alike = schema
+
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if batch.schema != self._seen:
+            self._look_at(batch.schema)
+        if self._picked is not None:
+            arrays = [batch.column(place) for place in self._picked]
+            return pa.RecordBatch.from_arrays(arrays, schema=self._alike)
+        arrays = [
+            self._read(column, batch, field)
+            for column, field in zip(self._columns, self._schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._with_types(arrays))
+
+    def _look_at(self, stored: pa.Schema) -> None:
+        self._seen, self._picked = stored, None
+        pairs = list(zip(self._columns, self._schema, strict=True))
+        if all(column.is_stored_in(stored, field.type) for column, field in pairs):
+            names = [column.source.name for column in self._columns if column.source]
+            self._picked = [stored.get_field_index(name) for name in names]
+            self._alike = self._with_types([stored.field(place) for place in self._picked])
+
+    def _with_types(self, given: Sequence[pa.Array | pa.Field]) -> pa.Schema:
+        """What is wanted; texts may be dictionaries."""
+        kinds = [each.type for each in given]
+        if kinds == self._schema.types:
+            return self._schema
+        fields = zip(self._schema, kinds, strict=True)
+        return pa.schema([field.with_type(kind) for field, kind in fields])
+
+    def _read(self, column: _Column, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
         try:
-            arrays.append(column.read(batch, field.type))
+            return column.read(batch, field.type)
         except InvalidRequestError as reason:
-            raise type(reason)(f"column {field.name!r} of {uri}: {reason}") from reason
-    kinds = [array.type for array in arrays]
-    if kinds != schema.types:
-        fields = [field.with_type(kind) for field, kind in zip(schema, kinds, strict=True)]
-        schema = pa.schema(fields)
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+            raise type(reason)(f"column {field.name!r} of {self._uri}: {reason}") from reason
 
 
 @contextmanager

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError
@@ -137,6 +139,7 @@ class _Batch:
     def __init__(self, batch: pa.RecordBatch, keys: Sequence[str]) -> None:
         self._batch = batch
         self._columns = [_comparable(batch.column(key)) for key in keys]
+        self._numbers = _numbers(self._columns)
         self._start = 0
         self.first_key = self._key(0)
         self.last_key = self._key(batch.num_rows - 1)
@@ -147,6 +150,10 @@ class _Batch:
     def count_until(self, last: Key | None) -> int:
         if last is None or self.last_key <= last:
             return len(self)
+        if self._numbers is not None:
+            [(_, value)] = last
+            wanted = np.array(value, self._numbers.dtype)  # else all would be converted
+            return int(np.searchsorted(self._numbers[self._start :], wanted, side="right"))
         rows = range(self._start, self._batch.num_rows)
         return int(bisect_right(rows, last, key=self._key))
 
@@ -162,6 +169,15 @@ class _Batch:
 
 def _shown(key: Key) -> str:
     return f"({', '.join(str(value) for _, value in key)})"
+
+
+def _numbers(columns: Sequence[pa.Array]) -> npt.NDArray[np.integer[Any]] | None:
+    """A key that is one whole number, for a search that does not make Python values."""
+    [first, *more] = columns
+    if more or first.null_count or not pa.types.is_integer(first.type):
+        return None
+    found: npt.NDArray[np.integer[Any]] = first.to_numpy()
+    return found
 
 
 def _comparable(column: pa.Array) -> pa.Array:
