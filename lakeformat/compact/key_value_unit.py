@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lakeformat.compact.carried_columns import carried_columns
 from lakeformat.compact.changelog_rows import ChangelogRows
+from lakeformat.compact.joined_files import FileJoiner
 from lakeformat.compact.producers import changelog_merge
 from lakeformat.compact.steps import FileRuns, Rewrite, Upgrade
 from lakeformat.compact.unit import CompactUnit
@@ -41,22 +42,27 @@ def compact_key_values(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
     files = _new_files(handle, unit)
     made: list[DataFileMeta] = []
     changelog = files.new_changelog(unit.output_level)
-    writers = [changelog]
     rows = _rows(handle, unit, changelog)
+    joiner = FileJoiner(handle, unit, files) if isinstance(rows, _Rows) else None
+    writers: list[KeyValueWriter | FileJoiner] = [changelog, *([joiner] if joiner else [])]
     try:
         for step in unit.steps:
             if isinstance(step, Upgrade):
                 rows.move(step)
                 made.append(replace(step.file, level=unit.output_level))
                 continue
-            writers.append(files.new_run(unit.output_level))
+            if joiner is not None and (joined := joiner.join(step, _origin(handle, unit))):
+                made += joined
+                continue
+            writer = files.new_run(unit.output_level)
+            writers.append(writer)
             batches = _kept(rows.of(step), drop_delete=unit.drop_delete)
-            made += _rewrite(writers[-1], batches, _origin(handle, unit))
+            made += _rewrite(writer, batches, _origin(handle, unit))
         told = changelog.finish(_origin(handle, unit))
         vectors = write_vectors(handle, unit, rows.marked)
     except BaseException:
-        for writer in writers:
-            writer.abort()
+        for each in writers:
+            each.abort()
         raise
     return replace(
         unit.message(handle, made),

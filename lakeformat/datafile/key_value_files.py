@@ -32,7 +32,7 @@ class KeyValueFiles:
     ) -> None:
         """``key_columns`` is the primary key without partition columns, in its own order."""
         self._names = DataFileNames(options, unique)
-        self._options = options
+        self._options, self._directory = options, directory
         self._writer = partial(
             KeyValueWriter, storage, directory, fields, key_columns, external=external
         )
@@ -41,6 +41,11 @@ class KeyValueFiles:
         """A writer for one sorted run of a level; every key comes once."""
         names = partial(self._names.next_of_level, level)
         return self._writer(self._options.of_level(level), names, keys=Keys.ONCE)
+
+    def next_run(self, level: int) -> tuple[str, str]:
+        """Name and path of a file of a sorted run that somebody else writes."""
+        name = self._names.next_of_level(level)
+        return name, f"{self._directory}/{name}"
 
     def new_changelog(self, level: int = 0) -> KeyValueWriter:
         """A writer for what has changed, beside data files of a level; keys may repeat."""

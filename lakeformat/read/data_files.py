@@ -14,6 +14,7 @@ from lakeformat.datafile.reader import BATCH_ROWS, read_batches, read_key_values
 from lakeformat.datafile.row_groups import PickGroups
 from lakeformat.errors import CorruptTableError
 from lakeformat.handle import TableHandle
+from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.referrer import naming, referred_to_by
 from lakeformat.metadata.schema_file import read_schema
@@ -156,6 +157,10 @@ class DataFiles:
             )
             with referred_to_by(source):
                 raise CorruptTableError(str(reason)) from reason
+
+    def has_fields_of_table(self, file: DataFileMeta) -> bool:
+        """Whether a file was written with the columns the table has now."""
+        return self._fields(file.schema_id) == self._handle.schema.fields
 
     def place(self, entry: ManifestEntry) -> tuple[Storage, str]:
         """Where a file lies."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
+from lakeformat.compact import joined_files
 from lakeformat.read.plan import plan_files
 from tests.golden.values import assert_same_rows, rows_of
 from tests.interop.peer import Peer
@@ -109,3 +113,22 @@ def test_rows_deleted_and_updated_here_are_so_for_pypaimon(catalog, peer: Peer, 
     assert [row["name"] for row in found if row["n"] == 8] == ["changed"] * changed
     table.compact()
     assert_same_rows(both_read_the_same(table, peer), found)
+
+
+def test_files_that_were_joined_without_decoding_are_read(catalog, peer: Peer, monkeypatch):
+    monkeypatch.setattr(joined_files, "_LEAST_GROUP_ROWS", 1)
+    table = catalog.create_table("shop.orders", COLUMNS, **KEYED, options={"bucket": "1"})
+    whole = some_rows(table, 0).sort_by("id")
+    for start in (10, 20, 0, 30):  # no two files share a key
+        peer.write("shop.orders", whole.slice(start, 10))
+    before = both_read_the_same(table, peer)
+    table.compact()
+    assert_same_rows(both_read_the_same(table, peer), before)
+    files = [entry.file for entry in plan_files(table._handle, table.latest_snapshot())]
+    assert [(file.level, file.row_count) for file in files] == [(5, 20), (5, 20)]
+    for file in files:
+        [path] = Path(table._handle.uri.removeprefix("file://")).rglob(file.file_name)
+        assert pq.read_metadata(path).num_row_groups == 4
+    peer.write("shop.orders", some_rows(table, 1))
+    table.compact()
+    both_read_the_same(table, peer)
