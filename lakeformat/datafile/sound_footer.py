@@ -36,8 +36,9 @@ def _require_sound_chunks(metadata: pq.FileMetaData, size: int) -> None:
     file = pq.ParquetFile(source, metadata=metadata, pre_buffer=True)
     try:
         next(file.iter_batches(1, use_threads=False), None)
-    except _ReadError:
-        return
+    except _ReadError as reason:
+        # Arrow keeps the error in the reader, and its traceback would keep the reader: for ever.
+        reason.__traceback__ = None
 
 
 class _ReadError(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 
 import fastavro
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.datafile.reader import read_batches
 from lakeformat.datafile.rolling_writer import RollingWriter
+from lakeformat.datafile.sound_footer import require_sound_footer
 from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.metadata.avro_container import _read_header
 from lakeformat.options import TableOptions
@@ -164,6 +166,21 @@ def test_no_changed_bit_of_a_footer_of_parquet_ends_the_process(bit):
         else:
             assert found.num_rows == expected.num_rows
     assert refused > length // 4
+
+
+def test_nothing_of_a_file_stays_behind_whose_footer_was_looked_at():
+    """What stays would be the whole footer, of every file that is ever read."""
+    stored = CONTENT["parquet"]
+    footer = pq.ParquetFile(io.BytesIO(stored)).metadata
+    gc.collect()
+    before = readers()
+    require_sound_footer(footer, len(stored))
+    gc.collect()
+    assert readers() == before
+
+
+def readers():
+    return sum(isinstance(held, pq.ParquetFile) for held in gc.get_objects())
 
 
 def test_an_orc_decimal_of_impossible_precision_is_damage_and_not_the_end_of_the_process():
