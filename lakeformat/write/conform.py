@@ -62,10 +62,15 @@ class Conformer:
         default = self._defaults[field.name]
         if field.name in batch.schema.names:
             given = batch.column(field.name)
-        elif default is None:
+        elif default is not None:
+            given = pa.repeat(default, batch.num_rows)
+        elif field.type.nullable or not batch.num_rows:
             given = pa.nulls(batch.num_rows, target.type)
         else:
-            given = pa.repeat(default, batch.num_rows)
+            raise InvalidRequestError(
+                f"column {field.name!r} is NOT NULL, but the rows from row {first_row} on have no "
+                "such column"
+            )
         try:
             values = _checked(given, field, target)
         except InvalidRequestError as reason:
