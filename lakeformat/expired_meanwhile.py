@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -24,6 +24,9 @@ __all__ = ["again_if_overtaken", "is_overtaken", "rewriting_if_overtaken", "tell
 _TRIES = 10
 """So often what reads the newest snapshot begins again."""
 
+_LOOKS_AFTER = (0.1, 0.2, 0.4, 0.8, 1.6)
+"""Seconds between one look and the next for a snapshot whose files go first."""
+
 T = TypeVar("T")
 
 
@@ -35,14 +38,18 @@ def telling_of_expiry(
     try:
         yield
     except CorruptTableError as missing:
-        for snapshot in snapshots:
-            if snapshot is not None and not _is_kept(handle, snapshot, changes):
-                raise SnapshotExpiredError(
-                    f"snapshot {snapshot.id} of {handle.uri} has expired while it was read, and "
-                    "its files with it: read a newer one, and tag what is read for long. This "
-                    f"was met first: {missing}"
-                ) from missing
-        raise
+        read = [snapshot for snapshot in snapshots if snapshot is not None]
+        if (expired := _expired_of(handle, read, changes)) is None and _is_of_a_missing_file(
+            missing
+        ):
+            expired = _expired_soon(handle, read, changes)
+        if expired is None:
+            raise
+        raise SnapshotExpiredError(
+            f"snapshot {expired.id} of {handle.uri} has expired while it was read, and its files "
+            "with it: read a newer one, and tag what is read for long. This was met first: "
+            f"{missing}"
+        ) from missing
 
 
 @contextmanager
@@ -81,6 +88,32 @@ def again_if_overtaken(handle: TableHandle, work: Callable[[], T]) -> T:
 def is_overtaken(handle: TableHandle, newest: int | None) -> bool:
     """Whether another snapshot is the newest by now."""
     return latest_snapshot_id(handle.storage, handle.layout) != newest
+
+
+def _expired_of(handle: TableHandle, read: Sequence[Snapshot], changes: bool) -> Snapshot | None:
+    return next((each for each in read if not _is_kept(handle, each, changes)), None)
+
+
+def _expired_soon(handle: TableHandle, read: Sequence[Snapshot], changes: bool) -> Snapshot | None:
+    """Other engines remove the files of a snapshot first, and itself last: look again for a while.
+
+    The newest snapshot is never expired, so of that a file that is gone is damage at once.
+    """
+    for seconds in _LOOKS_AFTER:
+        newest = latest_snapshot_id(handle.storage, handle.layout)
+        if all(snapshot.id == newest for snapshot in read):
+            return None
+        handle.environment.sleep_seconds(seconds)
+        if (expired := _expired_of(handle, read, changes)) is not None:
+            return expired
+    return None
+
+
+def _is_of_a_missing_file(error: BaseException | None) -> bool:
+    """Whether a file was not found; one that is there and damaged stays so."""
+    while error is not None and not isinstance(error, NotFoundError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _is_kept(handle: TableHandle, snapshot: Snapshot, changes: bool) -> bool:

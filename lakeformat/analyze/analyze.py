@@ -16,7 +16,8 @@ from lakeformat.analyze.report import AnalyzeReport
 from lakeformat.commit.commit import CommitOptions, commit_statistics, find_commit
 from lakeformat.commit.identity import CommitId
 from lakeformat.count_text import counted
-from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
+from lakeformat.expired_meanwhile import again_if_overtaken
 from lakeformat.handle import TableHandle, require_committable
 from lakeformat.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.metadata.snapshot import Snapshot
@@ -46,9 +47,9 @@ def analyze(
     tell: TellRows | None = None,
 ) -> AnalyzeReport:
     """Count rows and, of some columns or of ``"all"``, their values; publish it as a snapshot."""
-    head = latest_snapshot(handle.storage, handle.layout)
+    is_empty = latest_snapshot(handle.storage, handle.layout) is None
     handle = _newest_schema(handle)
-    chosen, skipped = _chosen(handle, columns)
+    _chosen(handle, columns)
     if not dry_run:
         require_committable(handle)
     nothing = AnalyzeReport(
@@ -58,15 +59,16 @@ def analyze(
         statistics=None,
         reason="the table has no snapshot, so there is nothing to look at",
     )
-    if head is None:
+    if is_empty:
         return nothing
     done = find_commit(handle, commit) if commit is not None else None
     if done is not None:
         return replace(nothing, snapshot_id=done.snapshot_id, replayed=True, reason=done.reason)
-    statistics = _statistics(handle, head, chosen, tell)
+    statistics, skipped = again_if_overtaken(handle, lambda: _newest(handle, columns, tell))
     found = replace(nothing, statistics=statistics, skipped=skipped)
     rows = counted(statistics.merged_record_count or 0, "row")
-    what = f"{rows} and {counted(len(chosen), 'column')} of snapshot {head.id}"
+    looked_at = f"{rows} and {counted(len(statistics.columns), 'column')}"
+    what = f"{looked_at} of snapshot {statistics.snapshot_id}"
     if dry_run:
         return replace(found, reason=f"{what} were looked at; nothing was published")
     published = commit_statistics(handle, statistics, CommitOptions(commit=commit))
@@ -112,6 +114,18 @@ def _chosen(
                 f"{type_to_json(by_name[name].type)}: leave it out, or say 'all', which does"
             )
     return [by_name[name] for name in dict.fromkeys(names)], ()
+
+
+def _newest(
+    handle: TableHandle, columns: Sequence[str] | None, tell: TellRows | None
+) -> tuple[TableStatistics, tuple[str, ...]]:
+    """What the newest snapshot looks like, and the columns that have no statistics."""
+    head = latest_snapshot(handle.storage, handle.layout)
+    if head is None:
+        raise NotFoundError(f"the snapshots of {handle.uri} have gone meanwhile")
+    handle = _newest_schema(handle)
+    chosen, skipped = _chosen(handle, columns)
+    return _statistics(handle, head, chosen, tell), skipped
 
 
 def _statistics(

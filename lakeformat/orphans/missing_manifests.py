@@ -18,9 +18,11 @@ from lakeformat.count_text import counted
 from lakeformat.errors import (
     CommitConflictError,
     CommitOutcomeUnknownError,
+    CorruptTableError,
     InvalidRequestError,
     LakeError,
 )
+from lakeformat.expired_meanwhile import again_if_overtaken, is_overtaken
 from lakeformat.handle import TableHandle, require_committable
 from lakeformat.metadata.manifest import ManifestColumns, cancel_pairs, read_manifests
 from lakeformat.metadata.manifest_list import ManifestMeta, manifests_of
@@ -65,26 +67,41 @@ def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingMa
     Refused where one of them took files out, too: nobody knows any more which.
     """
     require_committable(handle)
+    report, head, live = again_if_overtaken(handle, lambda: _look(handle, dry_run=dry_run))
+    if dry_run or head is None or live is None:
+        return report
+    if report.objection is not None:
+        raise InvalidRequestError(report.objection)
+    number = _publish(handle, head, live)
+    taken = counted(len(report.missing_manifests), "manifest")
+    reason = f"took {taken} out: published as snapshot {number}"
+    lost = report.missing_files
+    _log.warning("%s: %d data files are lost with them; %s", handle.uri, lost, reason)
+    return replace(report, published=number, reason=reason)
+
+
+def _look(
+    handle: TableHandle, *, dry_run: bool
+) -> tuple[MissingManifestsReport, Snapshot | None, ManifestColumns | None]:
+    """What is gone of the newest snapshot, and what would be left of it if anything is."""
     head = latest_snapshot(handle.storage, handle.layout)
     if head is None:
-        return _report(handle, None, [], [], None, dry_run=dry_run)
+        return _report(handle, None, [], [], None, dry_run=dry_run), None, None
     manifests = manifests_of(handle.storage, handle.layout, head)
     there = in_parallel(handle, lambda each: _is_there(handle, each), manifests)
     left = [each for each, is_there in zip(manifests, there, strict=True) if is_there]
     missing = [each for each, is_there in zip(manifests, there, strict=True) if not is_there]
     if not missing:
-        return _report(handle, head, manifests, [], None, dry_run=dry_run)
+        return _report(handle, head, manifests, [], None, dry_run=dry_run), head, None
     live = _live(handle, head, left)
     report = _report(handle, head, manifests, missing, live, dry_run=dry_run)
     report = replace(report, objection=_objection(handle, head, missing))
-    if dry_run:
-        return report
-    if report.objection is not None:
-        raise InvalidRequestError(report.objection)
-    number = _publish(handle, head, live)
-    reason = f"took {counted(len(missing), 'manifest')} out: published as snapshot {number}"
-    _log.warning("%s: %d data files are lost with them; %s", handle.uri, *(_lost(missing), reason))
-    return replace(report, published=number, reason=reason)
+    if is_overtaken(handle, head.id):
+        raise CorruptTableError(
+            f"{counted(len(missing), 'manifest')} of snapshot {head.id} of {handle.uri} went while "
+            "a newer one came: look again"
+        )
+    return report, head, live
 
 
 def _is_there(handle: TableHandle, manifest: ManifestMeta) -> bool:

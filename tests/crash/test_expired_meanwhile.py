@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from contextlib import suppress
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -12,6 +13,8 @@ import pytest
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.layout import TableLayout
+from lakeformat.metadata.manifest_list import ListKind, manifests_of
+from lakeformat.read.plan import plan_files
 from lakeformat.storage import MemoryStorage
 from lakeformat.table import load_table
 from tests.crash.interrupted import Interrupted
@@ -29,6 +32,7 @@ TABLES = {
             "compaction.min.file-num": "2",
         }
     },
+    "plain": {"options": {"bucket": "-1"}},
     "keyed": {**KEYED, "options": {"bucket": "1", "changelog-producer": "input"}},
     "marked": {**KEYED, "options": {"bucket": "1", "deletion-vectors.enabled": "true"}},
     "dynamic": {**KEYED, "options": {"bucket": "-1", "dynamic-bucket.target-row-num": "2"}},
@@ -301,3 +305,114 @@ def test_upkeep_begins_again_where_what_it_read_expired(work, rival):
             unknown += 1  # published and expired before it was looked at: it says to look
         assert content(storage) == expected, f"at {slept.calls[-1]}"
     assert unknown <= (work is merge_manifests), "no file of it tells whether it was built on"
+
+
+def analyzed_rows(storage) -> int:
+    return opened(storage).analyze("all").statistics.merged_record_count
+
+
+@pytest.mark.parametrize("rival", [delete_and_expire, compact_and_expire])
+def test_what_is_analyzed_is_looked_at_again_where_it_expired(rival):
+    before = len(content(filled("vectors")))
+    met = unknown = 0
+    for storage, slept in interrupted(analyzed_rows, "vectors", rival):
+        try:
+            found = analyzed_rows(slept)
+        except lake.CommitOutcomeUnknownError:
+            unknown += 1  # published and expired before it was looked at: it says to look
+            continue
+        assert found in (before, len(content(storage))), f"at {slept.calls[-1]}"
+        met += found != before
+    assert met > 3
+    assert unknown < 2
+
+
+@pytest.mark.parametrize("rival", [delete_and_expire, compact_and_expire])
+def test_no_manifest_is_missed_where_its_snapshot_expired(rival):
+    def take_out(storage) -> None:
+        table = opened(storage)
+        for report in (table.remove_missing_manifests(), table.remove_missing_manifests(False)):
+            assert (report.missing_manifests, report.published) == ((), None)
+
+    for storage, slept in interrupted(take_out, "vectors", rival):
+        take_out(slept)
+        assert len(opened(storage).snapshots()) == 1, f"at {slept.calls[-1]}"
+
+
+def test_a_manifest_that_is_gone_is_taken_out_of_no_newer_snapshot():
+    """Others commit and expire what it was named by: what they added stays."""
+
+    def lose_one(storage) -> None:
+        handle = opened(storage)._handle
+        [lost] = manifests_of(storage, LAYOUT, opened(storage).latest_snapshot(), ListKind.DELTA)
+        storage.delete(handle.layout.manifest(lost.file_name))
+
+    def take_out(storage) -> None:
+        opened(storage).remove_missing_manifests(dry_run=False)
+
+    def add_and_expire(storage) -> None:
+        for number in (100, 101):
+            opened(storage).write(pa.table({"dt": ["mon"], "id": [number], "n": [5]}))
+        for number in [each.id for each in opened(storage).snapshots()][:-1]:
+            storage.delete(LAYOUT.snapshot(number))  # as another engine's expiry ends
+
+    refused = 0
+    for storage, slept in interrupted(take_out, "plain", add_and_expire, lose_one):
+        try:
+            take_out(slept)
+        except (lake.CommitConflictError, lake.CommitOutcomeUnknownError):
+            refused += 1
+        take_out(storage)
+        found = [row[1] for row in content(storage)]
+        assert sorted(found) == [0, 1, 2, 3, 100, 101], f"at {slept.calls[-1]}"
+    assert refused > 0
+
+
+def old_snapshot_whose_files_go(expiry_ends: bool):
+    """A scan of an old snapshot, as another engine's expiry removes it: its data files first."""
+    storage = filled("keyed")
+    replace_and_keep(storage)
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        if expiry_ends and len(waited) == 3:
+            storage.delete(LAYOUT.snapshot(4))
+
+    table = load_table(storage, LAYOUT, replace(simulated(), sleep_seconds=sleep))
+    scan = table.scan(snapshot=4)
+    live = {entry.file.file_name for entry in plan_files(table._handle, table.latest_snapshot())}
+    for path in storage.files(LAYOUT.root):
+        if "/bucket-" in path and path.rpartition("/")[2] not in live:
+            storage.delete(path)
+    return scan, waited
+
+
+def replace_and_keep(storage) -> None:
+    opened(storage).write(pa.table({"dt": ["mon"], "id": [100], "n": [5]}), overwrite={})
+
+
+def test_a_reader_of_what_another_engine_is_expiring_is_told_so():
+    scan, waited = old_snapshot_whose_files_go(expiry_ends=True)
+    with pytest.raises(lake.SnapshotExpiredError, match=r"snapshot 4 .* has expired .*is missing"):
+        scan.to_arrow()
+    assert len(waited) == 3
+
+
+def test_an_old_snapshot_that_stays_without_its_files_is_damage():
+    scan, waited = old_snapshot_whose_files_go(expiry_ends=False)
+    with pytest.raises(lake.CorruptTableError, match="is missing"):
+        scan.to_arrow()
+    assert 1 < sum(waited) < 10
+
+
+def test_a_file_of_the_newest_snapshot_that_is_gone_is_damage_at_once():
+    storage = filled("keyed")
+    waited: list[float] = []
+    table = load_table(storage, LAYOUT, replace(simulated(), sleep_seconds=waited.append))
+    for path in storage.files(LAYOUT.root):
+        if "/bucket-" in path:
+            storage.delete(path)
+    with pytest.raises(lake.CorruptTableError, match="is missing"):
+        table.scan().to_arrow()
+    assert waited == []
