@@ -14,6 +14,7 @@ from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
 from lakeformat.compact.execute import require_executor
 from lakeformat.count_text import counted
+from lakeformat.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from lakeformat.compact.report import CompactReport, Progress
@@ -42,6 +43,12 @@ WhereOption = Annotated[
 IdleOption = Annotated[
     str | None,
     typer.Option(metavar="AGE", help="Only partitions nobody has written to for so long: '1 h'."),
+]
+BucketsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="N,M", help="Only these buckets of each partition, such as 0,3; may be repeated."
+    ),
 ]
 OrderByOption = Annotated[
     list[str] | None,
@@ -77,6 +84,7 @@ def compact(
     strategy: StrategyOption = "full",
     where: WhereOption = None,
     idle: IdleOption = None,
+    buckets: BucketsOption = None,
     order_by: OrderByOption = None,
     order_strategy: OrderStrategyOption = None,
     executor: ExecutorOption = "threads",
@@ -93,6 +101,7 @@ def compact(
         "strategy": strategy,
         "where": where,
         "idle": idle,
+        "buckets": _numbers(buckets) if buckets else None,
         "order_by": listed(",".join(order_by)) if order_by else None,
         "order_strategy": order_strategy,
     }
@@ -110,6 +119,15 @@ def compact(
         print_json([report.to_dict()])
     else:
         typer.echo(_said(report))
+
+
+def _numbers(buckets: list[str]) -> list[int]:
+    try:
+        return [int(number) for number in listed(",".join(buckets))]
+    except ValueError:
+        raise InvalidRequestError(
+            f"buckets are whole numbers with commas between, such as 0,3, got {','.join(buckets)!r}"
+        ) from None
 
 
 def compact_database(

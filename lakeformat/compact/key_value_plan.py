@@ -10,6 +10,7 @@ from lakeformat.compact.pick import Pick, pick_all, pick_level_0, pick_universal
 from lakeformat.compact.settings import PickSettings
 from lakeformat.compact.steps import Rewrite, Step, Upgrade, steps_of
 from lakeformat.compact.unit import CompactUnit
+from lakeformat.count_text import counted
 from lakeformat.datafile.file_format import format_of
 from lakeformat.handle import TableHandle
 from lakeformat.merge.looked_up import looks_up
@@ -33,12 +34,13 @@ def plan_bucket(
     if stale:
         steps = [Rewrite((((file,),),)) for file in stale]
         return [planner.unit(steps, levels.max_level, f"{len(stale)} files are rewritten")]
-    runs = len(levels.runs)
     if full:
         return f"everything is on level {levels.max_level} already"
-    if runs < settings.trigger:
-        return f"{runs} sorted runs, {settings.trigger} start a compaction"
-    return f"its {runs} sorted runs have sizes that are left alone"
+    runs = counted(len(levels.runs), "sorted run")
+    if len(levels.runs) >= settings.trigger:
+        return f"the sizes of its {runs} are left alone"
+    others = ", nothing on level 0" if _takes_level_0(handle) else ""
+    return f"{runs}{others}, {settings.trigger} start a compaction"
 
 
 class _Bucket:
@@ -132,9 +134,13 @@ def _pick(
 ) -> Pick | None:
     if full:
         return pick_all(levels)
-    if handle.options.compaction_force_up_level_0 or looks_up(handle.options):
+    if _takes_level_0(handle):
         return pick_level_0(levels, settings)
     return pick_universal(levels, settings)
+
+
+def _takes_level_0(handle: TableHandle) -> bool:
+    return handle.options.compaction_force_up_level_0 or looks_up(handle.options)
 
 
 def _files(step: Step) -> list[DataFileMeta]:

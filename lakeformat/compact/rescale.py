@@ -7,7 +7,7 @@ somebody has written to it since: then it is planned again. Older snapshots keep
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from lakeformat.commit.abort import delete_written
 from lakeformat.commit.commit import CommitOptions, commit_messages
 from lakeformat.compact.plan import newest_schema
 from lakeformat.compact.postponed import with_buckets
+from lakeformat.compact.producers import tells
 from lakeformat.compact.rescale_report import RescaledPartition, RescaleReport
 from lakeformat.compact.supported import require_whole_rows
 from lakeformat.compact.where import chosen_partitions
@@ -37,6 +38,7 @@ from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
+from lakeformat.options import TableOptions
 from lakeformat.partition import partition_path
 from lakeformat.partition_filter import these_partitions
 from lakeformat.read.buckets import skips_level_zero
@@ -188,14 +190,28 @@ def _moved(unit: _Unit) -> RescaledPartition:
 
 
 def _require_seen(unit: _Unit) -> None:
-    """Refuse rows that a read does not see yet: they would be gone."""
+    """Refuse rows that a read does not see yet, or no changelog tells: they would be gone."""
     require_whole_rows(unit.handle, unit.files)
-    if skips_level_zero(unit.handle.schema) and any(e.file.level == 0 for e in unit.files):
+    levels = {entry.file.level for entry in unit.files}
+    options = unit.handle.options
+    waiting = None
+    if skips_level_zero(unit.handle.schema) and 0 in levels:
+        waiting = "rows on level 0, which are seen after a compaction only"
+    elif tells(options) and min(levels) <= _untold_level(options, levels):
+        waiting = f"rows that its changelog ({options.changelog_producer!r}) does not tell of yet"
+    if waiting is not None:
         place = partition_path(unit.handle.schema, unit.partition)
         raise InvalidRequestError(
-            f"{f'partition {place} of ' if place else ''}{unit.handle.uri} has rows on level 0, "
-            "which are seen after a compaction only: compact it first. Nothing was changed of it"
+            f"{f'partition {place} of ' if place else ''}{unit.handle.uri} has {waiting}: compact "
+            "it first. Nothing was changed of it"
         )
+
+
+def _untold_level(options: TableOptions, levels: Collection[int]) -> int:
+    """The highest level with rows that are told by a compaction to come."""
+    if options.changelog_producer == "lookup":
+        return 0
+    return max(options.level_count - 1, *levels) - 1
 
 
 def _rewritten(target: TableHandle, unit: _Unit) -> list[CommitMessage]:

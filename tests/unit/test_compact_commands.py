@@ -72,6 +72,28 @@ def test_a_table_is_compacted(catalog):
     assert "nothing to do: written to " in shown
 
 
+def test_some_buckets_are_compacted(catalog):
+    options = {"bucket": "3"}
+    table = catalog.create_table(
+        "shop.wide", [("id", "BIGINT")], primary_key=["id"], options=options
+    )
+    for _ in range(2):
+        table.write(pa.table({"id": range(30)}))
+
+    def chosen(*asked: str) -> list[int]:
+        [plan] = json.loads(lake_says(catalog, "compact", "shop.wide", "--plan", "--json", *asked))
+        return sorted(each["bucket"] for each in plan["buckets"] if each["chosen"])
+
+    assert chosen() == [0, 1, 2]
+    assert chosen("--buckets", "0,2") == [0, 2]
+    assert chosen("--buckets", "1", "--buckets", "2") == [1, 2]
+    lake_says(catalog, "compact", "shop.wide", "--buckets", "1")
+    assert chosen() == [0, 2]
+    for wrong, told in (("x", "whole numbers with commas between"), ("7", "has no bucket 7")):
+        with pytest.raises(lake.InvalidRequestError, match=told):
+            invoked(catalog, "compact", "shop.wide", "--buckets", wrong)
+
+
 def test_a_wrong_request_is_told(catalog):
     shown = runner.invoke(
         app, ["-w", catalog.location, "compact", "shop.orders", "--strategy", "x"]

@@ -167,6 +167,19 @@ def test_rows_that_are_not_seen_yet_are_not_lost(catalog):
     assert len(content(table)) == 10
 
 
+@pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
+def test_rows_that_no_changelog_tells_yet_are_told_first(catalog, producer):
+    table = by_day(catalog, **{"changelog-producer": producer})
+    table.write(rows(range(10)))
+    with pytest.raises(lake.InvalidRequestError, match=f"{producer}.* compact it first"):
+        table.rescale(bucket=3)
+    told = table.compact()
+    assert told.changelog_rows == 10
+    report = table.rescale(bucket=3)
+    assert report.snapshot_ids
+    assert catalog.table("shop.orders").compact().changelog_rows == 0, "none is told twice"
+
+
 def test_a_value_that_is_missing_does_not_become_a_default(catalog):
     table = by_day(catalog)
     table.write(rows(range(3), None))
