@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from tests.expired import files_of_tables, missing, unneeded
 
 WRITERS, COMPACTORS, COMMITS, KEYS = 2, 2, 8, 20
 
@@ -51,6 +52,19 @@ while not stop.is_set():
 print(expired)
 """
 
+# Has written what becomes of one bucket, and never gets to publish it.
+HELD_UP = """
+import sys, time
+import lakeformat as lake
+
+def tell(progress):
+    if progress.done:
+        print("written", flush=True)
+        time.sleep(600)
+
+lake.open_table(sys.argv[1]).compact(executor="serial", tell=tell)
+"""
+
 
 def start(script: str, root: str, *arguments: str) -> subprocess.Popen[str]:
     pipe = subprocess.PIPE
@@ -88,6 +102,35 @@ def test_snapshots_expire_while_others_write_and_compact(tmp_path: Path, keyed: 
     expired, _ = said[-1]
     assert int(expired) > 0
     assert_all_rows_are_there(table, keyed)
+
+
+@pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
+def test_what_a_killed_compaction_leaves_are_orphans_that_the_next_run_knows(
+    tmp_path: Path, keyed: bool
+):
+    table = new_table(tmp_path, keyed)
+    for note in range(2):
+        table.write(pa.table({"id": list(range(KEYS)), "note": [note] * KEYS}))
+    before, rows = table.latest_snapshot(), table.scan().to_arrow().to_pylist()
+    there = files_of_tables(table)
+    victim = start(HELD_UP, table.location)
+    assert victim.stdout is not None
+    assert victim.stdout.readline() == "written\n"
+    victim.kill()
+    victim.communicate()
+    left = files_of_tables(table) - there
+    assert left
+    assert table.latest_snapshot() == before, "nothing is published half"
+    assert table.scan().to_arrow().to_pylist() == rows
+    unknown = table.health(unknown=True).storage.unknown
+    assert unknown is not None
+    assert unknown.files == len(left)
+    assert table.compact().snapshot_ids
+    assert unneeded(table) == left
+    report = table.remove_orphans("0 s", dry_run=False, allow_younger=True, max_share=1)
+    assert report.removed_files == len(left)
+    assert (unneeded(table), missing(table)) == (set(), set())
+    assert table.scan().count() == len(rows)
 
 
 def new_table(tmp_path: Path, keyed: bool) -> lake.Table:
