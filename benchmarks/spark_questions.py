@@ -86,11 +86,11 @@ def read_range(data: Data) -> Iterator[Candidate]:
     native = lambda: data.spark.read.parquet(*paths).select(*COLUMNS).where(asked)  # noqa: E731
     ours = lambda: spark_jobs.read_table(data.spark, COMPACTED).where(asked)  # noqa: E731
     told = lambda: spark_jobs.read_table(data.spark, COMPACTED, where=asked)  # noqa: E731
-    source = lambda: data.spark.read.format("lake").load(COMPACTED).where(asked)  # noqa: E731
+    source = lambda: data.spark.read.format("lake").option("where", asked).load(COMPACTED)  # noqa: E731
     yield _drained("spark.read.parquet", native)
     yield _drained("read_table, then where", ours, 0.95)
     yield _drained("read_table(where=...)", told, 0.95)
-    yield _drained("format('lake')", source)
+    yield _drained("format('lake'), option where", source)
 
 
 def merge(data: Data) -> Iterator[Candidate]:

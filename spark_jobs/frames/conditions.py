@@ -33,6 +33,7 @@ _PLAIN = {
     TypeName.DECIMAL,
     TypeName.DATE,
 }
+_FLOATING = (TypeName.FLOAT, TypeName.DOUBLE)
 _MICROSECONDS = 6
 
 
@@ -54,11 +55,11 @@ def spark_condition(condition: Predicate, fields: Mapping[str, DataField]) -> Co
             return column_named(name).isNull()
         case Compare(name, op, value):
             literal = _literal(fields[name], value)
-            return None if literal is None else _compared(column_named(name), op, literal)
+            return None if literal is None else _compared(_asked_of_rows(fields[name]), op, literal)
         case IsIn(name, values):
             literals = [_literal(fields[name], value) for value in values]
             known = [each for each in literals if each is not None]
-            return column_named(name).isin(known) if len(known) == len(literals) else None
+            return _asked_of_rows(fields[name]).isin(known) if len(known) == len(literals) else None
         case Like(name, pattern):
             start = pattern.removesuffix("%")
             is_prefix = pattern.endswith("%") and not any(c in start for c in "%_\\")
@@ -70,6 +71,17 @@ def spark_condition(condition: Predicate, fields: Mapping[str, DataField]) -> Co
 def column_named(name: str) -> Column:
     """The column of exactly that name, whatever characters are in it."""
     return sql.col("`" + name.replace("`", "``") + "`")
+
+
+def _asked_of_rows(field: DataField) -> Column:
+    """A column as conditions are asked of it.
+
+    Spark leaves out row groups by their least and greatest value, which leave NaN out, although it
+    is greater than any number. Of a product it does not know them.
+    """
+    column = column_named(field.name)
+    is_floating = isinstance(field.type, AtomicType) and field.type.name in _FLOATING
+    return column * 1.0 if is_floating else column
 
 
 def _compared(column: Column, op: Op, value: Column) -> Column:

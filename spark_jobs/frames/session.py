@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["register", "session"]
 
-_PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
-"""Spark leaves it off; a reader that takes filters may not be used then."""
-
 
 def session(
     name: str = "lake",
@@ -46,7 +43,6 @@ def register(
         warehouse = os.path.abspath(os.path.expanduser(warehouse))
     place = Place(warehouse, dict(catalog_options or {}))
     remember_place(spark, place)
-    spark.conf.set(_PUSH_DOWN, "true")
-    source = source_in(place, at_once=tasks_at_once(spark), takes_filters=True)
+    source = source_in(place, at_once=tasks_at_once(spark))
     spark.dataSource.register(source)
     return spark

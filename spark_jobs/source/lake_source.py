@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 import lakeformat as lake
 from spark_jobs.frames.tables import Place
 from spark_jobs.source.asked import Asked, read_asked
-from spark_jobs.source.batch_reader import FilteringReader, LakeReader
+from spark_jobs.source.batch_reader import LakeReader
 from spark_jobs.source.options import Use, read_said, require_fit
 from spark_jobs.source.stream_reader import LakeStreamReader
 from spark_jobs.source.writers import LakeStreamWriter, LakeWriter, written_as
@@ -35,8 +35,6 @@ class LakeDataSource(DataSource):
     place: ClassVar[Place] = Place()
     at_once: ClassVar[int] = 1
     """How many tasks run at a time: what is read has as many parts at least."""
-    takes_filters: ClassVar[bool] = False
-    """Whether the session pushes filters down, without which a reader may not take any."""
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
@@ -52,9 +50,7 @@ class LakeDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         require_fit(self._said, Use.READ)
-        asked = self._opened_as(schema)
-        kind = FilteringReader if self.takes_filters else LakeReader
-        return kind(asked, self.at_once)
+        return LakeReader(self._opened_as(schema), self.at_once)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         require_fit(self._said, Use.STREAM_READ)
@@ -103,7 +99,7 @@ class LakeDataSource(DataSource):
         return Place(warehouse)
 
 
-def source_in(place: Place, *, at_once: int, takes_filters: bool) -> type[LakeDataSource]:
+def source_in(place: Place, *, at_once: int) -> type[LakeDataSource]:
     """A class to register: it carries the place, with options no plan may show."""
 
     class RegisteredSource(LakeDataSource):
@@ -111,5 +107,4 @@ def source_in(place: Place, *, at_once: int, takes_filters: bool) -> type[LakeDa
 
     RegisteredSource.place = place
     RegisteredSource.at_once = at_once
-    RegisteredSource.takes_filters = takes_filters
     return RegisteredSource

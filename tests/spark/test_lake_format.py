@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_jobs import by_bucket, create_views
+from spark_jobs import by_bucket, create_views, write_table
 from tests.spark.orders import data_files
 
 
@@ -40,6 +40,23 @@ def test_rows_come_back_as_they_were_written(lake_spark, orders, rows):
     assert ids(read) == [*range(20)]
     assert read.where("note = 'b' AND id >= 0").count() == 3
     assert read.schema.simpleString() == "struct<id:bigint,dt:string,note:string>"
+
+
+@pytest.mark.parametrize("is_offered", ["true", "false"])
+def test_what_was_asked_of_a_frame_before_changes_no_answer(lake_spark, orders, rows, is_offered):
+    """Also where the session lets Python data sources take filters."""
+    write_table(rows, orders)
+    offered = "spark.sql.python.filterPushdown.enabled"
+    lake_spark.conf.set(offered, is_offered)
+    try:
+        read = lake_spark.read.format("lake").load("shop.orders")
+        both = read.where("id < 3").unionAll(read.where("id >= 17"))
+
+        assert ids(both) == [0, 1, 2, 17, 18, 19]
+        assert read.count() == 20
+        assert read.where("id = 3 OR note = 'b'").count() == 1
+    finally:
+        lake_spark.conf.unset(offered)
 
 
 def test_two_writers_of_a_bucket_are_refused_and_leave_nothing(lake_spark, orders, rows, warehouse):

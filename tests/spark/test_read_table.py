@@ -102,6 +102,8 @@ def test_spark_reads_what_needs_no_merge_and_tasks_the_rest(spark, orders):
         "id BETWEEN 10 AND 40 AND dt <> '2024-01-02'",
         "note IS NULL OR note LIKE 'note 1%'",
         "ratio > 40 AND price <= 20.25",
+        "ratio >= 1000",
+        "NOT (ratio < 1000) AND id > 10",
         "day IN ('2024-01-05', '2024-01-06') AND NOT (note = 'newer')",
         "at < TIMESTAMP '2024-01-01 10:00:30.000040' AND instant >= '1970-01-01 00:00:00.00002Z'",
     ],
