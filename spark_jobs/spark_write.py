@@ -12,9 +12,10 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 import lakeformat as lake
+from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.table import Overwritten
 from spark_jobs.frames.parts import classic_context, tasks_at_once, to_send
-from spark_jobs.frames.routing import has_numbered_rows, writers_of
+from spark_jobs.frames.routing import has_ordered_rows, writers_of
 from spark_jobs.frames.split_rows import read_pieces, split_rows
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def write_in_tasks(
     there; other rows come so, or the write is refused and its files removed. An attempt that
     fails removes its files; one that is killed leaves them as orphans.
     """
-    if read_rows is not None and has_numbered_rows(table.schema):
+    if read_rows is not None and has_ordered_rows(table.schema):
         tasks = writers_of(table.schema, tasks_at_once(frame.sparkSession))
         frame, read_rows = split_rows(frame, table, read_rows, tasks), read_pieces
     context = classic_context(frame.sparkSession)
@@ -71,11 +72,13 @@ def write_in_tasks(
 
 def require_one_writer(table: lake.Table, messages: Sequence[lake.CommitMessage]) -> None:
     """Refuse, and remove, what several tasks wrote into one bucket: they number rows alike."""
-    if not has_numbered_rows(table.schema):
+    if not has_ordered_rows(table.schema):
         return
     seen: set[tuple[bytes, int]] = set()
     for message in messages:
         place = (message.partition, message.bucket)
+        if message.bucket == POSTPONE_BUCKET:
+            continue  # its rows are numbered when they get their bucket
         if place in seen:
             _abort(table, messages)
             raise lake.UnsupportedError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as sql
@@ -10,6 +11,7 @@ from pyspark.sql import types as spark_types
 
 import lakeformat as lake
 from lakeformat.handle import UNAWARE_BUCKET
+from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.schema import TableSchema
 from lakeformat.types import DataField
 from spark_jobs.frames.bucket_column import bucket_key, with_bucket
@@ -21,7 +23,7 @@ from spark_jobs.frames.tables import TableName, find_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["by_bucket", "has_numbered_rows", "routed", "writers_of"]
+__all__ = ["as_routed", "by_bucket", "has_ordered_rows", "routed", "writers_of"]
 
 _TASK = "__lake_task"
 _TASKS_PER_CORE = 2
@@ -49,37 +51,63 @@ def by_bucket(
     return routed(frame, found.schema)
 
 
-def has_numbered_rows(schema: TableSchema) -> bool:
-    """Whether the rows of a bucket are numbered, so that one writer has to do that."""
+def has_ordered_rows(schema: TableSchema) -> bool:
+    """Whether rows of one key have an order, so that they have to meet in one task."""
     return bool(schema.primary_keys) or schema.table_options.bucket != UNAWARE_BUCKET
 
 
 def writers_of(schema: TableSchema, at_once: int) -> int:
-    """How many tasks write a table with buckets: of a partition one per bucket, while that is
-    not many more than run at a time.
+    """How many tasks write a table whose rows have an order.
+
+    That is one per bucket, unless those are many more than run at a time; one per partition
+    where an index places keys, and one for all where keys move between partitions.
     """
-    several = _TASKS_PER_CORE * at_once
-    return several if schema.partition_keys else min(schema.table_options.bucket, several)
+    several, bucket = _TASKS_PER_CORE * at_once, schema.table_options.bucket
+    if _crosses_partitions(schema):
+        return 1
+    if schema.partition_keys or bucket == POSTPONE_BUCKET:
+        return several
+    return 1 if bucket == UNAWARE_BUCKET else min(bucket, several)
+
+
+def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
+    """The table as if a function of the key said the bucket of every row.
+
+    A partition whose buckets an index fills has one then, and rows that get their bucket later are
+    in one for each task: rows of one key meet, whoever writes them.
+    """
+    routed_as = {UNAWARE_BUCKET: 1, POSTPONE_BUCKET: tasks}.get(schema.table_options.bucket)
+    if routed_as is None:
+        return schema
+    return replace(schema, options={**schema.options, "bucket": str(routed_as)})
 
 
 def routed(frame: DataFrame, schema: TableSchema) -> DataFrame:
     """The rows where their writers are: by bucket, or so that few files are written."""
     partitions = [field for field in schema.fields if field.name in schema.partition_keys]
-    if not has_numbered_rows(schema):
-        if frame.isStreaming:
-            return frame  # a batch is small, and Spark does not adapt its tasks
+    is_ordered = has_ordered_rows(schema)
+    if not is_ordered and frame.isStreaming:
+        return frame  # a batch is small, and Spark does not adapt its tasks
+    deciding = [*partitions, *(bucket_key(schema) if is_ordered else ())]
+    is_numbered_later = schema.table_options.bucket == POSTPONE_BUCKET and not frame.isStreaming
+    if not is_ordered or is_numbered_later:
         # Spark parts and joins what it shuffled until tasks have about the same size.
-        known = [field.name for field in partitions if field.name in frame.columns]
+        known = [field.name for field in deciding if field.name in frame.columns]
         return frame.hint("rebalance", *map(column_named, known))
     columns = frame.columns
-    frame = _with_types_of_table(frame, [*partitions, *bucket_key(schema)])
-    frame = with_bucket(frame, schema, _TASK)
+    frame = _with_types_of_table(frame, deciding)
     tasks = writers_of(schema, tasks_at_once(frame.sparkSession))
+    frame = with_bucket(frame, as_routed(schema, tasks), _TASK)
     if partitions:
         spread = sql.hash(*(column_named(field.name) for field in partitions)).cast("bigint")
         task = sql.pmod(spread + sql.col(_TASK), sql.lit(tasks)).cast("int")
         frame = frame.withColumn(_TASK, task)
     return frame.repartitionById(tasks, sql.col(_TASK)).select(*map(column_named, columns))
+
+
+def _crosses_partitions(schema: TableSchema) -> bool:
+    keys = schema.primary_keys
+    return bool(keys) and not {*schema.partition_keys} <= {*keys}
 
 
 def _with_types_of_table(frame: DataFrame, fields: list[DataField]) -> DataFrame:

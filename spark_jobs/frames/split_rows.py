@@ -19,6 +19,7 @@ import lakeformat as lake
 from lakeformat.write.assign import Assigner, PartitionNumbers, Place, rows_by_place
 from lakeformat.write.conform import Conformer
 from spark_jobs.frames.parts import to_send
+from spark_jobs.frames.routing import as_routed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -82,7 +83,8 @@ class _Splitter:
     def __init__(self, table: lake.Table, tasks: int, source: int) -> None:
         self.table = table
         self._conform = Conformer(table.schema.fields)
-        self._assign = Assigner(table.schema, PartitionNumbers(table.schema, None))
+        schema = as_routed(table.schema, tasks)
+        self._assign = Assigner(schema, PartitionNumbers(schema, None))
         self._tasks = tasks
         self._source = source
         self._piece = 0
