@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from spark_jobs import file_stream, ingest
+from lakeformat.storage.local import LocalStorage
+from spark_jobs import file_checkpoint, file_stream, ingest
 
 
 class Killed(BaseException):
@@ -79,7 +81,7 @@ def test_a_run_that_is_killed_around_its_commit_takes_each_file_once(
     wanted, drop, monkeypatch, moment
 ):
     drop(1, 2)
-    mark = file_stream._Checkpoint.mark
+    mark = file_checkpoint.Checkpoint.mark
 
     def die(*args):
         if moment == "after the mark":
@@ -90,7 +92,7 @@ def test_a_run_that_is_killed_around_its_commit_takes_each_file_once(
         if moment == "before the commit":
             patch.setattr(ingest, "_ingest_rows", die)
         else:
-            patch.setattr(file_stream._Checkpoint, "mark", die)
+            patch.setattr(file_stream.Checkpoint, "mark", die)
         with pytest.raises(Killed):
             ingest.run(wanted)
     drop(3)
@@ -103,7 +105,7 @@ def test_a_run_that_is_killed_around_its_commit_takes_each_file_once(
 def test_a_batch_that_may_have_expired_with_its_snapshot_is_not_repeated(wanted, drop, monkeypatch):
     drop(1)
     with monkeypatch.context() as patch:
-        patch.setattr(file_stream._Checkpoint, "mark", die)
+        patch.setattr(file_stream.Checkpoint, "mark", die)
         with pytest.raises(Killed):
             ingest.run(wanted)
     table = table_of(wanted)
@@ -218,6 +220,72 @@ def test_two_processes_of_one_stream_are_told_apart(wanted, drop, monkeypatch):
     with pytest.raises(lake.CommitConflictError, match="One stream has one process"):
         ingest.run(wanted)
     assert ids(wanted) == [1]
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    """What is in the checkpoint, but for what says whose it is."""
+    return lambda: {path.name for path in (tmp_path / "checkpoint").iterdir()} - {"stream.json"}
+
+
+def run_one_by_one(wanted, drop, *numbers):
+    for number in numbers:
+        drop(number)
+        ingest.run(wanted)
+
+
+def test_a_checkpoint_does_not_grow_with_its_batches(wanted, drop, checkpoint, monkeypatch):
+    monkeypatch.setattr(file_checkpoint, "BATCHES_APART", 3)
+    run_one_by_one(wanted, drop, *range(7))
+    assert checkpoint() == {"upto-5.json", "6.json", "6.done"}
+
+    run_one_by_one(wanted, drop, 7)
+    assert ids(wanted) == [*range(8)]
+    assert [each.commit_identifier for each in table_of(wanted).snapshots()] == [*range(8)]
+
+
+@pytest.mark.parametrize("call", ["create", "delete"])
+@pytest.mark.parametrize("after", range(5))
+def test_a_checkpoint_may_die_while_it_is_cut_short(
+    wanted, drop, checkpoint, monkeypatch, call, after
+):
+    monkeypatch.setattr(file_checkpoint, "BATCHES_APART", 3)
+    run_one_by_one(wanted, drop, 0, 1)
+    drop(2)
+    done, calls = getattr(LocalStorage, call), iter(range(after))
+
+    def until_then(storage, path, *args):
+        is_of_it = "/checkpoint/" in path and ("upto-" in path or call == "delete")
+        if is_of_it and next(calls, None) is None:
+            raise Killed
+        return done(storage, path, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStorage, call, until_then)
+        with suppress(Killed):
+            ingest.run(wanted)
+    run_one_by_one(wanted, drop, 3, 4, 5)
+    assert ids(wanted) == [*range(6)]
+    assert checkpoint() == {"upto-5.json"}
+
+
+def test_a_process_that_slept_while_its_checkpoint_was_cut_short_is_told(
+    wanted, drop, checkpoint, monkeypatch
+):
+    monkeypatch.setattr(file_checkpoint, "BATCHES_APART", 3)
+    run_one_by_one(wanted, drop, 0)
+    find = file_stream.find_paths
+
+    def twin_goes_on(*asked):
+        monkeypatch.setattr(file_stream, "find_paths", find)
+        run_one_by_one(wanted, drop, 1, 2, 3)
+        return find(*asked)
+
+    monkeypatch.setattr(file_stream, "find_paths", twin_goes_on)
+    with pytest.raises(lake.CommitConflictError, match="One stream has one process"):
+        ingest.run(wanted)
+    run_one_by_one(wanted, drop, 4)
+    assert ids(wanted) == [*range(5)]
 
 
 @pytest.mark.parametrize(
