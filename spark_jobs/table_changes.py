@@ -1,8 +1,9 @@
 """Brings the changes of one table into another: each of them once, whatever crashes when.
 
 The consumer of the source table says where to begin, and is moved after the commit. Should that
-fail, the commit itself tells: its identity is made of the consumer and of where it began, and its
-snapshot has where it ended.
+fail, the commit itself tells: its snapshot has where it ended. Its identity is made of the consumer
+and of where the commit before it ended, wherever a reader has begun: of two that run at once, and
+have passed over other snapshots without rows or read on for longer, one publishes.
 """
 
 from __future__ import annotations
@@ -60,10 +61,10 @@ def _ingest_changes(
     table = _fitted(catalog, table or _create_like(catalog, source, wanted), source, wanted.table)
     if done := _done_by_run(table, wanted):
         return done
-    start = _finish_earlier(table, source, wanted.consumer)
+    identity = _finish_earlier(table, source, wanted.consumer)
     before = newest_snapshot(table)
     stream = source.stream(consumer=wanted.consumer)
-    report = _write(table, stream, _identity(source, wanted.consumer, start), _run_of(wanted))
+    report = _write(table, stream, identity, _run_of(wanted))
     if report.replayed:  # a twin was faster, and may not have moved the consumer yet
         _move(table, source, wanted.consumer, report)
     else:
@@ -93,6 +94,8 @@ def _write(
         raise  # the table may refer to the files: they stay
     except lake.LakeError:
         table.abort(messages)
+        if (done := table.find_commit(commit)) is not None:
+            return done  # of a twin that has read more, or less
         raise
     if report.unpublished_files:
         table.abort(messages)
@@ -112,19 +115,31 @@ def _rows(stream: ChangeStream) -> Iterator[pa.RecordBatch]:
         yield from changes.to_batches()
 
 
-def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> int:
-    """Move the consumer behind what was committed before a crash; where it stands then."""
-    while True:
-        start = _position(source, consumer)
-        done = table.find_commit(_identity(source, consumer, start))
-        if done is None:
-            return start
-        _move(table, source, consumer, done)
+def _finish_earlier(table: lake.Table, source: lake.Table, consumer: str) -> lake.CommitId:
+    """Move the consumer behind what was committed before a crash; what is committed next."""
+    user = _user(source, consumer)
+    ended = next((_end_of(s) for s in reversed(table.snapshots()) if s.commit_user == user), None)
+    try:
+        position = _position(source, consumer)
+    except lake.CorruptTableError:
+        if ended is None:
+            raise
+        position = 0  # cut short by a crash: where it was is behind the commit
+    if ended is None:
+        return lake.CommitId(user, position)
+    if ended > position:
+        source.consumers.set(consumer, next_snapshot=ended)
+    return lake.CommitId(user, ended)
 
 
 def _move(table: lake.Table, source: lake.Table, consumer: str, report: lake.CommitReport) -> None:
     [snapshot] = [each for each in table.snapshots() if each.id == report.snapshot_id]
-    source.consumers.set(consumer, next_snapshot=int((snapshot.properties or {})[_NEXT]))
+    source.consumers.set(consumer, next_snapshot=_end_of(snapshot))
+
+
+def _end_of(snapshot: lake.Snapshot) -> int:
+    """Where the reading for a commit ended."""
+    return int((snapshot.properties or {})[_NEXT])
 
 
 def _position(source: lake.Table, consumer: str) -> int:
@@ -132,10 +147,9 @@ def _position(source: lake.Table, consumer: str) -> int:
     return next((each.next_snapshot for each in source.consumers.list() if each.id == consumer), 0)
 
 
-def _identity(source: lake.Table, consumer: str, start: int) -> lake.CommitId:
+def _user(source: lake.Table, consumer: str) -> str:
     said = json.dumps([source.location, consumer])
-    digest = hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
-    return lake.CommitId(f"changes-{digest}", start)
+    return f"changes-{hashlib.blake2b(said.encode(), digest_size=16).hexdigest()}"
 
 
 def _run_of(wanted: IngestRequest) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from lakeformat.clean.intent import refuse_if_expiring
 from lakeformat.consumers.progress import available_ids
 from lakeformat.consumers.report import ConsumerReport, ConsumerState
-from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError
+from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, NotFoundError
 from lakeformat.handle import TableHandle
 from lakeformat.layout import suffixed
 from lakeformat.metadata.branch_directory import require_branch_still
@@ -61,7 +61,7 @@ class TableConsumers:
         self._require_available(consumer_id, next_snapshot)
         storage, layout = handle.storage, handle.layout
         require_branch_still(storage, layout)
-        before = read_consumer(storage, layout, consumer_id, handle.environment)
+        before = self._before(consumer_id)
         if dry_run:
             self._require_kept(consumer_id, next_snapshot)
             return
@@ -110,6 +110,14 @@ class TableConsumers:
         now = self._handle.environment.now_millis()
         before = past_millis("older_than", older_than, now)
         return expire_consumers(self._handle, older_than=before, dry_run=dry_run)
+
+    def _before(self, consumer_id: str) -> Consumer | None:
+        """What is there; of a file that a crash has cut short nothing, since it is replaced."""
+        handle = self._handle
+        try:
+            return read_consumer(handle.storage, handle.layout, consumer_id, handle.environment)
+        except CorruptTableError:
+            return None
 
     def _require_available(self, consumer_id: str, number: int) -> None:
         if number < FIRST_SNAPSHOT_ID:

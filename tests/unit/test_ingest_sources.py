@@ -94,6 +94,18 @@ def test_a_crash_between_commit_and_consumer_brings_nothing_twice(
     assert (consumer(source), copy.latest_snapshot().id) == ({"copy": 3}, 2)
 
 
+def test_a_consumer_that_a_power_cut_has_emptied_is_where_the_copy_says(
+    catalog, source, follow, tmp_path
+):
+    put(source, "pear", 1)
+    follow()
+    put(source, "plum", 2)
+    [file] = tmp_path.rglob("consumer-copy")
+    file.write_bytes(b"")
+    follow()
+    assert (rows(catalog), consumer(source)) == ([("pear", 1), ("plum", 2)], {"copy": 3})
+
+
 def test_a_twin_that_was_faster_is_believed(catalog, source, follow, monkeypatch):
     put(source, "pear", 1)
     follow()
@@ -101,11 +113,62 @@ def test_a_twin_that_was_faster_is_believed(catalog, source, follow, monkeypatch
     position = consumer(source)["copy"]
     follow()
     source.consumers.set("copy", next_snapshot=position)  # as if it had not come so far
+    user = catalog.table("shop.copy").latest_snapshot().commit_user
     with monkeypatch.context() as patched:
-        patched.setattr(table_changes, "_finish_earlier", lambda *args: position)
+        late_one = lake.CommitId(user, position)
+        patched.setattr(table_changes, "_finish_earlier", lambda *args: late_one)
         late = follow()
     assert (late["replayed"], late["snapshot_id"]) == (True, 2)
     assert (rows(catalog), consumer(source)) == ([("pear", 1), ("plum", 2)], {"copy": 3})
+
+
+def test_a_twin_that_has_read_more_is_believed(catalog, source, follow, monkeypatch, tmp_path):
+    put(source, "pear", 1)
+    commit = lake.Table.commit
+
+    def twin_first(*args, **kwargs):
+        monkeypatch.setattr(lake.Table, "commit", commit)
+        put(source, "plum", 2)
+        follow()
+        return commit(*args, **kwargs)
+
+    monkeypatch.setattr(lake.Table, "commit", twin_first)
+    late = follow()
+    assert (late["replayed"], late["snapshot_id"], late["next_snapshot"]) == (True, 1, 3)
+    assert (rows(catalog), consumer(source)) == ([("pear", 1), ("plum", 2)], {"copy": 3})
+    assert len([*tmp_path.rglob("shop.db/copy/bucket-0/data-*")]) == 1
+
+
+def test_twins_that_begin_behind_other_snapshots_without_rows_publish_one_commit(
+    catalog, source, follow, monkeypatch
+):
+    catalog.create_table("shop.copy", [("sku", "STRING"), ("pieces", "INT")])
+    put(source, "pear", 1)
+    follow()
+    source.compact(strategy="full")  # a snapshot without rows
+    before, commit = table_changes._finish_earlier, lake.Table.commit
+
+    def twin_passes_over_it(*args):
+        monkeypatch.setattr(table_changes, "_finish_earlier", before)
+        found = before(*args)
+        follow()
+        put(source, "plum", 2)
+        return found
+
+    def twin_goes_on(*args, **kwargs):
+        monkeypatch.setattr(lake.Table, "commit", commit)
+        report = commit(*args, **kwargs)
+        follow()
+        return report
+
+    def twin_had_nothing(*args, **kwargs):
+        monkeypatch.setattr(lake.Table, "commit", twin_goes_on)
+        return commit(*args, **kwargs)
+
+    monkeypatch.setattr(table_changes, "_finish_earlier", twin_passes_over_it)
+    monkeypatch.setattr(lake.Table, "commit", twin_had_nothing)
+    follow()
+    assert (rows(catalog), consumer(source)) == ([("pear", 1), ("plum", 2)], {"copy": 4})
 
 
 def test_a_run_that_is_repeated_brings_nothing_more(catalog, source, follow):
