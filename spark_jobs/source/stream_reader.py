@@ -57,7 +57,12 @@ class LakeStreamReader(DataSourceStreamReader):
         """Where the first batch of this process ends."""
 
     def initialOffset(self) -> dict[str, Any]:
-        began = self._beginning()
+        try:
+            began = self._beginning()
+        except lake.InvalidRequestError:
+            raise
+        except lake.LakeError:  # the end of a first batch that is repeated says it, too
+            return {_INITIAL: True}
         self._position = began[_NEXT]
         return {**began, _INITIAL: True}
 
@@ -79,6 +84,8 @@ class LakeStreamReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start.get(_INITIAL):
             start = end.get(_BEGAN, start)
+            if _NEXT not in start:
+                start = self._beginning()  # or why there is none
             # Not before the end is written down: a stream that has not begun by then begins anew,
             # and a consumer would send it behind the rows there are.
             self._remember(start[_NEXT] if start[_FULL] is None else start[_FULL])

@@ -5,7 +5,7 @@ import pickle
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
-from pyspark.sql.datasource import EqualTo, GreaterThan, IsNotNull, Not
+from pyspark.sql.datasource import DataSourceReader
 
 import lakeformat as lake
 from spark_jobs.frames.tables import Place
@@ -39,7 +39,7 @@ def source(catalog):
 
     def build(**options):
         place = Place(catalog.location, {"table-default.bucket": "1"})
-        kind = source_in(place, at_once=2, takes_filters=True)
+        kind = source_in(place, at_once=2)
         said = {name.replace("__", "-").replace("_", "."): text for name, text in options.items()}
         return kind({"path": "shop.orders", **said})
 
@@ -96,16 +96,19 @@ def test_a_source_shows_the_snapshot_of_when_it_was_loaded(source, orders):
     assert len(read(source(scan_snapshot__id="1"))) == 20
 
 
-def test_filters_prune_what_is_planned_and_stay_with_spark(source, orders):
-    reader = source().reader(source().schema())
-    filters = [EqualTo(("dt",), "p1"), GreaterThan(("id",), 3), IsNotNull(("id",))]
-    filters += [Not(EqualTo(("note",), "b")), EqualTo(("note",), 5)]
+def test_a_condition_prunes_what_is_planned(source, orders):
+    def places(**options):
+        planned = source(**options).reader(source().schema()).partitions()
+        return {split.partition for part in planned for split in part.part}
 
-    kept = [*reader.pushFilters(filters)]
-    planned = reader.partitions()
+    assert len(places()) == 2
+    assert len(places(where="dt = 'p1'")) == 1
 
-    assert kept == filters
-    assert ids(all_rows(reader, planned)) == [*range(5, 20, 2)]
+
+def test_no_filter_is_taken_from_spark_which_would_ask_others_with_it(source, orders):
+    reader = type(source().reader(source().schema()))
+
+    assert reader.pushFilters is DataSourceReader.pushFilters
 
 
 def test_changes_have_a_kind_and_without_it_rows_that_go_are_left_out(source, orders):
@@ -336,6 +339,34 @@ def test_a_stream_from_a_snapshot_that_has_expired_since_goes_on(source, events)
     again = stream(source, **where)
 
     assert ids(all_rows(again, again.partitions(end, again.latestOffset()))) == [3]
+
+
+def test_a_first_batch_is_repeated_where_a_power_cut_has_emptied_its_consumer(
+    source, events, tmp_path
+):
+    events.write(rows_of([1]))
+    reader = stream(source, consumer__id="copy")
+    start, end = reader.initialOffset(), reader.latestOffset()
+    reader.partitions(start, end)
+    [file] = tmp_path.rglob("consumer-copy")
+    file.write_bytes(b"")
+    again = stream(source, consumer__id="copy")
+
+    planned = again.partitions(again.initialOffset(), end)
+
+    assert ids(all_rows(again, planned)) == [1]
+    assert [state.next_snapshot for state in events.consumers.list()] == [1]
+
+
+def test_a_stream_that_cannot_begin_says_why_once_it_has_to(source, events, tmp_path):
+    events.write(rows_of([1]))
+    events.consumers.set("copy", next_snapshot=1)
+    [file] = tmp_path.rglob("consumer-copy")
+    file.write_bytes(b"")
+    reader = stream(source, consumer__id="copy")
+
+    with pytest.raises(lake.CorruptTableError, match="set the consumer"):
+        reader.partitions(reader.initialOffset(), reader.latestOffset())
 
 
 def test_a_batch_that_is_done_is_not_done_again_by_a_query_that_was_changed(

@@ -1,0 +1,128 @@
+"""A stream whose runs are cut short again and again, wherever, copies a table as it is.
+
+Between its runs rows come, change and go, and both tables are looked after. ``STREAM_CHAINS`` says
+how many chains of runs are tried per kind of table.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from contextlib import suppress
+from copy import deepcopy
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lakeformat as lake
+from lakeformat.testing import CrashableStorage, Fault, PowerCut
+from lakeformat.testing.faults import kinds_for
+from spark_jobs.source.asked import read_asked
+from spark_jobs.source.stream_reader import LakeStreamReader
+from spark_jobs.source.writers import LakeStreamWriter, written_as
+from tests.expired import missing
+from tests.spark.micro_batches import Checkpoint, Query
+from tests.spark.test_stream_faults import COLUMNS, ONE_THREAD, Tables
+
+CHAINS = int(os.environ.get("STREAM_CHAINS", "12"))
+KEYED = {"primary_key": ["id"], "options": {"bucket": "2", "changelog-producer": "input"}}
+KINDS = {
+    "rows that stay": {},
+    "rows that change and go": KEYED,
+    "rows that an index places": {**KEYED, "options": {**KEYED["options"], "bucket": "-1"}},
+}
+
+ids = st.lists(st.integers(0, 9), min_size=1, max_size=4)
+steps = st.one_of(
+    st.tuples(st.just("put"), ids),
+    st.tuples(st.just("put"), ids),
+    st.tuples(st.just("delete"), ids),
+    st.tuples(st.just("cut short"), st.integers(0, 10**6)),
+    st.tuples(st.just("cut short"), st.integers(0, 10**6)),
+    st.tuples(st.sampled_from(["run", "compact", "expire"]), st.none()),
+)
+
+
+class Streamed:
+    """Two tables in a storage that can fail, and the stream between them."""
+
+    def __init__(self, kind: str) -> None:
+        self.is_keyed = "primary_key" in KINDS[kind]
+        self.storage = CrashableStorage()
+        self.checkpoint = Checkpoint()
+        catalog = Tables(self.storage).catalog
+        catalog.create_database("shop")
+        wanted = KINDS[kind]
+        options = {**wanted.get("options", {}), **ONE_THREAD}
+        for name in ("shop.events", "shop.copy"):
+            catalog.create_table(name, COLUMNS, **{**wanted, "options": options})
+        self.notes = 0
+
+    def table(self, name: str) -> lake.Table:
+        return Tables(self.storage).table(f"shop.{name}")
+
+    def put(self, numbers: list[int]) -> None:
+        self.notes += 1
+        note = [f"{self.notes}"] * len(numbers)
+        self.table("events").write(pa.table({"id": pa.array(numbers, pa.int64()), "note": note}))
+
+    def delete(self, numbers: list[int]) -> None:
+        if self.is_keyed:
+            rows = pa.table({"id": pa.array(numbers, pa.int64()), "note": ["x"] * len(numbers)})
+            self.table("events").write(rows, kinds=["-D"] * len(numbers))
+
+    def compact(self, _: None) -> None:
+        for name in ("events", "copy"):
+            self.table(name).compact(strategy="full")
+
+    def expire(self, _: None) -> None:
+        """Of the source: its consumer keeps what is not read, once it has begun."""
+        if self.checkpoint.done:
+            with suppress(lake.CorruptTableError):  # a consumer that was cut short
+                self.table("events").expire_snapshots(retain_max=1, retain_min=1)
+
+    def run(self, _: None = None) -> None:
+        _query(self.storage, self.checkpoint, is_keyed=self.is_keyed).run()
+
+    def cut_short(self, where: int) -> None:
+        """A run that meets a fault at any storage call; the power is off afterwards."""
+        rehearsal = self.storage.reopened(seed=where)
+        _query(rehearsal, deepcopy(self.checkpoint), is_keyed=self.is_keyed).run()
+        call = rehearsal.log[where % len(rehearsal.log)]
+        kinds = kinds_for(call.operation)
+        fault = Fault(call.number, kinds[where % len(kinds)])
+        broken = self.storage.reopened(fault, seed=where)
+        with suppress(PowerCut, lake.LakeError):
+            _query(broken, self.checkpoint, is_keyed=self.is_keyed).run()
+        self.storage = broken.reopened()
+
+
+def _query(storage: CrashableStorage, checkpoint: Checkpoint, *, is_keyed: bool) -> Query:
+    tables = Tables(storage)
+    said = {"path": "shop.events", "max-snapshots-per-batch": "2", "consumer-id": "copy"}
+    said |= {"rowkind": "true"} if is_keyed else {}
+    asked = read_asked(tables.table("shop.events"), said)
+    reader = LakeStreamReader(asked, said, tables, "shop.events", 1)
+    to = {"query": "q", **({"kinds": "rowkind"} if is_keyed else {})}
+    writer = LakeStreamWriter(tables.table("shop.copy"), written_as(to, overwrite=False))
+    return Query(checkpoint, reader, writer)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=CHAINS)
+@given(chain=st.lists(steps, min_size=3, max_size=12))
+def test_whatever_cuts_its_runs_short_the_copy_is_as_the_table(kind, chain):
+    streamed = Streamed(kind)
+    streamed.put([1, 2])
+    for name, argument in chain:
+        getattr(streamed, name.replace(" ", "_"))(argument)
+    streamed.run()
+
+    copy, events = (
+        Counter(map(str, streamed.table(name).scan().to_arrow().to_pylist()))
+        for name in ("copy", "events")
+    )
+    assert copy == events
+    assert missing(streamed.table("copy")) == set()
