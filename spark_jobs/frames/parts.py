@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import pyarrow as pa
 from pyspark import cloudpickle
 
+from spark_jobs.frames.worker import prepare_worker
+
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
@@ -48,6 +50,7 @@ def _run_parts(
     packed: Sequence[bytes], sent: bytes, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     work: PartWork = pickle.loads(sent)
+    prepare_worker()
     for batch in batches:
         for number in batch.column(0).to_pylist():
             yield from work(pickle.loads(packed[number]))
