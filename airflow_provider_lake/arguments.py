@@ -15,6 +15,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from airflow.sdk import XComArg
@@ -139,20 +140,16 @@ class CheckedArguments:
             ) from None
 
 
-_types_of: dict[type[Any], dict[str, Any]] = {}
-
-
+@cache
 def argument_types(operator: type[Any], base: type[Any]) -> Mapping[str, Any]:
     """The types of the arguments that the constructors of an operator declare, down to ``base``."""
-    if operator not in _types_of:
-        classes = operator.__mro__[: operator.__mro__.index(base) + 1]
-        _types_of[operator] = {
-            name: hint
-            for each in reversed(classes)
-            if "__init__" in vars(each)
-            for name, hint in _declared(vars(each)["__init__"])
-        }
-    return _types_of[operator]
+    classes = operator.__mro__[: operator.__mro__.index(base) + 1]
+    return {
+        name: hint
+        for each in reversed(classes)
+        if "__init__" in vars(each)
+        for name, hint in _declared(vars(each)["__init__"])
+    }
 
 
 def _declared(constructor: Any) -> Iterator[tuple[str, Any]]:

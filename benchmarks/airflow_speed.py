@@ -54,6 +54,8 @@ def main(arguments: Sequence[str]) -> int:
         settings = {
             "AIRFLOW_CONN_LAKE_DEFAULT": json.dumps(connection),
             "PYTHONPATH": str(HERE.parent),
+            # An installed package has its bytecode; without it a task of ours compiles the library.
+            "PYTHONDONTWRITEBYTECODE": "",
         }
         with LocalAirflow(place / "airflow", HERE / "airflow_dags", settings=settings) as airflow:
             airflow.wait_for_dags(BASELINE, *JOBS, "watched", seconds=_PATIENCE_SECONDS)

@@ -8,11 +8,21 @@ from tests.airflow.conftest import DAGS
 
 # What a DAG file has loaded from us, and what of the heavy things.
 BUDGET = 60
-HEAVY = ("pyspark", "pyarrow", "polars", "pandas", "numpy", "fastavro", "lakeformat.table")
+HEAVY = (
+    "pyspark",
+    "pyarrow",
+    "polars",
+    "pandas",
+    "numpy",
+    "fastavro",
+    "lakeformat.table",
+    "airflow.providers.apache.spark",
+    "airflow.providers.openlineage",
+)
 
 CODE = f"""
 import json, runpy, sys
-import airflow.sdk, airflow.models, airflow.providers.apache.spark.operators.spark_submit
+import airflow.sdk, airflow.models
 import airflow.providers.standard.operators.hitl
 before = set(sys.modules)
 for path in sys.argv[1:]:

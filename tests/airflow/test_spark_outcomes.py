@@ -213,5 +213,5 @@ def test_a_request_too_long_for_an_argument_travels_as_a_private_file(orders, ta
     with pytest.raises(AirflowFailException) as failed:
         commit.execute(task_context())
 
-    assert "MODE 0o600" in list(commit._hook._last_submit_log_lines)
+    assert "MODE 0o600" in list(commit._submission._hook._last_submit_log_lines)
     assert many[0] in str(failed.value)

@@ -17,8 +17,10 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow_provider_lake import markers
 from airflow_provider_lake.markers import JobOutput
 from airflow_provider_lake.operators.compact import LakeCompactOperator
+from airflow_provider_lake.spark_arguments import SPARK_ARGUMENTS
 from airflow_provider_lake.spark_master import find_spark_submit, spark_connection
 from airflow_provider_lake.spark_run import job_file
+from airflow_provider_lake.spark_submission import LakeSparkSubmission
 from airflow_provider_lake.spark_submit import LakeSparkSubmitHook
 from spark_jobs import command, progress, spark_session
 
@@ -59,18 +61,65 @@ def spark_submit(tmp_path):
     return make
 
 
-def test_our_hook_is_given_every_argument_the_stock_operator_gives_its_own(monkeypatch):
+@pytest.fixture
+def submission():
+    """What an operator makes of the stock one when it submits."""
+
+    def make(**stock):
+        return LakeSparkSubmission(
+            task_id="work",
+            connection=spark_connection("spark_default"),
+            process_env={},
+            output=JobOutput(),
+            before_submit=lambda: None,
+            **stock,
+        )
+
+    return make
+
+
+def test_our_operators_take_every_argument_of_the_stock_one():
+    """Those that are ours to say, and a name the stock operator itself has given up, are left."""
+    parameters = inspect.signature(inspect.unwrap(stock.SparkSubmitOperator.__init__)).parameters
+    theirs = {name for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY}
+
+    assert theirs - {*SPARK_ARGUMENTS} == {"conn_id", "application_args", "reconnect_on_retry"}
+    assert {*SPARK_ARGUMENTS} <= theirs
+
+
+def test_what_is_a_template_there_is_one_here():
+    templates = {*LakeCompactOperator.template_fields}
+
+    assert {*stock.SparkSubmitOperator.template_fields} - templates == {"application_args"}
+    assert templates >= {*SPARK_ARGUMENTS} - {"yarn_rm_auth"}
+
+
+def test_the_stock_operator_keeps_what_it_is_given(submission, connect):
+    """Under the names from which our hook takes it; what is not given has the stock's default."""
+    given = {
+        name: {"conf": {"a": "b"}, "env_vars": {"a": "b"}, "num_executors": 3}.get(name, name)
+        for name in SPARK_ARGUMENTS
+        if not name.startswith(("openlineage_", "track_", "yarn_track_"))
+    }
+    kept = vars(submission(**given))
+
+    assert {name for name in given if kept.get(name, kept.get(f"_{name}")) != given[name]} == set()
+    assert submission().durable is True
+
+
+def test_our_hook_is_given_every_argument_the_stock_operator_gives_its_own(monkeypatch, submission):
     given = {}
     monkeypatch.setattr(stock, "SparkSubmitHook", lambda **kwargs: given.update(kwargs))
-    operator = LakeCompactOperator(task_id="work", table="shop.orders")
-    stock.SparkSubmitOperator._get_hook(operator)
-    ours = inspect.getsource(LakeCompactOperator._get_hook)
+    stock.SparkSubmitOperator._get_hook(submission())
+    ours = inspect.getsource(LakeSparkSubmission._get_hook)
 
     assert {name for name in given if f"{name}=" not in ours} == set()
     assert set(given) <= set(inspect.signature(SparkSubmitHook.__init__).parameters)
 
 
-def test_the_stock_operator_makes_its_hook_through_get_hook_and_submits_with_it(monkeypatch):
+def test_the_stock_operator_makes_its_hook_through_get_hook_and_submits_with_it(
+    monkeypatch, submission, caplog
+):
     class Hook:
         _should_track_driver_status = _is_yarn_cluster_mode = False
         submitted = None
@@ -82,28 +131,35 @@ def test_the_stock_operator_makes_its_hook_through_get_hook_and_submits_with_it(
             self.submitted = application
 
     hook = Hook()
-    operator = LakeCompactOperator(task_id="work", table="shop.orders", application="job.py")
-    monkeypatch.setattr(operator, "_get_hook", lambda: hook)
+    made = submission(application="job.py")
+    monkeypatch.setattr(made, "_get_hook", lambda: hook)
 
-    stock.SparkSubmitOperator.execute(operator, {})
+    made.submit_and_wait({})
 
-    assert (operator._hook, hook.submitted) == (hook, "job.py")
+    assert (made._hook, hook.submitted) == (hook, "job.py")
+    assert "outside of the Task Runner" not in caplog.text
 
 
-def test_a_kill_reaches_the_hook_through_the_stock_operator(monkeypatch, make_hook):
+def test_a_kill_reaches_the_hook_through_the_stock_operator(make_hook, submission):
     operator = LakeCompactOperator(task_id="work", table="shop.orders")
-    operator._hook = make_hook()
+    operator._submission = submission()
+    operator._submission._hook = make_hook()
 
     operator.on_kill()
 
-    assert operator._hook.was_killed
+    assert operator._submission.was_killed
 
 
-def test_a_task_that_has_started_nothing_is_killed_without_looking_for_spark(monkeypatch):
+def test_a_task_that_has_started_nothing_is_killed_without_looking_for_spark(
+    monkeypatch, submission
+):
     looked = []
-    monkeypatch.setattr(LakeCompactOperator, "_get_hook", looked.append)
+    monkeypatch.setattr(LakeSparkSubmission, "_get_hook", looked.append)
+    operator = LakeCompactOperator(task_id="work", table="shop.orders")
 
-    LakeCompactOperator(task_id="work", table="shop.orders").on_kill()
+    operator.on_kill()
+    operator._submission = submission()
+    operator.on_kill()
 
     assert looked == []
 

@@ -1,0 +1,100 @@
+"""One use of the stock Spark operator, made inside the task that submits."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+
+from airflow_provider_lake.spark_submit import LakeSparkSubmitHook
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection, Context
+
+    from airflow_provider_lake.markers import JobOutput
+
+__all__ = ["LakeSparkSubmission"]
+
+
+class LakeSparkSubmission(SparkSubmitOperator):
+    """Submits as the stock operator does, through a hook of ours; it is no task of a DAG.
+
+    All it is given is rendered. What it does is chosen by the stock operator from the master and
+    the deploy mode: it waits for spark-submit, or it follows a driver elsewhere, which a retry of
+    the task finds again.
+    """
+
+    _hook: LakeSparkSubmitHook | None
+
+    def __init__(
+        self,
+        *,
+        connection: Connection,
+        process_env: Mapping[str, str],
+        output: JobOutput,
+        before_submit: Callable[[], None],
+        **stock: Any,
+    ) -> None:
+        super().__init__(**stock)
+        self._connection = connection
+        self._process_env = process_env
+        self._output = output
+        self._before_submit = before_submit
+
+    @property
+    def was_begun(self) -> bool:
+        """Whether there is a hook, so that there may be something to end."""
+        return self._hook is not None
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether what was submitted has been ended from here."""
+        return self._hook is not None and self._hook.was_killed
+
+    def submit_and_wait(self, context: Context) -> None:
+        """Do what the stock operator does, without Airflow's warning of a task within a task."""
+        inspect.unwrap(SparkSubmitOperator.execute)(self, context)
+
+    def _get_hook(self) -> LakeSparkSubmitHook:
+        """The hook of the stock operator, with the stock operator's arguments."""
+        return LakeSparkSubmitHook(
+            connection=self._connection,
+            process_env=self._process_env,
+            output=self._output,
+            before_submit=self._before_submit,
+            conf=self.conf,
+            conn_id=self._conn_id,
+            files=self.files,
+            py_files=self.py_files,
+            archives=self._archives,
+            driver_class_path=self.driver_class_path,
+            jars=self.jars,
+            java_class=self._java_class,
+            packages=self.packages,
+            exclude_packages=self.exclude_packages,
+            repositories=self._repositories,
+            total_executor_cores=self._total_executor_cores,
+            executor_cores=self._executor_cores,
+            executor_memory=self._executor_memory,
+            driver_memory=self._driver_memory,
+            keytab=self.keytab,
+            principal=self.principal,
+            proxy_user=self.proxy_user,
+            name=self.name,
+            num_executors=self._num_executors,
+            status_poll_interval=self._status_poll_interval,
+            application_args=self.application_args,
+            env_vars=self.env_vars,
+            verbose=self._verbose,
+            spark_binary=self._spark_binary,
+            properties_file=self.properties_file,
+            yarn_queue=self._yarn_queue,
+            deploy_mode=self._deploy_mode,
+            use_krb5ccache=self._use_krb5ccache,
+            post_submit_commands=self.post_submit_commands,
+            track_driver_via_k8s_api=self._track_driver_via_k8s_api,
+            yarn_track_via_rm_api=self._yarn_track_via_rm_api,
+            yarn_rm_auth=self._yarn_rm_auth,
+        )
