@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from lakeformat.catalog.base import Catalog
@@ -12,6 +13,9 @@ from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.table import Table
 
 __all__ = ["Head", "Heads", "Look"]
+
+# A bucket answers in some 20 ms: five hundred tables one after the other would take 20 s.
+_ASKED_AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +48,38 @@ class Heads:
 
     def look(self, names: Collection[str]) -> Look:
         """The heads of the tables ``database.table`` that exist now."""
-        found = Look()
         there: dict[str, set[str]] = {}
+        likely = []
         for name in sorted(names):
             parsed = parse_name(name)
             if parsed.database not in there:
                 there[parsed.database] = self._catalog._likely_tables(parsed.database)
-            if parsed.table not in there[parsed.database]:
+            if parsed.table in there[parsed.database]:
+                likely.append(name)
+            else:
                 self._known.pop(name, None)
-                continue
-            try:
-                found.heads[name] = self._known[name] = self._head(name)
-            except NotFoundError:  # dropped, or not a table yet
+        found = Look()
+        for name, head in zip(likely, self._heads_of(likely), strict=True):
+            if isinstance(head, Head):
+                found.heads[name] = self._known[name] = head
+            elif isinstance(head, NotFoundError):  # dropped, or not a table yet
                 self._known.pop(name, None)
-            except LakeError as reason:
-                found.failed[name] = reason
+            else:
+                found.failed[name] = head
         return found
+
+    def _heads_of(self, names: Sequence[str]) -> list[Head | LakeError]:
+        """Each head, or why there is none; many at a time, because a look mostly waits."""
+        if not names:
+            return []
+        with ThreadPoolExecutor(min(_ASKED_AT_ONCE, len(names))) as pool:
+            return list(pool.map(self._head_or_reason, names))
+
+    def _head_or_reason(self, name: str) -> Head | LakeError:
+        try:
+            return self._head(name)
+        except LakeError as reason:
+            return reason
 
     def _head(self, name: str) -> Head:
         before = self._known.get(name)

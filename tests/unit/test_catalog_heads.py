@@ -1,6 +1,7 @@
 """Many tables are looked at with one listing, and few requests for each."""
 
 from collections import Counter
+from threading import Barrier
 
 import pytest
 
@@ -48,6 +49,21 @@ def test_an_idle_look_lists_once_however_many_tables_there_are(counted):
         heads.look(names(count))
         _, calls = calls_of(counting, lambda: heads.look(names(count)))  # noqa: B023
         assert calls == {"list": 1, "exists": count, "read": count}
+
+
+def test_the_tables_of_a_look_are_asked_at_the_same_time(counted, monkeypatch):
+    """One after the other, this look would wait for a table that nobody asks."""
+    catalog, counting = counted
+    heads, both = Heads(catalog), Barrier(2)
+    heads.look(names(2))
+    exists = counting._storage.exists
+
+    def meet(path):
+        both.wait(timeout=60)
+        return exists(path)
+
+    monkeypatch.setattr(counting._storage, "exists", meet)
+    assert list(heads.look(names(2)).heads) == names(2)
 
 
 def test_a_look_sees_each_new_commit(counted):
