@@ -76,13 +76,13 @@ class CheckedArguments:
         stock: Any = super()
         return stock.partial(**given)
 
-    def render_template_fields(self, context: Any, jinja_env: Any = None) -> None:
-        """Airflow's; what cannot be rendered now cannot be in a retry, which gets the same."""
+    def _do_render_template_fields(self, *given: Any, **named: Any) -> None:
+        """Airflow's, of mapped tasks too; what cannot be rendered now cannot be in a retry."""
         from jinja2 import TemplateError
 
         stock: Any = super()
         try:
-            stock.render_template_fields(context, jinja_env)
+            stock._do_render_template_fields(*given, **named)
         except TemplateError as reason:
             raise LakeArgumentError(
                 f"task {self.task_id!r}: a template of {self._unrendered()} cannot be rendered: "

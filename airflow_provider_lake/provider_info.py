@@ -116,7 +116,11 @@ def _catalog_fields() -> dict[str, Any]:
         "metastore": {
             "label": "Metastore",
             "description": "What keeps the list of tables: directories, or a SQL database.",
-            "schema": {"type": ["string", "null"], "enum": ["filesystem", "jdbc", None]},
+            "schema": {
+                "type": ["string", "null"],
+                "enum": ["filesystem", "jdbc", None],
+                "values_display": {"null": "not said: filesystem"},
+            },
         },
         "uri": {
             "label": "Address of the SQL database",
@@ -163,6 +167,7 @@ def _engine_fields() -> dict[str, Any]:
             "schema": {
                 "type": ["string", "null"],
                 "enum": ["auto", "python", "spark", None],
+                "values_display": {"null": "not said: auto"},
                 "default": "auto",
             },
         },

@@ -11,7 +11,7 @@ from airflow_provider_lake.lineage import LakeLineageMixin
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from lakeformat import CommitId
+    from lakeformat import CommitId, Table
 
 __all__ = ["LakeTableJobMixin"]
 
@@ -42,7 +42,11 @@ class LakeTableJobMixin(LakeLineageMixin, LakeJobMixin):
         return True
 
     def _is_published(self, request: Mapping[str, Any]) -> bool:
-        """Whether the one commit of this task is in the table; an absent table is an error."""
+        """Whether the one commit of this task is in the table.
+
+        An absent table is an error, and so is a choice of partitions that it cannot have: either
+        is known before anything is submitted.
+        """
         from lakeformat import NotFoundError
         from spark_jobs.job_requests.common import CommitKeys
 
@@ -52,8 +56,18 @@ class LakeTableJobMixin(LakeLineageMixin, LakeJobMixin):
             if request.get("create"):
                 return False
             raise
+        _check_partitions(table, request)
         if not self.publishes_once or request.get("stage"):
             return False
         keys = {name: request.get(name) for name in CommitKeys.__dataclass_fields__}
         identity = CommitKeys(**keys).commit_id()
         return identity is not None and table.find_commit(identity) is not None
+
+
+def _check_partitions(table: Table, request: Mapping[str, Any]) -> None:
+    """Refuse a condition that is no SQL, and columns or values that are not the table's."""
+    where, partitions = request.get("where"), request.get("partitions")
+    if where is not None or partitions is not None:
+        from lakeformat.compact.where import chosen_partitions
+
+        chosen_partitions(table.schema, where, partitions)

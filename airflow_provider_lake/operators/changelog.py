@@ -18,7 +18,7 @@ class LakeChangelogOperator(LakeJobOperator):
 
     :param where: a SQL condition on partition columns
     :param partitions: some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of
-        such
+        such; an empty list is none of them, an empty object all
     :param idle: only partitions nobody has written to for so long, as ``"1 h"``
     :param bucket_executor: engine ``python``: a bucket per CPU at a time, which is the
         default, or one

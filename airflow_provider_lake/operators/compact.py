@@ -23,7 +23,7 @@ class LakeCompactOperator(LakeJobOperator):
         due
     :param where: a SQL condition on partition columns
     :param partitions: some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of
-        such
+        such; an empty list is none of them, an empty object all
     :param idle: only partitions nobody has written to for so long, as ``"1 h"``
     :param buckets: only these buckets of each partition
     :param order_by: sort rows of a table without primary key by these columns

@@ -72,6 +72,14 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
         first = find_first_try(context, self.database, lambda: None)
         return CommitId(self._commit_user(context), ONLY_COMMIT, first_try_millis=first.millis)
 
+    def _is_published(self, request: Mapping[str, Any]) -> bool:
+        """Never; but a condition that is no SQL is known before anything is submitted."""
+        from lakeformat.read.predicate_filter import as_predicate
+
+        if self.where is not None:
+            as_predicate(self.where)
+        return super()._is_published(request)
+
     def _run_here(self, request: Mapping[str, Any]) -> dict[str, Any]:
         from spark_jobs.job import PartlyFailedError
 

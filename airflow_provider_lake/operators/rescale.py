@@ -17,7 +17,7 @@ class LakeRescaleOperator(LakeJobOperator):
     :param bucket: how many buckets; otherwise what the table's option ``bucket`` says
     :param where: a SQL condition on partition columns
     :param partitions: some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of
-        such
+        such; an empty list is none of them, an empty object all
     :param dry_run: say what would be done, and change nothing
     """
 

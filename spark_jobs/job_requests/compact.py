@@ -23,7 +23,8 @@ class CompactRequest(CommitRequest):
     where: str | None = None
     """A SQL condition on partition columns."""
     partitions: Partitions | None = None
-    """Some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of such."""
+    """Some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of such; an empty list
+    is none of them, an empty object all."""
     idle: str | None = None
     """Only partitions nobody has written to for so long, as ``"1 h"``."""
     buckets: Sequence[int] | None = None
@@ -67,7 +68,8 @@ class ChangelogRequest(CommitRequest):
     where: str | None = None
     """A SQL condition on partition columns."""
     partitions: Partitions | None = None
-    """Some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of such."""
+    """Some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of such; an empty list
+    is none of them, an empty object all."""
     idle: str | None = None
     """Only partitions nobody has written to for so long, as ``"1 h"``."""
     executor: Executor | None = None

@@ -18,6 +18,7 @@ class RescaleRequest(TableRequest):
     where: str | None = None
     """A SQL condition on partition columns."""
     partitions: Partitions | None = None
-    """Some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of such."""
+    """Some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of such; an empty list
+    is none of them, an empty object all."""
     dry_run: bool = False
     """Say what would be done, and change nothing."""

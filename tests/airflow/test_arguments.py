@@ -12,6 +12,7 @@ from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
+from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
 from tests.airflow.contexts import task_context
 
 
@@ -144,6 +145,19 @@ def test_a_template_that_cannot_be_rendered_is_not_retried(template):
         task.render_template_fields({"params": {}, "ti": SimpleNamespace(xcoms=None)})
 
 
+@pytest.mark.parametrize("operator", [LakeCompactOperator, LakeSnapshotSensor])
+def test_a_template_of_a_mapped_task_that_cannot_be_rendered_is_not_retried(operator):
+    with DAG("d", schedule=None) as dag:
+        mapped = operator.partial(task_id="m", lake_conn_id="{{ params.no }}").expand(table=["a.b"])
+    context = {
+        "dag": dag,
+        "dag_run": SimpleNamespace(conf={}),
+        "ti": SimpleNamespace(map_index=0),
+    }
+    with pytest.raises(LakeArgumentError, match="a template of argument 'lake_conn_id' cannot"):
+        mapped.render_template_fields(context)
+
+
 def test_a_table_that_renders_to_nonsense_is_told_by_name(warehouse):
     task = compact(table="{{ value }}")
     task.render_template_fields({"value": "None"})
@@ -151,11 +165,36 @@ def test_a_table_that_renders_to_nonsense_is_told_by_name(warehouse):
         task.execute(task_context())
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"conf": "spark.a=b"}, "'conf' wants an object"),
+        ({"driver_memory": 4}, "'driver_memory' wants a text"),
+        ({"num_executors": "many"}, "'num_executors' wants a whole number"),
+        ({"post_submit_commands": "ls"}, "'post_submit_commands' wants a list"),
+        ({"verbose": 1}, "'verbose' wants true or false"),
+    ],
+)
+def test_an_argument_for_spark_of_a_wrong_type_is_refused_where_the_dag_is_parsed(given, words):
+    with pytest.raises(LakeArgumentError, match=words):
+        compact(**given)
+
+
+def test_arguments_for_spark_may_be_templates():
+    task = compact(driver_memory="{{ memory }}", num_executors="{{ many }}", conf="{{ conf }}")
+    task.render_template_fields({"memory": "2g", "many": "3", "conf": '{"spark.a": "b"}'})
+    task._take_rendered()
+
+    given = {"driver_memory": "2g", "num_executors": 3, "conf": {"spark.a": "b"}}
+    assert task._spark_given() == given
+
+
 def test_default_args_reach_the_arguments():
-    with DAG("d", schedule=None, default_args={"lake_conn_id": "lake_eu", "engine": "python"}):
+    shared = {"lake_conn_id": "lake_eu", "engine": "python", "driver_memory": "2g"}
+    with DAG("d", schedule=None, default_args=shared):
         task = compact()
 
-    assert (task.lake_conn_id, task.engine) == ("lake_eu", "python")
+    assert (task.lake_conn_id, task.engine, task.driver_memory) == ("lake_eu", "python", "2g")
 
 
 def test_a_mapped_task_gets_its_values_one_by_one():

@@ -160,6 +160,20 @@ def test_a_task_with_nothing_to_do_succeeds_or_is_skipped(orders):
         do(LakeCompactOperator, task_context("another"), skip_if_noop=True)
 
 
+@pytest.mark.parametrize(
+    ("partitions", "units"), [([], 0), ({}, 2), ([{}], 2), ([{"dt": "2024-01-01"}], 1)]
+)
+def test_an_empty_list_is_no_partition_and_an_empty_object_every_one(orders, partitions, units):
+    """A task before may have found nothing to do."""
+    for item in ("apple", "pear"):
+        orders.write(pa.table({"id": [1], "dt": ["2024-01-02"], "item": [item]}))
+
+    found = do(LakeCompactOperator, partitions=partitions, dry_run=True)
+
+    assert found["skipped"] == (not units), found
+    assert found["reason"].startswith(f"{units} unit"), found
+
+
 def test_a_retry_of_a_compaction_finds_what_it_published(orders):
     first, again = do(LakeCompactOperator), do(LakeCompactOperator)
 

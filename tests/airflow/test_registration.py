@@ -44,6 +44,23 @@ def test_people_get_a_form_that_asks_for_the_warehouse():
     assert form.standard_fields.host.hidden
 
 
+def test_a_choice_that_nobody_has_made_is_shown_as_what_it_means():
+    """Without the words the form says "null"."""
+    from airflow.api_fastapi.core_api.services.ui.connections import HookMetaService
+
+    [form] = [hook for hook in HookMetaService.hook_meta_data() if hook.connection_type == "lake"]
+    choices = {
+        name: field["schema"]
+        for name, field in form.extra_fields.items()
+        if "enum" in field["schema"]
+    }
+
+    assert {*choices} == {"metastore", "engine"}
+    for schema in choices.values():
+        assert None in schema["enum"]
+        assert schema["values_display"]["null"].startswith("not said: ")
+
+
 def test_the_plugin_is_registered():
     from airflow.sdk import plugins_manager
 

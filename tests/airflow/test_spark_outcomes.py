@@ -13,6 +13,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 import lakeformat as lake
 from airflow_provider_lake.identity import ONLY_COMMIT, commit_user
 from airflow_provider_lake.operators.commit import LakeCommitOperator
+from airflow_provider_lake.operators.compact import LakeCompactOperator
+from airflow_provider_lake.operators.compact_database import LakeCompactDatabaseOperator
 from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
@@ -200,6 +202,34 @@ def test_settings_the_stock_operator_cannot_follow_fail_for_good(orders, task, c
 
     with pytest.raises(AirflowFailException, match=r"'work': .*yarn_track_via_rm_api"):
         tag.execute(task_context())
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"where": "dt ="}, "InvalidRequestError: "),
+        ({"where": "price > 1"}, "InvalidRequestError: "),
+        ({"partitions": {"dt": "2024-01-31"}}, "'dt' is no partition column"),
+    ],
+)
+def test_partitions_the_table_cannot_have_are_refused_before_anything_is_submitted(
+    orders, task, given, words
+):
+    work = task(LakeCompactOperator, "import sys; sys.exit('nobody should start this')", **given)
+
+    with pytest.raises(AirflowFailException, match=words):
+        work.execute(task_context())
+    assert work._submission is None
+
+
+def test_a_condition_on_many_tables_that_is_no_sql_is_refused_before_anything_is_submitted(orders):
+    work = LakeCompactDatabaseOperator(
+        task_id="work", database="shop", where="dt =", engine="spark", spark_conn_id="spark_here"
+    )
+
+    with pytest.raises(AirflowFailException, match="InvalidRequestError: "):
+        work.execute(task_context())
+    assert work._submission is None
 
 
 def test_a_request_too_long_for_an_argument_travels_as_a_private_file(orders, task, tmp_path):
