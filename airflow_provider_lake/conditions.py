@@ -23,6 +23,7 @@ __all__ = [
     "PartitionThere",
     "SnapshotAdvanced",
     "WatermarkReached",
+    "at_least",
     "read_condition",
     "to_millis",
     "write_condition",
@@ -112,7 +113,7 @@ class CompactionNeeded:
         """How much it would read; the reasons stand in ``lake compact --plan``."""
         plan = table.plan_compaction(strategy=self.strategy)
         files = sum(len(unit.files) for unit in plan.units)
-        if files < max(self.min_files, 1):
+        if files < self.min_files:
             return None
         return {
             "table": name,
@@ -177,6 +178,13 @@ def read_condition(written: Mapping[str, Any]) -> Condition:
     plain = {key: tuple(v) if isinstance(v, list) else v for key, v in members.items()}
     found: Condition = kind(**plain)
     return found
+
+
+def at_least(least: int, what: str, value: object) -> int:
+    """A number that has a meaning; a smaller one would be waited for in vain, or never."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"argument {what!r} is a whole number from {least} on, got {value!r}")
+    return value
 
 
 def to_millis(what: str, moment: str | int | datetime) -> int:

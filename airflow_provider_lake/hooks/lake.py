@@ -53,7 +53,10 @@ class LakeHook(BaseHook):
             connection = self.get_connection(self.lake_conn_id)
         except AirflowNotFoundException:
             if self.lake_conn_id != self.default_conn_name:
-                raise
+                raise AirflowNotFoundException(
+                    f"there is no connection {self.lake_conn_id!r}: make it, of type 'lake' and "
+                    f"with a warehouse, or leave out lake_conn_id to use {self.default_conn_name}"
+                ) from None
             here = Path(_LOCAL_WAREHOUSE).absolute()
             self.log.warning("no connection %s: the warehouse is %s", self.lake_conn_id, here)
             return LakeConnection(_LOCAL_WAREHOUSE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from airflow_provider_lake.conditions import CompactionNeeded
+from airflow_provider_lake.conditions import CompactionNeeded, at_least
 from airflow_provider_lake.sensors.table import LakeTableSensor
 
 __all__ = ["LakeCompactionNeededSensor"]
@@ -26,4 +26,6 @@ class LakeCompactionNeededSensor(LakeTableSensor):
 
     def condition(self) -> CompactionNeeded:
         """How much is enough."""
-        return CompactionNeeded(strategy=self.strategy, min_files=self.min_files)
+        return CompactionNeeded(
+            strategy=self.strategy, min_files=at_least(1, "min_files", self.min_files)
+        )

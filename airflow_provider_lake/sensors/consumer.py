@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_provider_lake.conditions import ConsumerLag
+from airflow_provider_lake.conditions import ConsumerLag, at_least
 from airflow_provider_lake.sensors.table import LakeTableSensor
 
 __all__ = ["LakeConsumerLagSensor"]
@@ -25,4 +25,6 @@ class LakeConsumerLagSensor(LakeTableSensor):
 
     def condition(self) -> ConsumerLag:
         """The consumer, and how far behind it may be."""
-        return ConsumerLag(consumer=self.consumer, max_behind=self.max_behind)
+        return ConsumerLag(
+            consumer=self.consumer, max_behind=at_least(0, "max_behind", self.max_behind)
+        )

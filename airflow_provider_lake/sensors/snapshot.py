@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from airflow_provider_lake.assets.change import ROW_KINDS, check_kinds
-from airflow_provider_lake.conditions import SnapshotAdvanced, to_millis
+from airflow_provider_lake.conditions import SnapshotAdvanced, at_least, to_millis
 from airflow_provider_lake.sensors.table import LakeTableSensor
 
 __all__ = ["LakeSnapshotSensor"]
@@ -39,7 +39,7 @@ class LakeSnapshotSensor(LakeTableSensor):
     def condition(self) -> SnapshotAdvanced:
         """The commits that count."""
         return SnapshotAdvanced(
-            after_snapshot=self.after_snapshot,
+            after_snapshot=at_least(0, "after_snapshot", self.after_snapshot),
             since_millis=0 if self.since is None else to_millis("since", self.since),
             kinds=check_kinds(self.kinds),
             changelog=self.changelog,

@@ -11,6 +11,7 @@ from typing import Any
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from airflow_provider_lake.assets.change import ROW_KINDS, check_kinds
+from airflow_provider_lake.conditions import at_least
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.triggers.cursor import Cursor, Wanted, advance
 from airflow_provider_lake.triggers.table import check_watched
@@ -48,8 +49,8 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         check_watched(table, lake_conn_id, poll_interval)
-        if not isinstance(after_snapshot, int | None):
-            raise ValueError(f"after_snapshot is the number of a snapshot, got {after_snapshot!r}")
+        if after_snapshot is not None:
+            at_least(0, "after_snapshot", after_snapshot)
         self.table = table
         self.lake_conn_id = lake_conn_id
         self.kinds = check_kinds(kinds)

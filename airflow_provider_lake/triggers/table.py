@@ -14,6 +14,7 @@ from airflow_provider_lake.assets.uri import split_table_name
 from airflow_provider_lake.conditions import (
     Condition,
     SnapshotAdvanced,
+    at_least,
     read_condition,
     write_condition,
 )
@@ -128,7 +129,9 @@ class LakeSnapshotTrigger(LakeConditionTrigger):
     ) -> None:
         check_watched(table, lake_conn_id, poll_interval)
         wanted = SnapshotAdvanced(
-            after_snapshot=after_snapshot, kinds=check_kinds(kinds), changelog=changelog
+            after_snapshot=at_least(0, "after_snapshot", after_snapshot),
+            kinds=check_kinds(kinds),
+            changelog=changelog,
         )
         super().__init__(
             table=table,

@@ -22,7 +22,7 @@ def test_without_a_connection_the_default_is_a_folder_here(tmp_path, monkeypatch
 
 
 def test_another_connection_has_to_exist():
-    with pytest.raises(AirflowNotFoundException, match="no_such_lake"):
+    with pytest.raises(AirflowNotFoundException, match="no connection 'no_such_lake': make it"):
         LakeHook("no_such_lake").get_conn()
 
 

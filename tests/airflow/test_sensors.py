@@ -160,6 +160,9 @@ WRONG = [
     (LakeCompactionNeededSensor, {"min_files": "many"}, "'min_files' wants a whole number"),
     (LakeConsumerLagSensor, {"consumer": ""}, "'consumer' wants a text"),
     (LakeConsumerLagSensor, {"consumer": "c", "max_behind": True}, "'max_behind' wants a whole"),
+    (LakeSnapshotSensor, {"after_snapshot": -1}, "'after_snapshot' is a whole number from 0 on"),
+    (LakeCompactionNeededSensor, {"min_files": 0}, "'min_files' is a whole number from 1 on"),
+    (LakeConsumerLagSensor, {"consumer": "c", "max_behind": -1}, "'max_behind' is a whole number"),
 ]
 FITTING = {
     LakeSnapshotSensor: {},

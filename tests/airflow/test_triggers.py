@@ -354,6 +354,11 @@ def test_nothing_blocks_the_event_loop(orders, monkeypatch):
         ({"table": "orders"}, "database.table"),
         ({"table": "shop.orders", "kinds": ("INSERT",)}, "kinds are some of"),
         ({"table": "shop.orders", "kinds": "APPEND"}, "kinds are some of"),
+        (
+            {"table": "shop.orders", "after_snapshot": -1},
+            "'after_snapshot' is a whole number from 0",
+        ),
+        ({"table": "shop.orders", "after_snapshot": True}, "'after_snapshot' is a whole number"),
     ],
 )
 def test_a_watcher_that_makes_no_sense_is_refused_at_parse(arguments, words):
