@@ -36,7 +36,8 @@ class JobOutput:
         if (said := _marked(SPARK, line)) is not None:
             if self._on_spark is not None:
                 self._on_spark(said)
-            return f"Spark application {said.get('application_id')} at {said.get('ui')}"
+            where = f" at {said['ui']}" if said.get("ui") else ""
+            return f"Spark application {said.get('application_id')}{where}"
         if (said := _marked(PROGRESS, line)) is not None:
             return f"{said.get('done')} of {said.get('total')} {said.get('unit', '')}".rstrip()
         return line

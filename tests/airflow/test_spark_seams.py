@@ -219,6 +219,12 @@ def test_the_lines_of_the_driver_pass_by_us(make_hook, spark_submit):
     assert list(hook._last_submit_log_lines)[-2:] == ["1 of 2 buckets", "result: well"]
 
 
+def test_a_driver_without_a_page_is_named_alone():
+    line = markers.SPARK + json.dumps({"application_id": "local-1", "ui": None})
+
+    assert list(JobOutput().reading(iter([line]))) == ["Spark application local-1"]
+
+
 def test_jobs_and_provider_mark_lines_alike():
     assert markers.REPORT == command.REPORT_MARKER
     assert markers.PROGRESS == progress.PROGRESS_MARKER
