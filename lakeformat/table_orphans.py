@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from lakeformat.clean import Tell
 from lakeformat.commit.identity import CommitId
+from lakeformat.executor import Executor
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.orphans.hints import RepairReport, repair_hints
 from lakeformat.orphans.missing import MissingFilesReport, remove_missing_files
@@ -36,6 +37,7 @@ class TableOrphans(TableReads):
         max_share: float = 0.5,
         external_paths: bool = False,
         tell: Tell | None = None,
+        executor: str | Executor | None = None,
     ) -> OrphanReport:
         """Remove files that no snapshot, tag, branch or changelog leads to; ask first what goes.
 
@@ -46,6 +48,10 @@ class TableOrphans(TableReads):
         stay, as do those of the messages ``in_use``. More than ``max_share`` of the table's files
         or bytes is refused. ``external_paths`` looks outside of the table too, where no other table
         may keep files. ``tell`` hears of every file. Files under names no writer gives stay.
+
+        ``executor`` reads manifests and lists directories: ``"threads"`` as many as the option
+        ``file-operation.thread-num`` says, ``"serial"``, or an object such as
+        ``spark_jobs.SparkExecutor``. What goes is decided, and removed, in this process.
         """
         options = OrphanOptions(
             older_than=older_than,
@@ -55,7 +61,7 @@ class TableOrphans(TableReads):
             max_share=max_share,
             external_paths=external_paths,
         )
-        return remove_orphans(self._handle, options, dry_run=dry_run, tell=tell)
+        return remove_orphans(self._handle, options, dry_run=dry_run, tell=tell, executor=executor)
 
     def remove_missing_files(
         self,

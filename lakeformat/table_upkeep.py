@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 
 from lakeformat.commit.identity import CommitId
 from lakeformat.compact.compact import Tell, compact
-from lakeformat.compact.execute import Executor
 from lakeformat.compact.plan import plan_compaction
 from lakeformat.compact.report import CompactReport
 from lakeformat.compact.rescale import rescale
@@ -14,6 +13,7 @@ from lakeformat.compact.rescale_report import RescaleReport
 from lakeformat.compact.sort import asked_order, plan_sort, sort_compact
 from lakeformat.compact.unit import CompactPlan
 from lakeformat.compact.where import Idle
+from lakeformat.executor import Executor
 from lakeformat.health import HealthReport, check_health
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions
@@ -65,6 +65,7 @@ class TableUpkeep(TableReads):
         where: Where | None = None,
         partitions: Partitions | None = None,
         dry_run: bool = False,
+        executor: str | Executor | None = None,
     ) -> RescaleReport:
         """Write partitions anew with another number of buckets, each in an overwrite of its own.
 
@@ -72,9 +73,16 @@ class TableUpkeep(TableReads):
         ``where`` and ``partitions`` choose partitions; ``dry_run`` says what would be done.
         Rows that come in meanwhile are not lost: their partition is written once more. Writers
         with the old number are refused from then on; older snapshots stay readable.
+        ``executor`` is ``"serial"``, which is the default, ``"threads"``, or an object such as
+        ``spark_jobs.SparkExecutor``; buckets that share no row are written at the same time.
         """
         return rescale(
-            self._handle, bucket=bucket, where=where, partitions=partitions, dry_run=dry_run
+            self._handle,
+            bucket=bucket,
+            where=where,
+            partitions=partitions,
+            dry_run=dry_run,
+            executor=executor,
         )
 
     def compact(

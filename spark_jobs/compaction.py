@@ -11,12 +11,13 @@ from lakeformat.count_text import counted
 from spark_jobs.job import Outcome, newest_snapshot
 from spark_jobs.progress import tell_compaction
 from spark_jobs.request import refusal
+from spark_jobs.tasks import executor_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakeformat import CommitId, Table
-    from lakeformat.compact.execute import Executor
+    from lakeformat.executor import Executor
 
 __all__ = ["How", "compact_table", "how_of"]
 
@@ -57,11 +58,8 @@ def how_of(wanted: _Compacting, spark: SparkSession | None, subject: str) -> Ite
         return
     if wanted.executor is not None:
         raise refusal("key 'executor' is for engine 'python': Spark has as many tasks as cores")
-    from spark_jobs.frames.executor import SparkExecutor
-    from spark_jobs.spark_session import job_session
-
-    with job_session(spark, f"compact {subject}") as session:
-        yield How(SparkExecutor(session), wanted.dry_run, wanted.commit_id())
+    with executor_of(wanted.engine, spark, f"compact {subject}") as executor:
+        yield How(executor, wanted.dry_run, wanted.commit_id())
 
 
 def compact_table(table: Table, which: Mapping[str, Any], how: How) -> Outcome:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from spark_jobs.command import run_command
 from spark_jobs.job import Job, Outcome, newest_snapshot, wanted_table
 from spark_jobs.job_requests.remove_orphans import RemoveOrphansRequest
+from spark_jobs.tasks import executor_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +27,7 @@ JOB = Job(
 
 def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
     """Do what a ``RemoveOrphansRequest`` says."""
-    return JOB.answer(request, _act)
+    return JOB.answer(request, lambda wanted: _act(wanted, spark))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,18 +35,21 @@ def main(arguments: list[str] | None = None) -> int:
     return run_command(JOB, run, arguments)
 
 
-def _act(wanted: RemoveOrphansRequest) -> Outcome:
+def _act(wanted: RemoveOrphansRequest, spark: SparkSession | None) -> Outcome:
     table = wanted_table(wanted)
     since = wanted.staged_older_than
     staged = [] if since is None else table.staged.discard(older_than=since, dry_run=wanted.dry_run)
-    report = table.remove_orphans(
-        wanted.older_than,
-        wanted.dry_run,
-        running_since=wanted.running_since,
-        allow_younger=wanted.allow_younger,
-        max_share=wanted.max_share,
-        external_paths=wanted.external_paths,
-    )
+    name = f"remove orphans of {wanted.table}"
+    with executor_of(wanted.engine, spark, name, unit="manifests or directories") as executor:
+        report = table.remove_orphans(
+            wanted.older_than,
+            wanted.dry_run,
+            running_since=wanted.running_since,
+            allow_younger=wanted.allow_younger,
+            max_share=wanted.max_share,
+            external_paths=wanted.external_paths,
+            executor=executor,
+        )
     return Outcome(
         reason="; ".join([report.reason, *(_said(each) for each in staged)]),
         report={**report.to_dict(), "staged": [each.to_dict() for each in staged]},

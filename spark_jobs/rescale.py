@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from spark_jobs.command import run_command
 from spark_jobs.job import Job, Outcome, newest_snapshot, wanted_table
 from spark_jobs.job_requests.rescale import RescaleRequest
+from spark_jobs.tasks import executor_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,7 +25,7 @@ JOB = Job(
 
 def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
     """Do what a ``RescaleRequest`` says."""
-    return JOB.answer(request, _act)
+    return JOB.answer(request, lambda wanted: _act(wanted, spark))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -32,15 +33,18 @@ def main(arguments: list[str] | None = None) -> int:
     return run_command(JOB, run, arguments)
 
 
-def _act(wanted: RescaleRequest) -> Outcome:
+def _act(wanted: RescaleRequest, spark: SparkSession | None) -> Outcome:
     table = wanted_table(wanted)
     before = newest_snapshot(table)
-    report = table.rescale(
-        bucket=wanted.bucket,
-        where=wanted.where,
-        partitions=wanted.partitions,
-        dry_run=wanted.dry_run,
-    )
+    engine = "python" if wanted.dry_run else wanted.engine
+    with executor_of(engine, spark, f"rescale {wanted.table}", unit="parts") as executor:
+        report = table.rescale(
+            bucket=wanted.bucket,
+            where=wanted.where,
+            partitions=wanted.partitions,
+            dry_run=wanted.dry_run,
+            executor=executor,
+        )
     return Outcome(
         reason=report.reason,
         report=report.to_dict(),

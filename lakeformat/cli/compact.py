@@ -12,9 +12,9 @@ from lakeformat.byte_size import size
 from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
-from lakeformat.compact.execute import require_executor
 from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError
+from lakeformat.executor import require_executor
 
 if TYPE_CHECKING:
     from lakeformat.compact.report import CompactReport, Progress

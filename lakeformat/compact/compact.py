@@ -10,7 +10,6 @@ from threading import Event
 from lakeformat.commit.abort import delete_written
 from lakeformat.commit.identity import CommitId
 from lakeformat.compact.commit import Groups, Made
-from lakeformat.compact.execute import Executor, outcomes_of, where_to_work
 from lakeformat.compact.identity import CompactIdentity, find_earlier_tries
 from lakeformat.compact.outcomes import compacted, failed, not_chosen, refused, report_of
 from lakeformat.compact.plan import is_overtaken, plan_compaction, under_schema
@@ -20,6 +19,7 @@ from lakeformat.compact.run import UnitOutcome, UnitWork
 from lakeformat.compact.unit import CompactPlan, CompactUnit, NotChosen
 from lakeformat.compact.where import Idle, Places
 from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.executor import Executor, outcomes_of, where_to_work
 from lakeformat.expired_meanwhile import again_if_overtaken
 from lakeformat.handle import TableHandle
 from lakeformat.read.predicate_filter import Where

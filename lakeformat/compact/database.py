@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 from lakeformat.commit.identity import CommitId
 from lakeformat.compact.compact import Tell
-from lakeformat.compact.execute import Executor, where_to_work
 from lakeformat.compact.report import CompactReport
 from lakeformat.compact.supported import require_strategy
 from lakeformat.compact.unit import CompactPlan
 from lakeformat.compact.where import Idle, idle_millis
 from lakeformat.errors import InvalidRequestError
+from lakeformat.executor import Executor, where_to_work
 from lakeformat.read.predicate_filter import Where
 from lakeformat.table_by_table import TableOutcome, table_by_table
 

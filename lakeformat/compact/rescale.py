@@ -7,10 +7,11 @@ somebody has written to it since: then it is planned again. Older snapshots keep
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Event
 
-import numpy as np
 import pyarrow as pa
 
 from lakeformat.commit.abort import delete_written
@@ -18,6 +19,13 @@ from lakeformat.commit.commit import CommitOptions, commit_messages
 from lakeformat.compact.plan import newest_schema
 from lakeformat.compact.postponed import with_buckets
 from lakeformat.compact.producers import tells
+from lakeformat.compact.rescale_part import (
+    Part,
+    PartOutcome,
+    Rewriting,
+    classes_of,
+    scan_of,
+)
 from lakeformat.compact.rescale_report import RescaledPartition, RescaleReport
 from lakeformat.compact.supported import require_whole_rows
 from lakeformat.compact.where import chosen_partitions
@@ -30,10 +38,10 @@ from lakeformat.errors import (
     NotFoundError,
     UnsupportedError,
 )
+from lakeformat.executor import Executor, outcomes_of, where_to_work
 from lakeformat.expired_meanwhile import again_if_overtaken, is_overtaken
 from lakeformat.handle import TableHandle, require_writable
 from lakeformat.layout import POSTPONE_BUCKET
-from lakeformat.merge.row_kinds import INSERT
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.snapshot import Snapshot
@@ -45,17 +53,16 @@ from lakeformat.read.buckets import skips_level_zero
 from lakeformat.read.plan import plan_columns
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.scan import Scan
+from lakeformat.read.splits import Split
 from lakeformat.read.where import Partitions
-from lakeformat.write.append_bucket import AppendBuckets
-from lakeformat.write.assign import Assigner, PartitionNumbers
-from lakeformat.write.key_value_bucket import KeyValueBuckets
-from lakeformat.write.sequences import SequenceNumbers
 
 __all__ = ["rescale"]
 
 _log = logging.getLogger(__name__)
 _TRIES = 10
 """So often a partition is planned again that others write to."""
+_OVERTAKEN = (CommitConflictError, CorruptTableError, NotFoundError)
+"""What may come of it that others wrote to a partition, and expired what was read of it."""
 
 
 def rescale(
@@ -65,16 +72,17 @@ def rescale(
     where: Where | None = None,
     partitions: Partitions | None = None,
     dry_run: bool = False,
+    executor: str | Executor | None = None,
 ) -> RescaleReport:
     """Bring partitions to a number of buckets, that of the table's options unless given."""
+    run = _Run(where_to_work("serial" if executor is None else executor))
     handle = newest_schema(handle)
     count = _require_count(handle, bucket)
     asked = chosen_partitions(handle.schema, where, partitions)
     units = _units(handle, count)
     meant = asked({*units})
-    done = [
-        _planned(units[each]) if dry_run else _run(units[each]) for each in units if each in meant
-    ]
+    chosen = [units[each] for each in units if each in meant]
+    done = [*map(_planned, chosen)] if dry_run else run.until_done(chosen)
     return RescaleReport.of(handle, count, done, dry_run=dry_run)
 
 
@@ -159,34 +167,128 @@ def _planned(unit: _Unit) -> RescaledPartition:
     return replace(unit.outcome, outcome="planned")
 
 
-def _run(first: _Unit) -> RescaledPartition:
-    """Read, write and publish one partition, again if somebody has written to it meanwhile."""
-    unit: _Unit | None = first
-    for tries_left in reversed(range(_TRIES)):
-        if unit is None or not unit.is_due:
-            return first.outcome
-        _require_seen(unit)
-        try:
-            return _moved(unit)
-        except (CommitConflictError, CorruptTableError, NotFoundError) as refused:
+@dataclass(slots=True)
+class _Run:
+    """What has become of each partition so far."""
+
+    executor: str | Executor
+    outcomes: dict[bytes, RescaledPartition] = field(default_factory=dict)
+
+    def until_done(self, units: Sequence[_Unit]) -> list[RescaledPartition]:
+        """Read, write and publish partitions, again those somebody has written to meanwhile."""
+        self.outcomes = {unit.partition: unit.outcome for unit in units}
+        due = [unit for unit in units if unit.is_due]
+        for tries_left in reversed(range(_TRIES)):
+            if not due:
+                break
+            refused = self._round(due, may_refuse=tries_left > 0)
+            newest = _units(due[0].handle, due[0].count) if refused else {}
+            again = [newest[unit.partition] for unit in refused if unit.partition in newest]
+            due = [unit for unit in again if unit.is_due]
+        return [*self.outcomes.values()]
+
+    def _round(self, units: Sequence[_Unit], *, may_refuse: bool) -> list[_Unit]:
+        """Those that have to be planned again; all are of one snapshot."""
+        handle, snapshot, count = units[0].handle, units[0].snapshot, units[0].count
+
+        def refuse(reason: LakeError) -> None:
             # Expiry follows writers: what was read may have gone once there is a newer snapshot.
-            if not tries_left or not is_overtaken(unit.handle, unit.snapshot.id):
-                raise
-            _log.info("partition of %s is rescaled again: %s", unit.handle.uri, refused)
-        unit = _units(unit.handle, unit.count).get(unit.partition)
-    raise AssertionError("the last try returns or raises")
+            if not may_refuse or not is_overtaken(handle, snapshot.id):
+                raise reason
+            _log.info("partitions of %s are rescaled again: %s", handle.uri, reason)
+
+        for unit in units:
+            _require_seen(unit)
+        scan = scan_of(handle, snapshot)
+        try:
+            parts = _parts(units, scan, in_one=self.executor == "serial")
+        except _OVERTAKEN as reason:
+            refuse(reason)
+            return [*units]
+        if not isinstance(self.executor, str):
+            parts.sort(key=lambda part: -part.bytes)
+        made = _Made(with_buckets(handle, count), units, parts)
+        stop = Event()
+        outcomes = self._started(Rewriting(handle, scan, snapshot.id, count), parts, stop)
+        try:
+            for part, messages, error in outcomes:
+                unit = made.units[part.partition]
+                try:
+                    if error is not None:
+                        raise error
+                    if (whole := made.add(part, messages)) is not None:
+                        self.outcomes[part.partition] = _published(made.target, unit, whole)
+                except _OVERTAKEN as reason:
+                    refuse(reason)
+                    made.refuse(part)
+        except BaseException:
+            stop.set()
+            made.give_up()
+            for _, messages, _ in outcomes:
+                delete_written(made.target, messages)
+            raise
+        return [*made.refused.values()]
+
+    def _started(
+        self, work: Rewriting, parts: Sequence[Part], stop: Event
+    ) -> Iterator[PartOutcome]:
+        if not isinstance(self.executor, str):
+            return self.executor.outcomes(work, parts, stop)
+
+        def unless_stopped(part: Part) -> PartOutcome:
+            return (part, [], None) if stop.is_set() else work(part)
+
+        return outcomes_of(self.executor, unless_stopped, parts)
 
 
-def _moved(unit: _Unit) -> RescaledPartition:
-    target = with_buckets(unit.handle, unit.count)
-    messages = _rewritten(target, unit)
-    try:
-        return _published(target, unit, messages)
-    except CommitOutcomeUnknownError:
-        raise  # the table may refer to the files: they stay
-    except LakeError:
-        delete_written(target, messages)
-        raise
+class _Made:
+    """What was written of partitions that are not published yet."""
+
+    def __init__(self, target: TableHandle, units: Sequence[_Unit], parts: Sequence[Part]) -> None:
+        self.target = target
+        self.units = {unit.partition: unit for unit in units}
+        self.refused: dict[bytes, _Unit] = {}
+        self._lacking = Counter(part.partition for part in parts)
+        self._messages: dict[bytes, list[CommitMessage]] = {}
+
+    def add(self, part: Part, messages: list[CommitMessage]) -> list[CommitMessage] | None:
+        """All of a partition, once its last part is there."""
+        if part.partition in self.refused:
+            delete_written(self.target, messages)
+            return None
+        kept = self._messages.setdefault(part.partition, [])
+        kept += messages
+        self._lacking[part.partition] -= 1
+        return None if self._lacking[part.partition] else self._messages.pop(part.partition)
+
+    def refuse(self, part: Part) -> None:
+        """A partition that is to be planned again: what was written of it goes."""
+        self.refused[part.partition] = self.units[part.partition]
+        delete_written(self.target, self._messages.pop(part.partition, []))
+
+    def give_up(self) -> None:
+        """What was written of all of them goes."""
+        for messages in self._messages.values():
+            delete_written(self.target, messages)
+        self._messages.clear()
+
+
+def _parts(units: Sequence[_Unit], scan: Scan, *, in_one: bool) -> list[Part]:
+    """What is to be written of each partition, ``in_one`` or in as many parts as may be."""
+    splits: dict[bytes, list[Split]] = {unit.partition: [] for unit in units}
+    for split in scan.splits():
+        if split.partition in splits and split.bucket >= 0:
+            splits[split.partition].append(split)
+    parts: list[Part] = []
+    for unit in units:
+        before = {entry.total_buckets for entry in unit.files}
+        classes = 1 if in_one else classes_of(unit.handle, [*before], unit.count)
+        by_class: dict[int, list[Split]] = {}
+        for split in splits[unit.partition]:
+            by_class.setdefault(split.bucket % classes, []).append(split)
+        for remainder, of_class in (by_class or {0: []}).items():  # rows may all be gone
+            parts.append(Part(unit.partition, tuple(of_class), classes, remainder))
+    return parts
 
 
 def _require_seen(unit: _Unit) -> None:
@@ -214,54 +316,19 @@ def _untold_level(options: TableOptions, levels: Collection[int]) -> int:
     return max(options.level_count - 1, *levels) - 1
 
 
-def _rewritten(target: TableHandle, unit: _Unit) -> list[CommitMessage]:
-    """New files with the rows of a partition; when this raises, none is left."""
-    schema = target.schema
-    assign = Assigner(schema, PartitionNumbers(schema, None))
-    sequences = SequenceNumbers(target, None)
-    buckets: AppendBuckets | KeyValueBuckets
-    if schema.primary_keys:
-        buckets = KeyValueBuckets(target, sequences, assign.place, with_changelog=False)
-    else:
-        buckets = AppendBuckets(target, sequences, assign.place)
-    try:
-        for batch in _rows(unit):
-            kinds = np.full(batch.num_rows, INSERT, np.int8)
-            buckets.add(batch, kinds, assign(batch, range(batch.num_rows)))
-        made = buckets.finish()
-    except BaseException:
-        buckets.abort()
-        raise
-    return [
-        CommitMessage(
-            table=target.uri,
-            partition=files.place.partition,
-            bucket=files.place.bucket,
-            total_buckets=unit.count,
-            base_snapshot=unit.snapshot.id,
-            branch=target.layout.branch,
-            new_files=files.data,
-        )
-        for files in made
-    ]
-
-
-def _rows(unit: _Unit) -> Iterator[pa.RecordBatch]:
-    """The rows a read sees, whatever waits for a bucket."""
-    options = {**unit.handle.schema.options, "postpone.merge-on-read": "false"}
-    handle = replace(unit.handle, schema=replace(unit.handle.schema, options=options))
-    scan = Scan(handle, unit.snapshot, None)
-    for split in scan.splits():
-        if split.partition == unit.partition:
-            yield from (batch for batch in scan.read(split) if batch.num_rows)
-
-
 def _published(
     target: TableHandle, unit: _Unit, messages: list[CommitMessage]
 ) -> RescaledPartition:
+    """Put what was written in place of a partition; when that is refused, it goes."""
     replaced = these_partitions(target.schema, pa.array([unit.partition], pa.large_binary()))
     options = CommitOptions(read_snapshot=unit.snapshot.id)
-    report = commit_messages(target, messages, options, overwrite=replaced)
+    try:
+        report = commit_messages(target, messages, options, overwrite=replaced)
+    except CommitOutcomeUnknownError:
+        raise  # the table may refer to the files: they stay
+    except LakeError:
+        delete_written(target, messages)
+        raise
     files = [file for message in messages for file in message.new_files]
     return replace(
         unit.outcome,

@@ -56,7 +56,7 @@ class RescaleReport:
             table=handle.uri,
             bucket=bucket,
             dry_run=dry_run,
-            snapshot_ids=tuple(snapshots),
+            snapshot_ids=tuple(sorted(snapshots)),
             partitions=tuple(partitions),
             reason=_reason(partitions, bucket, int(handle.options.bucket), dry_run=dry_run),
         )

@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 
 from lakeformat.commit.identity import CommitId
 from lakeformat.compact.compact import Tell, run_plans
-from lakeformat.compact.execute import Executor
 from lakeformat.compact.plan import newest_schema
 from lakeformat.compact.report import CompactReport
 from lakeformat.compact.sort_order import RowOrder, row_order
@@ -21,6 +20,7 @@ from lakeformat.compact.where import (
     require_buckets,
 )
 from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.executor import Executor
 from lakeformat.handle import TableHandle, is_unaware
 from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestEntry

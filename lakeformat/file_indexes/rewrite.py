@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from lakeformat.commit.commit import CommitOptions, commit_messages
-from lakeformat.compact.execute import outcomes_of, require_executor
 from lakeformat.compact.plan import newest_schema
 from lakeformat.errors import (
     CommitConflictError,
@@ -22,6 +21,7 @@ from lakeformat.errors import (
     SnapshotExpiredError,
     UnsupportedError,
 )
+from lakeformat.executor import outcomes_of, require_executor
 from lakeformat.expired_meanwhile import again_if_overtaken, telling_of_expiry
 from lakeformat.file_indexes.build import BuiltIndex, build_index
 from lakeformat.file_indexes.plan import IndexUnit, plan_units

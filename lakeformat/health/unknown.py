@@ -8,8 +8,9 @@ import pyarrow as pa
 from lakeformat.handle import TableHandle
 from lakeformat.health.report import UnknownFiles
 from lakeformat.orphans.directories import Area, find_directories
+from lakeformat.orphans.manifest_names import encoded
 from lakeformat.orphans.name_set import numbers_of
-from lakeformat.orphans.references import References, encoded
+from lakeformat.orphans.references import References
 
 __all__ = ["find_unknown", "list_files"]
 

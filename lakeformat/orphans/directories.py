@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TypeAlias
 
 from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout, partition_directory
 from lakeformat.metadata.branch_directory import branches
 from lakeformat.metadata.schema_file import read_schema, schema_ids
+from lakeformat.orphans.readers import Readers, readers_of
 from lakeformat.storage import FileInfo, Storage, resolve
 
 __all__ = ["Area", "Listing", "TableDirectories", "find_directories"]
 
 _BUCKET = re.compile(r"bucket-(\d+|postpone)")
 _AT_A_TIME = 64
-_READERS = 16
+_BYTES_OF_A_FILE = 16 << 10
+"""How much work a listed file is thought to be, as bytes that a task would read meanwhile."""
+_BYTES_OF_A_REQUEST = 16 << 20
+"""The same of the first request: so few directories share a task that none holds up the rest."""
 
 
 class Area(Enum):
@@ -54,49 +58,100 @@ class TableDirectories:
     storage: Storage = field(repr=False)
     external_paths: tuple[str, ...] = ()
     """Addresses outside of the table that one of its schemas names."""
-    readers: int = _READERS
+    readers: Readers = field(default_factory=Readers)
 
-    def listings(self) -> Iterator[Listing]:
-        """List each directory once, a few at a time, with no more than those in memory."""
+    def listings(self, files_in: Mapping[str, int] | None = None) -> Iterator[Listing]:
+        """List each directory once, a few at a time, with no more than those in memory.
+
+        ``files_in`` says of partitions' directories how many files they are thought to have:
+        where others than threads of this process list, the largest come first.
+        """
+        here = Readers(self.readers.threads)
         for area, directories in ((Area.BRANCH, self.of_branches), (Area.SHARED, self.shared)):
-            for directory, found in self._each(self.storage, directories):
+            found_in = here.each(self.storage.list, directories, _AT_A_TIME)
+            for directory, found in zip(directories, found_in, strict=True):
                 yield Listing(area, self.storage, directory, _files(found))
+        prefixes = tuple(partition_directory([(key, "")]).lower() for key in self.partition_keys)
         for storage, root in self.roots:
-            for directory, found in self._buckets(storage, root):
-                yield Listing(Area.BUCKET, storage, directory, _files(found))
+            tree = _Tree(storage, prefixes, here)
+            for directory, found in self._buckets(tree, root, files_in or {}):
+                yield Listing(Area.BUCKET, storage, directory, found)
 
-    def _buckets(self, storage: Storage, root: str) -> Iterator[tuple[str, list[FileInfo]]]:
-        """The deepest directories first, so that few wait."""
-        prefixes = [partition_directory([(key, "")]).lower() for key in self.partition_keys]
-        waiting = [(root, 0)]
+    def _buckets(
+        self, tree: _Tree, root: str, files_in: Mapping[str, int]
+    ) -> Iterator[tuple[str, list[FileInfo]]]:
+        """The files of each bucket; of many branches each is looked through elsewhere."""
+        branches = [(root, 0)] if self.readers.executor is None else tree.branches(root)
+        if not self.readers.are_elsewhere(len(branches)):
+            yield from tree.buckets(*branches)
+            return
+
+        def size_of(branch: _Depth) -> int:
+            directory, depth = branch
+            if depth > len(tree.prefixes):  # a bucket: its partition says how large it may be
+                directory = directory.rpartition("/")[0]
+            files = files_in.get(directory.removeprefix(root).strip("/"), 0)
+            return _BYTES_OF_A_REQUEST + files * _BYTES_OF_A_FILE
+
+        for found in self.readers.each(tree, branches, 1, size_of):
+            yield from found
+
+
+_Depth: TypeAlias = tuple[str, int]
+"""A directory, and how many partition keys lead to it; those with a bucket are one deeper."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """Directories below a place where partitions lie; it can be pickled and called elsewhere."""
+
+    storage: Storage
+    prefixes: tuple[str, ...]
+    """What the names of partitions' directories begin with, level by level."""
+    readers: Readers
+
+    def __call__(self, branch: _Depth) -> list[tuple[str, list[FileInfo]]]:
+        """All bucket directories from some directory on, with their files."""
+        return list(self.buckets(branch))
+
+    def buckets(self, *branches: _Depth) -> Iterator[tuple[str, list[FileInfo]]]:
+        """The same one by one: the deepest directories first, so that few wait."""
+        waiting = [*branches]
         while waiting:
             window, waiting = waiting[-_AT_A_TIME:], waiting[:-_AT_A_TIME]
-            depths = dict(window)
-            for directory, found in self._each(storage, [path for path, _ in window]):
-                depth = depths[directory]
-                if depth > len(prefixes):
-                    yield directory, found
-                    continue
-                waiting += [
-                    (info.path, depth + 1)
-                    for info in found
-                    if info.is_directory and _is_inside(info.name, prefixes[depth:])
-                ]
+            for (directory, depth), found in self._listed(window):
+                if depth > len(self.prefixes):
+                    yield directory, _files(found)
+                else:
+                    waiting += self._below(found, depth)
 
-    def _each(
-        self, storage: Storage, directories: Sequence[str]
-    ) -> Iterator[tuple[str, list[FileInfo]]]:
-        if self.readers == 1 or len(directories) == 1:
-            for directory in directories:
-                yield directory, storage.list(directory)
-            return
-        with ThreadPoolExecutor(self.readers) as pool:
-            for at in range(0, len(directories), _AT_A_TIME):
-                window = directories[at : at + _AT_A_TIME]
-                yield from zip(window, pool.map(storage.list, window), strict=True)
+    def branches(self, root: str) -> list[_Depth]:
+        """As many directories as are worth sending away, that hold all buckets together."""
+        level = [(root, 0)]
+        while len(level) < _AT_A_TIME and level[0][1] <= len(self.prefixes):
+            depth = level[0][1]
+            below = [each for _, found in self._listed(level) for each in self._below(found, depth)]
+            if not below:
+                break
+            level = below
+        return level
+
+    def _listed(self, level: Sequence[_Depth]) -> Iterator[tuple[_Depth, list[FileInfo]]]:
+        directories = [directory for directory, _ in level]
+        found = self.readers.each(self.storage.list, directories, _AT_A_TIME)
+        return zip(level, found, strict=True)
+
+    def _below(self, found: Sequence[FileInfo], depth: int) -> list[_Depth]:
+        return [
+            (info.path, depth + 1)
+            for info in found
+            if info.is_directory and _is_inside(info.name, self.prefixes[depth:])
+        ]
 
 
-def find_directories(handle: TableHandle, *, external_paths: bool) -> TableDirectories:
+def find_directories(
+    handle: TableHandle, *, external_paths: bool, readers: Readers | None = None
+) -> TableDirectories:
     """The directories of a table and all its branches; what lies outside only if asked for."""
     storage, layout = handle.storage, handle.layout
     data_paths = {layout.data_path: None}
@@ -130,7 +185,7 @@ def find_directories(handle: TableHandle, *, external_paths: bool) -> TableDirec
         partition_keys=tuple(handle.schema.partition_keys),
         storage=storage,
         external_paths=tuple(outside),
-        readers=handle.options.file_operation_threads or _READERS,
+        readers=readers or readers_of(handle),
     )
 
 

@@ -6,14 +6,9 @@ grow with what a manifest says of a file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import TypeVar
-
-import numpy as np
-import numpy.typing as npt
 
 from lakeformat.clean.untold import NO_PRODUCER, Told
 from lakeformat.errors import CorruptTableError
@@ -24,24 +19,21 @@ from lakeformat.metadata.changelog_directory import changelog_ids, read_changelo
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.expired_changes import without_expired_changes
 from lakeformat.metadata.index_manifest import read_index_manifest
-from lakeformat.metadata.manifest import ManifestColumns, read_manifests
 from lakeformat.metadata.manifest_list import ListKind, ManifestMeta, read_manifest_list
 from lakeformat.metadata.referrer import referred_to_by
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.metadata.staged_result import read_staged_if_present, staged_names
 from lakeformat.metadata.tag import read_tag_if_present
-from lakeformat.orphans.name_set import LiveNames, NameSet, Numbers, numbers_of
+from lakeformat.orphans.manifest_names import ManifestNames, ReadNames, encoded, last_part
+from lakeformat.orphans.name_set import LiveNames, NameSet, numbers_of
+from lakeformat.orphans.readers import Readers, readers_of
 
 __all__ = ["LookedThrough", "References", "find_references"]
 
 _LOOKS = 3
 _MANIFESTS_AT_A_TIME = 4
 _SNAPSHOTS_AT_A_TIME = 16
-_READERS = 16
-
-_T = TypeVar("_T")
-_R = TypeVar("_R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +70,9 @@ class LookedThrough:
         return f"{', '.join(parts)} of {_many(self.branches, 'branch', 'branches')}"
 
 
-def find_references(handle: TableHandle) -> References:
+def find_references(handle: TableHandle, readers: Readers | None = None) -> References:
     """Read everything that leads to files; an error rather than half of it."""
-    found = References(handle, handle.options.file_operation_threads or _READERS)
+    found = References(handle, readers or readers_of(handle))
     found.catch_up()
     return found
 
@@ -105,7 +97,7 @@ class References:
     """The names of all files that something leads to, and of what has been read for it."""
 
     handle: TableHandle
-    parallelism: int = _READERS
+    readers: Readers
     names: NameSet = field(default_factory=NameSet)
     looked_through: LookedThrough = field(default_factory=LookedThrough)
     newest: dict[str, Snapshot] = field(default_factory=dict)
@@ -115,6 +107,8 @@ class References:
     _seen: dict[str, _State] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
     """The manifests and index manifests whose entries are known."""
+    files_of: Counter[bytes] = field(default_factory=Counter)
+    """How many files were named of each partition; only where others than threads read."""
 
     def catch_up(self) -> None:
         """Read what is new until nothing is; what has gone meanwhile still counts as needed."""
@@ -155,16 +149,6 @@ class References:
             self.keep([file.file_name, *file.extra_files])
         self.keep(entry.file_name for entry in message.written_index_files())
 
-    def each(self, read: Callable[[_T], _R], of: Iterable[_T], at_a_time: int) -> Iterator[_R]:
-        """Read several at a time, with no more than those in memory."""
-        if self.parallelism == 1:
-            yield from map(read, of)
-            return
-        remaining = iter(of)
-        with ThreadPoolExecutor(self.parallelism) as pool:
-            while window := list(islice(remaining, at_a_time)):
-                yield from pool.map(read, window)
-
 
 class _Branch:
     """What one branch leads to."""
@@ -199,25 +183,27 @@ class _Branch:
                 snapshot = without_expired_changes(self._storage, self._layout, snapshot)
             return snapshot, self._lists(snapshot)
 
-        found = self._found.each(read, numbers, _SNAPSHOTS_AT_A_TIME)
+        here = Readers(self._found.readers.threads)
+        found = here.each(read, numbers, _SNAPSHOTS_AT_A_TIME)
         yield from (each for each in found if each is not None)
 
     def _add_snapshots(self, numbers: Sequence[int]) -> None:
         found, before = self._found, None
+        added: list[ManifestMeta] = []
         for snapshot, lists in self._snapshots(numbers):
             self._add_metadata(snapshot, lists)
-            added = lists.changelog
+            added += lists.changelog
             if not self._is_first:
                 self._add_unread(lists)
             elif before is None or snapshot.id != before + 1:
                 self._add_live(snapshot, lists)
             else:
-                added = [*lists.delta, *lists.changelog]
-            self._add_added(added)
+                added += lists.delta
             found.newest[self._name] = snapshot
             if self._name == MAIN_BRANCH:
                 found.times[snapshot.id] = snapshot.time_millis
             before = snapshot.id
+        self._add_added(added)
         newest = found.newest.get(self._name)
         if self._is_first and newest is not None and len(numbers) > 1:
             # What came before leads to all of it already, if no writer has left a change out.
@@ -243,8 +229,8 @@ class _Branch:
         added = lists.delta if is_untold else []
         if not must_be_there:
             added = [each for each in added if self._is_there(each.file_name)]
-        for columns in self._columns(added):
-            self._add_names(columns)
+        for named in self._names(added):
+            self._found.names.add(named.numbers())
 
     def _is_there(self, name: str) -> bool:
         return self._storage.exists(self._layout.manifest(name))
@@ -311,21 +297,20 @@ class _Branch:
             return
         entries = read_index_manifest(self._storage, self._layout, name)
         found.keep([name, *(entry.file_name for entry in entries)])
-        found.keep(_last(entry.external_path) for entry in entries if entry.external_path)
+        found.keep(last_part(entry.external_path) for entry in entries if entry.external_path)
         found.read.add(name)
 
     def _add_live(self, snapshot: Snapshot, lists: _Lists) -> None:
         """What a reader of a snapshot opens."""
         live = LiveNames()
         with referred_to_by(f"snapshot {snapshot.id} of {self._handle.uri}"):
-            for columns in self._columns([*lists.base, *lists.delta]):
-                for names, is_delete in _names_of(columns):
-                    live.add(names, is_delete)
+            for named in self._names([*lists.base, *lists.delta]):
+                live.add(named.numbers(), named.is_delete)
         self._found.names.add(live.left())
 
     def _add_added(self, manifests: Sequence[ManifestMeta]) -> None:
-        for columns in self._columns(manifests):
-            self._add_names(columns.filter(~columns.is_delete))
+        for named in self._names(manifests):
+            self._found.names.add(named.numbers()[~named.is_delete])
 
     def _add_unread(self, lists: _Lists) -> None:
         """Whatever manifests add that nobody has met before: more than needed, never less."""
@@ -333,45 +318,17 @@ class _Branch:
             [each for each in (*lists.base, *lists.delta) if each.file_name not in self._found.read]
         )
 
-    def _add_names(self, columns: ManifestColumns) -> None:
-        for names, _ in _names_of(columns):
-            self._found.names.add(names)
-
-    def _columns(self, manifests: Sequence[ManifestMeta]) -> Iterator[ManifestColumns]:
-        def read(manifest: ManifestMeta) -> ManifestColumns:
-            return read_manifests(self._storage, self._layout, [manifest])
-
-        for manifest, columns in zip(
-            manifests, self._found.each(read, manifests, _MANIFESTS_AT_A_TIME), strict=True
-        ):
-            self._found.read.add(manifest.file_name)
-            yield columns
-
-
-def _names_of(columns: ManifestColumns) -> Iterator[tuple[Numbers, npt.NDArray[np.bool_]]]:
-    """Data files, what lies beside them and where outside of the table, each with its kind."""
-    is_delete = columns.is_delete
-    yield numbers_of(name or b"" for name in columns.file_name.values()), is_delete
-    if columns.extra_files.counts.any():
-        pairs = [
-            (encoded(name), gone)
-            for names, gone in zip(columns.extra_files.texts(), is_delete.tolist(), strict=True)
-            for name in names or ()
-        ]
-        yield numbers_of(name for name, _ in pairs), np.array([gone for _, gone in pairs], np.bool_)
-    external = columns.external_path
-    if external.present is None or external.present.any():
-        pairs = [
-            (encoded(_last(address)), gone)
-            for address, gone in zip(external.texts(), is_delete.tolist(), strict=True)
-            if address
-        ]
-        yield numbers_of(name for name, _ in pairs), np.array([gone for _, gone in pairs], np.bool_)
-
-
-def encoded(name: str) -> bytes:
-    """A name as manifests hold it; of a listing it may be no text."""
-    return name.encode(errors="surrogateescape")
+    def _names(self, manifests: Sequence[ManifestMeta]) -> Iterator[ManifestNames]:
+        found = self._found
+        is_counted = found.readers.are_elsewhere(len(manifests))
+        read = ReadNames(self._storage, self._layout, is_counted=is_counted)
+        each = found.readers.each(
+            read, manifests, _MANIFESTS_AT_A_TIME, lambda manifest: manifest.file_size
+        )
+        for manifest, named in zip(manifests, each, strict=True):
+            found.read.add(manifest.file_name)
+            found.files_of.update(named.files_of)
+            yield named
 
 
 def _state(handle: TableHandle) -> dict[str, _State]:
@@ -399,10 +356,6 @@ def _state_of(handle: TableHandle, layout: TableLayout) -> _State:
         frozenset((name, changed) for name, changed in tags if name is not None),
         staged,
     )
-
-
-def _last(address: str) -> str:
-    return address.rpartition("/")[2]
 
 
 def _many(count: int, one: str, more: str = "") -> str:

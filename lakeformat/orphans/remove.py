@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 from lakeformat.clean import Deleter, Removal, Tell, bucket_directories, remove_empty_directories
 from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError
+from lakeformat.executor import Executor
 from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.orphans.directories import find_directories
 from lakeformat.orphans.floor import AgeFloor, find_floor
+from lakeformat.orphans.readers import readers_of
 from lakeformat.orphans.references import References, find_references
 from lakeformat.orphans.report import OrphanFile, OrphanReport
 from lakeformat.orphans.scan import Candidate, Scan, newest_at, scan_table
@@ -54,10 +56,16 @@ class OrphanOptions:
 
 
 def remove_orphans(
-    handle: TableHandle, options: OrphanOptions, *, dry_run: bool, tell: Tell | None = None
+    handle: TableHandle,
+    options: OrphanOptions,
+    *,
+    dry_run: bool,
+    tell: Tell | None = None,
+    executor: str | Executor | None = None,
 ) -> OrphanReport:
     """Find the files nothing leads to, and remove them unless it is a dry run.
 
+    An ``executor`` reads manifests and lists directories; what goes is decided and removed here.
     Killed at any moment it has removed some of them, and the next run removes the rest.
     """
     floor = find_floor(
@@ -66,11 +74,12 @@ def remove_orphans(
         running_since=options.running_since,
         allow_younger=options.allow_younger,
     )
-    references = find_references(handle)
+    readers = readers_of(handle, executor)
+    references = find_references(handle, readers)
     for message in options.in_use:
         references.keep_written(message)
     floor = floor.behind(_clock_lag(handle, references))
-    directories = find_directories(handle, external_paths=options.external_paths)
+    directories = find_directories(handle, external_paths=options.external_paths, readers=readers)
     with closing(Scan(references)) as scan:
         scan_table(scan, handle, directories, floor.millis)
         plan = _plan(scan, floor)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import tempfile
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import IO, cast
 
 from lakeformat.clean import FileClass
+from lakeformat.errors import LakeError
 from lakeformat.handle import TableHandle
 from lakeformat.orphans.directories import Area, Listing, TableDirectories
 from lakeformat.orphans.file_names import is_known, is_temporary, writer_of
+from lakeformat.orphans.manifest_names import encoded
 from lakeformat.orphans.name_set import numbers_of
-from lakeformat.orphans.references import References, encoded
+from lakeformat.orphans.references import References
+from lakeformat.partition import partition_path
 from lakeformat.storage import FileInfo, Storage
 
 __all__ = ["Candidate", "Scan", "scan_table"]
@@ -103,11 +107,25 @@ def scan_table(
     scan: Scan, handle: TableHandle, directories: TableDirectories, floor_millis: int
 ) -> None:
     """Look at every file once; what is committed meanwhile is found by ``Scan.candidates``."""
-    for listing in directories.listings():
+    for listing in directories.listings(_files_in(scan.references)):
         if listing.area is Area.BRANCH:
             _look_at_branch(scan, listing, floor_millis)
         else:
             _look_at(scan, handle, listing, floor_millis)
+
+
+def _files_in(references: References) -> dict[str, int]:
+    """How many files have been named of each directory of partitions, by its path."""
+    found: Counter[str] = Counter()
+    schema = references.handle.schema
+    for partition, count in references.files_of.items():
+        try:
+            parts = partition_path(schema, partition).split("/")
+        except LakeError:  # it only says what is best begun with
+            continue
+        for depth in range(1, len(parts) + 1):
+            found["/".join(parts[:depth])] += count
+    return found
 
 
 def _look_at_branch(scan: Scan, listing: Listing, floor_millis: int) -> None:

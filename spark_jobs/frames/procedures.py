@@ -64,7 +64,7 @@ def call(
 
     Arguments have the names and forms of Paimon's: partitions are ``"dt=1,h=2;dt=3"``, times are
     texts in UTC or epoch milliseconds. Tables are found as by ``read_table``; without a session,
-    in the ``warehouse``, and compaction then runs in this process.
+    in the ``warehouse``, and all work is then done in this process.
     """
     found = _find(procedure)
     _require_fit(found, arguments)
@@ -176,6 +176,7 @@ def _compact_manifest(table: lake.Table, *, dry_run: bool = False) -> Any:
 
 def _rescale(
     table: lake.Table,
+    executor: Any,
     *,
     bucket_num: int | None = None,
     partitions: str | None = None,
@@ -183,7 +184,7 @@ def _rescale(
 ) -> Any:
     """Give partitions another number of buckets."""
     chosen = None if partitions is None else _partitions(partitions)
-    return table.rescale(bucket=bucket_num, partitions=chosen, where=where)
+    return table.rescale(bucket=bucket_num, partitions=chosen, where=where, executor=executor)
 
 
 def _rewrite_file_index(table: lake.Table, *, where: str | None = None) -> Any:
@@ -230,10 +231,14 @@ def _expire_tags(table: lake.Table, *, older_than: str | int | None = None) -> A
 
 
 def _remove_orphan_files(
-    table: lake.Table, *, older_than: str | int | None = None, dry_run: bool = False
+    table: lake.Table,
+    executor: Any,
+    *,
+    older_than: str | int | None = None,
+    dry_run: bool = False,
 ) -> Any:
     """Remove files that nothing leads to."""
-    return table.remove_orphans(older_than, dry_run)
+    return table.remove_orphans(older_than, dry_run, executor=executor)
 
 
 def _remove_unexisting_files(table: lake.Table, *, dry_run: bool = False) -> Any:
@@ -383,8 +388,10 @@ def _repair_earliest_snapshot(table: lake.Table) -> Any:
     return table.repair()
 
 
+_IN_TASKS: tuple[_Does, ...] = (_compact, _rescale, _remove_orphan_files)
+
 PROCEDURES: Mapping[str, Procedure] = {
-    name: Procedure(name, does, of_table=does is not _repair, in_tasks=does is _compact)
+    name: Procedure(name, does, of_table=does is not _repair, in_tasks=does in _IN_TASKS)
     for does in (
         _compact,
         _compact_manifest,

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from spark_jobs import changelog, compact, compact_database
+from spark_jobs import changelog, compact, compact_database, rescale
 
 
 @pytest.fixture
@@ -41,3 +41,17 @@ def test_units_run_in_tasks_and_nothing_else_changes(warehouse, stock, spark, jo
     assert stock.latest_snapshot().commit_kind == "COMPACT"
     assert job.run({"warehouse": warehouse, "engine": "spark", **about}, spark)["skipped"]
     assert json.loads(json.dumps(result)) == result
+
+
+def test_buckets_are_rescaled_in_tasks(warehouse, stock, spark, caplog):
+    caplog.set_level("INFO", "spark_jobs.progress")
+    before = rows(stock)
+    request = {"warehouse": warehouse, "table": "shop.stock", "bucket": 4, "engine": "spark"}
+    stock.compact()
+
+    result = rescale.run(request, spark)
+
+    assert (result["report"]["partitions"][0]["outcome"], rows(stock)) == ("rescaled", before)
+    told = [json.loads(record.message) for record in caplog.records]
+    assert told[-1] == {"done": len(told), "total": len(told), "unit": "parts"}
+    assert rescale.run(request, spark)["skipped"]

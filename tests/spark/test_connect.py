@@ -31,4 +31,5 @@ def test_a_connect_session_writes_compacts_and_reads(catalog, warehouse, spark):
     [line] = [line for line in done.stdout.splitlines() if line.startswith("TOLD ")]
     told = json.loads(line.removeprefix("TOLD "))
     assert told.pop("kind").startswith("pyspark.sql.connect")
+    assert told.pop("rescaled") == [100]
     assert told == {"written": 100, "merged": 100, "files_out": 2, "read": 10, "source": 100}

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pytest
@@ -46,6 +47,28 @@ def test_sorting_runs_there_too(spark, catalog):
     events.compact(order_by=["id"], executor=SparkExecutor(spark))
 
     assert events.scan().to_arrow()["id"].to_pylist() == [1, 2, 3]
+
+
+def test_buckets_are_rescaled_there_too(spark, orders):
+    before = orders.scan().to_arrow().sort_by("id")
+
+    report = orders.rescale(bucket=4, executor=SparkExecutor(spark))
+
+    assert {each.outcome for each in report.partitions} == {"rescaled"}
+    assert orders.scan().to_arrow().sort_by("id").equals(before)
+    files = orders.system_table("files").scan(["partition", "bucket"]).to_arrow().to_pylist()
+    assert len({tuple(each.values()) for each in files}) == 8
+    assert orders.rescale(bucket=4, executor=SparkExecutor(spark)).snapshot_ids == ()
+
+
+def test_the_largest_comes_first(spark):
+    sizes = [1, 5, 3, 4, 2]
+    units = [_Sized(each << 28) for each in sizes]  # each is a task of its own
+    executor = SparkExecutor(spark, at_once=1)
+
+    done = [*executor.outcomes(_size_of, units, threading.Event())]
+
+    assert done == sorted((unit.bytes for unit in units), reverse=True)
 
 
 def test_a_unit_that_fails_stops_no_other(spark, orders, tmp_path):
@@ -94,6 +117,15 @@ def test_a_commit_that_fails_leaves_no_file_of_the_tasks(spark, orders, warehous
         orders.compact(executor=SparkExecutor(spark))
 
     assert data_files(warehouse) == before
+
+
+@dataclass(frozen=True)
+class _Sized:
+    bytes: int
+
+
+def _size_of(unit):
+    return unit.bytes
 
 
 def _sleeps(seconds):

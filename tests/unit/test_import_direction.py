@@ -68,7 +68,7 @@ STEPS: tuple[set[str], ...] = (
     {"type_text", "type_rules", "file_index_types"},
     {"types"},
     {"byte_size", "count_text", "duration_text", "java_numbers", "text_files"},
-    {"table_by_table"},
+    {"table_by_table", "executor"},
     {"errors", "environment"},
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import gcd
 from typing import Any
 from uuid import uuid4
 
@@ -50,15 +51,16 @@ def totals(table: lake.Table) -> dict[str, int]:
     return {row["partition"]: row["total_buckets"] for row in found}
 
 
+@pytest.mark.parametrize("executor", [None, "threads"])
 @pytest.mark.parametrize("keyed", [True, False], ids=["keyed", "append"])
-def test_every_partition_gets_the_number_of_the_option(catalog, keyed):
+def test_every_partition_gets_the_number_of_the_option(catalog, keyed, executor):
     table = by_day(catalog, keyed=keyed)
     table.write(pa.concat_tables([rows(range(20)), rows(range(5), dt="tue")]))
     table.write(rows(range(30, 40), "b"))
     before = content(table)
     catalog.alter_table("shop.orders", lake.set_option("bucket", "3"))
     table = catalog.table("shop.orders")
-    report = table.rescale()
+    report = table.rescale(executor=executor)
     assert report.snapshot_ids == (3, 4)
     assert totals(table) == {"dt=mon": 3, "dt=tue": 3}
     assert content(table) == before
@@ -108,7 +110,45 @@ def test_a_writer_with_the_old_number_is_refused(catalog):
     assert len(content(table)) == 20
 
 
-def test_rows_that_come_in_meanwhile_are_there_afterwards(catalog, monkeypatch):
+@pytest.mark.parametrize(("before", "count"), [(4, 6), (2, 8), (6, 3), (3, 2)])
+def test_buckets_that_share_no_row_are_written_apart(catalog, monkeypatch, before, count):
+    table = by_day(catalog, bucket=str(before))
+    table.write(pa.concat_tables([rows(range(60)), rows(range(5), dt="tue")]))
+    expected = content(table)
+    seen = []
+    parts = rescaling._parts
+    monkeypatch.setattr(rescaling, "_parts", lambda *a, **k: seen.append(parts(*a, **k)) or seen[0])
+
+    table.rescale(bucket=count, executor="threads")
+
+    assert {each.classes for each in seen[0]} == {gcd(before, count)}
+    assert content(table) == expected
+    assert totals(table) == {"dt=mon": count, "dt=tue": count}
+    catalog.alter_table("shop.orders", lake.set_option("bucket", str(count)))
+    table = catalog.table("shop.orders")
+    table.write(rows(range(60), "b"))  # a key in another bucket would be there twice
+    assert len(content(table)) == 65
+
+
+def test_rows_that_lie_in_a_wrong_bucket_are_not_spread(catalog, monkeypatch):
+    table = by_day(catalog)
+    table.write(rows(range(20)))
+    before = content(table)
+    monkeypatch.setattr(rescaling, "classes_of", lambda *_: 2)  # as if 2 were a divisor of 3
+
+    with pytest.raises(lake.CorruptTableError, match="another bucket than their keys say"):
+        table.rescale(bucket=3, executor="threads")
+
+    assert content(table) == before
+    handle = table._handle
+    data = [path for path in handle.storage.files(handle.layout.root) if "/data-" in path]
+    live = table.system_table("files").scan(["file_path"]).to_arrow().num_rows
+    assert len(data) == live
+    assert table.rescale(bucket=3).snapshot_ids == (2,)
+
+
+@pytest.mark.parametrize("executor", ["serial", "threads"])
+def test_rows_that_come_in_meanwhile_are_there_afterwards(catalog, monkeypatch, executor):
     table = by_day(catalog)
     table.write(rows(range(20)))
     met = []
@@ -121,10 +161,10 @@ def test_rows_that_come_in_meanwhile_are_there_afterwards(catalog, monkeypatch):
         return publish(target, unit, messages)
 
     monkeypatch.setattr(rescaling, "_published", publish_after_a_rival)
-    report = table.rescale(bucket=5)
+    report = table.rescale(bucket=6, executor=executor)
     assert report.snapshot_ids == (3,)
     assert ("mon", 99, "late") in content(table)
-    assert totals(table) == {"dt=mon": 5}
+    assert totals(table) == {"dt=mon": 6}
     handle = table._handle
     data = [path for path in handle.storage.files(handle.layout.root) if "/data-" in path]
     live = table.system_table("files").scan(["file_path"]).to_arrow().num_rows

@@ -25,6 +25,7 @@ def main() -> None:
     table = lake.open_catalog(warehouse).table("shop.orders")
     merged = spark_jobs.count_table(spark, table)
     compacted = table.compact(executor=spark_jobs.SparkExecutor(spark))
+    rescaled = table.rescale(bucket=4, executor=spark_jobs.SparkExecutor(spark))
     read = spark_jobs.read_table(spark, table, where="note = 'b'")
     source = spark.read.format("lake").load("shop.orders")
     told = {
@@ -32,6 +33,7 @@ def main() -> None:
         "written": written.rows,
         "merged": merged,
         "files_out": compacted.files_out,
+        "rescaled": [each.rows_out for each in rescaled.partitions],
         "read": read.count(),
         "source": source.count(),
     }

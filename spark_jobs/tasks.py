@@ -1,0 +1,53 @@
+"""Where a job's units run: in this process, or in Spark's tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event
+from typing import TYPE_CHECKING, TypeVar
+
+from spark_jobs.progress import tell_progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakeformat.executor import Executor
+
+__all__ = ["executor_of"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@contextmanager
+def executor_of(
+    engine: str, spark: SparkSession | None, name: str, *, unit: str | None = None
+) -> Iterator[Executor | None]:
+    """Spark, which is started for the block if it is asked for; None for this process.
+
+    ``unit``: progress is told as so many of those, where the work itself tells none.
+    """
+    if engine == "python":
+        yield None
+        return
+    from spark_jobs.frames.executor import SparkExecutor
+    from spark_jobs.spark_session import job_session
+
+    with job_session(spark, name) as session:
+        executor = SparkExecutor(session)
+        yield executor if unit is None else _Telling(executor, unit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """An executor that says how far it has come."""
+
+    executor: Executor
+    unit: str
+
+    def outcomes(self, work: Callable[[T], R], units: Sequence[T], stop: Event) -> Iterator[R]:
+        for done, outcome in enumerate(self.executor.outcomes(work, units, stop), 1):
+            tell_progress(done, len(units), self.unit)
+            yield outcome
