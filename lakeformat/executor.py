@@ -1,16 +1,24 @@
-"""Where units are compacted: one after the other, in threads, or wherever an ``Executor`` works."""
+"""Where units are worked on: one after the other, in threads, or wherever an ``Executor`` works."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from threading import Event
-from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, LakeError
 
-__all__ = ["EXECUTORS", "Executor", "outcomes_of", "require_executor", "where_to_work"]
+__all__ = [
+    "EXECUTORS",
+    "Executor",
+    "in_order",
+    "outcomes_of",
+    "require_executor",
+    "where_to_work",
+]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -73,3 +81,52 @@ def outcomes_of(executor: str, work: Work[T, R], units: Sequence[T]) -> Iterator
                 yield future.result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def in_order(
+    executor: Executor, read: Work[T, R], things: Sequence[T], size_of: Callable[[T], int]
+) -> Iterator[R]:
+    """What is read of each thing, in their order; the largest are read first.
+
+    An error of a table or of its storage is raised as it was there.
+    """
+    units = [_Unit(at, thing, size_of(thing)) for at, thing in enumerate(things)]
+    units.sort(key=lambda unit: -unit.bytes)
+    stop = Event()
+    outcomes = executor.outcomes(_Reading(read), units, stop)
+    early: dict[int, list[R]] = {}
+    due = 0
+    try:
+        for number, found, error in outcomes:
+            if error is not None:
+                raise error
+            early[number] = found
+            while due in early:
+                yield from early.pop(due)
+                due += 1
+    finally:
+        stop.set()
+        for _ in outcomes:  # what runs is given up
+            pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit(Generic[T]):
+    """A thing with its place among all, and how large it is."""
+
+    number: int
+    thing: T
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading(Generic[T, R]):
+    """Reads a thing; what is wrong with the table is an outcome too."""
+
+    read: Callable[[T], R]
+
+    def __call__(self, unit: _Unit[T]) -> tuple[int, list[R], Exception | None]:
+        try:
+            return unit.number, [self.read(unit.thing)], None
+        except (LakeError, OSError) as error:
+            return unit.number, [], error

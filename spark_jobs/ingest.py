@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from lakeformat import Catalog, CommitId, CommitMessage, CommitReport, Table
     from lakeformat.metadata.staged_result import StagedResult
-    from spark_jobs.row_sources import RowSource
+    from spark_jobs.spark_session import Sessions
 
 __all__ = ["JOB", "main", "run"]
 
@@ -51,24 +51,32 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
+    from spark_jobs.spark_session import sessions
+
     catalog = open_warehouse(wanted)
-    if wanted.source_table is not None:
-        from spark_jobs.table_changes import follow_changes
+    with sessions(spark, f"ingest {wanted.table}") as started:
+        if wanted.source_table is not None:
+            from spark_jobs.table_changes import follow_changes
 
-        return follow_changes(catalog, lambda: _existing_table(catalog, wanted), wanted)
-    if wanted.checkpoint is None:
-        return _ingest_rows(catalog, wanted, spark, wanted.commit_id())
-    from spark_jobs.file_stream import ingest_stream
+            return follow_changes(
+                catalog,
+                lambda: _existing_table(catalog, wanted),
+                wanted,
+                started if wanted.engine == "spark" else None,
+            )
+        if wanted.checkpoint is None:
+            return _ingest_rows(catalog, wanted, started, wanted.commit_id())
+        from spark_jobs.file_stream import ingest_stream
 
-    return ingest_stream(
-        wanted, lambda paths, commit: _ingest_rows(catalog, wanted, spark, commit, paths)
-    )
+        return ingest_stream(
+            wanted, lambda paths, commit: _ingest_rows(catalog, wanted, started, commit, paths)
+        )
 
 
 def _ingest_rows(
     catalog: Catalog,
     wanted: IngestRequest,
-    spark: SparkSession | None,
+    started: Sessions,
     commit: CommitId | None,
     paths: Sequence[str] | None = None,
 ) -> Outcome:
@@ -78,15 +86,18 @@ def _ingest_rows(
     table = _existing_table(catalog, wanted)
     if table is not None and commit is not None and (done := _done_before(table, commit, wanted)):
         return done
-    if wanted.engine == "spark" and wanted.jdbc_url is not None:
-        return _ingest_sql_on_spark(catalog, table, wanted, spark)
-    rows = rows_of(wanted, table, paths)
-    table = target_table(catalog, table, wanted, rows)
-    before = newest_snapshot(table)
-    if wanted.engine == "python" and not wanted.stage:
-        report = table.write(rows.batches(table), rows.kinds, commit=commit)
-        return _committed(report, before)
-    messages = _written(table, rows, wanted, spark)
+    if wanted.engine == "spark":
+        table, before, messages = _written_on_spark(catalog, table, wanted, started, paths)
+    else:
+        rows = rows_of(wanted, table, paths)
+        table = target_table(catalog, table, wanted, rows)
+        before = newest_snapshot(table)
+        if not wanted.stage:
+            report = table.write(rows.batches(table), rows.kinds, commit=commit)
+            return _committed(report, before)
+        with table.new_writer() as writer:
+            writer.write(rows.batches(table), rows.kinds)
+            messages = writer.prepare()
     if wanted.stage:
         return _stage(table, messages, commit)
     return _committed(_commit(table, messages, commit), before)
@@ -130,50 +141,21 @@ def _commit(table: Table, messages: list[CommitMessage], commit: CommitId | None
     return report
 
 
-def _written(
-    table: Table, rows: RowSource, wanted: IngestRequest, spark: SparkSession | None
-) -> list[CommitMessage]:
-    """The files of the rows, which nobody has committed yet."""
-    if wanted.engine == "spark":
-        return _written_on_spark(table, rows, spark)
-    with table.new_writer() as writer:
-        writer.write(rows.batches(table), rows.kinds)
-        return list(writer.prepare())
-
-
 def _written_on_spark(
-    table: Table, rows: RowSource, spark: SparkSession | None
-) -> list[CommitMessage]:
-    from lakeformat import UnsupportedError
-    from spark_jobs.row_sources import FileRows
-    from spark_jobs.spark_session import job_session
-    from spark_jobs.spark_source import source_frame
-    from spark_jobs.spark_write import write_in_tasks
-
-    if not isinstance(rows, FileRows):
-        raise UnsupportedError(
-            "change messages are read in order, by one process: use engine 'python'"
-        )
-    with job_session(spark, f"ingest {table.location}") as session:
-        frame, read_rows = source_frame(session, rows.files)
-        return write_in_tasks(frame, table, read_rows)
-
-
-def _ingest_sql_on_spark(
-    catalog: Catalog, table: Table | None, wanted: IngestRequest, spark: SparkSession | None
-) -> Outcome:
-    from spark_jobs.jdbc_frame import JdbcFrame
+    catalog: Catalog,
+    table: Table | None,
+    wanted: IngestRequest,
+    started: Sessions,
+    paths: Sequence[str] | None,
+) -> tuple[Table, int | None, list[CommitMessage]]:
+    """The table, its newest snapshot before, and files nobody has committed yet."""
     from spark_jobs.row_sources import target_table
-    from spark_jobs.spark_session import job_session
+    from spark_jobs.spark_rows import spark_rows
 
-    with job_session(spark, f"ingest {wanted.table}") as session:
-        rows = JdbcFrame(session, wanted)
-        table = target_table(catalog, table, wanted, rows)
-        before = newest_snapshot(table)
-        messages = rows.written(table)
-    if wanted.stage:
-        return _stage(table, messages, wanted.commit_id())
-    return _committed(_commit(table, messages, wanted.commit_id()), before)
+    rows = spark_rows(started, wanted, table, paths)
+    table = target_table(catalog, table, wanted, rows)
+    before = newest_snapshot(table)
+    return table, before, rows.written(table)
 
 
 def _stage(table: Table, messages: list[CommitMessage], commit: CommitId | None) -> Outcome:

@@ -13,6 +13,7 @@ from spark_jobs.progress import tell_progress
 from spark_jobs.source_files import SourceFiles, find_paths, find_source
 
 if TYPE_CHECKING:
+    from lakeformat.executor import Executor
     from spark_jobs.job_requests.ingest import IngestRequest
 
 __all__ = ["FileRows", "MessageRows", "RowSource", "rows_of", "target_table"]
@@ -66,43 +67,50 @@ class MessageRows:
     """Rows of change messages."""
 
     def __init__(
-        self, wanted: IngestRequest, keys: list[str], paths: Sequence[str] | None = None
+        self,
+        wanted: IngestRequest,
+        keys: list[str],
+        paths: Sequence[str] | None = None,
+        executor: Executor | None = None,
     ) -> None:
         from spark_jobs.cdc.source import ROW_KIND, MessageFiles
 
         assert wanted.format is not None
         assert wanted.source is not None
         self.kinds: str | None = ROW_KIND
-        self._messages = MessageFiles(
+        self.files = MessageFiles(
             wanted.format,
             find_paths(wanted.source, wanted.catalog_options) if paths is None else paths,
             keys,
             wanted.messages_of,
             options=wanted.catalog_options,
         )
-        self._messages.look()
+        self.files.look(executor)
 
     def new_columns(self) -> Any:
-        return self._messages.new_columns()
+        return self.files.new_columns()
 
     def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
-        return self._messages.widen(catalog, name)
+        return self.files.widen(catalog, name)
 
     def batches(self, table: lake.Table) -> Iterator[pa.RecordBatch]:
-        return self._messages.rows(table)
+        return self.files.rows(table)
 
 
 def rows_of(
-    wanted: IngestRequest, table: lake.Table | None, paths: Sequence[str] | None = None
+    wanted: IngestRequest,
+    table: lake.Table | None,
+    paths: Sequence[str] | None = None,
+    executor: Executor | None = None,
 ) -> RowSource:
-    """The source a request names, or some of its files."""
+    """The source a request names, or some of its files; an ``executor`` looks through messages."""
     if wanted.jdbc_url is not None:
         from spark_jobs.sql_rows import SqlRows
 
         return SqlRows(wanted)
     if wanted.holds_messages:
         keys = wanted.primary_key or () if table is None else table.schema.primary_keys
-        return MessageRows(wanted, list(keys), paths)
+        return MessageRows(wanted, list(keys), paths, executor)
     assert wanted.source is not None
     options = wanted.catalog_options
     return FileRows(find_source(wanted.source, wanted.file_format, paths, options))

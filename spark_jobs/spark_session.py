@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SPARK_MARKER", "job_session", "start_session"]
+__all__ = ["SPARK_MARKER", "Sessions", "job_session", "sessions", "start_session"]
+
+Sessions: TypeAlias = "Callable[[], SparkSession]"
+"""Starts Spark the first time it is asked for it."""
 
 SPARK_MARKER = "LAKE_SPARK "
 """What the line that says where the application is seen begins with, on standard output."""
@@ -43,6 +47,18 @@ def job_session(given: SparkSession | None, name: str) -> Iterator[SparkSession]
         yield session
     finally:
         session.stop()
+
+
+@contextmanager
+def sessions(given: SparkSession | None, name: str) -> Iterator[Sessions]:
+    """The same for a job that may have nothing to do: Spark starts when it is needed."""
+    with ExitStack() as until_done:
+
+        @cache
+        def session() -> SparkSession:
+            return until_done.enter_context(job_session(given, name))
+
+        yield session
 
 
 def start_session(name: str, *, master: str = "local[*]") -> SparkSession:

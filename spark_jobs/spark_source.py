@@ -1,16 +1,17 @@
-"""Source files in Spark: tasks get paths, and read them as the Python engine does."""
+"""Sources in Spark: tasks get files or parts of a table, and read them as Python does."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import pickle
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
 import lakeformat as lake
 from spark_jobs.file_readers import read_files
-from spark_jobs.frames.parts import tasks_at_once
+from spark_jobs.frames.parts import tasks_at_once, to_send
 from spark_jobs.request import SourceFormat
 from spark_jobs.source_files import SourceFiles
 from spark_jobs.spark_write import RowReader
@@ -18,21 +19,46 @@ from spark_jobs.spark_write import RowReader
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["source_frame"]
+__all__ = ["files_frame", "parts_frame"]
+
+_Part = TypeVar("_Part")
 
 # Enough that a slow file does not hold up the rest, few enough that small files share a task.
 _TASKS_PER_CORE = 4
 
 
-def source_frame(spark: SparkSession, source: SourceFiles) -> tuple[DataFrame, RowReader]:
+def files_frame(spark: SparkSession, source: SourceFiles) -> tuple[DataFrame, RowReader]:
     """A DataFrame to run tasks over, and how a task gets rows out of its part.
 
     Spark itself reads none of the files: what passes through its rows is converted twice.
     """
-    files = len(source.paths)
-    tasks = min(files, tasks_at_once(spark) * _TASKS_PER_CORE)
-    numbers = spark.range(0, files, 1, max(tasks, 1))
-    return numbers, partial(_read_named_files, source)
+    return _numbers(spark, len(source.paths)), partial(_read_named_files, source)
+
+
+def parts_frame(
+    spark: SparkSession,
+    parts: Sequence[_Part],
+    read: Callable[[lake.Table, _Part], Iterator[pa.RecordBatch]],
+) -> tuple[DataFrame, RowReader]:
+    """The same of anything: ``read`` makes rows of a part, given the table they are for.
+
+    Each task has parts that follow each other, and comes after the task of those before.
+    """
+    return _numbers(spark, len(parts)), partial(_read_parts, to_send((parts, read)))
+
+
+def _numbers(spark: SparkSession, count: int) -> DataFrame:
+    tasks = min(count, tasks_at_once(spark) * _TASKS_PER_CORE)
+    return spark.range(0, count, 1, max(tasks, 1))
+
+
+def _read_parts(
+    sent: bytes, table: lake.Table, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    parts, read = pickle.loads(sent)
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield from read(table, parts[number])
 
 
 def _read_named_files(

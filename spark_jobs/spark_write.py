@@ -47,7 +47,7 @@ def write_in_tasks(
     """
     if read_rows is not None and has_ordered_rows(table.schema):
         tasks = writers_of(table.schema, tasks_at_once(frame.sparkSession))
-        frame, read_rows = split_rows(frame, table, read_rows, tasks), read_pieces
+        frame, read_rows = split_rows(frame, table, read_rows, tasks, kinds), read_pieces
     context = classic_context(frame.sparkSession)
     written = None if context is None else context.accumulator([], _Messages())
     work = partial(_write_partition, to_send(table), read_rows, kinds, overwrite, written)

@@ -12,7 +12,8 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
@@ -26,37 +27,42 @@ from spark_jobs.job import Outcome, newest_snapshot, published_by
 if TYPE_CHECKING:
     from lakeformat.read.streaming import ChangeStream
     from spark_jobs.job_requests.ingest import IngestRequest
+    from spark_jobs.spark_session import Sessions
 
 __all__ = ["follow_changes"]
 
 _log = logging.getLogger(__name__)
+_Written: TypeAlias = "Callable[[lake.Table, ChangeStream], list[lake.CommitMessage]]"
+"""Writes what a stream has next into files that nobody has committed yet."""
 _KINDS = "rowkind"
 _NEXT = "lake.source.next-snapshot"
 _RUN = "lake.source.run"
 
 
 def follow_changes(
-    catalog: lake.Catalog, existing: Callable[[], lake.Table | None], wanted: IngestRequest
+    catalog: lake.Catalog,
+    existing: Callable[[], lake.Table | None],
+    wanted: IngestRequest,
+    spark: Sessions | None = None,
 ) -> Outcome:
-    """What is new, once or, with ``poll``, again and again until the process is ended."""
+    """What is new, once or, with ``poll``, again and again until the process is ended.
+
+    Where Spark is given, its tasks read and write.
+    """
     done: Outcome | None = None
     for _ in rounds(wanted.poll):
-        done = _ingest_changes(catalog, existing(), wanted)
+        done = _ingest_changes(catalog, existing(), wanted, spark)
         _log.info("%s: %s", wanted.table, done.reason)
     assert done is not None  # there is one round at least
     return done
 
 
 def _ingest_changes(
-    catalog: lake.Catalog, table: lake.Table | None, wanted: IngestRequest
+    catalog: lake.Catalog, table: lake.Table | None, wanted: IngestRequest, spark: Sessions | None
 ) -> Outcome:
     """Read what the consumer has not read yet, commit it, and move the consumer."""
     assert wanted.source_table is not None
     assert wanted.consumer is not None
-    if wanted.engine == "spark":
-        raise lake.UnsupportedError(
-            "the changes of a table are read in order, by one process: use engine 'python'"
-        )
     source = catalog.table(wanted.source_table)
     table = _fitted(catalog, table or _create_like(catalog, source, wanted), source, wanted.table)
     if done := _done_by_run(table, wanted):
@@ -64,7 +70,12 @@ def _ingest_changes(
     identity = _finish_earlier(table, source, wanted.consumer)
     before = newest_snapshot(table)
     stream = source.stream(consumer=wanted.consumer)
-    report = _write(table, stream, identity, _run_of(wanted))
+    written: _Written = _written_here
+    if spark is not None:
+        from spark_jobs.spark_rows import changes_written
+
+        written = partial(changes_written, spark, source)
+    report = _write(table, stream, identity, _run_of(wanted), written)
     if report.replayed:  # a twin was faster, and may not have moved the consumer yet
         _move(table, source, wanted.consumer, report)
     else:
@@ -81,12 +92,14 @@ def _ingest_changes(
 
 
 def _write(
-    table: lake.Table, stream: ChangeStream, commit: lake.CommitId, run: str | None
+    table: lake.Table,
+    stream: ChangeStream,
+    commit: lake.CommitId,
+    run: str | None,
+    written: _Written,
 ) -> lake.CommitReport:
     """Where the reading ends is known once it has; until then the files are only prepared."""
-    with table.new_writer() as writer:
-        writer.write(_rows(stream), _KINDS)
-        messages = writer.prepare()
+    messages = written(table, stream)
     properties = {_NEXT: str(stream.next_snapshot), **({} if run is None else {_RUN: run})}
     try:
         report = table.commit(messages, commit=commit, properties=properties)
@@ -108,6 +121,12 @@ def _fitted(catalog: lake.Catalog, table: lake.Table, source: lake.Table, name: 
     columns.declare({each.name: Declared(each.type) for each in source.schema.fields})
     changes = changes_for(table, columns, texts_hold_all=False)
     return catalog.alter_table(name, *changes) if changes else table
+
+
+def _written_here(table: lake.Table, stream: ChangeStream) -> list[lake.CommitMessage]:
+    with table.new_writer() as writer:
+        writer.write(_rows(stream), _KINDS)
+        return writer.prepare()
 
 
 def _rows(stream: ChangeStream) -> Iterator[pa.RecordBatch]:

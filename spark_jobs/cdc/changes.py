@@ -56,7 +56,8 @@ class SourceTable:
 
     wanted: str | None = None
     """Its name; None where there has to be one table only."""
-    _seen: set[str] = field(default_factory=set)
+    seen: set[str] = field(default_factory=set)
+    """The tables met, as far as none is named."""
 
     def mask(self, names: pa.Array | None, path: str) -> pa.Array | None:
         """Which messages are meant, None for all; a second table needs a word about which."""
@@ -64,14 +65,18 @@ class SourceTable:
             return None
         if self.wanted is not None:
             return pc.fill_null(pc.equal(names, self.wanted), False)
-        self._seen.update(each for each in names.unique().to_pylist() if each is not None)
-        if len(self._seen) > 1:
-            tables = ", ".join(sorted(self._seen)[:5])
+        self.note({each for each in names.unique().to_pylist() if each is not None}, path)
+        return None
+
+    def note(self, names: set[str], path: str) -> None:
+        """Tables there are messages of."""
+        self.seen |= names
+        if len(self.seen) > 1:
+            tables = ", ".join(sorted(self.seen)[:5])
             raise lake.InvalidRequestError(
-                f"there are messages of {len(self._seen)} tables, up to {path}: {tables}; say with "
+                f"there are messages of {len(self.seen)} tables, up to {path}: {tables}; say with "
                 "'messages_of' which of them go into this one"
             )
-        return None
 
 
 def updates_of(

@@ -50,20 +50,34 @@ class Column:
 
     def note(self, values: pa.Array) -> None:
         """Some more values."""
+        self._note_type(values.type)
+        if pa.types.is_int64(values.type) and len(values) > values.null_count:
+            least, most = pc.min_max(values).as_py().values()
+            self.least, self.most = min(self.least, least), max(self.most, most)
+
+    def merge(self, other: Column) -> None:
+        """What somebody else has met."""
+        self._note_type(other.values)
+        self.least, self.most = min(self.least, other.least), max(self.most, other.most)
+        if other.declared is not None:
+            self.declare(other.declared)
+
+    def declare(self, said: Declared) -> None:
+        """A type that is said beside the values."""
+        self.declared = said if self.declared is None else _both(self, said)
+
+    def _note_type(self, met: pa.DataType) -> None:
         try:
             [merged] = pa.unify_schemas(
-                [pa.schema([("", self.values)]), times_as_text(pa.schema([("", values.type)]))],
+                [pa.schema([("", self.values)]), times_as_text(pa.schema([("", met)]))],
                 promote_options="permissive",
             )
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             raise lake.InvalidRequestError(
-                f"column {self.name!r} comes as {self.values} and as {values.type} in one batch: "
+                f"column {self.name!r} comes as {self.values} and as {met} in one batch: "
                 "nobody can tell its type"
             ) from None
         self.values = merged.type
-        if pa.types.is_int64(values.type) and len(values) > values.null_count:
-            least, most = pc.min_max(values).as_py().values()
-            self.least, self.most = min(self.least, least), max(self.most, most)
 
 
 @dataclass(slots=True)
@@ -82,8 +96,12 @@ class MessageColumns:
     def declare(self, declared: Mapping[str, Declared]) -> None:
         """What one schema beside the messages says."""
         for name, said in declared.items():
-            column = self._column(name)
-            column.declared = said if column.declared is None else _both(column, said)
+            self._column(name).declare(said)
+
+    def merge(self, other: MessageColumns) -> None:
+        """Those of messages that come later."""
+        for name, column in other.by_name.items():
+            self._column(name).merge(column)
 
     def _column(self, name: str) -> Column:
         return self.by_name.setdefault(name, Column(name))

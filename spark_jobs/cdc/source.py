@@ -7,12 +7,14 @@ comes, and once with the types of the table.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pyarrow as pa
 
 import lakeformat as lake
 from lakeformat.arrow_types import to_arrow_type
+from lakeformat.executor import Executor, in_order
 from lakeformat.types import AtomicType
 from spark_jobs.cdc.canal import Canal
 from spark_jobs.cdc.changes import SourceTable, arranged
@@ -30,6 +32,9 @@ __all__ = ["ROW_KIND", "MessageFiles"]
 
 ROW_KIND = "rowkind"
 """The column that says what each row does."""
+
+_FILE_BYTES = 32 << 20
+"""What a file is thought to hold, so that few share a task."""
 
 _FORMATS: dict[str, Canal | Debezium | Maxwell] = {
     each.name: each for each in (Debezium(), Canal(), Maxwell())
@@ -50,16 +55,30 @@ class MessageFiles:
     options: Mapping[str, str] | None = field(default=None, repr=False)
     """Of the storage remote files are in."""
 
-    def look(self) -> None:
-        """Read all messages for what they say of columns."""
+    def look(self, executor: Executor | None = None) -> None:
+        """Read all messages for what they say of columns, wherever there is room for it."""
+        source = SourceTable(self.only)
+        look = partial(MessageFiles.of_file, self)
+        found = (
+            map(look, self.paths)
+            if executor is None
+            else in_order(executor, look, self.paths, lambda _: _FILE_BYTES)
+        )
+        for path, (columns, tables) in zip(self.paths, found, strict=True):
+            source.note(tables, path)
+            self.columns.merge(columns)
+
+    def of_file(self, path: str) -> tuple[MessageColumns, set[str]]:
+        """What the messages of one file say of columns, and whose they are."""
         envelope, source = _FORMATS[self.format], SourceTable(self.only)
-        for path in self.paths:
-            for block in self._blocks(path):
-                for declared in envelope.declared(block):
-                    self.columns.declare(declared)
-                with naming(path):
-                    messages = parse_block(block)
-                self.columns.note(envelope.changes(messages, self.keys, source, path))
+        columns = MessageColumns()
+        for block in self._blocks(path):
+            for declared in envelope.declared(block):
+                columns.declare(declared)
+            with naming(path):
+                messages = parse_block(block)
+            columns.note(envelope.changes(messages, self.keys, source, path))
+        return columns, source.seen
 
     def new_columns(self) -> list[tuple[str, str]] | pa.Schema:
         """The columns of a table that does not exist yet."""
@@ -114,6 +133,10 @@ class MessageFiles:
                 names = [ROW_KIND, *(column.name for column in known)]
                 yield pa.RecordBatch.from_arrays([kinds, *arrays], names=names)
             tell_progress(number, len(self.paths), "files")
+
+    def rows_of(self, table: lake.Table, path: str) -> Iterator[pa.RecordBatch]:
+        """Those of one file alone."""
+        return replace(self, paths=[path]).rows(table)
 
     def _blocks(self, path: str) -> Iterator[bytes]:
         with local_copy(path, self.options) as local:

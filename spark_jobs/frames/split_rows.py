@@ -18,6 +18,7 @@ import pyarrow as pa
 import lakeformat as lake
 from lakeformat.write.assign import Assigner, PartitionNumbers, Place, rows_by_place
 from lakeformat.write.conform import Conformer
+from lakeformat.write.row_kinds import RowKinds
 from spark_jobs.frames.parts import to_send
 from spark_jobs.frames.routing import as_routed
 
@@ -43,9 +44,14 @@ processor caches. At four times as much the workers were measured to take a thir
 Reader = Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def split_rows(frame: DataFrame, table: lake.Table, read_rows: Reader, tasks: int) -> DataFrame:
-    """Pieces of what ``read_rows`` makes of each partition, where they are written, in order."""
-    work = partial(_split, to_send(table), read_rows, tasks)
+def split_rows(
+    frame: DataFrame, table: lake.Table, read_rows: Reader, tasks: int, kinds: str | None = None
+) -> DataFrame:
+    """Pieces of what ``read_rows`` makes of each partition, where they are written, in order.
+
+    The column ``kinds`` says what each row does; it goes with the rows.
+    """
+    work = partial(_split, to_send(table), read_rows, tasks, kinds)
     pieces = frame.mapInArrow(work, _PIECE_DDL)
     # Sorting moves references to pieces, of which there are few, and no row.
     return pieces.repartitionById(tasks, "task").sortWithinPartitions("source", "piece")
@@ -61,7 +67,11 @@ def read_pieces(table: lake.Table, batches: Iterator[pa.RecordBatch]) -> Iterato
 
 
 def _split(
-    sent: bytes, read_rows: Reader, tasks: int, batches: Iterator[pa.RecordBatch]
+    sent: bytes,
+    read_rows: Reader,
+    tasks: int,
+    kinds: str | None,
+    batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Runs in a Spark task. A refusal is an answer, since trying again cannot help."""
     from pyspark import TaskContext
@@ -69,6 +79,7 @@ def _split(
     context = TaskContext.get()
     splitter = _Splitter(pickle.loads(sent), tasks, 0 if context is None else context.partitionId())
     try:
+        splitter.take_kinds(kinds)
         for batch in read_rows(splitter.table, batches):
             yield from splitter.add(batch)
     except lake.InvalidRequestError as reason:
@@ -92,15 +103,29 @@ class _Splitter:
         self._sent = 0
         self._held: list[pa.RecordBatch] = []
         self._bytes = 0
+        self._kinds: tuple[str, RowKinds] | None = None
+
+    def take_kinds(self, column: str | None) -> None:
+        """Keep a column that says what each row does."""
+        if column is not None:
+            self._kinds = (column, RowKinds(self.table.schema, column))
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Take rows in, and give pieces once there are many."""
-        rows = self._conform(batch, self._rows)
+        rows = self._conformed(batch)
         self._rows += rows.num_rows
         self._held.append(rows)
         self._bytes += rows.nbytes
         if self._bytes >= _HELD_BYTES:
             yield from self.pieces()
+
+    def _conformed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if self._kinds is None:
+            return self._conform(batch, self._rows)
+        name, kinds = self._kinds
+        batch, said = kinds.split(batch)
+        rows = self._conform(batch, self._rows)
+        return rows if name in rows.schema.names else rows.append_column(name, said)
 
     def pieces(self) -> Iterator[pa.RecordBatch]:
         """All rows there are, by task."""

@@ -39,8 +39,9 @@ class JobRequest:
     catalog_options: Mapping[str, str] | None = declared(default=None, repr=False)
     """Options of the catalog and its storage; no message shows their values."""
     engine: Engine = "python"
-    """Where rows are read and written: in this process, or in Spark tasks. A job that moves no
-    rows works in this process, the driver's if Spark runs it."""
+    """Where rows are read and written: in this process, or in Spark tasks, as are the manifests
+    and directories of ``remove_orphans``. A job with less to do works in this process, the
+    driver's if Spark runs it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,121 @@
+"""Rows of any source on their way into a table through Spark's tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+import lakeformat as lake
+from lakeformat.read.changed_rows import ROW_KIND
+from lakeformat.read.results import Results
+from lakeformat.read.splits import Split
+from spark_jobs.row_sources import Columns, FileRows, MessageRows, rows_of
+
+if TYPE_CHECKING:
+    from lakeformat.read.streaming import ChangeStream
+    from spark_jobs.cdc.source import MessageFiles
+    from spark_jobs.job_requests.ingest import IngestRequest
+    from spark_jobs.spark_session import Sessions
+
+__all__ = ["SparkRows", "changes_written", "spark_rows"]
+
+
+class SparkRows(Columns, Protocol):
+    """Rows that tasks write."""
+
+    def written(self, table: lake.Table) -> list[lake.CommitMessage]:
+        """The files of the rows, which nobody has committed yet."""
+        ...
+
+
+def spark_rows(
+    started: Sessions,
+    wanted: IngestRequest,
+    table: lake.Table | None,
+    paths: Sequence[str] | None,
+) -> SparkRows:
+    """The source a request names; what only names files does not start Spark."""
+    if wanted.jdbc_url is not None:
+        from spark_jobs.jdbc_frame import JdbcFrame
+
+        return JdbcFrame(started(), wanted)
+    executor = None
+    if wanted.holds_messages:
+        from spark_jobs.frames.executor import SparkExecutor
+
+        executor = SparkExecutor(started())
+    rows = rows_of(wanted, table, paths, executor)
+    assert isinstance(rows, FileRows | MessageRows)
+    return _InTasks(rows, started)
+
+
+def changes_written(
+    started: Sessions, source: lake.Table, table: lake.Table, stream: ChangeStream
+) -> list[lake.CommitMessage]:
+    """The files of what a stream of ``source`` has next; tasks read it, in the same order.
+
+    A snapshot that is read whole is as many parts as it has splits, one that is read for its
+    changes is one.
+    """
+    from spark_jobs.spark_source import parts_frame
+    from spark_jobs.spark_write import write_in_tasks
+
+    parts: list[tuple[lake.Scan, Split] | Results] = []
+    for each in stream:  # whose rows nobody reads here
+        if each.is_full:
+            scan = source.state_scan(each.snapshot_id)
+            parts += [(scan, split) for split in scan.splits()]
+        else:
+            parts.append(source.changes(each.snapshot_id - 1, each.snapshot_id))
+    if not parts:
+        return []
+    frame, read_rows = parts_frame(started(), parts, _read_changes)
+    return write_in_tasks(frame, table, read_rows, kinds=ROW_KIND.name)
+
+
+class _InTasks:
+    """Rows of files that this process could read as well."""
+
+    def __init__(self, rows: FileRows | MessageRows, started: Sessions) -> None:
+        self._rows = rows
+        self._started = started
+
+    def new_columns(self) -> Any:
+        return self._rows.new_columns()
+
+    def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
+        return self._rows.fitted(catalog, table, name)
+
+    def written(self, table: lake.Table) -> list[lake.CommitMessage]:
+        """Tasks read the files; messages of one key are written in the order they stand in."""
+        from spark_jobs.spark_source import files_frame, parts_frame
+        from spark_jobs.spark_write import write_in_tasks
+
+        rows, session = self._rows, self._started()
+        if isinstance(rows, FileRows):
+            frame, read_rows = files_frame(session, rows.files)
+        else:
+            read = partial(_read_messages, rows.files)
+            frame, read_rows = parts_frame(session, rows.files.paths, read)
+        return write_in_tasks(frame, table, read_rows, kinds=rows.kinds)
+
+
+def _read_messages(files: MessageFiles, table: lake.Table, path: str) -> Iterator[pa.RecordBatch]:
+    return files.rows_of(table, path)
+
+
+def _read_changes(
+    table: lake.Table, part: tuple[lake.Scan, Split] | Results
+) -> Iterator[pa.RecordBatch]:
+    """Rows with what they do; all of a split are inserted."""
+    if isinstance(part, Results):
+        yield from part.to_batches()
+        return
+    scan, split = part
+    for batch in scan.read(split):
+        kinds = pa.repeat("+I", batch.num_rows)
+        names = [ROW_KIND.name, *batch.schema.names]
+        yield pa.RecordBatch.from_arrays([kinds, *batch.columns], names=names)
