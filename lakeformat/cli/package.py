@@ -22,6 +22,8 @@ from spark_jobs.__main__ import main
 
 sys.exit(main())
 """
+_OF_TASKS = "spark"
+"""The extra with what Spark's Python tasks need beside Spark, as pandas."""
 _LOG_SETTINGS = "log4j2.properties"
 
 
@@ -58,7 +60,7 @@ def package(
     if environment:
         target = folder / "lake-environment.tar.gz"
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
-        needed = needed_distributions(DISTRIBUTION, extras or ())
+        needed = needed_distributions(DISTRIBUTION, [_OF_TASKS, *(extras or ())])
         _tell(target, write_environment(target, needed, version))
     typer.echo("docs/shipping.md says what to do with them on each kind of cluster")
 

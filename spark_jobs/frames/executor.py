@@ -1,4 +1,4 @@
-"""Compaction in Spark's tasks: an executor beside threads and serial."""
+"""Upkeep in Spark's tasks: an executor beside threads and serial."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ _LOOK_SECONDS = 0.2
 
 
 class SparkExecutor:
-    """Compacts each unit in a Spark task: ``table.compact(executor=SparkExecutor(spark))``.
+    """Works on each unit in a Spark task: ``table.compact(executor=SparkExecutor(spark))``.
 
-    The largest units come first, and each is published as soon as its task is done. The table
-    with its storage options is pickled into the tasks: no plan and no web page shows them.
+    ``table.rescale`` and ``table.remove_orphans`` take it, too. The largest units come first, and
+    what comes of each is there as soon as its task is done. The table with its storage options is
+    pickled into the tasks: no plan and no web page shows them.
     """
 
     def __init__(self, spark: SparkSession, *, at_once: int | None = None) -> None:

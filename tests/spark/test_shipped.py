@@ -14,7 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 import lakeformat as lake
+from lakeformat.cli import archive
 from lakeformat.cli.app import app
+from lakeformat.cli.archive import needed_distributions
+from lakeformat.doctor import DISTRIBUTION
 from spark_jobs.command import REPORT_MARKER
 
 
@@ -28,9 +31,17 @@ def shipped(tmp_path):
 
 @pytest.fixture
 def python(tmp_path):
-    """A Python with installed packages that follows no editable installation, as a cluster's."""
+    """A Python that finds Spark and what ``lake package --environment`` packs, and nothing else."""
+    site = tmp_path / "site-packages"
+    for each in needed_distributions(DISTRIBUTION, ["spark"]):
+        for name, installed in archive._installed(each):
+            link = site / name
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if not link.exists():
+                link.symlink_to(installed)
+    for name in ("pyspark", "py4j"):
+        (site / name).symlink_to(Path(sysconfig.get_path("purelib")) / name)
     path = tmp_path / "python"
-    site = sysconfig.get_path("purelib")
     path.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{site}" exec {sys.executable} -S "$@"\n')
     path.chmod(0o755)
     return path

@@ -150,6 +150,17 @@ def test_what_is_needed_is_found_all_the_way_down():
     assert "obstore" in {each.metadata["Name"].lower() for each in with_extra}
 
 
+def test_the_environment_holds_what_tasks_need_beside_spark(tmp_path, monkeypatch):
+    packed = []
+    monkeypatch.setattr(
+        archive, "write_environment", lambda path, needed, _: packed.extend(needed) or path.touch()
+    )
+    done = CliRunner().invoke(app, ["package", str(tmp_path / "dist"), "--environment"])
+    names = {each.metadata["Name"].lower() for each in packed}
+    assert {"pandas", "pyarrow"} <= names, done.output
+    assert not names & {"pyspark", "pyspark-client", "py4j"}
+
+
 def test_what_is_missing_here_is_named(monkeypatch):
     def absent(name):
         raise archive.PackageNotFoundError
