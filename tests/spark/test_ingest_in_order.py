@@ -90,6 +90,16 @@ def follow(tmp_path, spark):
     return act
 
 
+def test_the_columns_of_every_file_count(catalog, stock, ingest):
+    ingest(
+        "maxwell",
+        messages.maxwell("insert", {**messages.item("pear", 1 << 40), "note": "x"}),
+        messages.maxwell("insert", {**messages.item("plum", 2), "weight": 0.5}),
+    )
+
+    assert messages.rows(catalog) == [("pear", 1 << 40, "x", None), ("plum", 2, None, 0.5)]
+
+
 def test_the_last_message_of_a_key_wins_whoever_read_it(catalog, ingest):
     """Many files, buckets and tasks; each key is written by all files, and deleted by the last."""
     table = catalog.create_table(

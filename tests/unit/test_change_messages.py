@@ -316,6 +316,26 @@ def test_messages_of_several_tables_are_told_apart_file_by_file_too(catalog, sto
     assert rows(catalog) == [("stock", 1)]
 
 
+def test_the_columns_of_every_file_count(catalog, stock, tmp_path):
+    found = [
+        maxwell("insert", {**item("pear", 1 << 40), "note": "x"}),
+        maxwell("insert", {**item("plum", 2), "weight": 0.5}),
+    ]
+    for number, message in enumerate(found):
+        (tmp_path / f"messages-{number}.json").write_text(json.dumps(message) + "\n")
+
+    run(
+        {
+            "warehouse": str(tmp_path / "warehouse"),
+            "table": "shop.stock",
+            "source": str(tmp_path / "messages-*.json"),
+            "format": "maxwell-json",
+        }
+    )
+
+    assert rows(catalog) == [("pear", 1 << 40, "x", None), ("plum", 2, None, 0.5)]
+
+
 def test_another_table_that_was_truncated_stops_nobody(catalog, stock, ingest):
     messages = [debezium("c", after=item("pear", 1)), debezium("t", table="other")]
     ingest("debezium", *messages, messages_of="shop.stock")
