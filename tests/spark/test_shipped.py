@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import sysconfig
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 import pytest
@@ -32,15 +32,14 @@ def shipped(tmp_path):
 @pytest.fixture
 def python(tmp_path):
     """A Python that finds Spark and what ``lake package --environment`` packs, and nothing else."""
-    site = tmp_path / "site-packages"
-    for each in needed_distributions(DISTRIBUTION, ["spark"]):
-        for name, installed in archive._installed(each):
-            link = site / name
-            link.parent.mkdir(parents=True, exist_ok=True)
-            if not link.exists():
-                link.symlink_to(installed)
-    for name in ("pyspark", "py4j"):
-        (site / name).symlink_to(Path(sysconfig.get_path("purelib")) / name)
+    here, site = Path(sysconfig.get_path("purelib")), tmp_path / "site-packages"
+    site.mkdir()
+    packed = needed_distributions(DISTRIBUTION, ["spark"])
+    names = {
+        PurePosixPath(name).parts[0] for each in packed for name, _ in archive._installed(each)
+    }
+    for name in {*names, "pyspark", "py4j"}:  # whole folders, which hold what is compiled
+        (site / name).symlink_to(here / name)
     path = tmp_path / "python"
     path.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{site}" exec {sys.executable} -S "$@"\n')
     path.chmod(0o755)
