@@ -18,7 +18,7 @@ import lakeformat as lake
 from tests.golden.values import rows_of
 from tests.merge_scenarios import Change, Scenario, loosened, scenarios
 
-from .test_merge_property import new_table
+from .test_merge_property import MODES, new_table
 
 TABLES = int(os.environ.get("LAKE_EXAMPLES", "20"))
 PAIRS = [
@@ -33,6 +33,7 @@ VARIANTS: dict[str, dict[str, str]] = {
     "many files": {"target-file-size": "1 b", "compaction.small-file-ratio": "0"},
     "a format for each level": {"file.format.per.level": "0:avro,5:orc"},
 }
+BUCKETS = {**MODES, "postponed": {"bucket": "-2", "postpone.default-bucket-num": "2"}}
 
 
 class Replay:
@@ -75,11 +76,14 @@ def test_the_changelog_tells_how_the_table_came_to_its_rows(engine: str, produce
     @given(
         scenarios(engine),
         st.sampled_from(list(VARIANTS)),
+        st.sampled_from(list(BUCKETS)),
         st.integers(1, 3),
         st.lists(st.sampled_from(["minor", "full", None]), min_size=4, max_size=4),
     )
-    def holds(scenario: Scenario, variant: str, trigger: int, compactions: list[Any]) -> None:
-        options = {**VARIANTS[variant], "changelog-producer": producer}
+    def holds(
+        scenario: Scenario, variant: str, buckets: str, trigger: int, compactions: list[Any]
+    ) -> None:
+        options = {**VARIANTS[variant], **BUCKETS[buckets], "changelog-producer": producer}
         options["num-sorted-run.compaction-trigger"] = str(trigger)
         options["num-levels"] = "6"
         if "deletion-vectors.enabled" in options:
