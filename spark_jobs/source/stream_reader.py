@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 import lakeformat as lake
+from spark_jobs.frames.parts import PartWork
 from spark_jobs.frames.plans import ReadPlan, plan_changes, plan_splits
 from spark_jobs.frames.tables import Place
 from spark_jobs.source.asked import Asked, time_of, whole_number
@@ -26,6 +27,22 @@ writes down ends alone, and asks for the beginning again if it has to repeat tha
 the table may have gone on."""
 
 
+_MODES_AT = {
+    "scan.snapshot-id": ("from-snapshot", "from-snapshot-full"),
+    "scan.timestamp": ("from-timestamp",),
+    "scan.timestamp-millis": ("from-timestamp",),
+}
+"""Where a stream begins, and the modes that it is said for."""
+
+
+class StreamPart(Part):
+    """What one task of a batch reads; the batch begins with a snapshot."""
+
+    def __init__(self, work: PartWork, part: object, begins_with: int) -> None:
+        super().__init__(work, part)
+        self.begins_with = begins_with
+
+
 class LakeStreamReader(DataSourceStreamReader):
     """Changes, snapshot by snapshot; the table is opened anew for each batch, to see it change."""
 
@@ -37,6 +54,7 @@ class LakeStreamReader(DataSourceStreamReader):
         self._place = place
         self._name = name
         self._at_once = at_once
+        self._mode = _mode(said)
         self._consumer = said.get("consumer-id")
         self._most = whole_number("max-snapshots-per-batch", said.get("max-snapshots-per-batch"))
         if self._most is not None and self._most < 1:
@@ -92,6 +110,31 @@ class LakeStreamReader(DataSourceStreamReader):
         self._position = end[_NEXT]
         self._table_now(at=start[_NEXT])
         self._require_same_history(start, end)
+        begins_with = start[_NEXT] if start[_FULL] is None else start[_FULL]
+        try:
+            plans = self._plans(start, end)
+        except lake.NotFoundError as error:
+            raise lake.NotFoundError(
+                f"the stream stops, before snapshot {begins_with}: {error}. Start another one, "
+                "with a checkpoint of its own, and with a 'consumer-id', so that the table keeps "
+                "what it has not read"
+            ) from error
+        return [StreamPart(p.work, part, begins_with) for p in plans for part in p.parts]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if not isinstance(partition, StreamPart):
+            return
+        try:
+            yield from partition.work(partition.part)
+        except lake.LakeError as error:
+            self._table_now(at=partition.begins_with)  # or why it is not to be read
+            error.add_note(f"the stream stops, before snapshot {partition.begins_with}")
+            raise
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self._remember(end[_NEXT])
+
+    def _plans(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReadPlan]:
         plans: list[ReadPlan] = []
         if start[_FULL] is not None:
             scan = self._asked.table.state_scan(start[_FULL], **self._asked.of_changes)
@@ -99,15 +142,7 @@ class LakeStreamReader(DataSourceStreamReader):
                 plan_splits(scan, scan.splits(), self._at_once, with_kind=self._asked.with_kind)
             )
         plans += map(self._changes, range(start[_NEXT], end[_NEXT]))
-        return [Part(plan.work, part) for plan in plans for part in plan.parts]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if not isinstance(partition, Part):
-            return iter(())
-        return iter(partition.work(partition.part))
-
-    def commit(self, end: dict[str, Any]) -> None:
-        self._remember(end[_NEXT])
+        return plans
 
     def _changes(self, snapshot: int) -> ReadPlan:
         asked = self._asked
@@ -120,7 +155,7 @@ class LakeStreamReader(DataSourceStreamReader):
         if self._found is None:
             said = self._said
             stream = self._asked.table.stream(
-                said.get("scan.mode", "latest-full").lower(),
+                self._mode,
                 snapshot=whole_number("scan.snapshot-id", said.get("scan.snapshot-id")),
                 as_of=time_of(said),
                 consumer=self._consumer,
@@ -182,3 +217,20 @@ class LakeStreamReader(DataSourceStreamReader):
                 "again from its checkpoint to go on there with the new ones"
             )
         return now
+
+
+def _mode(said: Mapping[str, str]) -> str:
+    """Where a stream begins; what says it exactly is said with its modes alone."""
+    mode = said.get("scan.mode", "latest-full").lower()
+    for name, modes in _MODES_AT.items():
+        if name in said and mode not in modes:
+            raise lake.InvalidRequestError(
+                f"option {name!r} says where a stream begins with option 'scan.mode' "
+                f"{' or '.join(map(repr, modes))}, which is {mode!r} here"
+            )
+    wanted = [name for name, modes in _MODES_AT.items() if mode in modes]
+    if wanted and not any(name in said for name in wanted):
+        raise lake.InvalidRequestError(
+            f"option 'scan.mode' {mode!r} wants option {' or '.join(map(repr, wanted))}, too"
+        )
+    return mode

@@ -1,6 +1,8 @@
 """``format("lake")`` asked in this process as Spark asks it: options, plans, commits, offsets."""
 
 import pickle
+import time
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
@@ -121,6 +123,51 @@ def test_changes_have_a_kind_and_without_it_rows_that_go_are_left_out(source, or
 
 def test_all_rows_are_inserted_where_a_kind_is_asked_for(source, orders):
     assert {row["rowkind"] for row in read(source(rowkind="true"))} == {"+I"}
+
+
+def test_a_source_travels_by_every_name_of_a_snapshot(source, orders):
+    orders.tags.create("first", snapshot=1)
+    made = orders.latest_snapshot().time_millis
+    time.sleep(0.01)
+    orders.write(rows_of([99]), watermark=7_000)
+
+    then = {
+        "scan_snapshot__id": "1",
+        "scan_tag__name": "first",
+        "scan_timestamp__millis": str(made),
+        "scan_timestamp": datetime.fromtimestamp(made / 1000, UTC).isoformat(),
+    }
+    for name, value in then.items():
+        assert len(read(source(**{name: value}))) == 20, name
+    assert len(read(source(scan_watermark="7000"))) == 21
+
+
+@pytest.mark.parametrize("mode", ["auto", "delta", "diff"])
+def test_changes_are_found_between_snapshots_tags_and_times(source, orders, mode):
+    orders.tags.create("first", snapshot=1)
+    began = orders.latest_snapshot().time_millis
+    time.sleep(0.01)
+    orders.write(rows_of([0], "b"))
+    ended = orders.latest_snapshot().time_millis
+
+    ends = {
+        "incremental__between": ["1,2", "first,2"],
+        "incremental__between__timestamp": [f"{began},{ended}"],
+    }
+    for name, texts in ends.items():
+        for text in texts:
+            asked = {name: text, "incremental__between__scan__mode": mode}
+            came = [row for row in read(source(**asked)) if row["rowkind"] in ("+I", "+U")]
+            assert [(row["id"], row["note"]) for row in came] == [(0, "b")], (name, text)
+
+
+def test_a_column_says_what_written_rows_do(source, orders):
+    told = rows_of([0, 1, 50], "b").append_column("does", pa.array(["-D", "+U", "+I"]))
+
+    write(source, told, kinds="does")
+
+    left = {row["id"]: row["note"] for row in read(source())}
+    assert (len(left), 0 in left, left[1], left[50]) == (20, False, "b", "b")
 
 
 def test_system_tables_are_read(source, orders):
@@ -291,6 +338,45 @@ def test_a_stream_stops_where_columns_change_and_where_the_table_goes(source, ev
     catalog.drop_table("shop.events")
     with pytest.raises(lake.NotFoundError, match="the stream stops, before snapshot 2: "):
         reader.latestOffset()
+
+
+def test_a_stream_stops_where_the_table_goes_while_tasks_read_it(source, events, catalog):
+    for number in (1, 2):
+        events.write(rows_of([number]))
+    reader = stream(source)
+    planned = reader.partitions(reader.initialOffset(), reader.latestOffset())
+    catalog.drop_table("shop.events")
+
+    with pytest.raises(lake.NotFoundError, match=r"stops, before snapshot 2: table 'shop\.events'"):
+        all_rows(reader, planned)
+
+
+def test_a_stream_whose_snapshots_have_expired_stops_and_says_what_keeps_them(source, events):
+    events.write(rows_of([1]))
+    end = stream(source).latestOffset()
+    for number in (2, 3, 4):
+        events.write(rows_of([number]))
+    events.expire_snapshots(retain_max=1, retain_min=1)
+    again = stream(source)
+
+    with pytest.raises(lake.NotFoundError, match=r"before snapshot 2: .* with a 'consumer-id'"):
+        again.partitions(end, again.latestOffset())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"scan_mode": "from-snapshot"}, "'from-snapshot' wants option 'scan.snapshot-id', too"),
+        ({"scan_mode": "from-timestamp"}, "wants option 'scan.timestamp' or 'scan.timestamp-mi"),
+        ({"scan_snapshot__id": "1"}, "with option 'scan.mode' 'from-snapshot' or 'from-snapshot-f"),
+        ({"scan_mode": "latest", "scan_timestamp__millis": "0"}, "which is 'latest' here"),
+        ({"max__snapshots__per__batch": "0"}, "is 1 or more, got 0"),
+    ],
+)
+def test_a_stream_that_is_told_too_little_or_too_much_is_refused(source, events, options, said):
+    events.write(rows_of([1]))
+    with pytest.raises(lake.InvalidRequestError, match=said):
+        stream(source, **options)
 
 
 def test_a_table_that_was_rolled_back_stops_the_stream(source, events):

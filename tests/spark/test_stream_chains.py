@@ -10,6 +10,7 @@ import os
 from collections import Counter
 from contextlib import suppress
 from copy import deepcopy
+from random import Random
 
 import pyarrow as pa
 import pytest
@@ -40,7 +41,7 @@ steps = st.one_of(
     st.tuples(st.just("put"), ids),
     st.tuples(st.just("delete"), ids),
     st.tuples(st.just("cut short"), st.integers(0, 10**6)),
-    st.tuples(st.just("cut short"), st.integers(0, 10**6)),
+    st.tuples(st.just("cut short at publication"), st.integers(0, 10**6)),
     st.tuples(st.sampled_from(["run", "compact", "expire"]), st.none()),
 )
 
@@ -86,17 +87,22 @@ class Streamed:
     def run(self, _: None = None) -> None:
         _query(self.storage, self.checkpoint, is_keyed=self.is_keyed).run()
 
-    def cut_short(self, where: int) -> None:
+    def cut_short(self, where: int, among: str = "") -> None:
         """A run that meets a fault at any storage call; the power is off afterwards."""
         rehearsal = self.storage.reopened(seed=where)
         _query(rehearsal, deepcopy(self.checkpoint), is_keyed=self.is_keyed).run()
-        call = rehearsal.log[where % len(rehearsal.log)]
-        kinds = kinds_for(call.operation)
-        fault = Fault(call.number, kinds[where % len(kinds)])
+        calls = [each for each in rehearsal.log if among in each.path] or rehearsal.log
+        random = Random(where)
+        call = random.choice(calls)
+        fault = Fault(call.number, random.choice([*kinds_for(call.operation)]))
         broken = self.storage.reopened(fault, seed=where)
         with suppress(PowerCut, lake.LakeError):
             _query(broken, self.checkpoint, is_keyed=self.is_keyed).run()
         self.storage = broken.reopened()
+
+    def cut_short_at_publication(self, where: int) -> None:
+        """Where a commit is there already, or not yet: few calls of many, and those that count."""
+        self.cut_short(where, "/copy/snapshot/snapshot-")
 
 
 def _query(storage: CrashableStorage, checkpoint: Checkpoint, *, is_keyed: bool) -> Query:
