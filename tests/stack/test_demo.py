@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import psutil
@@ -28,6 +29,8 @@ def demo(tmp_path):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            # A shell that runs the tests in the background has switched Ctrl-C off for them.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         started.append(process)
         return process
@@ -52,10 +55,18 @@ def left_behind(folder):
 
 
 def test_the_demo_tells_its_story_and_ends_what_it_started(demo, tmp_path):
-    process = demo("--engine", "spark" if HAS_JAVA else "python")
-    said, _ = process.communicate(timeout=1200)
+    process = demo("--engine", "spark" if HAS_JAVA else "python", "--keep")
+    said = ""
+    for line in process.stdout:
+        said += line
+        if "until Ctrl-C" in line:
+            break
+    stays = re.search(r"Airflow stays at (\S+) until", said)
+    assert stays, said
+    assert b"<html" in urllib.request.urlopen(stays[1], timeout=60).read()
+    process.send_signal(signal.SIGINT)
 
-    assert process.returncode == 0, said
+    assert process.wait(timeout=120) == 0, said
     told = said.partition("Round 2")[2]
     orders, revenue = told.split("the revenue")
     assert re.findall(r"(\d+) +(\w+) +(\d+)\n", orders) == [
