@@ -7,23 +7,21 @@ from pathlib import Path
 
 from tests.spark.standalone import environment
 
+_PATIENCE_SECONDS = 500
 DRIVER = Path(__file__).parent / "drivers" / "connect.py"
 
 
-def test_a_connect_session_writes_compacts_and_reads(catalog, warehouse, spark):
+def test_a_connect_session_writes_compacts_reads_and_streams(catalog, warehouse, tmp_path, spark):
     """In a process of its own: one that has a classic session cannot have the other kind."""
-    catalog.create_table(
-        "shop.orders",
-        [("id", "BIGINT"), ("note", "STRING")],
-        primary_key=["id"],
-        options={"bucket": "2"},
-    )
+    columns = [("id", "BIGINT"), ("note", "STRING")]
+    for name in ("shop.orders", "shop.copy"):
+        catalog.create_table(name, columns, primary_key=["id"], options={"bucket": "2"})
     done = subprocess.run(
-        [sys.executable, str(DRIVER), warehouse],
+        [sys.executable, str(DRIVER), warehouse, str(tmp_path / "checkpoint")],
         env={**environment(), "PYSPARK_SUBMIT_ARGS": "pyspark-shell"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=_PATIENCE_SECONDS,
         check=False,
     )
 
@@ -32,4 +30,14 @@ def test_a_connect_session_writes_compacts_and_reads(catalog, warehouse, spark):
     told = json.loads(line.removeprefix("TOLD "))
     assert told.pop("kind").startswith("pyspark.sql.connect")
     assert told.pop("rescaled") == [100]
-    assert told == {"written": 100, "merged": 100, "files_out": 2, "read": 10, "source": 100}
+    assert told == {
+        "written": 100,
+        "merged": 100,
+        "files_out": 2,
+        "read": 10,
+        "source": 100,
+        "filtered before": 103,
+        "views": True,
+        "viewed": 10,
+        "copied": 100,
+    }

@@ -1,6 +1,6 @@
 """A driver without a JVM of its own: everything through Spark Connect.
 
-connect.py WAREHOUSE
+connect.py WAREHOUSE CHECKPOINT
 """
 
 import json
@@ -13,7 +13,7 @@ import spark_jobs
 
 
 def main() -> None:
-    [warehouse] = sys.argv[1:]
+    warehouse, checkpoint = sys.argv[1:]
     started = SparkSession.builder.remote("local[2]").appName("connect").getOrCreate()
     spark = spark_jobs.register(started, warehouse)
     rows = spark.range(0, 100, 1, 2).selectExpr("id", "'a' AS note")
@@ -36,7 +36,15 @@ def main() -> None:
         "rescaled": [each.rows_out for each in rescaled.partitions],
         "read": read.count(),
         "source": source.count(),
+        "filtered before": source.where("id < 3").count() + source.count(),
+        "views": len(spark_jobs.create_views(spark, "shop.orders")) > 2,
+        "viewed": spark.sql("SELECT id FROM orders WHERE note = 'b'").count(),
     }
+    rows = spark.readStream.format("lake").option("rowkind", "false").load("shop.orders")
+    stream = spark_jobs.by_bucket(rows, "shop.copy").writeStream.format("lake")
+    stream = stream.option("checkpointLocation", checkpoint).trigger(availableNow=True)
+    stream.start("shop.copy").awaitTermination()
+    told["copied"] = spark_jobs.count_table(spark, "shop.copy")
     print("TOLD " + json.dumps(told), flush=True)
     spark.stop()
 
