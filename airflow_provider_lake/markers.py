@@ -29,13 +29,17 @@ class JobOutput:
         for line in lines:
             yield self._read(line)
 
+    def tell_spark(self, said: dict[str, Any]) -> None:
+        """Where Spark is seen, as the driver says or whoever else knows."""
+        if self._on_spark is not None:
+            self._on_spark(said)
+
     def _read(self, line: str) -> str:
         if (said := _marked(REPORT, line)) is not None:
             self.result = said
             return f"result: {said.get('reason') or said.get('message') or said}"
         if (said := _marked(SPARK, line)) is not None:
-            if self._on_spark is not None:
-                self._on_spark(said)
+            self.tell_spark(said)
             where = f" at {said['ui']}" if said.get("ui") else ""
             return f"Spark application {said.get('application_id')}{where}"
         if (said := _marked(PROGRESS, line)) is not None:

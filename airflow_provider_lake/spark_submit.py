@@ -49,9 +49,16 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         self._output = output
         self._before_submit = before_submit
         self.was_killed = False
+        self._told_of: str | None = None
         self._spark = connection
         self._process_env = dict(process_env)
-        super().__init__(**stock)
+        try:
+            super().__init__(**stock)
+        except (NameError, RuntimeError) as reason:  # it misses what it could not import
+            raise AirflowFailException(
+                "Spark on Kubernetes is watched by Airflow's provider for it: "
+                "pip install apache-airflow-providers-cncf-kubernetes"
+            ) from reason
         self._application_args = [str(word) for word in self._application_args or ()]
         if not _KNOWN_MASTER.fullmatch(self.master):
             raise AirflowFailException(
@@ -118,7 +125,26 @@ class LakeSparkSubmitHook(SparkSubmitHook):
         return [str(word) for word in super()._build_spark_common_args()]
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
-        super()._process_spark_submit_log(self._output.reading(itr))
+        super()._process_spark_submit_log(self._noticing(self._output.reading(itr)))
+
+    def _noticing(self, lines: Iterator[str]) -> Iterator[str]:
+        """The same lines; of some the stock code learns which application this is."""
+        for line in lines:
+            yield line
+            self._tell_application(self._yarn_application_id or self._kubernetes_application_id)
+
+    def _start_yarn_application_status_tracking(self, application_id: str) -> None:
+        self._tell_application(application_id)  # a retry finds it again without any lines
+        super()._start_yarn_application_status_tracking(application_id)
+
+    def _tell_application(self, application_id: str | None) -> None:
+        """Say once where a driver on the cluster is seen, whose own words do not come here."""
+        if application_id is None or application_id == self._told_of:
+            return
+        self._told_of = application_id
+        manager = self._spark.extra_dejson.get("yarn_resourcemanager_webapp_address")
+        page = f"{str(manager).rstrip('/')}/cluster/app/{application_id}" if manager else None
+        self._output.tell_spark({"application_id": application_id, "ui": page})
 
 
 def _settings_here() -> dict[str, str]:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from airflow.providers.apache.spark.hooks import spark_submit as stock_hook
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators import spark_submit as stock
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
@@ -29,8 +30,16 @@ from spark_jobs import command, progress, spark_session
 def make_hook(connect):
     """Our hook on a connection of its own."""
 
-    def make(master="local[1]", *, before_submit=lambda: None, env=None, output=None, **stock):
-        connect("spark_here", conn_type="spark", host=master)
+    def make(
+        master="local[1]",
+        *,
+        before_submit=lambda: None,
+        env=None,
+        output=None,
+        extra=None,
+        **stock,
+    ):
+        connect("spark_here", conn_type="spark", host=master, extra=extra or {})
         return LakeSparkSubmitHook(
             connection=spark_connection("spark_here"),
             process_env=env or {},
@@ -223,6 +232,75 @@ def test_a_driver_without_a_page_is_named_alone():
     line = markers.SPARK + json.dumps({"application_id": "local-1", "ui": None})
 
     assert list(JobOutput().reading(iter([line]))) == ["Spark application local-1"]
+
+
+YARN = {"yarn_resourcemanager_webapp_address": "http://manager:8088/"}
+SEEN = {"application_id": "application_17_0001", "ui": "http://manager:8088/cluster/app/"}
+SEEN["ui"] += SEEN["application_id"]
+
+
+def test_a_driver_on_yarn_is_seen_as_soon_as_its_id_is_known(make_hook, spark_submit):
+    pages = []
+    body = "print('Submitted application application_17_0001\\nstate: RUNNING\\nstate: RUNNING')"
+    hook = make_hook(
+        "yarn",
+        output=JobOutput(on_spark=pages.append),
+        extra=YARN,
+        deploy_mode="cluster",
+        spark_binary=spark_submit(body),
+    )
+
+    hook.submit("job.py")
+
+    assert pages == [SEEN]
+
+
+def test_kubernetes_without_its_provider_is_refused_and_says_what_to_install(
+    make_hook, monkeypatch
+):
+    monkeypatch.delattr(stock_hook, "kube_client", raising=False)
+
+    with pytest.raises(AirflowFailException, match="apache-airflow-providers-cncf-kubernetes"):
+        make_hook("k8s://https://here:6443")
+
+
+def test_a_driver_on_kubernetes_is_found_in_the_history_server(
+    make_hook, spark_submit, monkeypatch
+):
+    monkeypatch.setattr(stock_hook, "kube_client", object(), raising=False)
+    pages = []
+    body = "print('labels: spark-app-selector -> spark-5f3, spark-role -> driver\\nexit code: 0')"
+    hook = make_hook(
+        "k8s://https://here:6443",
+        output=JobOutput(on_spark=pages.append),
+        extra={"namespace": "jobs"},
+        deploy_mode="cluster",
+        spark_binary=spark_submit(body),
+    )
+
+    hook.submit("job.py")
+
+    assert pages == [{"application_id": "spark-5f3", "ui": None}]
+
+
+def test_a_retry_that_finds_its_application_on_yarn_says_where_too(make_hook, monkeypatch):
+    pages, asked = [], []
+    monkeypatch.setattr(
+        SparkSubmitHook,
+        "_query_yarn_application_status",
+        lambda _, application: asked.append(application) or ("FINISHED", "SUCCEEDED", ""),
+    )
+    hook = make_hook(
+        "yarn",
+        output=JobOutput(on_spark=pages.append),
+        extra=YARN,
+        deploy_mode="cluster",
+        yarn_track_via_rm_api=True,
+    )
+
+    hook._start_yarn_application_status_tracking("application_17_0001")
+
+    assert (asked, pages) == (["application_17_0001"], [SEEN])
 
 
 def test_jobs_and_provider_mark_lines_alike():
