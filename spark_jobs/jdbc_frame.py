@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
-from spark_jobs.spark_write import write_in_tasks
+from spark_jobs.spark_write import write_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,9 +43,7 @@ class JdbcFrame:
 
     def written(self, table: lake.Table) -> list[lake.CommitMessage]:
         """The files of the rows, which nobody has committed yet."""
-        from spark_jobs.frames.routing import routed
-
-        return write_in_tasks(routed(self._frame, table.schema), table)
+        return write_rows(self._frame, table)
 
 
 def _loaded(session: SparkSession, wanted: IngestRequest, options: dict[str, str]) -> DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,13 +16,20 @@ import lakeformat as lake
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.table import Overwritten
 from spark_jobs.frames.parts import classic_context, tasks_at_once, to_send
-from spark_jobs.frames.routing import has_ordered_rows, writers_of
+from spark_jobs.frames.pieces import is_one_machine, shared_directory
+from spark_jobs.frames.routing import (
+    has_ordered_rows,
+    routed,
+    typed_for_routing,
+    writers_of,
+)
 from spark_jobs.frames.split_rows import read_pieces, split_rows
+from spark_jobs.frames.worker import prepare_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["RowReader", "require_one_writer", "write_in_tasks"]
+__all__ = ["RowReader", "require_one_writer", "write_in_tasks", "write_rows"]
 
 RowReader: TypeAlias = "Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]"
 """From what a task is given to the rows it writes."""
@@ -29,6 +37,30 @@ RowReader: TypeAlias = "Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterato
 # A task answers with one row per message, or with why its rows can never be written.
 _ANSWER = pa.schema([("message", pa.binary()), ("refused", pa.string())])
 _ANSWER_DDL = "message binary, refused string"
+
+
+def write_rows(
+    frame: DataFrame,
+    table: lake.Table,
+    *,
+    kinds: str | None = None,
+    overwrite: Overwritten | None = None,
+) -> list[lake.CommitMessage]:
+    """Write the rows of a DataFrame where their writers are.
+
+    Tasks on one machine get Arrow bytes of each other by a file. That spares the JVM a shuffle of
+    rows; between machines a shuffle of bytes would be no cheaper.
+    """
+    read_rows = None
+    if is_one_machine(frame.sparkSession) and table.schema.table_options.bucket > 0:
+        frame, read_rows = typed_for_routing(frame, table.schema), _as_they_come
+    else:
+        frame = routed(frame, table.schema)
+    return write_in_tasks(frame, table, read_rows, kinds=kinds, overwrite=overwrite)
+
+
+def _as_they_come(table: lake.Table, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return batches
 
 
 def write_in_tasks(
@@ -45,14 +77,26 @@ def write_in_tasks(
     there; other rows come so, or the write is refused and its files removed. An attempt that
     fails removes its files; one that is killed leaves them as orphans.
     """
-    if read_rows is not None and has_ordered_rows(table.schema):
-        tasks = writers_of(table.schema, tasks_at_once(frame.sparkSession))
-        frame, read_rows = split_rows(frame, table, read_rows, tasks, kinds), read_pieces
+    with ExitStack() as until_written:
+        if read_rows is not None and has_ordered_rows(table.schema):
+            tasks = writers_of(table.schema, tasks_at_once(frame.sparkSession))
+            directory = until_written.enter_context(shared_directory(frame.sparkSession))
+            frame = split_rows(frame, table, read_rows, tasks, directory, kinds)
+            read_rows = read_pieces
+        work = partial(_write_partition, to_send(table), read_rows, kinds, overwrite)
+        messages = _messages_of(frame, table, work)
+    require_one_writer(table, messages)
+    return messages
+
+
+def _messages_of(
+    frame: DataFrame, table: lake.Table, work: Callable[..., Iterator[pa.RecordBatch]]
+) -> list[lake.CommitMessage]:
+    """Run the tasks. What those have written that ended goes if one of them fails."""
     context = classic_context(frame.sparkSession)
     written = None if context is None else context.accumulator([], _Messages())
-    work = partial(_write_partition, to_send(table), read_rows, kinds, overwrite, written)
     try:
-        answers = frame.mapInArrow(work, _ANSWER_DDL).collect()
+        answers = frame.mapInArrow(partial(work, written), _ANSWER_DDL).collect()
     except Exception:
         if written is not None:  # what other tasks had finished by then
             _abort(table, [lake.CommitMessage.from_bytes(each) for each in written.value])
@@ -66,7 +110,6 @@ def write_in_tasks(
     if refusals:
         _abort(table, messages)
         raise lake.InvalidRequestError(refusals[0])
-    require_one_writer(table, messages)
     return messages
 
 
@@ -117,6 +160,7 @@ def _write_partition(
     if first is None:
         return
     table: lake.Table = pickle.loads(sent)
+    prepare_worker()
     rows = chain([first], batches)
     try:
         with table.new_writer(overwrite=overwrite) as writer:

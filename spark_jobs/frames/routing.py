@@ -23,7 +23,14 @@ from spark_jobs.frames.tables import TableName, find_table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["as_routed", "by_bucket", "has_ordered_rows", "routed", "writers_of"]
+__all__ = [
+    "as_routed",
+    "by_bucket",
+    "has_ordered_rows",
+    "routed",
+    "typed_for_routing",
+    "writers_of",
+]
 
 _TASK = "__lake_task"
 _TASKS_PER_CORE = 2
@@ -84,21 +91,19 @@ def as_routed(schema: TableSchema, tasks: int) -> TableSchema:
 
 def routed(frame: DataFrame, schema: TableSchema) -> DataFrame:
     """The rows where their writers are: by bucket, or so that few files are written."""
-    partitions = [field for field in schema.fields if field.name in schema.partition_keys]
     is_ordered = has_ordered_rows(schema)
     if not is_ordered and frame.isStreaming:
         return frame  # a batch is small, and Spark does not adapt its tasks
-    deciding = [*partitions, *(bucket_key(schema) if is_ordered else ())]
     is_numbered_later = schema.table_options.bucket == POSTPONE_BUCKET and not frame.isStreaming
     if not is_ordered or is_numbered_later:
         # Spark parts and joins what it shuffled until tasks have about the same size.
-        known = [field.name for field in deciding if field.name in frame.columns]
+        known = [field.name for field in _deciding(schema) if field.name in frame.columns]
         return frame.hint("rebalance", *map(column_named, known))
     columns = frame.columns
-    frame = _with_types_of_table(frame, deciding)
+    frame = typed_for_routing(frame, schema)
     tasks = writers_of(schema, tasks_at_once(frame.sparkSession))
     frame = with_bucket(frame, as_routed(schema, tasks), _TASK)
-    if partitions:
+    if partitions := _partition_fields(schema):
         spread = sql.hash(*(column_named(field.name) for field in partitions)).cast("bigint")
         task = sql.pmod(spread + sql.col(_TASK), sql.lit(tasks)).cast("int")
         frame = frame.withColumn(_TASK, task)
@@ -110,10 +115,10 @@ def _crosses_partitions(schema: TableSchema) -> bool:
     return bool(keys) and not {*schema.partition_keys} <= {*keys}
 
 
-def _with_types_of_table(frame: DataFrame, fields: list[DataField]) -> DataFrame:
+def typed_for_routing(frame: DataFrame, schema: TableSchema) -> DataFrame:
     """Rows of one bucket must meet, so what decides about it is hashed as the table has it."""
     given = {field.name: field.dataType for field in frame.schema.fields}
-    for field in fields:
+    for field in _deciding(schema):
         wanted = spark_type(field.type)
         if field.name not in given:
             raise lake.InvalidRequestError(
@@ -131,6 +136,16 @@ def _with_types_of_table(frame: DataFrame, fields: list[DataField]) -> DataFrame
             )
         frame = frame.withColumn(field.name, column_named(field.name).cast(wanted))
     return frame
+
+
+def _deciding(schema: TableSchema) -> list[DataField]:
+    """The columns that say where a row is written."""
+    keys = bucket_key(schema) if has_ordered_rows(schema) else ()
+    return [*_partition_fields(schema), *keys]
+
+
+def _partition_fields(schema: TableSchema) -> list[DataField]:
+    return [field for field in schema.fields if field.name in schema.partition_keys]
 
 
 def _is_widened(found: spark_types.DataType, wanted: spark_types.DataType) -> bool:

@@ -1,7 +1,7 @@
-"""Rows of files to the tasks that write them, in pieces that Spark passes on unseen.
+"""Rows to the tasks that write them, in pieces that Spark passes on unseen.
 
-A task reads files, says of each row which task writes it, and packs the rows of one task as Arrow
-bytes. So Spark shuffles a few large values and converts no row; the order of the rows is kept.
+A task reads files or gets rows, says of each which task writes it, and packs those of one task as
+Arrow bytes. So Spark moves a few pieces and no row; the order of the rows is kept.
 """
 
 from __future__ import annotations
@@ -16,27 +16,20 @@ import numpy as np
 import pyarrow as pa
 
 import lakeformat as lake
+from lakeformat.merge.take_rows import take_rows
 from lakeformat.write.assign import Assigner, PartitionNumbers, Place, rows_by_place
 from lakeformat.write.conform import Conformer
 from lakeformat.write.row_kinds import RowKinds
 from spark_jobs.frames.parts import to_send
+from spark_jobs.frames.pieces import PIECES_DDL, Packed, PieceWriter, piece, rows_of_pieces
 from spark_jobs.frames.routing import as_routed
+from spark_jobs.frames.worker import prepare_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["read_pieces", "split_rows"]
 
-_PIECE_DDL = "task int, source int, piece int, rows binary, refused string"
-_PIECE = pa.schema(
-    [
-        ("task", pa.int32()),
-        ("source", pa.int32()),
-        ("piece", pa.int32()),
-        ("rows", pa.binary()),
-        ("refused", pa.string()),
-    ]
-)
 _HELD_BYTES = 16 << 20
 """So much a task holds before it sends pieces on: more makes them larger, and moves more than the
 processor caches. At four times as much the workers were measured to take a third more time."""
@@ -45,14 +38,20 @@ Reader = Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatc
 
 
 def split_rows(
-    frame: DataFrame, table: lake.Table, read_rows: Reader, tasks: int, kinds: str | None = None
+    frame: DataFrame,
+    table: lake.Table,
+    read_rows: Reader,
+    tasks: int,
+    directory: str | None,
+    kinds: str | None = None,
 ) -> DataFrame:
     """Pieces of what ``read_rows`` makes of each partition, where they are written, in order.
 
-    The column ``kinds`` says what each row does; it goes with the rows.
+    Their bytes wait in the ``directory``, if there is one that all tasks share. The column
+    ``kinds`` stays with the rows.
     """
-    work = partial(_split, to_send(table), read_rows, tasks, kinds)
-    pieces = frame.mapInArrow(work, _PIECE_DDL)
+    work = partial(_split, to_send(table), read_rows, tasks, directory, kinds)
+    pieces = frame.mapInArrow(work, PIECES_DDL)
     # Sorting moves references to pieces, of which there are few, and no row.
     return pieces.repartitionById(tasks, "task").sortWithinPartitions("source", "piece")
 
@@ -60,108 +59,105 @@ def split_rows(
 def read_pieces(table: lake.Table, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of the pieces a task has got; what their reader has refused is refused here."""
     for batch in batches:
-        for piece in batch.to_pylist():
-            if piece["refused"] is not None:
-                raise lake.InvalidRequestError(piece["refused"])
-            yield from pa.ipc.open_stream(piece["rows"])
+        yield from rows_of_pieces(batch)
 
 
 def _split(
     sent: bytes,
     read_rows: Reader,
     tasks: int,
+    directory: str | None,
     kinds: str | None,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Runs in a Spark task. A refusal is an answer, since trying again cannot help."""
     from pyspark import TaskContext
 
+    prepare_worker()
     context = TaskContext.get()
-    splitter = _Splitter(pickle.loads(sent), tasks, 0 if context is None else context.partitionId())
+    source = 0 if context is None else context.partitionId()
+    splitter = _Splitter(pickle.loads(sent), tasks, source, PieceWriter(directory), kinds)
     try:
-        splitter.take_kinds(kinds)
         for batch in read_rows(splitter.table, batches):
             yield from splitter.add(batch)
     except lake.InvalidRequestError as reason:
         yield splitter.refusal(str(reason))
         return
-    yield from splitter.pieces()
+    yield from splitter.rest()
 
 
 class _Splitter:
     """Holds rows until there are enough to make pieces of."""
 
-    def __init__(self, table: lake.Table, tasks: int, source: int) -> None:
+    def __init__(
+        self,
+        table: lake.Table,
+        tasks: int,
+        source: int,
+        writer: PieceWriter,
+        kinds: str | None,
+    ) -> None:
         self.table = table
+        self._kinds = kinds
+        self._given = RowKinds(table.schema, kinds)
         self._conform = Conformer(table.schema.fields)
         schema = as_routed(table.schema, tasks)
         self._assign = Assigner(schema, PartitionNumbers(schema, None))
         self._tasks = tasks
         self._source = source
+        self._writer = writer
         self._piece = 0
         self._rows = 0
         self._sent = 0
         self._held: list[pa.RecordBatch] = []
         self._bytes = 0
-        self._kinds: tuple[str, RowKinds] | None = None
-
-    def take_kinds(self, column: str | None) -> None:
-        """Keep a column that says what each row does."""
-        if column is not None:
-            self._kinds = (column, RowKinds(self.table.schema, column))
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Take rows in, and give pieces once there are many."""
-        rows = self._conformed(batch)
+        batch, said = self._given.split(batch)
+        rows = self._conform(batch, self._rows)
+        if self._kinds is not None and self._kinds not in rows.schema.names:
+            rows = rows.append_column(self._kinds, said)
         self._rows += rows.num_rows
         self._held.append(rows)
         self._bytes += rows.nbytes
         if self._bytes >= _HELD_BYTES:
-            yield from self.pieces()
+            yield from self._pieces()
 
-    def _conformed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        if self._kinds is None:
-            return self._conform(batch, self._rows)
-        name, kinds = self._kinds
-        batch, said = kinds.split(batch)
-        rows = self._conform(batch, self._rows)
-        return rows if name in rows.schema.names else rows.append_column(name, said)
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """What is left; nothing is added afterwards."""
+        last = [*self._pieces()]
+        self._writer.close()
+        yield from last
 
-    def pieces(self) -> Iterator[pa.RecordBatch]:
+    def refusal(self, reason: str) -> pa.RecordBatch:
+        self._writer.close()
+        return self._message(0, Packed(), reason)
+
+    def _pieces(self) -> Iterator[pa.RecordBatch]:
         """All rows there are, by task."""
         held, self._held, self._bytes = self._held, [], 0
         first, self._sent = self._sent, self._rows
         if first == self._rows:
             return
-        rows = pa.Table.from_batches(held).combine_chunks().to_batches()[0]
-        places = self._assign(rows, range(first, self._rows))
-        task_of = {int(place): self._task_of(int(place)) for place in np.unique(places)}
-        known = np.array([task_of.get(place, 0) for place in range(max(task_of) + 1)], np.int64)
-        by_task = rows_by_place(known[places])
-        moved = rows.take(pa.array(by_task.order))
+        rows = pa.Table.from_batches(held).combine_chunks()
+        places = self._assign(rows.to_batches()[0], range(first, self._rows))
+        task_of = np.zeros(places.max() + 1, np.int64)
+        for place in np.flatnonzero(np.bincount(places)):
+            task_of[place] = self._task_of(int(place))
+        by_task = rows_by_place(task_of[places])
+        moved = take_rows(rows, by_task.order)
         start = 0
         for task, positions in by_task:
-            yield self._packed(task, moved.slice(start, len(positions)))
+            part = moved.slice(start, len(positions))
+            yield self._message(task, self._writer.pack(part))
             start += len(positions)
-
-    def refusal(self, reason: str) -> pa.RecordBatch:
-        return self._message(0, None, reason)
 
     def _task_of(self, number: int) -> int:
         """The same of a place in every task."""
         place: Place = self._assign.place(number)
         return (zlib.crc32(place.partition) + place.bucket) % self._tasks
 
-    def _packed(self, task: int, rows: pa.RecordBatch) -> pa.RecordBatch:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, rows.schema) as stream:
-            stream.write_batch(rows)
-        return self._message(task, sink.getvalue().to_pybytes(), None)
-
-    def _message(self, task: int, rows: bytes | None, refused: str | None) -> pa.RecordBatch:
-        piece, self._piece = self._piece, self._piece + 1
-        values = (task, self._source, piece, rows, refused)
-        arrays = [
-            pa.array([value], field.type) for value, field in zip(values, _PIECE, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=_PIECE)
+    def _message(self, task: int, packed: Packed, refused: str | None = None) -> pa.RecordBatch:
+        number, self._piece = self._piece, self._piece + 1
+        return piece(task, self._source, number, packed, refused)

@@ -9,9 +9,8 @@ import lakeformat as lake
 from lakeformat.partition_filter import PartitionSpec
 from lakeformat.table import Overwritten
 from spark_jobs.frames.parts import classic_context
-from spark_jobs.frames.routing import routed
 from spark_jobs.frames.tables import TableName, find_table
-from spark_jobs.spark_write import write_in_tasks
+from spark_jobs.spark_write import write_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,8 +50,7 @@ def write_table(
     overwrite = _overwritten(mode, partitions)
     if commit is not None and (done := found.find_commit(commit)):
         return done
-    rows = routed(frame, found.schema)
-    messages = write_in_tasks(rows, found, kinds=kinds, overwrite=overwrite)
+    messages = write_rows(frame, found, kinds=kinds, overwrite=overwrite)
     return publish(
         found,
         messages,

@@ -1,9 +1,15 @@
 """Files land in a table: the same rows from either engine, and once."""
 
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from spark_jobs import spark_write
+from spark_jobs.frames.pieces import shared_directory
 from spark_jobs.ingest import run
 from spark_jobs.spark_write import write_in_tasks
 from tests.spark.orders import ROWS, data_files, make_orders, write_orders
@@ -127,9 +133,21 @@ def test_directory_names_do_not_become_columns(tmp_path, warehouse, request_for,
     assert rows_of(warehouse).column_names == expected.column_names
 
 
+@pytest.mark.parametrize("is_shared", [True, False])
 def test_files_land_in_buckets_one_writer_each_in_the_order_of_the_files(
-    tmp_path, catalog, request_for, spark
+    tmp_path, catalog, request_for, spark, monkeypatch, is_shared
 ):
+    temporary, waited = tmp_path / "temporary", []
+
+    @contextmanager
+    def directory_of(session):
+        with shared_directory(session) as found:
+            yield found if is_shared else None
+            waited.extend(Path(found).iterdir())
+
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setattr(spark_write, "shared_directory", directory_of)
     options = {"bucket": "3"}
     table = catalog.create_table(
         "shop.orders", [("id", "BIGINT"), ("note", "STRING")], primary_key=["id"], options=options
@@ -142,6 +160,8 @@ def test_files_land_in_buckets_one_writer_each_in_the_order_of_the_files(
 
     assert (report["report"]["rows"], report["report"]["files"]) == (50, 3)
     assert set(table.scan().to_arrow()["note"].to_pylist()) == {"file 3"}
+    assert len(waited) == (4 if is_shared else 0)
+    assert [*temporary.iterdir()] == []
 
 
 @pytest.mark.parametrize("engine", ["python", "spark"])

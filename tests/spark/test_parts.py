@@ -1,11 +1,18 @@
 """How work is parted for tasks, and rows for those that write them; no Spark runs for that."""
 
+import gc
+import importlib
+import sys
+import zipfile
+
 import pyarrow as pa
 import pytest
 
 import lakeformat as lake
 from spark_jobs.frames import split_rows
 from spark_jobs.frames.parts import pack
+from spark_jobs.frames.pieces import PieceWriter
+from spark_jobs.frames.worker import prepare_worker
 
 
 def packed(*sizes, at_once=2, target=100, least=1):
@@ -50,8 +57,81 @@ def test_a_refused_row_is_named_by_its_number_among_all_rows_of_the_task(tmp_pat
     batches = [pa.record_batch({"id": pa.array(ids)}) for ids in ([1, 2, 3], [4, 2**40])]
 
     pieces = split_rows._split(
-        split_rows.to_send(table), lambda table, batches: batches, 2, iter(batches)
+        split_rows.to_send(table), lambda table, batches: batches, 2, None, None, iter(batches)
     )
 
     refused = [piece["refused"] for batch in pieces for piece in batch.to_pylist()]
     assert "row 4" in refused[-1]
+
+
+@pytest.fixture
+def table(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path / "warehouse"))
+    catalog.create_database("shop")
+    return catalog.create_table(
+        "shop.orders",
+        [("id", "INT"), ("note", "STRING")],
+        primary_key=["id"],
+        options={"bucket": "4"},
+    )
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_each_task_gets_its_rows_in_order_through_spark_or_a_file(table, tmp_path, is_shared):
+    directory = tmp_path / "shared"
+    directory.mkdir()
+    ids = pa.array([7, 1, 7, 3, 2, 7, 9, 1], pa.int32())
+    rows = pa.record_batch({"id": ids, "note": list("abcdefgh")})
+    batches = [rows.slice(0, 5), rows.slice(5)]
+
+    pieces = [
+        *split_rows._split(
+            split_rows.to_send(table),
+            lambda table, batches: batches,
+            3,
+            str(directory) if is_shared else None,
+            None,
+            iter(batches),
+        )
+    ]
+
+    got = {task: [] for task in range(3)}
+    for piece in pieces:
+        for part in split_rows.read_pieces(table, iter([piece])):
+            got[piece["task"][0].as_py()] += part.to_pylist()
+    tasks_of = {row["id"]: {task for task in got if row in got[task]} for row in rows.to_pylist()}
+    assert {len(tasks) for tasks in tasks_of.values()} == {1}
+    assert len(set.union(*tasks_of.values())) > 1
+    for task, mine in got.items():
+        assert mine == [row for row in rows.to_pylist() if tasks_of[row["id"]] == {task}]
+    sent = sum(len(piece["rows"][0].as_py() or b"") for piece in pieces)
+    kept = [path.stat().st_size for path in directory.iterdir()]
+    assert (sent > 0, len(kept)) == ((False, 1) if is_shared else (True, 0))
+
+
+def test_a_disk_without_room_is_named_with_what_helps(table):
+    writer = PieceWriter("/dev/null/nowhere")
+
+    with pytest.raises(lake.UnavailableError, match=r"/dev/null/nowhere.*set TMPDIR"):
+        writer.pack(pa.table({"id": pa.array([1], pa.int32()), "note": ["a"]}))
+
+
+def test_a_prepared_worker_still_imports_from_archives_it_no_longer_looks_into(
+    tmp_path, monkeypatch
+):
+    archive = tmp_path / "shipped.zip"
+    with zipfile.ZipFile(archive, "w") as made:
+        made.writestr("shipped_first.py", "VALUE = 1")
+        made.writestr("shipped_later.py", "VALUE = 2")
+    monkeypatch.syspath_prepend(str(archive))
+    first = importlib.import_module("shipped_first")
+    assert str(archive) in sys.path_importer_cache
+
+    try:
+        prepare_worker()
+        assert str(archive) not in sys.path_importer_cache
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
+
+    assert first.VALUE + importlib.import_module("shipped_later").VALUE == 3

@@ -8,7 +8,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.write.assign import Assigner, PartitionNumbers
-from spark_jobs import write_table
+from spark_jobs import spark_write, write_table
 from spark_jobs.frames.bucket_column import with_bucket
 from tests.spark.orders import data_files
 
@@ -26,12 +26,18 @@ def orders(catalog):
     return catalog.create_table("shop.orders", COLUMNS, options={"bucket": "2"}, **KEYED)
 
 
+@pytest.fixture(params=[True, False], ids=["one machine", "machines"])
+def machines(request, monkeypatch):
+    """Rows reach their writers by files, and by Spark's shuffle."""
+    monkeypatch.setattr(spark_write, "is_one_machine", lambda session: request.param)
+
+
 def notes(table, **which):
     rows = table.scan(**which).to_arrow()
     return dict(zip(rows["id"].to_pylist(), rows["note"].to_pylist(), strict=True))
 
 
-def test_rows_are_upserts_and_each_bucket_gets_one_file(spark, orders, warehouse):
+def test_rows_are_upserts_and_each_bucket_gets_one_file(spark, orders, warehouse, machines):
     first = write_table(frame_of(spark, range(100)), orders)
     write_table(frame_of(spark, range(5), note="b"), "shop.orders", warehouse=warehouse)
 
@@ -39,7 +45,7 @@ def test_rows_are_upserts_and_each_bucket_gets_one_file(spark, orders, warehouse
     assert notes(orders) == {n: "b" if n < 5 else "a" for n in range(100)}
 
 
-def test_a_column_says_what_rows_do(spark, orders):
+def test_a_column_says_what_rows_do(spark, orders, machines):
     write_table(frame_of(spark, range(10)), orders)
     gone = frame_of(spark, range(4)).selectExpr("*", "'-D' AS does")
 
@@ -94,7 +100,7 @@ def test_few_rows_of_many_partitions_make_few_files(spark, catalog):
     assert (report.rows, report.files) == (40, 2)
 
 
-def test_rows_that_do_not_fit_are_refused_and_leave_nothing(spark, orders, warehouse):
+def test_rows_that_do_not_fit_are_refused_and_leave_nothing(spark, orders, warehouse, machines):
     wrong = frame_of(spark, range(10)).selectExpr("id", "dt", "note", "1 AS extra")
 
     with pytest.raises(lake.InvalidRequestError, match="no column 'extra'"):
@@ -111,7 +117,7 @@ def test_rows_that_do_not_fit_are_refused_and_leave_nothing(spark, orders, wareh
         (["id", "note"], "no column 'dt'"),
     ],
 )
-def test_what_decides_about_buckets_has_the_tables_type(spark, orders, changed, said):
+def test_what_decides_about_buckets_has_the_tables_type(spark, orders, changed, said, machines):
     with pytest.raises(lake.InvalidRequestError, match=said):
         write_table(frame_of(spark, range(1)).selectExpr(*changed), orders)
 

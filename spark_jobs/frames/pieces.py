@@ -1,0 +1,152 @@
+"""Rows from one task to another as Arrow bytes: through Spark's shuffle, or a file both can open.
+
+Through Spark each byte is copied some eight times, which costs more than sorting and writing the
+rows; so where all tasks run on one machine, Spark passes on only where in a file a piece is.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+import lakeformat as lake
+from lakeformat.write.spill_directory import SpillDirectory
+from spark_jobs.frames.parts import classic_context
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = [
+    "PIECES",
+    "PIECES_DDL",
+    "PieceWriter",
+    "is_one_machine",
+    "piece",
+    "rows_of_pieces",
+    "shared_directory",
+]
+
+PIECES_DDL = (
+    "task int, source int, piece int, rows binary, file string, start long, size long, "
+    "refused string"
+)
+PIECES = pa.schema(
+    [
+        ("task", pa.int32()),
+        ("source", pa.int32()),
+        ("piece", pa.int32()),
+        ("rows", pa.binary()),
+        ("file", pa.string()),
+        ("start", pa.int64()),
+        ("size", pa.int64()),
+        ("refused", pa.string()),
+    ]
+)
+
+
+class Packed(NamedTuple):
+    """The bytes of a piece, or where they are."""
+
+    rows: pa.Buffer | None = None
+    file: str | None = None
+    start: int | None = None
+    size: int | None = None
+
+
+class PieceWriter:
+    """Packs the pieces of one attempt at a task; its file is its own, whoever else tries."""
+
+    def __init__(self, directory: str | None) -> None:
+        self._directory = directory
+        self._file: pa.OSFile | None = None
+        self._path = ""
+
+    def pack(self, rows: pa.Table) -> Packed:
+        """The rows as bytes, or in the file."""
+        if self._directory is None:
+            sink = pa.BufferOutputStream()
+            _write(sink, rows)
+            return Packed(rows=sink.getvalue())
+        with _naming_the_disk(self._directory):
+            if self._file is None:
+                handle, self._path = tempfile.mkstemp(".arrows", dir=self._directory)
+                os.close(handle)
+                self._file = pa.OSFile(self._path, "wb")
+            start = self._file.tell()
+            _write(self._file, rows)
+            return Packed(file=self._path, start=start, size=self._file.tell() - start)
+
+    def close(self) -> None:
+        """Before the task ends: others read what is in the file then."""
+        if self._file is not None and self._directory is not None:
+            with _naming_the_disk(self._directory):
+                self._file.close()
+
+
+def piece(
+    task: int, source: int, number: int, packed: Packed, refused: str | None = None
+) -> pa.RecordBatch:
+    """The row that stands for a piece."""
+    values = (task, source, number, None, *packed[1:], refused)
+    arrays = [pa.array([value], field.type) for value, field in zip(values, PIECES, strict=True)]
+    if packed.rows is not None:
+        ends = pa.py_buffer(np.array([0, packed.rows.size], np.int32))
+        arrays[3] = pa.Array.from_buffers(pa.binary(), 1, [None, ends, packed.rows])
+    return pa.RecordBatch.from_arrays(arrays, schema=PIECES)
+
+
+def rows_of_pieces(pieces: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The rows of some pieces; what their reader has refused is refused here."""
+    places = pieces.select(["file", "start", "size", "refused"]).to_pylist()
+    for number, place in enumerate(places):
+        if place["refused"] is not None:
+            raise lake.InvalidRequestError(place["refused"])
+        if place["file"] is None:
+            yield from pa.ipc.open_stream(pieces.column("rows")[number].as_buffer())
+            continue
+        with pa.memory_map(place["file"]) as file:
+            file.seek(place["start"])
+            yield from pa.ipc.open_stream(file.read_buffer(place["size"]))
+
+
+def is_one_machine(spark: SparkSession) -> bool:
+    """Whether all tasks run where the driver does."""
+    context = classic_context(spark)
+    master = "" if context is None else str(context.master)
+    return master == "local" or master.startswith("local[")
+
+
+@contextmanager
+def shared_directory(spark: SparkSession) -> Iterator[str | None]:
+    """A directory that all tasks share, until the block ends; None if they need not share one."""
+    if not is_one_machine(spark):
+        yield None
+        return
+    directory = SpillDirectory()
+    try:
+        yield str(directory.path)
+    finally:
+        directory.remove()
+
+
+def _write(sink: pa.NativeFile, rows: pa.Table) -> None:
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+
+
+@contextmanager
+def _naming_the_disk(directory: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as reason:
+        raise lake.UnavailableError(
+            f"rows on their way to the tasks that write them could not be kept in {directory}: "
+            f"{reason}; make room there, or set TMPDIR to another directory before Spark starts. "
+            "Nothing was written to the table"
+        ) from None
