@@ -82,7 +82,7 @@ def read_row_groups(stream: IO[bytes], size: int) -> RowGroups:
         found = RowGroups(parse_struct(_bytes_at(stream, end - length, length)))
         for group in _structs(found.footer, _ROW_GROUPS):
             _extent(group)
-    except (ValueError, LookupError, TypeError, AttributeError) as reason:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as reason:
         raise CannotJoinError from reason
     if tail[_LENGTH_BYTES:] != _MAGIC or any(each in found.footer for each in _ENCRYPTION):
         raise CannotJoinError

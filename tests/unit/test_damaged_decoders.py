@@ -329,6 +329,7 @@ FUZZED_ELSEWHERE = {
     },
     "test_datafile_damage.py": {"read_batches"},
     "test_file_index_damage.py": {"open_column_index"},
+    "test_joined_files.py": {"read_row_groups"},
 }
 """Other tests on damaged bytes, and the decoders that stand in them by name."""
 

@@ -188,6 +188,8 @@ def test_help_has_an_example_that_works(stock, name, capsys):
     assert words == help_example(job)
     if name == "commit":
         words[-1] = words[-1].replace("staged-0a1b", staged_file(stock))
+    if name == "rescale":
+        stock.compact()  # else rows would be lost to its changelog, and it is refused
     assert job_module(name).main(words[3:]) in (0, 10), capsys.readouterr().err
 
 

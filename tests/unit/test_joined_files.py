@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from dataclasses import replace
 
 import pyarrow as pa
@@ -12,9 +14,10 @@ from hypothesis import strategies as st
 
 import lakeformat as lake
 from lakeformat.compact import joined_files
+from lakeformat.datafile.parquet_join import CannotJoinError, JoinedParquet, read_row_groups
 from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.read.plan import plan_files
-from tests.damage import fuzzed
+from tests.damage import damaged, fuzzed, within_bounds
 
 SCHEMA = pa.schema(
     [
@@ -55,6 +58,15 @@ def rows(keys, text="v", **columns) -> pa.Table:
         **columns,
     }
     return pa.table([pa.array(given[f.name]).cast(f.type) for f in SCHEMA], schema=SCHEMA)
+
+
+def some_parquet(codec: str) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(rows(range(20)), sink, row_group_size=7, compression=codec)
+    return sink.getvalue()
+
+
+STORED = [some_parquet("zstd"), some_parquet("none")]
 
 
 def write_disjoint(table: lake.Table) -> None:
@@ -232,3 +244,25 @@ def test_a_damaged_file_is_named_and_nothing_is_left(catalog, tmp_path):
     with pytest.raises(lake.LakeError, match=path.name):
         table.compact()
     assert {*tmp_path.rglob("*.parquet")} == before
+
+
+@pytest.mark.parametrize("stored", STORED, ids=["zstd", "none"])
+@given(data=st.data())
+@fuzzed(60)
+def test_damaged_bytes_are_refused_or_row_groups_within_bounds(stored, data):
+    content = data.draw(damaged(stored))
+    with within_bounds(), contextlib.suppress(CannotJoinError):
+        found = read_row_groups(io.BytesIO(content), len(content))
+        JoinedParquet(io.BytesIO()).add(io.BytesIO(content), found)
+
+
+def test_what_is_joined_is_read_as_all_of_it_was():
+    sink = io.BytesIO()
+    joined = JoinedParquet(sink)
+    for stored in [STORED[0]] * 3:
+        joined.add(io.BytesIO(stored), read_row_groups(io.BytesIO(stored), len(stored)))
+    joined.close()
+    once = pq.read_table(io.BytesIO(STORED[0]))
+    assert pq.read_table(sink).equals(pa.concat_tables([once] * 3))
+    groups = pq.read_metadata(sink)
+    assert [groups.row_group(n).num_rows for n in range(groups.num_row_groups)] == [7, 7, 6] * 3
