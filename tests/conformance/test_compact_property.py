@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
+from lakeformat.compact.report import CompactReport
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.read.plan import plan_files
 from tests.golden.values import assert_same_rows, rows_of
@@ -118,7 +119,7 @@ def check_compaction(table: lake.Table, scenario: Scenario, strategy: str) -> No
         or int(table.options.bucket) == POSTPONE_BUCKET
     ):  # what was not visible is, afterwards
         before.pop(last, None)
-    report = table.compact(strategy=strategy, executor="serial")
+    report = compacted(table, strategy)
     for number, rows in before.items():
         assert_same_rows(read(table, scenario, number), rows)
     for number in report.snapshot_ids:
@@ -126,6 +127,15 @@ def check_compaction(table: lake.Table, scenario: Scenario, strategy: str) -> No
             assert_same_rows(read(table, scenario, number), before[last])
     assert table.plan_compaction(strategy=strategy).units == ()
     assert table.compact(strategy=strategy).snapshot_ids == ()
+
+
+def compacted(table: lake.Table, strategy: str) -> CompactReport:
+    try:
+        return table.compact(strategy=strategy, executor="serial")
+    except lake.InvalidRequestError:
+        # Postponed rows meet here for the first time, others were refused when written or read.
+        assume(int(table.options.bucket) != POSTPONE_BUCKET)
+        raise
 
 
 def check_rows(table: lake.Table, scenario: Scenario) -> None:
