@@ -18,6 +18,7 @@ from lakeformat.datafile.missing_columns import require_columns
 from lakeformat.datafile.nested_arrays import map_entries
 from lakeformat.datafile.row_groups import Footer, PickGroups
 from lakeformat.datafile.sound_footer import require_sound_footer
+from lakeformat.datafile.sound_statistics import read_footer
 from lakeformat.errors import UnsupportedError
 
 __all__ = ["read_parquet"]
@@ -42,13 +43,16 @@ def read_parquet(
     So are those that ``pick`` does not pick. Texts of the columns ``encoded`` may come as
     dictionaries.
     """
-    file = _open(stream)
+    metadata, stored = (None, b"") if pick is None else read_footer(stream)
+    file = _open(stream, metadata=metadata)
     require_columns(columns, file.schema_arrow.names)
     if encoded or pick is not None:
         require_sound_footer(file.metadata, stream.seek(0, io.SEEK_END))
     if few := repeating_texts(file.metadata, file.schema_arrow, encoded):
         file = _open(stream, metadata=file.metadata, read_dictionary=few)
-    picked = None if pick is None else pick(Footer(file.metadata, file.schema_arrow), columns)
+    picked = (
+        None if pick is None else pick(Footer(file.metadata, file.schema_arrow, stored), columns)
+    )
     far = _int96_columns(file.schema, columns)
     in_threads = file.metadata.num_rows > FEW_ROWS
     for position, groups in _stretches(file.metadata, rows, picked):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeformat.binary_row.arrow_memory import decimal_array
+from lakeformat.datafile.sound_statistics import SoundStatistics
 
 __all__ = ["Footer", "PickGroups"]
 
@@ -18,9 +19,10 @@ __all__ = ["Footer", "PickGroups"]
 class Footer:
     """The row groups of one file, for whoever decides which of them are read."""
 
-    def __init__(self, metadata: pq.FileMetaData, schema: pa.Schema) -> None:
+    def __init__(self, metadata: pq.FileMetaData, schema: pa.Schema, stored: bytes) -> None:
         self._metadata = metadata
         self._schema = schema
+        self._sound = SoundStatistics(metadata, stored)
         leaves = metadata.schema
         self._leaves = {leaves.column(n).path: n for n in range(len(leaves))}
         self._top = [leaves.column(n).path.partition(".")[0] for n in range(len(leaves))]
@@ -61,7 +63,7 @@ class Footer:
 
     def _statistics(self, group: int, column: str) -> Any:
         leaf = self._leaves.get(column)
-        return None if leaf is None else self._metadata.row_group(group).column(leaf).statistics
+        return None if leaf is None else self._sound.of(group, leaf)
 
 
 PickGroups: TypeAlias = Callable[[Footer, Sequence[str]], npt.NDArray[np.bool_]]

@@ -18,6 +18,7 @@ from lakeformat.datafile.column_statistics import (
     bounded_by,
     merge_bounds,
 )
+from lakeformat.datafile.sound_statistics import SoundStatistics
 from lakeformat.types import AtomicType, DataField, TypeName
 
 __all__ = ["footer_statistics"]
@@ -34,24 +35,25 @@ _BOUNDED = {
 
 
 def footer_statistics(
-    footer: pq.FileMetaData | None, fields: Sequence[DataField | None]
+    known: SoundStatistics | None, fields: Sequence[DataField | None]
 ) -> list[ColumnStatistics]:
     """Of each column; nothing of those whose values are not in the file, and of ORC."""
-    if footer is None:
+    if known is None:
         return [NO_STATISTICS] * len(fields)
-    leaves = {footer.schema.column(n).path: n for n in range(len(footer.schema))}
-    return [_of_column(footer, field, leaves) for field in fields]
+    schema = known.metadata.schema
+    leaves = {schema.column(n).path: n for n in range(len(schema))}
+    return [_of_column(known, field, leaves) for field in fields]
 
 
 def _of_column(
-    footer: pq.FileMetaData, field: DataField | None, leaves: Mapping[str, int]
+    known: SoundStatistics, field: DataField | None, leaves: Mapping[str, int]
 ) -> ColumnStatistics:
     leaf = None if field is None else leaves.get(field.name)
     if field is None or leaf is None:
         return NO_STATISTICS
     nulls, parts = 0, list[tuple[Value, Value] | None]()
-    for group in range(footer.num_row_groups):
-        found = footer.row_group(group).column(leaf).statistics
+    for group in range(known.metadata.num_row_groups):
+        found = known.of(group, leaf)
         if found is None or not found.has_null_count:
             return NO_STATISTICS
         nulls += found.null_count

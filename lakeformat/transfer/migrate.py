@@ -243,7 +243,7 @@ class _Migration:
         handle, file = self._handle, each.file
         statistics, covered = encode_value_statistics(
             handle.schema.fields,
-            footer_statistics(file.footer, self._in_file()),
+            footer_statistics(file.statistics, self._in_file()),
             dense=handle.options.statistics_dense_store,
         )
         name, external = file.info.name, address_of(self.source, file)

@@ -12,10 +12,10 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.orc as orc
-import pyarrow.parquet as pq
 
 from lakeformat.datafile.file_format import FileFormat, format_of
 from lakeformat.datafile.sound_footer import require_sound_footer
+from lakeformat.datafile.sound_statistics import SoundStatistics, read_footer
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.storage import Storage
 from lakeformat.storage.base import FileInfo
@@ -41,7 +41,7 @@ class PlainFile:
     """Whether its name tells the format."""
     schema: pa.Schema
     rows: int
-    footer: pq.FileMetaData | None
+    statistics: SoundStatistics | None
     """Of a Parquet file."""
 
 
@@ -130,9 +130,12 @@ def _opened(storage: Storage, info: FileInfo, values: tuple[str, ...]) -> PlainF
                     "it; `lake write` takes CSV and JSON"
                 )
             stream.seek(0)
-            footer = pq.read_metadata(stream) if found is FileFormat.PARQUET else None
-            if footer is not None:
+            statistics = None
+            if found is FileFormat.PARQUET:
+                footer, stored = read_footer(stream)
                 require_sound_footer(footer, info.size)
+                statistics = SoundStatistics(footer, stored)
+                statistics.require()
                 schema, rows = footer.schema.to_arrow_schema(), footer.num_rows
             else:
                 file = orc.ORCFile(stream)
@@ -149,7 +152,7 @@ def _opened(storage: Storage, info: FileInfo, values: tuple[str, ...]) -> PlainF
         names_format=_names(info.name, uri, found),
         schema=pa.schema([_plain(field) for field in schema]),
         rows=rows,
-        footer=footer,
+        statistics=statistics,
     )
 
 
