@@ -58,10 +58,16 @@ class SoundStatistics:
     @cached_property
     def _cut(self) -> frozenset[tuple[int, int]]:
         """The chunks with a bound that is shorter than its type."""
-        width, groups = len(self._widths), self.metadata.num_row_groups
+        try:
+            return frozenset(self._found_cut())
+        except IndexError:
+            raise OSError("its footer ends inside of a value") from None
+
+    def _found_cut(self) -> Iterator[tuple[int, int]]:
+        leaves, groups = len(self._widths), self.metadata.num_row_groups
         if self._is_encrypted():  # Arrow would have no key to write it again with, and not say so
-            return frozenset((group, leaf) for group in range(groups) for leaf in range(width))
-        found = set()
+            yield from ((group, leaf) for group in range(groups) for leaf in range(leaves))
+            return
         for group, chunks in enumerate(_bound_lengths(self.metadata)):
             for leaf, lengths in enumerate(chunks):
                 width = self._widths[leaf]
@@ -74,14 +80,10 @@ class SoundStatistics:
                             f"its footer has a bound of {min(ends)} bytes for column {leaf} in row "
                             f"group {group}, and a {self._kinds[leaf]} has {width}"
                         )
-                    found.add((group, leaf))
-        return frozenset(found)
+                    yield group, leaf
 
     def _is_encrypted(self) -> bool:
-        try:
-            return find_member(self._stored, 0, _ENCRYPTION)[1]
-        except IndexError:
-            raise OSError("its footer ends inside of a value") from None
+        return find_member(self._stored, 0, _ENCRYPTION)[1]
 
 
 def read_footer(stream: IO[bytes]) -> tuple[pq.FileMetaData, bytes]:

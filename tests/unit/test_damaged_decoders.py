@@ -343,6 +343,7 @@ PART_OF = {
     "read_consumers": "read_consumer",
     "read_key_values": "read_batches",
     "read_orc": "read_batches",
+    "read_footer": "read_batches",
     "read_parquet": "read_batches",
     "read_avro": "read_batches",
     "read_tail": "read_batches",
