@@ -33,8 +33,10 @@ class Environment:
     sleep_seconds: Callable[[float], None] = time.sleep
     random_fraction: Callable[[], float] = random.random
     """A number in [0, 1), for the jitter of retries."""
+    has_idle_cores: bool = True
+    """Whether one file may be decoded by several threads; not where every core has a file."""
 
-    def __reduce__(self) -> str | tuple[type[Environment], tuple[Callable[..., object], ...]]:
+    def __reduce__(self) -> str | tuple[type[Environment], tuple[object, ...]]:
         """The real world is the same everywhere; its chance is not sent along."""
         if self == SYSTEM:
             return "SYSTEM"
@@ -43,6 +45,7 @@ class Environment:
             self.new_id,
             self.sleep_seconds,
             self.random_fraction,
+            self.has_idle_cores,
         )
 
 

@@ -14,6 +14,7 @@ from lakeformat.errors import InvalidRequestError, LakeError
 __all__ = [
     "EXECUTORS",
     "Executor",
+    "has_idle_cores",
     "in_order",
     "outcomes_of",
     "require_executor",
@@ -61,9 +62,17 @@ def where_to_work(executor: str | Executor | None) -> str | Executor:
     return given
 
 
+def has_idle_cores(executor: str | Executor, units: int) -> bool:
+    """Whether there are cores that none of so many units will be worked on."""
+    return executor == "threads" and units < _cores()
+
+
 def outcomes_of(executor: str, work: Work[T, R], units: Sequence[T]) -> Iterator[R]:
-    """The result of each unit as soon as it is there; no more units run at once than CPUs."""
-    threads = min(len(units), os.cpu_count() or 1)
+    """The result of each unit as soon as it is there; in threads, one unit more than cores.
+
+    While one waits for its file to be on disk, the cores have others.
+    """
+    threads = min(len(units), _cores() + 1)
     if executor == "serial" or threads < 2:
         yield from map(work, units)
         return
@@ -81,6 +90,10 @@ def outcomes_of(executor: str, work: Work[T, R], units: Sequence[T]) -> Iterator
                 yield future.result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _cores() -> int:
+    return os.cpu_count() or 1
 
 
 def in_order(

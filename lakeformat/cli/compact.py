@@ -64,7 +64,7 @@ OrderStrategyOption = Annotated[
     ),
 ]
 ExecutorOption = Annotated[
-    str, typer.Option(help="threads: as many buckets at a time as there are CPUs; serial: one.")
+    str, typer.Option(help="threads: a bucket more at a time than there are CPUs; serial: one.")
 ]
 PlanOption = Annotated[
     bool,

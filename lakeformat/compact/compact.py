@@ -19,7 +19,7 @@ from lakeformat.compact.run import UnitOutcome, UnitWork
 from lakeformat.compact.unit import CompactPlan, CompactUnit, NotChosen
 from lakeformat.compact.where import Idle, Places
 from lakeformat.errors import InvalidRequestError, LakeError
-from lakeformat.executor import Executor, outcomes_of, where_to_work
+from lakeformat.executor import Executor, has_idle_cores, outcomes_of, where_to_work
 from lakeformat.expired_meanwhile import again_if_overtaken
 from lakeformat.handle import TableHandle
 from lakeformat.read.predicate_filter import Where
@@ -236,7 +236,7 @@ class _Run:
         ) - broken | filled
 
     def _started(self, units: Sequence[CompactUnit], stop: Event) -> Iterator[UnitOutcome]:
-        work = UnitWork(self.handle)
+        work = UnitWork(self._on_cores(has_idle_cores(self.executor, len(units))))
         if not isinstance(self.executor, str):
             return self.executor.outcomes(work, units, stop)
 
@@ -244,6 +244,11 @@ class _Run:
             return (unit, (), None, 0) if stop.is_set() else work(unit)
 
         return outcomes_of(self.executor, unless_stopped, units)
+
+    def _on_cores(self, are_idle: bool) -> TableHandle:
+        """The table, for units that share the cores or have one each."""
+        environment = replace(self.handle.environment, has_idle_cores=are_idle)
+        return replace(self.handle, environment=environment)
 
     def _tell(self, *, planned: CompactPlan | None = None, done: CompactUnit | None = None) -> None:
         progress = self._progress

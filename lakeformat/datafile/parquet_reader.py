@@ -37,11 +37,13 @@ def read_parquet(
     rows: range,
     pick: PickGroups | None = None,
     encoded: Collection[str] = (),
+    *,
+    in_threads: bool = True,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Batches with the position of their first row; row groups outside ``rows`` are skipped.
 
     So are those that ``pick`` does not pick. Texts of the columns ``encoded`` may come as
-    dictionaries.
+    dictionaries. Columns may be decoded side by side ``in_threads``.
     """
     metadata, stored = (None, b"") if pick is None else read_footer(stream)
     file = _open(stream, metadata=metadata)
@@ -54,7 +56,7 @@ def read_parquet(
         None if pick is None else pick(Footer(file.metadata, file.schema_arrow, stored), columns)
     )
     far = _int96_columns(file.schema, columns)
-    in_threads = file.metadata.num_rows > FEW_ROWS
+    in_threads = in_threads and file.metadata.num_rows > FEW_ROWS
     for position, groups in _stretches(file.metadata, rows, picked):
         batches = file.iter_batches(
             batch_rows, row_groups=groups, columns=columns, use_threads=in_threads

@@ -64,6 +64,7 @@ def read_batches(
     batch_rows: int = BATCH_ROWS,
     pick: PickGroups | None = None,
     encoded: Collection[str] = (),
+    in_threads: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """Stream the rows of one file; columns are matched by field id, through the file's schema.
 
@@ -71,7 +72,8 @@ def read_batches(
     is in the file. Of the rows in ``rows`` those that ``keep`` keeps are returned. With
     ``row_count``, what the manifest says, a file that has lost its end is found out. Row groups
     of a Parquet file that ``pick`` leaves out are not read. Texts of the columns ``encoded`` come
-    as dictionaries where the file has them so, else as the texts they are.
+    as dictionaries where the file has them so, else as the texts they are. Columns of a Parquet
+    file may be decoded side by side ``in_threads``.
     """
     stored = file_fields
     if write_cols is not None:
@@ -87,7 +89,7 @@ def read_batches(
     read = _READERS[format_of(path, uri)]
     if read is read_parquet:
         same = [c.source.name for c in columns if c.source and c.stays_same(encoded)]
-        read = partial(read_parquet, pick=pick, encoded=frozenset(same))
+        read = partial(read_parquet, pick=pick, encoded=frozenset(same), in_threads=in_threads)
     shape = _Shape(columns, to_arrow_schema(wanted), uri)
     end = 0
     with _reading(uri), storage.open_input(path) as stream:
@@ -116,6 +118,7 @@ def read_key_values(
     pick: PickGroups | None = None,
     numbered: bool = True,
     encoded: Collection[str] = (),
+    in_threads: bool = True,
 ) -> Iterator[pa.RecordBatch]:
     """Stream a primary-key table's file: ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, then ``wanted``.
 
@@ -134,6 +137,7 @@ def read_key_values(
         batch_rows=batch_rows,
         pick=pick,
         encoded=encoded,
+        in_threads=in_threads,
     )
 
 

@@ -71,6 +71,7 @@ class Option(Declaration[T]):
         self.group = group
         self.mutable = mutable
         self.older_keys = older_keys
+        self._last: tuple[str, T] | None = None
 
     def sets(self, key: str) -> bool:
         """Whether a key of a table is this option."""
@@ -81,7 +82,13 @@ class Option(Declaration[T]):
     @overload
     def __get__(self, instance: OptionTexts, owner: type[OptionTexts]) -> T: ...
     def __get__(self, instance: OptionTexts | None, owner: type[OptionTexts]) -> Option[T] | T:
-        return self if instance is None else self.parse(instance.text(self))
+        if instance is None:
+            return self
+        text, last = instance.text(self), self._last
+        if last is None or last[0] != text:
+            # Most tables say the same, and writers ask for every file.
+            last = self._last = text, self.parse(text)
+        return last[1]
 
 
 class ColumnOption(Option[T]):

@@ -322,8 +322,10 @@ class TableOptions(
 
     def text(self, option: Option[Any]) -> str:
         """The text of an option as the table sets it, or its default."""
-        keys = (key for key in (option.key, *option.older_keys) if key in self._raw)
-        return next((self._raw[key] for key in keys), option.default)
+        for key in (option.key, *option.older_keys):
+            if key in self._raw:
+                return self._raw[key]
+        return option.default
 
     def of_column(self, option: Option[T], column: str) -> T | None:
         """What a table sets for one column; None if it does not say."""

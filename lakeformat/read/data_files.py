@@ -85,6 +85,7 @@ class DataFiles:
                 row_count=entry.file.row_count,
                 batch_rows=batch_rows,
                 pick=self._picker(entry, conditions),
+                in_threads=self._handle.environment.has_idle_cores,
             )
             for batch in batches:
                 yield _with_constants(batch, wanted, constants) if constants else batch
@@ -133,6 +134,7 @@ class DataFiles:
                 pick=self._picker(entry, conditions),
                 numbered=numbered,
                 encoded=encoded,
+                in_threads=self._handle.environment.has_idle_cores,
             )
 
     def _picker(self, entry: ManifestEntry, conditions: Conjunction) -> PickGroups | None:
