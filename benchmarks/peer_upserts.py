@@ -1,0 +1,138 @@
+"""Runs in the environment of one table format: times upserts, compaction and a read, as JSON.
+
+Arguments: ours, deltalake or lance; the folder of the Arrow files; where the table is to be.
+A peer's environment has only the standard library, the peer and pyarrow.
+"""
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+KEY = "k"
+ALIGNED = pa.ipc.IpcReadOptions(ensure_alignment=pa.ipc.Alignment.At64Byte)
+"""As Rust wants memory to be."""
+
+
+class Ours:
+    """A primary-key table with one bucket."""
+
+    def __init__(self, place):
+        import lakeformat as lake
+
+        self.catalog = lake.open_catalog(str(place))
+        self.catalog.create_database("bench")
+        self.table = None
+
+    def upsert(self, rows):
+        if self.table is None:
+            self.table = self.catalog.create_table(
+                "bench.t", rows.schema, primary_key=[KEY], options={"bucket": "1"}
+            )
+        self.table.write(rows)
+
+    def compact(self):
+        self.table.compact()
+
+    def read(self):
+        return self.table.scan().to_arrow()
+
+
+class Delta:
+    """A Delta table; its upsert is a MERGE by key."""
+
+    def __init__(self, place):
+        self.place = str(place)
+
+    def upsert(self, rows):
+        import deltalake
+
+        if not deltalake.DeltaTable.is_deltatable(self.place):
+            deltalake.write_deltalake(self.place, rows)
+            return
+        merge = deltalake.DeltaTable(self.place).merge(
+            rows, f"t.{KEY} = s.{KEY}", source_alias="s", target_alias="t"
+        )
+        merge.when_matched_update_all().when_not_matched_insert_all().execute()
+
+    def compact(self):
+        import deltalake
+
+        deltalake.DeltaTable(self.place).optimize.compact()
+
+    def read(self):
+        import deltalake
+
+        return pa.table(deltalake.DeltaTable(self.place).to_pyarrow_table())
+
+
+class Lance:
+    """A Lance dataset; its upsert is a merge insert by key."""
+
+    def __init__(self, place):
+        self.place = f"{place}.lance"
+
+    def upsert(self, rows):
+        import lance
+
+        if not Path(self.place).exists():
+            lance.write_dataset(rows, self.place)
+            return
+        merge = lance.dataset(self.place).merge_insert(KEY)
+        merge.when_matched_update_all().when_not_matched_insert_all().execute(rows)
+
+    def compact(self):
+        import lance
+
+        lance.dataset(self.place).optimize.compact_files()
+
+    def read(self):
+        import lance
+
+        return lance.dataset(self.place).to_table()
+
+
+FORMATS = {"ours": Ours, "deltalake": Delta, "lance": Lance}
+
+
+def main(name, batches, place):
+    """Print the seconds of each phase, and what tells whether rows are the same."""
+    table = FORMATS[name](Path(place))
+    spent = {"upserts": [0.0, 0.0]}
+    for path in sorted(Path(batches).glob("*.arrow")):
+        with pa.OSFile(str(path), "rb") as source:
+            rows = pa.ipc.open_file(source, options=ALIGNED).read_all()
+        _, (cpu, wall) = timed(lambda rows=rows: table.upsert(rows))
+        spent["upserts"] = [spent["upserts"][0] + cpu, spent["upserts"][1] + wall]
+    _, spent["compact"] = timed(table.compact)
+    found, spent["read"] = timed(table.read)
+    seconds = pc.cast(pc.cast(found["ts"], pa.timestamp("us")), pa.int64())
+    sums = [pc.sum(found[KEY]), pc.sum(found["amt"]), pc.sum(seconds), pc.sum(lengths(found))]
+    rows = [found.num_rows, *(str(each.as_py()) for each in sums)]
+    print(json.dumps({**spent, "rows": rows}))
+
+
+def lengths(rows):
+    """Of the texts together: which of a key's rows is there shows in them."""
+    return pc.binary_length(pc.cast(rows["s"], pa.string()))
+
+
+def timed(work):
+    """What came of it, and the CPU and wall seconds of all threads."""
+    wall, cpu = time.perf_counter(), used()
+    found = work()
+    return found, [used() - cpu, time.perf_counter() - wall]
+
+
+def used():
+    """CPU seconds so far."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
