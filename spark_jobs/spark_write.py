@@ -161,10 +161,13 @@ def _write_partition(
         return
     table: lake.Table = pickle.loads(sent)
     prepare_worker()
-    rows = chain([first], batches)
+    rows: Iterator[pa.RecordBatch] = chain([first], batches)
     try:
         with table.new_writer(overwrite=overwrite) as writer:
-            writer.write(rows if read_rows is None else read_rows(table, rows), kinds)
+            if read_rows is not None:
+                rows = read_rows(table, rows)
+            # Pieces were looked at where they were made, and fail no later than here.
+            writer.write(rows, kinds, checked=read_rows is read_pieces)
             messages = writer.prepare()
     except lake.InvalidRequestError as reason:
         yield _answer(None, str(reason))

@@ -38,6 +38,15 @@ class Conformer:
 
     def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
         """The batch with exactly the table's columns; ``first_row`` is the number of its first."""
+        return self._looked_at(batch, first_row)
+
+    def again(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
+        """The same of rows that another ``Conformer`` of these columns has looked at already."""
+        if batch.schema.equals(self._schema):
+            return batch
+        return self._looked_at(batch, first_row)
+
+    def _looked_at(self, batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
         self._check_names(batch.schema.names)
         columns = [
             self._column(batch, field, target, first_row)

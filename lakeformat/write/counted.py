@@ -29,7 +29,12 @@ class _Counting(Conformer):
         self._counted = counted
 
     def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
-        rows = super().__call__(batch, first_row)
+        return self._as_counts(super().__call__(batch, first_row))
+
+    def again(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
+        return self._as_counts(super().again(batch, first_row))
+
+    def _as_counts(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         for name in self._counted:
             position = rows.schema.get_field_index(name)
             field = rows.schema.field(position)

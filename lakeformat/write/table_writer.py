@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,7 @@ from lakeformat.write.sequences import SequenceNumbers
 __all__ = ["TableWriter"]
 
 _SMALLEST_PIECE_BYTES = 64 << 10
+_Conform: TypeAlias = "Callable[[pa.RecordBatch, int], pa.RecordBatch]"
 
 
 class TableWriter:
@@ -86,19 +87,20 @@ class TableWriter:
         else:
             self._buckets = AppendBuckets(handle, sequences, self._placement.place)
 
-    def write(self, data: Any, kinds: Any = None) -> None:
+    def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
         """Add rows: a pyarrow, pandas or polars object, or an iterable of those.
 
         ``kinds`` says what each row does to its key: one of '+I', '-U', '+U', '-D', or the bytes
         0 to 3, per row, or the name of a column of ``data`` that says it. Without it rows are
-        inserted.
+        inserted. ``checked``: a ``Conformer`` of the table has looked at the rows already.
         """
         self._require_unfinished()
+        conform = self._conform.again if checked else self._conform
         with self._leaving_nothing():
             given = RowKinds(self._handle.schema, kinds)
             for batch in to_batches(data):
                 for piece in self._pieces(batch):
-                    self._add(piece, given)
+                    self._add(piece, given, conform)
             given.finish()
 
     def prepare(self) -> list[CommitMessage]:
@@ -137,10 +139,10 @@ class TableWriter:
         if not batch.num_rows:
             yield batch  # its columns are checked all the same
 
-    def _add(self, batch: pa.RecordBatch, given: RowKinds) -> None:
+    def _add(self, batch: pa.RecordBatch, given: RowKinds, conform: _Conform) -> None:
         first, self._rows = self._rows, self._rows + batch.num_rows
         batch, said = given.split(batch)
-        rows = self._conform(batch, first)
+        rows = conform(batch, first)
         kinds = given.read(rows, said, first)
         numbers: Sequence[int] | Positions = range(first, self._rows)
         if not self._handle.schema.primary_keys:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from functools import cache
 from zipimport import zipimporter
 
 __all__ = ["prepare_worker"]
@@ -16,11 +17,16 @@ __all__ = ["prepare_worker"]
 
 def prepare_worker() -> None:
     """Called by each task as it begins, for the tasks after it in the same process."""
-    if not gc.get_freeze_count():  # once: what tasks leave behind is garbage later
-        gc.freeze()
+    _freeze_once()
     # Python makes them again where something is imported, from directories it still knows.
     archives = [
         place for place, found in sys.path_importer_cache.items() if isinstance(found, zipimporter)
     ]
     for place in archives:
         del sys.path_importer_cache[place]
+
+
+@cache
+def _freeze_once() -> None:
+    """What tasks leave behind is garbage later. Python would count 15 ms to say that it is done."""
+    gc.freeze()
