@@ -15,6 +15,8 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 import lakeformat as lake
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.table import Overwritten
+from lakeformat.write.spill_directory import SpillDirectory
+from spark_jobs.frames.local_files import in_local_files, pays_in_files
 from spark_jobs.frames.parts import classic_context, tasks_at_once, to_send
 from spark_jobs.frames.pieces import is_one_machine, shared_directory
 from spark_jobs.frames.routing import (
@@ -48,15 +50,21 @@ def write_rows(
 ) -> list[lake.CommitMessage]:
     """Write the rows of a DataFrame where their writers are.
 
-    Tasks on one machine get Arrow bytes of each other by a file. That spares the JVM a shuffle of
-    rows; between machines a shuffle of bytes would be no cheaper.
+    Tasks on one machine get rows of each other, and of the JVM where they are many, by files.
+    That spares the JVM a shuffle of rows; between machines a shuffle of bytes would be no cheaper.
     """
-    read_rows = None
-    if is_one_machine(frame.sparkSession) and table.schema.table_options.bucket > 0:
-        frame, read_rows = typed_for_routing(frame, table.schema), _as_they_come
-    else:
-        frame = routed(frame, table.schema)
-    return write_in_tasks(frame, table, read_rows, kinds=kinds, overwrite=overwrite)
+    session = frame.sparkSession
+    read_rows: RowReader | None = None
+    with ExitStack() as until_written:
+        if is_one_machine(session) and table.schema.table_options.bucket > 0:
+            frame, read_rows = typed_for_routing(frame, table.schema), _as_they_come
+            if pays_in_files(frame):
+                directory = SpillDirectory()
+                until_written.callback(directory.remove)
+                frame, read_rows = in_local_files(frame, directory.path / "rows")
+        else:
+            frame = routed(frame, table.schema)
+        return write_in_tasks(frame, table, read_rows, kinds=kinds, overwrite=overwrite)
 
 
 def _as_they_come(table: lake.Table, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

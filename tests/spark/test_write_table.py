@@ -9,6 +9,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.write.assign import Assigner, PartitionNumbers
 from spark_jobs import spark_write, write_table
+from spark_jobs.frames import local_files
 from spark_jobs.frames.bucket_column import with_bucket
 from tests.spark.orders import data_files
 
@@ -26,10 +27,13 @@ def orders(catalog):
     return catalog.create_table("shop.orders", COLUMNS, options={"bucket": "2"}, **KEYED)
 
 
-@pytest.fixture(params=[True, False], ids=["one machine", "machines"])
+@pytest.fixture(params=["many rows", "few rows", "machines"])
 def machines(request, monkeypatch):
-    """Rows reach their writers by files, and by Spark's shuffle."""
-    monkeypatch.setattr(spark_write, "is_one_machine", lambda session: request.param)
+    """Rows reach their writers by files, those of the JVM too where many, and by its shuffle."""
+    is_one = request.param != "machines"
+    monkeypatch.setattr(spark_write, "is_one_machine", lambda session: is_one)
+    if request.param == "many rows":
+        monkeypatch.setattr(local_files, "LEAST_BYTES", 0)
 
 
 def notes(table, **which):
