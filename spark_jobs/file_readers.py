@@ -18,7 +18,7 @@ cut where a date is wanted).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 import pyarrow as pa
@@ -28,6 +28,8 @@ import pyarrow.json
 import pyarrow.parquet
 
 import lakeformat as lake
+from lakeformat.datafile.dictionary_columns import repeating_texts
+from lakeformat.datafile.sound_footer import require_sound_footer
 from lakeformat.text_files import (
     BLOCK_BYTES,
     read_growing,
@@ -84,12 +86,16 @@ def read_files(
     source_format: SourceFormat,
     columns: pa.Schema,
     options: Mapping[str, str] | None = None,
+    encoded: Collection[str] = (),
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of the files, file after file; text is parsed as ``columns`` of the table want it."""
+    """Rows of the files, file after file; text is parsed as ``columns`` of the table want it.
+
+    Columns ``encoded`` may come as dictionaries.
+    """
     for path in paths:
         with naming(path), local_copy(path, options) as local:
             _require_records(local, source_format)
-            yield from _rows_of(local, source_format, columns)
+            yield from _rows_of(local, source_format, columns, encoded)
 
 
 @contextmanager
@@ -230,10 +236,11 @@ _EXACT = {
 
 
 def _rows_of(
-    path: str, source_format: SourceFormat, columns: pa.Schema
+    path: str, source_format: SourceFormat, columns: pa.Schema, encoded: Collection[str] = ()
 ) -> Iterator[pa.RecordBatch]:
     if source_format == "parquet":
-        with pyarrow.parquet.ParquetFile(path) as file:
+        few = _repeating_texts(path, encoded) if encoded else []
+        with pyarrow.parquet.ParquetFile(path, read_dictionary=few) as file:
             yield from file.iter_batches()
     elif source_format == "csv":
         types = {field.name: field.type for field in columns}
@@ -245,6 +252,15 @@ def _rows_of(
         for batch in read_growing(lambda size: _open_json(path, options, size), BLOCK_BYTES):
             batch.validate(full=True)  # the JSON reader lets text pass that is not UTF-8
             yield batch.cast(columns)
+
+
+def _repeating_texts(path: str, encoded: Collection[str]) -> list[str]:
+    with pyarrow.parquet.ParquetFile(path) as file:
+        try:
+            require_sound_footer(file.metadata, os.path.getsize(path))
+        except OSError:  # whatever can be read of such a file is read without a look at its footer
+            return []
+        return repeating_texts(file.metadata, file.schema_arrow, encoded)
 
 
 def _named_csv(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 import lakeformat as lake
+from lakeformat.write.repeated_values import texts_as_numbers
 from spark_jobs.file_readers import read_files
 from spark_jobs.frames.parts import tasks_at_once, to_send
 from spark_jobs.request import SourceFormat
@@ -64,8 +65,8 @@ def _read_parts(
 def _read_named_files(
     source: SourceFiles, table: lake.Table, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    columns = table.schema.arrow_schema()
+    columns, encoded = table.schema.arrow_schema(), texts_as_numbers(table.schema)
     source_format: SourceFormat = source.format
     for batch in batches:
         paths = [source.paths[number] for number in batch.column(0).to_pylist()]
-        yield from read_files(paths, source_format, columns, source.options)
+        yield from read_files(paths, source_format, columns, source.options, encoded)

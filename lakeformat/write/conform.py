@@ -5,7 +5,7 @@ Only where there is none, the default of its column takes its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,9 +18,11 @@ from lakeformat.write.limits import check_limits
 from lakeformat.write.meaning import means_the_same
 from lakeformat.write.rounding import check_rounding
 
-__all__ = ["Conformer"]
+__all__ = ["TEXTS_AS_NUMBERS", "Conformer"]
 
+TEXTS_AS_NUMBERS = pa.dictionary(pa.int32(), pa.string())
 _INTEGER_DIGITS = 20
+_MOST_DICTIONARY_BYTES = 64 << 10
 
 
 class Conformer:
@@ -30,8 +32,10 @@ class Conformer:
     NOT NULL such a null is refused, default or not.
     """
 
-    def __init__(self, fields: tuple[DataField, ...]) -> None:
+    def __init__(self, fields: tuple[DataField, ...], encoded: Collection[str] = ()) -> None:
+        """Nullable STRING columns ``encoded`` may stay small dictionaries where they come so."""
         self._fields = fields
+        self._encoded = encoded
         self._schema = to_arrow_schema(fields)
         self._names = set(self._schema.names)
         self._defaults = {field.name: default_value(field) for field in fields}
@@ -42,7 +46,7 @@ class Conformer:
 
     def again(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
         """The same of rows that another ``Conformer`` of these columns has looked at already."""
-        if batch.schema.equals(self._schema):
+        if _with_texts(batch.schema).equals(self._schema):
             return batch
         return self._looked_at(batch, first_row)
 
@@ -52,7 +56,11 @@ class Conformer:
             self._column(batch, field, target, first_row)
             for field, target in zip(self._fields, self._schema, strict=True)
         ]
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        schema = self._schema
+        for number, column in enumerate(columns):
+            if column.type == TEXTS_AS_NUMBERS:  # no column of a table has this type
+                schema = schema.set(number, schema.field(number).with_type(column.type))
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _check_names(self, names: list[str]) -> None:
         unknown = [name for name in names if name not in self._names]
@@ -71,6 +79,8 @@ class Conformer:
         default = self._defaults[field.name]
         if field.name in batch.schema.names:
             given = batch.column(field.name)
+            if field.name in self._encoded and _is_small_dictionary(given):
+                return given
         elif default is not None:
             given = pa.repeat(default, batch.num_rows)
         elif field.type.nullable or not batch.num_rows:
@@ -89,6 +99,27 @@ class Conformer:
             place = "in row" if pa.types.is_nested(target.type) else "row"
             raise InvalidRequestError(f"{reason}; the first is {place} {first_row + row}") from None
         return values if default is None else pc.fill_null(values, default)
+
+
+def _with_texts(schema: pa.Schema) -> pa.Schema:
+    """The columns as they are without dictionaries of texts."""
+    for number, field in enumerate(schema):
+        if field.type == TEXTS_AS_NUMBERS:
+            schema = schema.set(number, field.with_type(pa.string()))
+    return schema
+
+
+def _is_small_dictionary(values: pa.Array) -> bool:
+    """Whether each piece of the column can have all its texts, which are fine, beside it."""
+    if values.type != TEXTS_AS_NUMBERS or values.dictionary.null_count:
+        return False
+    if values.dictionary.nbytes > _MOST_DICTIONARY_BYTES:
+        return False
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:  # which row that is in, if in any, shows when all are looked at
+        return False
+    return True
 
 
 def _checked(given: pa.Array, field: DataField, target: pa.Field) -> pa.Array:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.write.assign import Places
+from lakeformat.write.repeated_values import without_dictionaries
 from lakeformat.write.row_kinds import Kinds
 
 __all__ = ["HeldRows", "RowBuffer"]
@@ -43,7 +44,7 @@ class RowBuffer:
         if not self._rows:
             return None
         held = HeldRows(
-            pa.Table.from_batches(self._rows).combine_chunks(),
+            _as_one(self._rows).combine_chunks(),
             np.concatenate(self._kinds),
             np.concatenate(self._places),
         )
@@ -53,3 +54,11 @@ class RowBuffer:
     def clear(self) -> None:
         """Forget all rows."""
         self._rows, self._kinds, self._places, self.nbytes = [], [], [], 0
+
+
+def _as_one(batches: list[pa.RecordBatch]) -> pa.Table:
+    """Batches that differ at most in which of their texts are dictionaries."""
+    if all(batch.schema.equals(batches[0].schema) for batch in batches):
+        return pa.Table.from_batches(batches)
+    tables = (without_dictionaries(pa.Table.from_batches([batch])) for batch in batches)
+    return pa.concat_tables(tables)
