@@ -5,6 +5,7 @@
   snapshot/snapshot-<n>   EARLIEST   LATEST
   changelog/changelog-<n>   EARLIEST   LATEST
   tag/tag-<name>   consumer/consumer-<id>   staged/staged-<name>   claim-<name>
+  stream/stream-<name>
   branch/branch-<name>/   schema, snapshot, changelog, tag and consumer of a branch
   manifest/manifest-<uuid>-<n>   manifest-list-<uuid>-<n>   index-manifest-<uuid>-<n>
   statistics/stat-<uuid>-<n>
@@ -192,6 +193,10 @@ class TableLayout:
         return f"{self.metadata_root}/staged"
 
     @property
+    def stream_directory(self) -> str:
+        return f"{self.metadata_root}/stream"
+
+    @property
     def latest_hint(self) -> str:
         return f"{self.snapshot_directory}/LATEST"
 
@@ -238,6 +243,10 @@ class TableLayout:
     def staged_claim(self, name: str) -> str:
         """Who is publishing it."""
         return f"{self.staged_directory}/claim-{_plain(name)}"
+
+    def stream(self, name: str) -> str:
+        """How far a stream into the table has come; nobody else's format."""
+        return f"{self.stream_directory}/stream-{_plain(name)}"
 
     def manifest(self, name: str) -> str:
         """A manifest, a manifest list or an index manifest; all live in one directory."""

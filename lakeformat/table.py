@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
@@ -41,6 +42,7 @@ from lakeformat.read.where import Partitions, check_limit
 from lakeformat.schema import TableSchema
 from lakeformat.staged import TableStaged
 from lakeformat.storage import Storage, open_storage
+from lakeformat.stream_note import remembered
 from lakeformat.system_tables import (
     Asked,
     RowTable,
@@ -202,6 +204,16 @@ class Table(
     def find_commit(self, commit: CommitId) -> CommitReport | None:
         """The result of a commit of any kind that was made before; None if it was not."""
         return find_commit(self._handle, commit)
+
+    def remembered(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
+        """For a batch of a stream, which may be committed again at any later time.
+
+        ``with table.remembered(CommitId("my-stream", 7)) as commit``: None if the batch is done,
+        else what to commit it as; who leaves the block without an exception has. One batch comes
+        after the other, and their identifiers grow. What is published in the block is known
+        afterwards, too: until its end a consumer of the stream's name keeps the snapshots.
+        """
+        return remembered(self._handle, commit)
 
     @property
     def staged(self) -> TableStaged:

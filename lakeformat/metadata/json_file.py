@@ -23,6 +23,7 @@ class Remedy(StrEnum):
     TAG = "restore the file from a backup, or delete the tag and create it again"
     CHANGELOG = "restore the file from a backup, or delete it and lose the changes it leads to"
     CONSUMER = "delete the file, or set the consumer to the snapshot it shall read next"
+    STREAM = "delete the file: a batch is looked for among the snapshots alone then"
     STATISTICS = "restore the file from a backup, or run ANALYZE again"
     INTENT = "an expiry left it behind: delete it, and remove orphan files afterwards"
 

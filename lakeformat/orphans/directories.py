@@ -180,6 +180,7 @@ def find_directories(
                 branch.tag_directory,
                 branch.consumer_directory,
                 branch.staged_directory,
+                branch.stream_directory,
             )
         ),
         partition_keys=tuple(handle.schema.partition_keys),

@@ -108,15 +108,10 @@ def write_stream_batch(
 
     def write(frame: DataFrame, batch: int) -> None:
         user = query or _query_id(frame)
-        commit = lake.CommitId(f"spark-{user}", batch)
-        write_table(
-            frame,
-            table,
-            kinds=kinds,
-            commit=commit,
-            warehouse=warehouse,
-            catalog_options=catalog_options,
-        )
+        found = find_table(frame.sparkSession, table, warehouse, catalog_options)
+        with found.remembered(lake.CommitId(f"spark-{user}", batch)) as noted:
+            if noted is not None:
+                write_table(frame, found, kinds=kinds, commit=noted)
 
     return write
 

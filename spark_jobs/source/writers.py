@@ -133,11 +133,12 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
         if not messages:
             return
         commit = self._commit_id(messages, batchId)
-        if self._table.find_commit(commit) is not None:
-            # The batch is done, also where a query that was changed makes other rows of it now.
-            self._abort(messages, commit)
-            return
-        self._commit(messages, commit)
+        with self._table.remembered(commit) as noted:
+            if noted is None:
+                # The batch is done, also where a query that was changed makes other rows of it now.
+                self._abort(messages, commit)
+            else:
+                self._commit(messages, noted)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         if any(isinstance(answer, Answer) for answer in messages):

@@ -26,16 +26,14 @@ def add(table, *ids, note="a"):
     table.write(pa.table({"id": pa.array(ids, pa.int64()), "note": [note] * len(ids)}))
 
 
-def copy(spark, checkpoint, **options):
+def copy(spark, checkpoint, sink="format", **options):
     """Everything there is from the one table into the other; the batches that it took."""
     rows = spark.readStream.format("lake").options(**options).load("shop.events")
-    query = (
-        by_bucket(rows, "shop.copy")
-        .writeStream.format("lake")
-        .option("checkpointLocation", str(checkpoint))
-        .trigger(availableNow=True)
-        .start("shop.copy")
-    )
+    if sink == "format":
+        writer = by_bucket(rows, "shop.copy").writeStream.format("lake").option("path", "shop.copy")
+    else:
+        writer = rows.writeStream.foreachBatch(write_stream_batch("shop.copy"))
+    query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     query.awaitTermination()
     return [progress["numInputRows"] for progress in query.recentProgress]
 
@@ -70,6 +68,24 @@ def test_a_batch_whose_commit_spark_forgot_is_published_once(lake_spark, source,
     assert len(target.snapshots()) == 1
     files = [path for path in Path(tmp_path).rglob("shop.db/copy/bucket-*/data-*")]
     assert len(files) == len(target.system_table("files").scan().to_arrow())
+
+
+@pytest.mark.parametrize("sink", ["format", "foreachBatch"])
+def test_a_batch_whose_commit_spark_forgot_and_the_table_too_is_published_once(
+    lake_spark, source, target, tmp_path, sink
+):
+    """The driver is back after its snapshot has expired."""
+    add(source, 1, 2)
+    copy(lake_spark, tmp_path / "checkpoint", sink)
+    for noted in (tmp_path / "checkpoint" / "commits").glob("*0*"):
+        noted.unlink()
+    target.write(pa.table({"id": [1], "note": ["of somebody else"]}))
+    target.expire_snapshots(retain_max=1, retain_min=1)
+
+    copy(lake_spark, tmp_path / "checkpoint", sink)
+
+    assert target.scan(where="id = 1").to_arrow()["note"].to_pylist() == ["of somebody else"]
+    assert len(target.snapshots()) == 1
 
 
 def test_a_first_batch_that_is_repeated_begins_where_it_began(lake_spark, source, target, tmp_path):

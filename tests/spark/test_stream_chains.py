@@ -80,9 +80,9 @@ class Streamed:
 
     def expire(self, _: None) -> None:
         """Of the source: its consumer keeps what is not read, once it has begun."""
-        if self.checkpoint.done:
+        for name in ("events", "copy") if self.checkpoint.done else ("copy",):
             with suppress(lake.CorruptTableError):  # a consumer that was cut short
-                self.table("events").expire_snapshots(retain_max=1, retain_min=1)
+                self.table(name).expire_snapshots(retain_max=1, retain_min=1)
 
     def run(self, _: None = None) -> None:
         _query(self.storage, self.checkpoint, is_keyed=self.is_keyed).run()

@@ -33,7 +33,7 @@ STEPS: tuple[set[str], ...] = (
         "table_row_changes",
         "table_upkeep",
     },
-    {"table_writes"},
+    {"stream_note", "table_writes"},
     {"table_reads"},
     {"analyze", "file_indexes", "partitions", "row_changes"},
     {"live_keys"},
