@@ -89,7 +89,9 @@ class _Batch:
         """Note that it begins; None if it is done."""
         note, commit = self._read(), self.commit
         if note is not None and note.identifier > commit.identifier:
-            raise self._comes_late(note)
+            if find_commit(self.handle, commit) is None:
+                raise self._comes_late(note)
+            return None
         if note is not None and note.identifier == commit.identifier:
             if note.first_try_millis is None:
                 self._forget_consumer()  # which is there if the last step was not taken

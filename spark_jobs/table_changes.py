@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -75,11 +76,14 @@ def _ingest_changes(
         from spark_jobs.spark_rows import changes_written
 
         written = partial(changes_written, spark, source)
-    report = _write(table, stream, identity, _run_of(wanted), written)
-    if report.replayed:  # a twin was faster, and may not have moved the consumer yet
-        _move(table, source, wanted.consumer, report)
-    else:
-        stream.acknowledge()
+    messages = written(table, stream)
+    remembered = table.remembered(identity) if messages else nullcontext(identity)
+    with remembered as noted:  # until the consumer has moved: it is what tells afterwards
+        report = _commit(table, stream, identity, noted, _run_of(wanted), messages)
+        if report.replayed:  # a twin was faster, and may not have moved the consumer yet
+            _move(table, source, wanted.consumer, report)
+        else:
+            stream.acknowledge()
     return Outcome(
         reason=report.reason,
         report=report.to_dict(),
@@ -91,18 +95,23 @@ def _ingest_changes(
     )
 
 
-def _write(
+def _commit(
     table: lake.Table,
     stream: ChangeStream,
     commit: lake.CommitId,
+    noted: lake.CommitId | None,
     run: str | None,
-    written: _Written,
+    messages: list[lake.CommitMessage],
 ) -> lake.CommitReport:
     """Where the reading ends is known once it has; until then the files are only prepared."""
-    messages = written(table, stream)
     properties = {_NEXT: str(stream.next_snapshot), **({} if run is None else {_RUN: run})}
     try:
-        report = table.commit(messages, commit=commit, properties=properties)
+        if noted is None:
+            raise lake.CommitConflictError(
+                f"another run has brought into {table.location} what comes next, a moment ago: "
+                "nothing was done now. Run it again"
+            )
+        report = table.commit(messages, commit=noted, properties=properties)
     except lake.CommitOutcomeUnknownError:
         raise  # the table may refer to the files: they stay
     except lake.LakeError:

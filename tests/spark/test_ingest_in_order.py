@@ -40,6 +40,9 @@ test_the_first_time_brings_all_and_later_what_changed = (
 test_a_crash_between_commit_and_consumer_brings_nothing_twice = (
     sources.test_a_crash_between_commit_and_consumer_brings_nothing_twice
 )
+test_a_crash_between_commit_and_consumer_brings_nothing_twice_though_the_commit_expired = (
+    sources.test_a_crash_between_commit_and_consumer_brings_nothing_twice_though_the_commit_expired
+)
 test_a_run_that_is_repeated_brings_nothing_more = (
     sources.test_a_run_that_is_repeated_brings_nothing_more
 )

@@ -94,6 +94,30 @@ def test_a_crash_between_commit_and_consumer_brings_nothing_twice(
     assert (consumer(source), copy.latest_snapshot().id) == ({"copy": 3}, 2)
 
 
+def test_a_crash_between_commit_and_consumer_brings_nothing_twice_though_the_commit_expired(
+    catalog, source, follow, monkeypatch
+):
+    catalog.create_table("shop.copy", [("sku", "STRING"), ("pieces", "INT")])
+    put(source, "pear", 1)
+    monkeypatch.setattr("lakeformat.read.streaming.ChangeStream.acknowledge", die)
+    with pytest.raises(KeyboardInterrupt):
+        follow()
+    monkeypatch.undo()
+    copy = catalog.table("shop.copy")
+    copy.write(pa.table({"sku": ["of somebody else"], "pieces": [0]}))
+    copy.expire_snapshots(retain_max=1, retain_min=1)
+
+    put(source, "plum", 2)
+    follow()
+
+    assert rows(catalog) == [("of somebody else", 0), ("pear", 1), ("plum", 2)]
+    assert consumer(copy) == {}
+
+
+def die(*_):
+    raise KeyboardInterrupt
+
+
 def test_a_consumer_that_a_power_cut_has_emptied_is_where_the_copy_says(
     catalog, source, follow, tmp_path
 ):
