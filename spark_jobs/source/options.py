@@ -84,7 +84,7 @@ OPTIONS = (
     SourceOption(
         "max-snapshots-per-batch",
         (Use.STREAM_READ,),
-        "At most so many snapshots in a batch; the first one after a restart takes all there are.",
+        "At most so many snapshots in a batch; all rows a stream begins with count as none.",
     ),
     SourceOption(
         "kinds", _WRITES, "The column that says what each row does; without it rows are inserted."

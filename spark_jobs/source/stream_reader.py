@@ -68,7 +68,9 @@ class LakeStreamReader(DataSourceStreamReader):
                 "column 'rowkind', or 'false' to leave out rows that go"
             )
         self._position: int | None = None
-        """The snapshot that comes next; None after a restart, until Spark says it."""
+        """The snapshot that comes next. After a restart Spark says it, by asking for the parts
+        between the last offset and itself before it asks for another; None in a stream that begins
+        now: there Spark asks for the first end before the beginning."""
         self._found: dict[str, Any] | None = None
         """Where a stream that began now would begin."""
         self._first_end: int | None = None
@@ -89,11 +91,12 @@ class LakeStreamReader(DataSourceStreamReader):
         newest = self._table_now().latest_snapshot()
         following = 1 if newest is None else newest.id + 1
         position = self._position
-        if position is not None:
-            if following < position:
-                raise self._another_history(position, f"its newest is {following - 1}")
-            if self._most is not None:
-                following = min(following, position + self._most)
+        if position is not None and following < position:
+            raise self._another_history(position, f"its newest is {following - 1}")
+        if position is None and found:  # a stream that begins now
+            position = found[_BEGAN][_NEXT]
+        if self._most is not None and position is not None:
+            following = min(following, position + self._most)
         self._position = following
         if self._first_end is None:
             self._first_end = following

@@ -4,6 +4,8 @@ The steps and what is asked of a source in which order are those of ``MicroBatch
 end of a batch is written down before it runs, and that it is done after the sink has committed.
 A batch that was written down and is not done is run again when the query starts, with the same
 number and end; its beginning is the end of the batch before or, of the first one, asked for anew.
+A query that is started again first asks for what is between the last end and itself: so the source
+learns how far it has come.
 """
 
 from __future__ import annotations
@@ -44,14 +46,17 @@ class Query:
     def run(self) -> None:
         """Until nothing is new."""
         kept = self.checkpoint
+        if kept.offsets:
+            seen = self._offset(len(kept.offsets) - 1)
+            self.reader.partitions(seen, seen)
         while True:
-            start = self._offset(kept.done - 1) if kept.done else self.reader.initialOffset()
             if len(kept.offsets) == kept.done:
                 end = _json(self.reader.latestOffset())
-                if end == _json(start):
+                if kept.done and end == _json(self._offset(kept.done - 1)):
                     return
                 self.before_step("write the end down")
                 kept.offsets.append(end)
+            start = self._offset(kept.done - 1) if kept.done else self.reader.initialOffset()
             self._batch(kept.done, start, self._offset(kept.done))
             self.before_step("write down that it is done")
             kept.done += 1

@@ -55,6 +55,24 @@ def test_a_stream_goes_on_where_it_was(lake_spark, source, target, tmp_path):
     assert len({user for user, _ in commits}) == 1
 
 
+def test_no_batch_has_more_snapshots_than_it_may(lake_spark, source, target, tmp_path):
+    """Neither the first one of a stream, nor the first one after it was started again."""
+    limit = {"scan.mode": "from-snapshot", "scan.snapshot-id": 1, "max-snapshots-per-batch": 2}
+    for first in (1, 10):
+        for number in range(first, first + 5):
+            add(source, number)
+        rows = lake_spark.readStream.format("lake").options(**limit).load("shop.events")
+        writer = by_bucket(rows, "shop.copy").writeStream.format("lake")
+        query = writer.option("checkpointLocation", tmp_path / "checkpoint").start("shop.copy")
+        try:
+            query.processAllAvailable()
+        finally:
+            query.stop()
+
+        assert [each["numInputRows"] for each in query.recentProgress][:3] == [2, 2, 1]
+    assert len(ids(target)) == 10
+
+
 def test_a_batch_whose_commit_spark_forgot_is_published_once(lake_spark, source, target, tmp_path):
     """As when the driver dies after it published a batch and before it noted that."""
     add(source, 1, 2)
