@@ -45,11 +45,14 @@ def _act(wanted: RollbackRequest) -> Outcome:
         commit=wanted.commit_id(),
         dry_run=wanted.dry_run,
     )
-    moved = report.replayed or report.snapshot_id != before
+    gone = (report.removed_snapshots, report.removed_changelogs, report.removed_tags)
+    cut = any((*gone, report.moved_consumers))
+    moved = report.replayed or (report.snapshot_id != before if wanted.as_latest else cut)
     published = wanted.as_latest and not wanted.dry_run and moved
     return Outcome(
         reason=report.reason,
         report=report.to_dict(),
+        skipped=not moved,
         snapshot_ids=(report.snapshot_id,) if published else (),
         newest_before=before,
         replayed=report.replayed,

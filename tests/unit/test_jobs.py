@@ -241,6 +241,17 @@ def test_rollback_publishes_the_old_rows(orders, request_for):
     assert orders.scan().count() == 1
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize("as_latest", [True, False])
+def test_a_rollback_to_where_the_table_is_has_nothing_to_do(
+    orders, request_for, as_latest, dry_run
+):
+    stays = rollback.run(request_for(snapshot=2, as_latest=as_latest, dry_run=dry_run))
+    goes = rollback.run(request_for(snapshot=1, as_latest=as_latest, dry_run=dry_run))
+    assert said(stays) == (True, None, 2)
+    assert goes["skipped"] is False
+
+
 @pytest.mark.parametrize("as_latest", [True, False])
 def test_a_rollback_that_is_repeated_keeps_what_came_since(orders, request_for, as_latest):
     wanted = request_for(snapshot=1, as_latest=as_latest, commit_user="run", commit_identifier=1)
