@@ -150,12 +150,14 @@ def _written_on_spark(
 ) -> tuple[Table, int | None, list[CommitMessage]]:
     """The table, its newest snapshot before, and files nobody has committed yet."""
     from spark_jobs.row_sources import target_table
+    from spark_jobs.spark_progress import told_tasks
     from spark_jobs.spark_rows import spark_rows
 
     rows = spark_rows(started, wanted, table, paths)
     table = target_table(catalog, table, wanted, rows)
     before = newest_snapshot(table)
-    return table, before, rows.written(table)
+    with told_tasks(started()):
+        return table, before, rows.written(table)
 
 
 def _stage(table: Table, messages: list[CommitMessage], commit: CommitId | None) -> Outcome:

@@ -13,6 +13,7 @@ from lakeformat.read.changed_rows import ROW_KIND
 from lakeformat.read.results import Results
 from lakeformat.read.splits import Split
 from spark_jobs.row_sources import Columns, FileRows, MessageRows, rows_of
+from spark_jobs.tasks import TellingExecutor
 
 if TYPE_CHECKING:
     from lakeformat.read.streaming import ChangeStream
@@ -46,7 +47,7 @@ def spark_rows(
     if wanted.holds_messages:
         from spark_jobs.frames.executor import SparkExecutor
 
-        executor = SparkExecutor(started())
+        executor = TellingExecutor(SparkExecutor(started()), "files looked through")
     rows = rows_of(wanted, table, paths, executor)
     assert isinstance(rows, FileRows | MessageRows)
     return _InTasks(rows, started)
@@ -60,6 +61,7 @@ def changes_written(
     A snapshot that is read whole is as many parts as it has splits, one that is read for its
     changes is one.
     """
+    from spark_jobs.spark_progress import told_tasks
     from spark_jobs.spark_source import parts_frame
     from spark_jobs.spark_write import write_in_tasks
 
@@ -73,7 +75,8 @@ def changes_written(
     if not parts:
         return []
     frame, read_rows = parts_frame(started(), parts, _read_changes)
-    return write_in_tasks(frame, table, read_rows, kinds=ROW_KIND.name)
+    with told_tasks(started()):
+        return write_in_tasks(frame, table, read_rows, kinds=ROW_KIND.name)
 
 
 class _InTasks:

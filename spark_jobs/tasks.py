@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from lakeformat.executor import Executor
 
-__all__ = ["executor_of"]
+__all__ = ["TellingExecutor", "executor_of"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -37,11 +37,11 @@ def executor_of(
 
     with job_session(spark, name) as session:
         executor = SparkExecutor(session)
-        yield executor if unit is None else _Telling(executor, unit)
+        yield executor if unit is None else TellingExecutor(executor, unit)
 
 
 @dataclass(frozen=True, slots=True)
-class _Telling:
+class TellingExecutor:
     """An executor that says how far it has come."""
 
     executor: Executor

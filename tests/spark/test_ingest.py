@@ -1,5 +1,7 @@
 """Files land in a table: the same rows from either engine, and once."""
 
+import json
+import logging
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from spark_jobs import spark_write
+from spark_jobs import spark_progress, spark_write
 from spark_jobs.frames.pieces import shared_directory
 from spark_jobs.ingest import run
 from spark_jobs.spark_write import write_in_tasks
@@ -41,6 +43,26 @@ def test_both_engines_make_the_same_table(tmp_path, request_for, spark, file_for
         made.append(rows_of(str(tmp_path / engine)))
 
     assert made[0].equals(made[1])
+
+
+def test_tasks_say_how_far_they_have_come_while_they_run(
+    tmp_path, request_for, spark, caplog, monkeypatch
+):
+    for number in range(12):
+        path = tmp_path / f"rows-{number}.csv"
+        path.write_text("id\n" + "".join(f"{n}\n" for n in range(20_000)))
+    monkeypatch.setattr(spark_progress, "_LOOK_SECONDS", 0.02)
+    group = spark.sparkContext.getLocalProperty("spark.jobGroup.id")
+
+    with caplog.at_level(logging.INFO, "spark_jobs.progress"):
+        run(request_for("rows-*", engine="spark"), spark)
+
+    told = [json.loads(each.message) for each in caplog.records if "tasks" in each.message]
+    assert {each["unit"] for each in told} == {"tasks"}
+    assert [each["done"] for each in told] == sorted(each["done"] for each in told)
+    assert any(0 < each["done"] < each["total"] for each in told)
+    assert told[-1]["done"] == told[-1]["total"] > 1
+    assert spark.sparkContext.getLocalProperty("spark.jobGroup.id") == group
 
 
 @pytest.mark.parametrize("engine", ["python", "spark"])

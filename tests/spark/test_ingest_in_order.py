@@ -5,6 +5,7 @@ which several tasks each read some.
 """
 
 import json
+import logging
 
 import pyarrow as pa
 import pytest
@@ -101,6 +102,16 @@ def test_the_columns_of_every_file_count(catalog, stock, ingest):
     )
 
     assert messages.rows(catalog) == [("pear", 1 << 40, "x", None), ("plum", 2, None, 0.5)]
+
+
+def test_messages_are_looked_through_and_written_while_progress_is_told(stock, ingest, caplog):
+    with caplog.at_level(logging.INFO, "spark_jobs.progress"):
+        ingest("maxwell", *(messages.maxwell("insert", messages.item(f"{n}", n)) for n in range(3)))
+
+    told = [json.loads(each.message) for each in caplog.records]
+    looked = [(each["done"], each["total"]) for each in told if each["unit"] != "tasks"]
+    assert looked == [(1, 3), (2, 3), (3, 3)]
+    assert told[-1]["unit"] == "tasks"
 
 
 def test_the_last_message_of_a_key_wins_whoever_read_it(catalog, ingest):
