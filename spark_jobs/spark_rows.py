@@ -59,7 +59,7 @@ def changes_written(
     """The files of what a stream of ``source`` has next; tasks read it, in the same order.
 
     A snapshot that is read whole is as many parts as it has splits, one that is read for its
-    changes is one.
+    changes as many as it has files.
     """
     from spark_jobs.spark_progress import told_tasks
     from spark_jobs.spark_source import parts_frame
@@ -71,7 +71,7 @@ def changes_written(
             scan = source.state_scan(each.snapshot_id)
             parts += [(scan, split) for split in scan.splits()]
         else:
-            parts.append(source.changes(each.snapshot_id - 1, each.snapshot_id))
+            parts += source.changes(each.snapshot_id - 1, each.snapshot_id).by_file()
     if not parts:
         return []
     frame, read_rows = parts_frame(started(), parts, _read_changes)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -32,7 +33,7 @@ from lakeformat.read.plan import naming_file
 from lakeformat.read.prune_entries import EntryPruner
 from lakeformat.schema import TableSchema
 
-__all__ = ["NO_PRODUCER", "ChangeFiles", "changelog_producer"]
+__all__ = ["NO_PRODUCER", "ChangeFiles", "ChangedFiles", "changelog_producer"]
 
 _CARRY_CHANGELOG = (CommitKind.APPEND, CommitKind.COMPACT)
 
@@ -42,6 +43,16 @@ NO_PRODUCER, _AS_WRITTEN = "none", "input"
 def changelog_producer(options: Mapping[str, str]) -> str:
     """What writes changelog files of a table; this version need not be able to do so itself."""
     return options.get("changelog-producer", NO_PRODUCER).strip().lower()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFiles:
+    """The files that tell what a snapshot changed, in the order of their rows."""
+
+    snapshot: Snapshot
+    entries: tuple[ManifestEntry, ...] = ()
+    is_kept: bool = True
+    """Whether a changelog that outlives the snapshot keeps them."""
 
 
 class ChangeFiles:
@@ -55,24 +66,31 @@ class ChangeFiles:
             lambda schema_id: read_schema(handle.storage, handle.layout, schema_id)
         )
 
-    def delta(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
-        """The rows that were written, with their kinds; compactions and overwrites have none.
+    def delta(self, snapshot: Snapshot) -> ChangedFiles:
+        """What was written, with the kinds of rows; compactions and overwrites have none.
 
-        They are as they were stored: nobody has merged them with rows of other commits.
+        Rows are as they were stored: nobody has merged them with rows of other commits.
         """
-        if snapshot.commit_kind is CommitKind.APPEND:
-            # A changelog that outlives its snapshot keeps these if it has no files of its own.
-            is_kept = changelog_producer(self._handle.options.to_dict()) == NO_PRODUCER
-            with telling_of_expiry(self._handle, snapshot, changes=is_kept):
-                yield from self._rows(snapshot, self.delta_files(snapshot))
+        if snapshot.commit_kind is not CommitKind.APPEND:
+            return ChangedFiles(snapshot)
+        # A changelog that outlives its snapshot keeps these if it has no files of its own.
+        is_kept = changelog_producer(self._handle.options.to_dict()) == NO_PRODUCER
+        with telling_of_expiry(self._handle, snapshot, changes=is_kept):
+            return ChangedFiles(snapshot, tuple(self._delta_files(snapshot)), is_kept)
 
-    def changelog(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
-        """The rows of its changelog files, if it has any; else those of before there was one."""
+    def changelog(self, snapshot: Snapshot) -> ChangedFiles:
+        """Its changelog files, if it has any; else those of before there was one."""
         if self._is_from_before(snapshot):
-            yield from self.delta(snapshot)
-        elif snapshot.commit_kind in _CARRY_CHANGELOG:
-            with telling_of_expiry(self._handle, snapshot, changes=True):
-                yield from self._rows(snapshot, self._entries(snapshot, ListKind.CHANGELOG))
+            return self.delta(snapshot)
+        if snapshot.commit_kind not in _CARRY_CHANGELOG:
+            return ChangedFiles(snapshot)
+        with telling_of_expiry(self._handle, snapshot, changes=True):
+            return ChangedFiles(snapshot, tuple(self._entries(snapshot, ListKind.CHANGELOG)))
+
+    def rows(self, found: ChangedFiles) -> Iterator[pa.RecordBatch]:
+        """Stream the rows of some files."""
+        with telling_of_expiry(self._handle, found.snapshot, changes=found.is_kept):
+            yield from self._rows(found.snapshot, found.entries)
 
     def _is_from_before(self, snapshot: Snapshot) -> bool:
         """Whether nothing tells of its rows but what it added: it had no producer, input is one.
@@ -87,7 +105,7 @@ class ChangeFiles:
         path = handle.layout.manifest(snapshot.delta_manifest_list)
         return producer == NO_PRODUCER and handle.storage.exists(path)
 
-    def delta_files(self, snapshot: Snapshot) -> list[ManifestEntry]:
+    def _delta_files(self, snapshot: Snapshot) -> list[ManifestEntry]:
         """The files a commit added at level 0, those of a bucket in the order of their rows."""
         found = self._entries(snapshot, ListKind.DELTA)
         if self._handle.schema.primary_keys:
@@ -101,7 +119,9 @@ class ChangeFiles:
             for entry in sorted(group, key=lambda entry: entry.file.min_sequence_number)
         ]
 
-    def _rows(self, snapshot: Snapshot, entries: list[ManifestEntry]) -> Iterator[pa.RecordBatch]:
+    def _rows(
+        self, snapshot: Snapshot, entries: Sequence[ManifestEntry]
+    ) -> Iterator[pa.RecordBatch]:
         files = DataFiles(self._handle, snapshot, DeletedRows(self._handle, ()))
         is_keyed, asked = bool(self._handle.schema.primary_keys), self._asked
         for entry in entries:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
 from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle
-from lakeformat.read.change_files import ChangeFiles
+from lakeformat.read.change_files import ChangedFiles, ChangeFiles
 from lakeformat.read.change_window import ChangeMode, Window, read_change
 from lakeformat.read.changed_rows import ChangedRows
 from lakeformat.read.rows import Rows
@@ -43,6 +45,21 @@ class Changes(Rows):
         """The snapshots whose changes these are, in their order."""
         return self._window.snapshot_ids
 
+    def by_file(self) -> Sequence[Rows]:
+        """The same rows in parts that follow each other, for many readers; they can be pickled."""
+        if self._window.mode is ChangeMode.DIFF:
+            return [self]
+        return [
+            Rows(self.schema, partial(_rows_of, self._handle, self._asked, part))
+            for found in self._found()
+            for part in (replace(found, entries=(entry,)) for entry in found.entries)
+        ]
+
+    def _found(self) -> Iterator[ChangedFiles]:
+        files = ChangeFiles(self._handle, self._asked)
+        find = files.delta if self._window.mode is ChangeMode.DELTA else files.changelog
+        return (find(read_change(self._handle, number)) for number in self._window.snapshot_ids)
+
     def _changes(self) -> Iterator[pa.RecordBatch]:
         window = self._window
         if window.mode is ChangeMode.DIFF:
@@ -55,7 +72,11 @@ class Changes(Rows):
                     keep_deletes=self._keep_deletes,
                 )
             return
-        files = ChangeFiles(self._handle, self._asked)
-        read = files.delta if window.mode is ChangeMode.DELTA else files.changelog
-        for number in window.snapshot_ids:
-            yield from read(read_change(self._handle, number))
+        for found in self._found():
+            yield from _rows_of(self._handle, self._asked, found)
+
+
+def _rows_of(
+    handle: TableHandle, asked: ChangedRows, found: ChangedFiles
+) -> Iterator[pa.RecordBatch]:
+    return ChangeFiles(handle, asked).rows(found)

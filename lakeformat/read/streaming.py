@@ -6,7 +6,7 @@ says that it is done with a snapshot, so that after a crash it gets again what i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from lakeformat.metadata.snapshot_directory import (
     read_snapshot_if_present,
     snapshot_ids,
 )
-from lakeformat.read.change_files import ChangeFiles
+from lakeformat.read.change_files import ChangedFiles, ChangeFiles
 from lakeformat.read.change_window import NO_PRODUCER, changelog_producer
 from lakeformat.read.changed_rows import ChangedRows
 from lakeformat.read.state_rows import StateRows
@@ -162,11 +162,12 @@ class ChangeStream:
         while self._next is not None and (snapshot := self._read(self._next)) is not None:
             self._next += 1
             if self._uses_delta and snapshot.commit_kind is CommitKind.APPEND:
-                rows = self._files.delta(snapshot)
+                find = self._files.delta
             elif not self._uses_delta and snapshot.changelog_manifest_list is not None:
-                rows = self._files.changelog(snapshot)
+                find = self._files.changelog
             else:
                 continue
+            rows = self._rows(find, snapshot)
             return StreamedChanges(snapshot.id, self.schema, rows, full=False)
         return None
 
@@ -246,6 +247,11 @@ class ChangeStream:
         storage, layout = self._handle.storage, self._handle.layout
         ids = [*changelog_ids(storage, layout), *snapshot_ids(storage, layout)]
         return min(ids, default=FIRST_SNAPSHOT_ID)
+
+    def _rows(
+        self, find: Callable[[Snapshot], ChangedFiles], snapshot: Snapshot
+    ) -> Iterator[pa.RecordBatch]:
+        yield from self._files.rows(find(snapshot))
 
     def _state(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
         """All rows; those that will come as changelog are not among them yet."""

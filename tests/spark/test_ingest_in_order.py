@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from spark_jobs import spark_source
 from spark_jobs.ingest import run
 from tests.unit import test_change_messages as messages
 from tests.unit import test_ingest_sources as sources
@@ -191,6 +192,33 @@ def test_changes_of_a_partitioned_source_come_in_their_order(catalog, follow):
     rows = catalog.table("shop.copy").scan().to_arrow().to_pylist()
     assert {row["note"] for row in rows} == {"later 5"}
     assert len(rows) == 39
+
+
+def test_a_snapshot_is_read_by_several_tasks_and_of_one_key_the_last_row_wins(
+    catalog, follow, monkeypatch
+):
+    source = catalog.create_table("shop.source", [("id", "BIGINT"), ("n", "BIGINT")])
+    keyed = {"primary_key": ["id"], "options": {"bucket": "2"}}
+    catalog.create_table("shop.copy", [("id", "BIGINT"), ("n", "BIGINT")], **keyed)
+    source.write(pa.table({"id": [0], "n": [0]}))
+    follow()
+    messages_of = []
+    for number in range(20):
+        with source.new_writer() as writer:
+            ids = pa.array(range(5), pa.int64())
+            writer.write(pa.table({"id": ids, "n": pa.repeat(number, 5)}))
+            messages_of += writer.prepare()
+    source.commit(messages_of)
+    parts = []
+    frame = spark_source.parts_frame
+    monkeypatch.setattr(
+        spark_source, "parts_frame", lambda *args: (parts.extend(args[1]), frame(*args))[1]
+    )
+
+    assert follow()["report"]["rows"] == 5
+
+    assert len(parts) == 20
+    assert catalog.table("shop.copy").scan().to_arrow()["n"].to_pylist() == [19] * 5
 
 
 def test_a_file_that_is_no_message_is_named_and_nothing_is_written(catalog, stock, ingest):

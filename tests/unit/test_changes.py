@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from datetime import datetime, timedelta
 
 import pyarrow as pa
@@ -157,6 +158,27 @@ def test_an_input_changelog_is_read_as_it_came_in():
     assert changes.mode == "changelog"
     assert listed(changes) == [A, ("-U", 1, "a"), ("+U", 1, "A"), ("-D", 1, "A")]
     assert listed(table.table.changes(0, 1, "delta")) == [("+U", 1, "A")]
+
+
+@pytest.mark.parametrize("producer", ["none", "input"])
+@pytest.mark.parametrize("mode", ["auto", "diff"])
+def test_parts_that_can_be_sent_elsewhere_have_the_rows_in_their_order(tmp_path, producer, mode):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    table = catalog.create_table(
+        "shop.t",
+        [("k", "INT"), ("v", "STRING")],
+        primary_key=["k"],
+        options={"bucket": "4", "changelog-producer": producer},
+    )
+    for number in range(3):
+        table.write(pa.table({"k": pa.array(range(20), pa.int32()), "v": [f"{number}"] * 20}))
+    changes = table.changes(1, 3, mode, columns=["k", "v"], where="k < 18")
+
+    parts = pickle.loads(pickle.dumps(changes.by_file()))
+
+    assert len(parts) == (1 if mode == "diff" else 8)
+    assert [row for part in parts for row in listed(part)] == listed(changes)
 
 
 def test_changes_of_a_branch_are_its_own(tmp_path):
