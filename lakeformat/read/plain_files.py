@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+import pyarrow as pa
+
+from lakeformat.arrow_types import to_arrow_type
+from lakeformat.datafile.column_statistics import ColumnStatistics
 from lakeformat.datafile.file_format import FileFormat, format_of
+from lakeformat.datafile.file_statistics import file_statistics
+from lakeformat.datafile.int96_arrays import leaf_columns
+from lakeformat.errors import CorruptTableError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.metadata.manifest import ManifestEntry
@@ -27,6 +35,9 @@ class PlainFile:
     storage: Storage
     path: str
     size_bytes: int
+    may_hold_nan: bool = False
+    """Whether a number may be NaN: it is larger than all others to Spark, and in no bounds that
+    Arrow writes into a footer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +57,7 @@ def find_plain_files(
     place: Callable[[ManifestEntry], tuple[Storage, str]],
 ) -> PlainFiles:
     """Part splits into files that any Parquet reader may read for these columns, and the rest."""
-    may_be_plain = _Finder(handle, columns).may_be_plain
+    finder = _Finder(handle, columns)
     files: list[PlainFile] = []
     rest: list[Split] = []
     for split in splits:
@@ -55,8 +66,10 @@ def find_plain_files(
             deleted_rows = deleted(split)
             others = ()
             for entry in split.files:
-                if may_be_plain(entry.file) and not deleted_rows.count(entry):
-                    files.append(PlainFile(*place(entry), entry.file.file_size))
+                file = entry.file
+                if finder.may_be_plain(file) and not deleted_rows.count(entry):
+                    may_hold_nan = finder.may_hold_nan(file)
+                    files.append(PlainFile(*place(entry), file.file_size, may_hold_nan))
                 else:
                     others = (*others, entry)
         if others:
@@ -74,12 +87,16 @@ class _Finder:
         # A file that was put into the table from a directory may lack these.
         keys = () if schema.primary_keys else schema.partition_keys
         self._partition_columns = [name for name in keys if name in columns]
-        self._has_fields_of_now: Callable[[int], bool] = cache(
+        self._numbers = [f for f in schema.fields if f.name in columns and _has_nan(f.type)]
+        self._schema_at: Callable[[int], TableSchema] = cache(
             lambda schema_id: (
-                schema_id == schema.id
-                or self._fields(read_schema(handle.storage, handle.layout, schema_id))
-                == self._fields(schema)
+                schema
+                if schema_id == schema.id
+                else read_schema(handle.storage, handle.layout, schema_id)
             )
+        )
+        self._has_fields_of_now: Callable[[int], bool] = cache(
+            lambda schema_id: self._fields(self._schema_at(schema_id)) == self._fields(schema)
         )
 
     def may_be_plain(self, file: DataFileMeta) -> bool:
@@ -90,6 +107,16 @@ class _Finder:
             and self._has_fields_of_now(file.schema_id)
             and all(self._holds(file, name) for name in self._partition_columns)
         )
+
+    def may_hold_nan(self, file: DataFileMeta) -> bool:
+        """Whether a number may be NaN: whoever knows that none is has written its bounds."""
+        if not self._numbers:
+            return False
+        try:
+            known = file_statistics(file, self._schema_at(file.schema_id).fields, self._numbers)
+        except CorruptTableError:  # no row is asked for here, so none is lost
+            return True
+        return any(each.null_count != file.row_count and _is_open(each) for each in known)
 
     def _fields(self, schema: TableSchema) -> list[tuple[int, str, DataType]]:
         """What decides about the values a reader gets."""
@@ -102,3 +129,17 @@ class _Finder:
         counts = file.value_stats.null_counts
         position = self._schema.column_names.index(name)
         return counts is not None and position < len(counts) and counts[position] is not None
+
+
+def _has_nan(data_type: DataType) -> bool:
+    """Whether NaN is among the values of a type, or of one inside of it."""
+    kinds = (
+        pa.types.is_floating(leaf)
+        for _, leaf in leaf_columns(pa.schema([("", to_arrow_type(data_type))]))
+    )
+    return any(kinds)
+
+
+def _is_open(known: ColumnStatistics) -> bool:
+    ends = (known.minimum, known.maximum)
+    return any(end is None or (isinstance(end, float) and math.isnan(end)) for end in ends)

@@ -102,8 +102,10 @@ def frame_of_scan(spark: SparkSession, scan: lake.Scan, *, native: bool | None =
         else:
             files = ()
     frames = []
-    if files:
-        frames.append(_native_frame(spark, scan, files, *condition or ()))
+    for may_hold_nan in (False, True):
+        some = [file for file in files if file.may_hold_nan is may_hold_nan]
+        if some:
+            frames.append(_native_frame(spark, scan, some, *condition or ()))
     if splits or not frames:
         frames.append(_frame(spark, plan_splits(scan, splits, tasks_at_once(spark))))
     return reduce(lambda one, other: one.unionAll(other), frames)
@@ -146,6 +148,9 @@ def _native_frame(
     fields: list[DataField] = [*scan.fields, *(by_name[name] for name in sorted(looked_at))]
     # Directories of partitions say nothing that the files do not.
     reader = spark.read.schema(spark_schema(fields)).option("recursiveFileLookup", True)
+    if any(file.may_hold_nan for file in files):
+        # Else row groups are left out by bounds that NaN is not in, though it exceeds them.
+        reader = reader.option("parquet.filter.stats.enabled", False)
     frame = reader.parquet(*map(_address, files))
     for condition in conditions:
         frame = frame.where(condition)

@@ -96,6 +96,25 @@ def test_spark_reads_what_needs_no_merge_and_tasks_the_rest(spark, orders):
     assert native_files(read_table(spark, orders, native=False)) == 0
 
 
+@pytest.mark.parametrize("asked", ["ratio >= 1000", "ratio = double('NaN')", "NOT (ratio < 900)"])
+def test_a_condition_on_the_frame_finds_nan_which_no_bounds_count(spark, orders, asked):
+    read = read_table(spark, orders).where(asked)
+
+    assert sorted(row.id for row in read.collect()) == [*range(0, 100, 10)]
+    assert native_files(read) == 2
+
+
+def test_files_with_nan_and_files_without_are_read_together(spark, catalog):
+    table = catalog.create_table("shop.plain", [("id", "BIGINT"), ("ratio", "DOUBLE")])
+    for first, nan in ((0, -1), (100, 5)):
+        ratio = [float("nan") if n == nan else n / 2 for n in range(10)]
+        table.write(pa.table({"id": range(first, first + 10), "ratio": ratio}))
+    read = read_table(spark, table)
+
+    assert sorted(row.id for row in read.where("ratio > 4.5").collect()) == [105]
+    assert native_files(read) == 2
+
+
 @pytest.mark.parametrize(
     "where",
     [

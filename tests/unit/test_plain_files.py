@@ -86,3 +86,24 @@ def test_a_file_without_its_partition_column_is_not(catalog, tmp_path):
 
     assert counts(table.scan()) == (0, 1)
     assert counts(table.scan(["id"])) == (1, 0)
+
+
+@pytest.mark.parametrize("stats", ["truncate(16)", "none", "counts"])
+@pytest.mark.parametrize("keyed", [True, False])
+def test_it_is_told_which_files_may_hold_nan(catalog, stats, keyed):
+    keys = {"primary_key": ["id"]} if keyed else {"options": {"bucket": "-1"}}
+    options = {"metadata.stats-mode": stats, **({"bucket": "1"} if keyed else {})}
+    columns = [("id", "BIGINT"), ("ratio", "DOUBLE"), ("inside", "ROW<part FLOAT>")]
+    table = catalog.create_table("shop.t", columns, **{**keys, "options": options})
+
+    def said(*columns):
+        return [file.may_hold_nan for file in table.scan(columns).plain_files().files]
+
+    for ratio in (1.5, float("nan"), None):
+        rows = {"id": [1], "ratio": pa.array([ratio], pa.float64()), "inside": [{"part": 1.0}]}
+        table.write(pa.table(rows), overwrite={})
+        if keyed:
+            table.compact(strategy="full")
+        knows = (ratio == 1.5 and stats == "truncate(16)") or (ratio is None and stats != "none")
+        assert (said("id"), said("id", "ratio")) == ([False], [not knows])
+        assert said("inside") == [True]
