@@ -20,6 +20,7 @@ from lakeformat.read.changed_rows import changed_rows
 from lakeformat.read.changes import Changes
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.scan import Scan
+from lakeformat.read.snapshot_change import SnapshotChange, snapshot_change
 from lakeformat.read.streaming import ChangeStream, StreamStart, least_told_level
 from lakeformat.read.time_travel import Moment, find_snapshot
 from lakeformat.read.where import Partitions, check_limit, row_filter
@@ -73,6 +74,13 @@ class TableReads:
     def snapshot(self, number: int) -> Snapshot | None:
         """One snapshot by its number; None if it has expired, or is still to come."""
         return read_snapshot_if_present(self._handle.storage, self._handle.layout, number)
+
+    def snapshot_change(self, number: int) -> SnapshotChange | None:
+        """Which files one snapshot added and deleted, by partition; None if it has expired.
+
+        Read from the snapshot's own manifests, however large the table is.
+        """
+        return snapshot_change(self._handle, number)
 
     def scan(
         self,
