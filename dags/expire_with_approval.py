@@ -22,10 +22,14 @@ KEPT = {"retain_max": 10, "retain_min": 1, "older_than": "1 d"}
 QUESTION = """\
 {%- set found = ti.xcom_pull(task_ids="say_what_would_go") -%}
 {%- set report = found["report"] -%}
-{{ report["snapshots"] | length }} snapshots would expire, \
-{{ report["files"].values() | sum }} files of {{ report["bytes"] | filesizeformat }} would be \
-removed. The oldest snapshot to stay is \
-{{ report["earliest_snapshot"] }}: {{ found["reason"] }}."""
+
+- Snapshots that would expire: **{{ report["snapshots"] | length }}**
+- Files that would be removed for good, as nothing else needs them: \
+**{{ report["files"].values() | sum }}**, {{ report["bytes"] | filesizeformat(binary=True) }}
+- The oldest that stays: snapshot {{ report["earliest_snapshot"] }}. No more would go, because \
+{{ found["reason"] }}.
+
+**Approve** removes them. **Reject**, or no answer within a day, removes nothing."""
 
 with DAG(
     dag_id="expire_with_approval",

@@ -163,11 +163,9 @@ def test_nothing_expires_before_somebody_approved(dags, catalog):
     found = order_of_tasks[0].execute(task_context(task_id="say_what_would_go"))
     ti = SimpleNamespace(xcom_pull=lambda task_ids: {"say_what_would_go": found}[task_ids])
     question = jinja2.Template(order_of_tasks[1].body).render(ti=ti)
-    assert re.match(
-        r"2 snapshots would expire, \d+ files of [\d.]+ kB would be removed. "
-        r"The oldest snapshot to stay is 3: ",
-        question,
-    )
+    assert "- Snapshots that would expire: **2**\n" in question
+    assert re.search(r"as nothing else needs them: \*\*\d+\*\*, [\d.]+ KiB\n", question)
+    assert "- The oldest that stays: snapshot 3. No more would go, because snapshot 3" in question
     before = len(orders.snapshots())
     run(dag, mark_success_pattern="approve")
 
