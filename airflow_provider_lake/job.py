@@ -86,7 +86,8 @@ class LakeJobMixin(CheckedArguments):
         """Run the job with the identity of this task; its result is the task's."""
         with ending_with_the_supervisor(), failing_for_good(may_come=self._may_come):
             self._take_rendered()
-            context["ti"].xcom_push(key=TABLE_KEY, value=self._subject())
+            said = {**self._subject(), "lake_conn_id": self.lake_conn_id}
+            context["ti"].xcom_push(key=TABLE_KEY, value=said)
             request = self._request(context)
             if self._chosen_engine() == "spark":
                 result = self._run_on_spark({**request, "engine": "spark"}, context)

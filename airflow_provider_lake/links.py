@@ -11,6 +11,8 @@ from airflow.providers.common.compat.sdk import XCom
 from airflow.sdk import BaseOperatorLink
 from airflow.sdk.configuration import conf
 
+from airflow_provider_lake.page import TASK_PAGE
+
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
     from airflow.sdk.types import TaskInstanceKey
@@ -18,14 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["SPARK_KEY", "TABLE_KEY", "LakeSnapshotLink", "LakeSparkLink"]
 
 TABLE_KEY = "lake_table"
-"""The XCom that says which table a task works on, there before the work begins."""
+"""The XCom that says which table a task works on, and over which connection: before it begins."""
 SPARK_KEY = "lake_spark"
 """The XCom that says where the Spark of a task is seen, there as soon as the driver knows."""
 
 
 @attrs.define()
 class LakeSnapshotLink(BaseOperatorLink):
-    """The snapshot a task published: in a browser of tables, else what the task says of it.
+    """The snapshots a task published: in a browser of tables, else in the task's own tab.
 
     ``[lake] snapshot_url`` is the address of the browser, with ``{database}``, ``{table}`` and
     ``{snapshot_id}`` where they belong.
@@ -34,11 +36,11 @@ class LakeSnapshotLink(BaseOperatorLink):
     name = "Lake snapshot"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
-        """The address; that of the task's own results as long as no browser is set up."""
+        """The address; that of the task's own tab as long as no browser is set up."""
         pattern = conf.get("lake", "snapshot_url", fallback="")
         about = _said(ti_key, TABLE_KEY) if pattern else {}
         if "table" not in about:
-            return _results_of(ti_key)
+            return _tab_of(ti_key)
         database, _, table = str(about["table"]).partition(".")
         snapshot_id = _said(ti_key, "return_value").get("snapshot_id")
         members = {
@@ -76,9 +78,9 @@ def _said(ti_key: TaskInstanceKey, key: str) -> Mapping[str, Any]:
     return said if isinstance(said, Mapping) else {}
 
 
-def _results_of(ti_key: TaskInstanceKey) -> str:
-    """The page of the web interface with the task's XComs."""
+def _tab_of(ti_key: TaskInstanceKey) -> str:
+    """The page of the web interface that shows what the task changed."""
     base = (conf.get("api", "base_url", fallback="") or "").rstrip("/")
     mapped = "" if ti_key.map_index in (None, -1) else f"/mapped/{ti_key.map_index}"
     names = [quote(name, "") for name in (ti_key.dag_id, ti_key.run_id, ti_key.task_id)]
-    return f"{base}/dags/{names[0]}/runs/{names[1]}/tasks/{names[2]}{mapped}/xcom"
+    return f"{base}/dags/{names[0]}/runs/{names[1]}/tasks/{names[2]}{mapped}/plugin/{TASK_PAGE}"

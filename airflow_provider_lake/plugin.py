@@ -1,16 +1,57 @@
-"""What templates get: ``{{ macros.lake.commit_user(ti, 'shop.orders') }}``."""
+"""What Airflow's plugin manager finds: a macro for templates, and pages for the web interface."""
 
 from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from airflow.sdk.plugins_manager import AirflowPlugin
 
 from airflow_provider_lake.identity import commit_user
+from airflow_provider_lake.page import PAGES, TASK_PAGE
 
-__all__ = ["LakePlugin"]
+__all__ = ["LakePages", "LakePlugin"]
+
+
+class LakePages:
+    """The pages of ``page/app.py``, loaded by the first request.
+
+    Workers and the DAG processor import plugins, too: they neither need FastAPI nor wait for it.
+    """
+
+    async def __call__(
+        self,
+        scope: Any,
+        receive: Callable[..., Awaitable[Any]],
+        send: Callable[..., Awaitable[Any]],
+    ) -> None:
+        """Answer a request."""
+        from airflow_provider_lake.page.app import app
+
+        await app(scope, receive, send)
 
 
 class LakePlugin(AirflowPlugin):
-    """Found through the entry point ``airflow.plugins``; its name is the macros' namespace."""
+    """Found through the entry point ``airflow.plugins``; its name is the macros' namespace.
+
+    The addresses are relative: Airflow may be served below a path.
+    """
 
     name = "lake"
-    macros = [commit_user]  # noqa: RUF012 - Airflow's own declaration
+    macros = [commit_user]  # noqa: RUF012 - Airflow's own declarations
+    fastapi_apps = [{"app": LakePages(), "url_prefix": f"/{PAGES}", "name": "Lake tables"}]  # noqa: RUF012
+    external_views = [  # noqa: RUF012
+        {
+            "name": "Lake tables",
+            "href": f"{PAGES}/",
+            "destination": "nav",
+            "category": "browse",
+            "url_route": PAGES,
+        },
+        {
+            "name": "Lake snapshots",
+            "href": f"{PAGES}/tasks/{{DAG_ID}}/{{RUN_ID}}/{{TASK_ID}}/{{MAP_INDEX}}",
+            "destination": "task_instance",
+            "url_route": TASK_PAGE,
+        },
+    ]

@@ -59,3 +59,39 @@ def warehouse(tmp_path, connect):
     path = str(tmp_path / "warehouse")
     connect("lake_default", conn_type="lake", extra={"warehouse": path})
     return path
+
+
+@pytest.fixture(scope="module")
+def server(airflow_db):
+    """Airflow's API server, with the plugin it has found."""
+    from airflow.api_fastapi.app import create_app
+    from fastapi.testclient import TestClient
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AIRFLOW__API_AUTH__JWT_SECRET", "of this run alone " * 4)
+        with TestClient(create_app(apps="core"), follow_redirects=False) as client:
+            yield client
+
+
+@pytest.fixture
+def ask(server):
+    """Ask for a page as somebody of that role, "" for one without any; None is nobody."""
+    from airflow.api_fastapi.app import get_auth_manager
+    from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+
+    def get(address, role="op"):
+        headers = {}
+        if role is not None:
+            someone = SimpleAuthManagerUser(username="someone", role=role or None)
+            headers["Authorization"] = f"Bearer {get_auth_manager().generate_jwt(someone)}"
+        return server.get(address, headers=headers)
+
+    return get
+
+
+@pytest.fixture
+def said(monkeypatch):
+    """What the task has pushed, without a run that pushes it."""
+    pushed = {}
+    monkeypatch.setattr("airflow_provider_lake.page.task._said", lambda _, key: pushed.get(key, {}))
+    return pushed

@@ -49,11 +49,11 @@ def test_a_task_that_failed_has_a_link_to_its_table(said, monkeypatch):
     assert link(links.LakeSnapshotLink) == "https://t/shop/orders?s="
 
 
-def test_without_a_browser_the_link_leads_to_the_results_of_the_task(said):
+def test_without_a_browser_the_link_leads_to_what_the_task_changed(said):
     page = "/dags/shop/runs/manual__2024-01-01T00%3A00%2B00%3A00/tasks/g.tidy"
 
-    assert link(links.LakeSnapshotLink) == f"{page}/xcom"
-    assert link(links.LakeSnapshotLink, map_index=2) == f"{page}/mapped/2/xcom"
+    assert link(links.LakeSnapshotLink) == f"{page}/plugin/lake-snapshots"
+    assert link(links.LakeSnapshotLink, map_index=2) == f"{page}/mapped/2/plugin/lake-snapshots"
 
 
 def test_spark_is_seen_in_the_history_server_else_at_its_driver(said, monkeypatch):

@@ -193,7 +193,8 @@ class TestCompactDatabase:
         again = do(LakeCompactDatabaseOperator)
 
         assert (done["database"], done["reason"]) == ("shop", "2 of 2 tables compacted")
-        assert context["ti"].xcoms["lake_table"] == {"database": "shop"}
+        said = {"database": "shop", "lake_conn_id": "lake_default"}
+        assert context["ti"].xcoms["lake_table"] == said
         assert heads == (3, 3) == (orders.latest_snapshot().id, items.latest_snapshot().id)
         assert again["skipped"] is False
 
@@ -286,7 +287,8 @@ def test_the_table_is_known_to_links_before_the_work_begins(orders):
     with pytest.raises(AirflowFailException):
         do(LakeRollbackOperator, context, snapshot=99)
 
-    assert context["ti"].xcoms == {"lake_table": {"table": "shop.orders"}}
+    said = {"table": "shop.orders", "lake_conn_id": "lake_default"}
+    assert context["ti"].xcoms == {"lake_table": said}
 
 
 def test_a_kill_interrupts_work_in_the_task_s_own_process(orders, monkeypatch):

@@ -1,0 +1,136 @@
+"""The pages: each route names who may ask; all are read-only, and bounded in time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+from fastapi import FastAPI, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.exceptions import HTTPException
+
+from airflow_provider_lake.page.access import (
+    User,
+    lake_connections,
+    may_read_connection,
+    may_see_task,
+)
+from airflow_provider_lake.page.bounded import beside_the_loop
+from airflow_provider_lake.page.tables import look_at_table, names_of_tables
+from airflow_provider_lake.page.task import OneTask, changes_of_task
+from airflow_provider_lake.page.trouble import Trouble, of_access, trouble_of
+
+__all__ = ["app"]
+
+_log = logging.getLogger(__name__)
+_DEFAULT_CONNECTION = "lake_default"
+
+T = TypeVar("T")
+
+# No description of it is served: nobody but people reads these pages.
+app = FastAPI(title="Lake tables", openapi_url=None, docs_url=None, redoc_url=None)
+
+
+class _TroubleError(Exception):
+    """What was asked for cannot be shown; ``where`` names it."""
+
+    def __init__(self, error: Exception, where: str) -> None:
+        self.error = error
+        self.where = where
+
+
+@app.get("/")
+async def start(request: Request, user: User) -> Response:
+    """The lakes somebody may look at."""
+    connections = await run_in_threadpool(lake_connections, user)
+    return _page(
+        request, "start.html", connections=connections, default_connection=_DEFAULT_CONNECTION
+    )
+
+
+@app.get("/open")
+async def open_by_name(
+    request: Request, user: User, connection: str = _DEFAULT_CONNECTION, name: str = ""
+) -> Response:
+    """From the form to the page it asks for."""
+    root, quoted = _root(request), quote(connection.strip() or _DEFAULT_CONNECTION, "")
+    asked = f"table/{quoted}?{urlencode({'name': name.strip()})}" if name.strip() else None
+    return RedirectResponse(f"{root}/{asked or f'tables/{quoted}'}", status_code=303)
+
+
+@app.get("/tables/{connection_id:path}", dependencies=may_read_connection)
+async def tables(request: Request, connection_id: str) -> Response:
+    """The tables of a lake."""
+    where = f"connection {connection_id!r}"
+    found = await _asked(lambda: names_of_tables(connection_id), where)
+    return _page(request, "tables.html", connection_id=connection_id, found=found)
+
+
+@app.get("/table/{connection_id:path}", dependencies=may_read_connection)
+async def table(
+    request: Request, connection_id: str, name: str = "", history: bool = False
+) -> Response:
+    """How a table fares."""
+    where = f"table {name!r} of connection {connection_id!r}"
+    facts = await _asked(lambda: look_at_table(connection_id, name, history=history), where)
+    return _page(request, "table.html", connection_id=connection_id, name=name, facts=facts)
+
+
+@app.get("/tasks/{dag_id}/{run_id}/{task_id}/{map_index}", dependencies=may_see_task)
+async def task(
+    request: Request, dag_id: str, run_id: str, task_id: str, map_index: str
+) -> Response:
+    """What a task has changed.
+
+    Of a task that is not mapped Airflow's interface gives the name of the placeholder.
+    """
+    number = int(map_index) if map_index.isdecimal() and map_index.isascii() else -1
+    one = OneTask(dag_id, run_id, task_id, number)
+    where = f"task {task_id!r} of run {run_id!r} of DAG {dag_id!r}"
+    return _page(request, "task.html", found=await _asked(lambda: changes_of_task(one), where))
+
+
+async def _asked(work: Callable[[], T], where: str) -> T:
+    try:
+        return await beside_the_loop(work)
+    except Exception as error:  # the process boundary: whatever it is, it becomes a page
+        raise _TroubleError(error, where) from error
+
+
+@app.exception_handler(_TroubleError)
+async def _show_trouble(request: Request, error: _TroubleError) -> Response:
+    trouble = trouble_of(error.error)
+    if trouble.status == 500:
+        _log.error("the page of %s: %s", error.where, error.error, exc_info=error.error)
+    return _trouble_page(request, trouble, error.where)
+
+
+@app.exception_handler(HTTPException)
+async def _show_refusal(request: Request, error: HTTPException) -> Response:
+    return _trouble_page(request, of_access(error.status_code, str(error.detail)), "")
+
+
+@app.exception_handler(RequestValidationError)
+async def _show_wrong_request(request: Request, error: RequestValidationError) -> Response:
+    said = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in error.errors())
+    return _trouble_page(request, of_access(422, said), "")
+
+
+def _trouble_page(request: Request, trouble: Trouble, where: str) -> Response:
+    return _page(request, "trouble.html", status=trouble.status, trouble=trouble, where=where)
+
+
+def _page(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
+    # Here, since it loads the library: Airflow starts without it.
+    from airflow_provider_lake.page.rendering import HEADERS, render
+
+    return HTMLResponse(render(template, _root(request), **values), status, headers=HEADERS)
+
+
+def _root(request: Request) -> str:
+    """Where the pages are: below the server's own path, if it has one."""
+    return str(request.scope.get("root_path", "")).rstrip("/")

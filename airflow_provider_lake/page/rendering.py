@@ -1,0 +1,93 @@
+"""From facts to HTML; every value is escaped by the template engine, addresses are made here."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from airflow.sdk.log import redact  # type: ignore[attr-defined]
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from lakeformat.byte_size import size
+from lakeformat.count_text import counted
+from lakeformat.duration_text import duration
+
+__all__ = ["HEADERS", "render"]
+
+_PAGES = Environment(
+    loader=PackageLoader("airflow_provider_lake.page"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def render(template: str, root: str, **values: Any) -> str:
+    """A page; ``root`` is where the pages are below the server's address."""
+    return _PAGES.get_template(template).render(links=_Links(root), style=_STYLE, **values)
+
+
+class _Links:
+    """Addresses of pages, with each name quoted whole."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+
+    def start(self) -> str:
+        return f"{self._root}/"
+
+    def open(self) -> str:
+        return f"{self._root}/open"
+
+    def tables(self, connection_id: str) -> str:
+        return f"{self._root}/tables/{quote(connection_id, '')}"
+
+    def table(self, connection_id: str, name: str, **more: str) -> str:
+        asked = urlencode({"name": name, **more})
+        return f"{self._root}/table/{quote(connection_id, '')}?{asked}"
+
+
+def _moment(millis: int | None) -> str:
+    """UTC, to the second."""
+    if millis is None:
+        return "–"
+    try:
+        return f"{datetime.fromtimestamp(millis / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):  # no calendar has it
+        return f"{millis} ms"
+
+
+def _ago(millis: int, now_millis: int) -> str:
+    return f"{duration(max(now_millis - millis, 0))} ago"
+
+
+def _number(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"
+
+
+def _signed(value: int) -> str:
+    return f"{value:+,}" if value else "0"
+
+
+_PAGES.filters.update(
+    size=size, moment=_moment, number=_number, signed=_signed, without_secrets=redact
+)
+_PAGES.globals.update(ago=_ago, counted=counted)
+
+_STYLE = _PAGES.get_template("style.css").render()
+_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+
+HEADERS = {
+    "Content-Security-Policy": (
+        f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; form-action 'self'; "
+        "frame-ancestors 'self'; base-uri 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""No script runs, nothing is loaded from elsewhere, and no other site shows it in a frame."""
