@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.command import run_command
-from spark_jobs.job import Job, Outcome, newest_snapshot, published_by, wanted_table
+from spark_jobs.job import Job, Outcome, newest_snapshot, wanted_table
 from spark_jobs.job_requests.commit import StagedCommitRequest
 
 if TYPE_CHECKING:
@@ -40,14 +40,7 @@ def _act(wanted: StagedCommitRequest) -> Outcome:
     table = wanted_table(wanted)
     before = newest_snapshot(table)
     report = table.staged.publish(wanted.staged, commit=wanted.commit_id())
-    return Outcome(
-        reason=report.reason,
-        report=report.to_dict(),
-        skipped=report.snapshot_id is None,
-        snapshot_ids=published_by(report),
-        newest_before=before,
-        replayed=report.replayed,
-    )
+    return Outcome.of_commit(report, before)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.command import run_command
-from spark_jobs.job import Job, Outcome, newest_snapshot, open_warehouse, published_by
+from spark_jobs.job import Job, Outcome, newest_snapshot, open_warehouse
 from spark_jobs.job_requests.ingest import IngestRequest
 
 if TYPE_CHECKING:
@@ -94,33 +94,22 @@ def _ingest_rows(
         before = newest_snapshot(table)
         if not wanted.stage:
             report = table.write(rows.batches(table), rows.kinds, commit=commit)
-            return _committed(report, before)
+            return Outcome.of_commit(report, before)
         with table.new_writer() as writer:
             writer.write(rows.batches(table), rows.kinds)
             messages = writer.prepare()
     if wanted.stage:
         return _stage(table, messages, commit)
-    return _committed(_commit(table, messages, commit), before)
+    return Outcome.of_commit(_commit(table, messages, commit), before)
 
 
 def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outcome | None:
     """What an earlier try has published or, where that is asked for, staged."""
     if done := table.find_commit(commit):
-        return _committed(done, None)
+        return Outcome.of_commit(done, None)
     if wanted.stage and (staged := table.staged.find(commit)):
         return _staged(table, staged, replayed=True)
     return None
-
-
-def _committed(report: CommitReport, before: int | None) -> Outcome:
-    return Outcome(
-        reason=report.reason,
-        report=report.to_dict(),
-        skipped=report.snapshot_id is None,
-        snapshot_ids=published_by(report),
-        newest_before=before,
-        replayed=report.replayed,
-    )
 
 
 def _existing_table(catalog: Catalog, wanted: IngestRequest) -> Table | None:

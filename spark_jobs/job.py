@@ -50,6 +50,18 @@ class Outcome:
     more: Mapping[str, Any] = field(default_factory=dict)
     """Members of the result that this job alone has."""
 
+    @classmethod
+    def of_commit(cls, report: CommitReport, newest_before: int | None) -> Outcome:
+        """What became of a job that is one commit."""
+        return cls(
+            reason=report.reason,
+            report=report.to_dict(),
+            skipped=report.snapshot_id is None,
+            snapshot_ids=published_by(report),
+            newest_before=newest_before,
+            replayed=report.replayed,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The members every result has, the report last."""
         first = min(self.snapshot_ids, default=None)
