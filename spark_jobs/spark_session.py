@@ -6,11 +6,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,15 +65,21 @@ def sessions(given: SparkSession | None, name: str) -> Iterator[Sessions]:
         yield session
 
 
-def start_session(name: str, *, master: str = "local[*]") -> SparkSession:
-    """A quiet session in UTC: on this machine, or where spark-submit has put us."""
+def start_session(
+    name: str, *, master: str = "local[*]", conf: Mapping[str, Any] | None = None
+) -> SparkSession:
+    """A quiet session in UTC: on this machine, or where spark-submit has put us.
+
+    ``conf`` has the last word on every setting.
+    """
     from pyspark.sql import SparkSession
 
+    given = dict(conf or {})
     builder = SparkSession.builder.appName(name).config(map=_ALWAYS)
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit sets it: then it chose the master
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = builder.master(master).config(map={**_ON_THIS_MACHINE, **_java_options()})
-    session = builder.getOrCreate()
+        builder = builder.master(master).config(map={**_place(master), **_java_options(given)})
+    session = builder.config(map=given).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         _tell_where(session)
@@ -87,8 +93,13 @@ def _tell_where(session: SparkSession) -> None:
     print(f"{SPARK_MARKER}{json.dumps(where)}", flush=True)
 
 
-def _java_options() -> _Settings:
-    told = [*_quiet_log(), *_throughput()]
+def _place(master: str) -> _Settings:
+    """Where the driver is found; executors elsewhere would look for it on their own machines."""
+    return _ON_THIS_MACHINE if re.match(r"local\b|spark://(localhost|127\.)", master) else {}
+
+
+def _java_options(given: Mapping[str, Any]) -> _Settings:
+    told = [*_quiet_log(), *_throughput(given)]
     return {"spark.driver.extraJavaOptions": " ".join(told)} if told else {}
 
 
@@ -98,14 +109,15 @@ def _quiet_log() -> list[str]:
     return [f"-Dlog4j2.configurationFile={settings.as_uri()}"] if settings.is_file() else []
 
 
-def _throughput() -> list[str]:
+def _throughput(given: Mapping[str, Any]) -> list[str]:
     """The collector that takes the least CPU: jobs wait for no single answer.
 
     Java's default was measured to take a tenth more for a shuffle, a third more for a scan. A JVM
     that is told two collectors does not start, so whoever has chosen one keeps it.
     """
     told = [os.environ.get(name, "") for name in _JAVA_OPTIONS]
-    return [] if any(map(_COLLECTOR.search, [*told, _spark_defaults()])) else [_PARALLEL]
+    said = [*told, _spark_defaults(), *map(str, given.values())]
+    return [] if any(map(_COLLECTOR.search, said)) else [_PARALLEL]
 
 
 def _spark_defaults() -> str:
