@@ -17,11 +17,11 @@ The result of a job is the task's ``return_value`` and always has these members
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import cached_property
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk.exceptions import AirflowSkipException
 
@@ -30,6 +30,7 @@ from airflow_provider_lake.failures import LakeTaskKilled, failing_for_good
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.identity import commit_user
 from airflow_provider_lake.links import TABLE_KEY
+from airflow_provider_lake.metrics import count_outcome, counting_failures
 from airflow_provider_lake.outlet_events import announce
 from airflow_provider_lake.supervisor import ending_with_the_supervisor
 from spark_jobs.job_requests.common import CommitKeys, CommitRequest, JobRequest
@@ -39,9 +40,7 @@ if TYPE_CHECKING:
 
     from lakeformat import CommitId
 
-__all__ = ["Engine", "LakeJobMixin", "attribute_of", "own_keys"]
-
-Engine: TypeAlias = Literal["auto", "python", "spark"]
+__all__ = ["LakeJobMixin", "attribute_of", "own_keys"]
 
 
 # Airflow has a method and a property of these names.
@@ -68,13 +67,9 @@ class LakeJobMixin(CheckedArguments):
     """The script in ``spark_jobs`` that does the work."""
     request: ClassVar[type[JobRequest]]
     """What that job can be asked; each key but those every job has is an argument."""
-    moves_rows: ClassVar[bool] = False
-    """Whether Spark can help; metadata is work for the worker itself."""
 
     if TYPE_CHECKING:
         lake_conn_id: str
-        engine: Engine
-        spark_conn_id: str | None
         skip_if_noop: bool
         outlets: list[Any]
 
@@ -82,17 +77,17 @@ class LakeJobMixin(CheckedArguments):
     """The result of the job, once there is one."""
     _works_here = False
 
-    def execute(self, context: Context) -> dict[str, Any]:
+    def execute(self, context: Context) -> Any:
         """Run the job with the identity of this task; its result is the task's."""
-        with ending_with_the_supervisor(), failing_for_good(may_come=self._may_come):
+        with (
+            ending_with_the_supervisor(),
+            failing_for_good(may_come=self._may_come),
+            counting_failures(self.job, self._subject),
+        ):
             self._take_rendered()
             said = {**self._subject(), "lake_conn_id": self.lake_conn_id}
             context["ti"].xcom_push(key=TABLE_KEY, value=said)
-            request = self._request(context)
-            if self._chosen_engine() == "spark":
-                result = self._run_on_spark({**request, "engine": "spark"}, context)
-            else:
-                result = self._run_here(request)
+            result = self._run(self._request(context), context)
         return self._finish(result, context)
 
     def on_kill(self) -> None:
@@ -105,18 +100,18 @@ class LakeJobMixin(CheckedArguments):
         """The lake this task works on, by its rendered connection id."""
         return LakeHook(self.lake_conn_id)
 
-    def _run_here(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Do the work in this process."""
+    @abstractmethod
+    def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
+        """Do the work."""
+
+    @contextmanager
+    def _working_here(self) -> Iterator[None]:
+        """Inside, whoever asks the task to end interrupts the work."""
         self._works_here = True
         try:
-            result: dict[str, Any] = import_module(f"spark_jobs.{self.job}").run(request)
+            yield
         finally:
             self._works_here = False
-        return result
-
-    @abstractmethod
-    def _run_on_spark(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
-        """Do the work through spark-submit."""
 
     def _check_together(self) -> None:
         """Refuse arguments that are right one by one, and mean nothing together."""
@@ -158,19 +153,6 @@ class LakeJobMixin(CheckedArguments):
         }
         return {key: value for key, value in keys.items() if value is not None}
 
-    def _chosen_engine(self) -> str:
-        """Who does the work: the argument says it, then the connection, then the kind of work."""
-        if self.engine != "auto":
-            return self.engine
-        if self.spark_conn_id is not None:
-            return "spark"
-        lake = self.lake_hook.lake
-        if not self.moves_rows:
-            return "python"
-        if lake.engine != "auto":
-            return lake.engine
-        return "python" if lake.spark_conn_id is None else "spark"
-
     def _commit_user(self, context: Context) -> str:
         return commit_user(context["ti"], *self._subject().values())
 
@@ -193,6 +175,7 @@ class LakeJobMixin(CheckedArguments):
 
     def _finish(self, result: dict[str, Any], context: Context) -> dict[str, Any]:
         """Tell whoever waits for the table; a task with nothing to do may be skipped instead."""
+        count_outcome(result)
         if result["skipped"] and self.skip_if_noop:
             raise AirflowSkipException(result["reason"])
         self.published = result

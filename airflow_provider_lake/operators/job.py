@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_provider_lake.arguments import LakeArgumentError, argument_names, argument_types
 from airflow_provider_lake.failures import raise_failure
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.job import Engine, LakeJobMixin, attribute_of
+from airflow_provider_lake.job import LakeJobMixin, attribute_of
 from airflow_provider_lake.links import SPARK_KEY, LakeSnapshotLink, LakeSparkLink
 from airflow_provider_lake.markers import JobOutput
 from airflow_provider_lake.spark_arguments import SPARK_ARGUMENTS, LakeSparkArguments
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
     from airflow_provider_lake.spark_submission import LakeSparkSubmission
 
-__all__ = ["LakeJobOperator", "LakeWarehouseJobOperator"]
+__all__ = ["Engine", "LakeJobOperator", "LakeWarehouseJobOperator"]
+
+Engine: TypeAlias = Literal["auto", "python", "spark"]
 
 
 class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments):
@@ -57,6 +60,9 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments):
     template_fields_renderers = {"conf": "json", "env_vars": "json", "where": "sql"}  # noqa: RUF012
     operator_extra_links = (LakeSnapshotLink(), LakeSparkLink())
     ui_color = "#e0f2f1"
+
+    moves_rows: ClassVar[bool] = False
+    """Whether Spark can help; metadata is work for the worker itself."""
 
     is_on_spark = False
     """Whether this try has come as far as starting Spark."""
@@ -106,6 +112,30 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments):
     @classmethod
     def _argument_types(cls) -> Mapping[str, Any]:
         return argument_types(cls, LakeSparkArguments)
+
+    def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
+        if self._chosen_engine() == "spark":
+            return self._run_on_spark({**request, "engine": "spark"}, context)
+        return self._run_here(request)
+
+    def _chosen_engine(self) -> str:
+        """Who does the work: the argument says it, then the connection, then the kind of work."""
+        if self.engine != "auto":
+            return self.engine
+        if self.spark_conn_id is not None:
+            return "spark"
+        lake = self.lake_hook.lake
+        if not self.moves_rows:
+            return "python"
+        if lake.engine != "auto":
+            return lake.engine
+        return "python" if lake.spark_conn_id is None else "spark"
+
+    def _run_here(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Do the work in this process."""
+        with self._working_here():
+            result: dict[str, Any] = import_module(f"spark_jobs.{self.job}").run(request)
+        return result
 
     def _run_on_spark(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
         """Submit the job; the table has the first word on how it ended, then the job itself."""

@@ -1,0 +1,145 @@
+"""What tasks tell Airflow's metrics of their work on tables; docs/metrics.md lists the names.
+
+Whether they go to StatsD, to Datadog or to OpenTelemetry is Airflow's setting, as for its own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowSkipException
+
+__all__ = ["count_outcome", "counting_failures"]
+
+_log = logging.getLogger(__name__)
+
+_WRITTEN = {"rows": "rows_out", "files": "files_out", "bytes": "bytes_out"}
+_REWRITTEN = {
+    name: name for name in ("rows_in", "rows_out", "files_in", "files_out", "bytes_in", "bytes_out")
+} | {"groups_refused": "conflicts"}
+_REMOVED = {"removed_files": "files_removed", "removed_bytes": "bytes_removed"}
+# What a report of each job has, and the metric that adds it up.
+_SUMS: Mapping[str, Mapping[str, str]] = {
+    "ingest": _WRITTEN,
+    "commit": _WRITTEN,
+    "compact": _REWRITTEN,
+    "compact_database": _REWRITTEN,
+    "changelog": _REWRITTEN,
+    "rescale": _REWRITTEN,
+    "expire_snapshots": _REMOVED,
+    "remove_orphans": _REMOVED,
+}
+
+
+def count_outcome(result: Mapping[str, Any]) -> None:
+    """Tell what a job has done, once: a try that finds the work done tells only that."""
+    with _sparing_the_task():
+        tell = _Teller(result["job"], _subject_of(result))
+        if (seconds := result.get("seconds")) is not None:
+            tell("timing", "duration", seconds * 1000)
+        for name in ("skipped", "replayed"):
+            if result.get(name):
+                tell("incr", name, 1)
+        report = result.get("report") or {}
+        if result["job"] == "health":
+            tell("gauge", "health_score", report["score"])
+        if not result.get("replayed"):
+            for subject, name, number in _sums(result, report):
+                tell.about(subject)("incr", name, number)
+
+
+@contextmanager
+def counting_failures(job: str, subject: Callable[[], Mapping[str, str]]) -> Iterator[None]:
+    """Tell of what goes wrong inside, by the class of the error; conflicts have a name besides."""
+    try:
+        yield
+    except AirflowSkipException:
+        raise
+    except Exception as reason:
+        with _sparing_the_task():
+            tell = _Teller(job, subject())
+            tell("incr", "failures", 1, error=type(reason).__name__)
+            if _is_conflict(reason):
+                tell("incr", "conflicts", 1)
+        raise
+
+
+class _Teller:
+    """Names a metric as Airflow does: by tags and, as ``legacy_names_on`` says, without them."""
+
+    def __init__(self, job: str, subject: Mapping[str, str]) -> None:
+        from airflow.sdk.configuration import conf
+
+        self._job = job
+        self._subject = subject
+        self._in_names = conf.getboolean("metrics", "legacy_names_on", fallback=True)
+
+    def about(self, subject: Mapping[str, str]) -> _Teller:
+        """The same for another table."""
+        return self if subject == self._subject else _Teller(self._job, subject)
+
+    def __call__(self, kind: str, name: str, value: float, **more: str) -> None:
+        from airflow.sdk.observability import stats
+
+        send: Callable[..., None] = getattr(stats, kind)
+        send(f"lake.{name}", value, tags={"job": self._job, **self._subject, **more})
+        if self._in_names:
+            whole = ".".join(["lake", self._job, *self._subject.values(), name])
+            send(stats.normalize_name_for_stats(whole, log_warning=False), value)
+
+
+def _subject_of(result: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(result[name]) for name in ("table", "database") if name in result}
+
+
+def _sums(
+    result: Mapping[str, Any], report: Mapping[str, Any]
+) -> Iterator[tuple[Mapping[str, str], str, int]]:
+    """What adds up over tasks: what is published or removed, never what only would be."""
+    for subject, part in _parts(result, report):
+        numbers = {name: part.get(key) for key, name in _SUMS.get(result["job"], {}).items()}
+        numbers["commit_retries"] = part.get("attempts", 1) - 1
+        for name, number in numbers.items():
+            if number:
+                yield subject, name, number
+
+
+def _parts(
+    result: Mapping[str, Any], report: Mapping[str, Any]
+) -> Iterator[tuple[Mapping[str, str], Mapping[str, Any]]]:
+    """The reports that have numbers, and of what; of a stream only the last batch is known."""
+    subject, job = _subject_of(result), result["job"]
+    if job == "compact_database":
+        for each in report["tables"]:
+            if (each["report"] or {}).get("snapshot_ids"):
+                yield {"table": each["table"]}, each["report"]
+    elif job == "rescale":
+        for each in report["partitions"]:
+            if each["outcome"] == "rescaled":
+                yield subject, each
+    elif job == "expire_snapshots":
+        if not report["dry_run"]:
+            files = sum(report["files"].values())
+            yield subject, {"removed_files": files, "removed_bytes": report["bytes"]}
+    elif report.get("batches", 1) == 1 and (
+        result.get("snapshot_id") is not None or report.get("dry_run") is False
+    ):
+        yield subject, report
+
+
+def _is_conflict(reason: Exception) -> bool:
+    from lakeformat import CommitConflictError
+
+    return isinstance(reason, CommitConflictError)
+
+
+@contextmanager
+def _sparing_the_task() -> Iterator[None]:
+    """A number that cannot be told is no reason to fail, or to do the work again."""
+    try:
+        yield
+    except Exception as reason:  # noqa: BLE001 - a backend of metrics may raise anything
+        _log.warning("metrics of this task were not told: %s: %s", type(reason).__name__, reason)

@@ -1,0 +1,310 @@
+"""What tasks tell Airflow's metrics: numbers of what they did, once, and never an error."""
+
+import re
+import socket
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.observability import stats
+
+import lakeformat as lake
+from airflow_provider_lake.metrics import count_outcome, counting_failures
+from airflow_provider_lake.operators.commit import LakeCommitOperator
+from airflow_provider_lake.operators.compact import LakeCompactOperator
+from airflow_provider_lake.operators.compact_database import LakeCompactDatabaseOperator
+from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
+from airflow_provider_lake.operators.health import LakeHealthOperator
+from airflow_provider_lake.operators.ingest import LakeIngestOperator
+from airflow_provider_lake.operators.remove_orphans import LakeRemoveOrphansOperator
+from airflow_provider_lake.operators.rescale import LakeRescaleOperator
+from tests.airflow.contexts import task_context
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
+SUBJECT = {"job": "compact", "table": "shop.orders"}
+
+
+class Kept(list):
+    """A backend that keeps what it is told."""
+
+    def incr(self, stat, count=1, rate=1, *, tags=None):
+        self.append(("incr", stat, count, tags))
+
+    def gauge(self, stat, value, rate=1, delta=False, *, tags=None):
+        self.append(("gauge", stat, value, tags))
+
+    def timing(self, stat, dt, *, tags=None):
+        self.append(("timing", stat, dt, tags))
+
+    def numbers(self):
+        """By name, of those with tags; how long it took is never the same."""
+        tagged = {name: value for _, name, value, tags in self if tags}
+        tagged.pop("lake.duration", None)
+        return {name.removeprefix("lake."): value for name, value in tagged.items()}
+
+
+def backend(kept):
+    stats.initialize(factory=lambda: kept, export_legacy_names=True)
+
+
+@pytest.fixture
+def told():
+    """What goes to the backend of this process."""
+    from airflow.sdk._shared.observability.metrics.base_stats_logger import NoStatsLogger
+
+    kept = Kept()
+    backend(kept)
+    yield kept
+    stats.initialize(factory=NoStatsLogger, export_legacy_names=True)
+
+
+@pytest.fixture
+def orders(warehouse):
+    """Three files of two rows each, in three snapshots."""
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    table = catalog.create_table(
+        "shop.orders", [("id", "BIGINT NOT NULL")], primary_key=["id"], options={"bucket": "1"}
+    )
+    for number in range(3):
+        table.write(pa.table({"id": [number, number + 1]}))
+    return table
+
+
+def do(operator, context=None, **arguments):
+    return operator(task_id="work", **arguments).execute(context or task_context())
+
+
+def test_a_compaction_tells_what_it_read_and_wrote(told, orders):
+    result = do(LakeCompactOperator, table="shop.orders")
+
+    report = result["report"]
+    names = ("rows_in", "rows_out", "files_in", "files_out", "bytes_in", "bytes_out")
+    assert told.numbers() == {name: report[name] for name in names}
+    assert (report["rows_in"], report["rows_out"], report["files_in"]) == (6, 4, 3)
+    assert all(tags == SUBJECT for _, _, _, tags in told if tags)
+    [(kind, _, millis, _)] = [each for each in told if each[1] == "lake.duration"]
+    assert (kind, millis) == ("timing", result["seconds"] * 1000)
+
+
+def test_each_number_has_a_name_for_backends_without_tags(told, orders, monkeypatch):
+    do(LakeCompactOperator, table="shop.orders")
+    tagged = {(kind, name.removeprefix("lake."), value) for kind, name, value, tags in told if tags}
+    plain = {
+        (kind, name.removeprefix("lake.compact.shop.orders."), value)
+        for kind, name, value, tags in told
+        if tags is None
+    }
+    assert plain == tagged
+    told.clear()
+
+    monkeypatch.setenv("AIRFLOW__METRICS__LEGACY_NAMES_ON", "False")
+    do(LakeCompactOperator, table="shop.orders")
+    assert told
+    assert all(tags for _, _, _, tags in told)
+
+
+def test_nothing_to_do_is_told_and_a_plan_adds_nothing(told, orders):
+    do(LakeCompactOperator, table="shop.orders", dry_run=True)
+    do(LakeRescaleOperator, table="shop.orders", bucket=2, dry_run=True)
+    do(LakeExpireSnapshotsOperator, table="shop.orders", retain_max=1, retain_min=1, dry_run=True)
+    assert told.numbers() == {}
+
+    do(LakeCompactOperator, table="shop.orders")
+    told.clear()
+    do(LakeCompactOperator, context=task_context("again"), table="shop.orders")
+    assert told.numbers() == {"skipped": 1}
+
+
+def test_rows_count_when_they_are_published_and_once(told, orders, tmp_path):
+    (tmp_path / "a.csv").write_text("id\n7\n8\n9\n")
+    land = {"table": "shop.orders", "source": str(tmp_path / "a.csv")}
+
+    staged = do(LakeIngestOperator, context=task_context("stage"), **land, stage=True)
+    assert told.numbers() == {}
+    do(LakeCommitOperator, table="shop.orders", staged=[staged["staged"]])
+    size = staged["report"]["bytes"]
+    assert told.numbers() == {"rows_out": 3, "files_out": 1, "bytes_out": size}
+
+    told.clear()
+    do(LakeIngestOperator, context=task_context("land"), **land)
+    assert told.numbers()["rows_out"] == 3
+    told.clear()
+    do(LakeIngestOperator, context=task_context("land", try_number=2), **land)
+    assert told.numbers() == {"replayed": 1}
+
+
+def test_a_stream_of_several_batches_tells_no_rows(told, orders, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("id\n7\n")
+
+    result = do(
+        LakeIngestOperator,
+        table="shop.orders",
+        source=str(tmp_path / "*.csv"),
+        checkpoint=str(tmp_path / "checkpoint"),
+        files_per_batch=1,
+    )
+
+    assert result["report"]["batches"] == 2
+    assert {*told.numbers()} <= {"commit_retries"}
+
+
+def test_what_expires_is_told_by_files_and_bytes(told, orders):
+    do(LakeCompactOperator, table="shop.orders")
+    told.clear()
+
+    result = do(LakeExpireSnapshotsOperator, table="shop.orders", retain_max=1, retain_min=1)
+
+    report = result["report"]
+    assert report["files"]["data"] == 3
+    assert told.numbers() == {
+        "files_removed": sum(report["files"].values()),
+        "bytes_removed": report["bytes"],
+    }
+
+
+def test_orphans_count_only_if_they_go(told, orders):
+    asked = {"table": "shop.orders", "older_than": "2 d"}
+    do(LakeRemoveOrphansOperator, **asked)
+    assert told.numbers() == {"skipped": 1}
+    report = {"removed_files": 2, "removed_bytes": 9, "dry_run": False}
+    told.clear()
+
+    count_outcome({"job": "remove_orphans", "table": "shop.orders", "report": report})
+    assert told.numbers() == {"files_removed": 2, "bytes_removed": 9}
+    told.clear()
+    count_outcome({"job": "remove_orphans", "table": "t", "report": report | {"dry_run": True}})
+    assert told.numbers() == {}
+
+
+def test_a_rescale_adds_up_its_partitions(told, orders):
+    report = do(LakeRescaleOperator, table="shop.orders", bucket=2)["report"]
+
+    [part] = report["partitions"]
+    names = ("rows_in", "rows_out", "bytes_in", "bytes_out")
+    assert told.numbers() == {name: part[name] for name in names}
+
+
+def test_a_database_tells_of_each_table(told, orders):
+    do(LakeCompactDatabaseOperator, database="shop")
+
+    tags = [tags for _, name, _, tags in told if name == "lake.rows_in"]
+    assert tags == [{"job": "compact_database", "table": "shop.orders"}]
+    [duration] = [tags for _, name, _, tags in told if name == "lake.duration"]
+    assert duration == {"job": "compact_database", "database": "shop"}
+    assert "lake.compact_database.shop.orders.rows_in" in [name for _, name, _, _ in told]
+
+
+def test_health_is_a_gauge(told, orders):
+    result = do(LakeHealthOperator, table="shop.orders")
+
+    assert told.numbers() == {"health_score": result["report"]["score"]}
+    assert ("gauge", "lake.health.shop.orders.health_score") in [each[:2] for each in told]
+
+
+def test_failures_are_told_by_their_class_and_conflicts_besides(told, warehouse):
+    with pytest.raises(AirflowFailException):
+        do(LakeCompactOperator, table="shop.nothing")
+    assert told.numbers() == {"failures": 1}
+    assert told[0][3] == {"job": "compact", "table": "shop.nothing", "error": "NotFoundError"}
+    told.clear()
+
+    with pytest.raises(lake.CommitConflictError), counting_failures("compact", lambda: SUBJECT):
+        raise lake.CommitConflictError("others were first")
+    assert told.numbers() == {"failures": 1, "conflicts": 1}
+
+
+def test_lost_races_are_told(told):
+    report = {"rows": 1, "files": 1, "bytes": 9, "attempts": 3}
+    result = {"job": "ingest", "table": "shop.orders", "snapshot_id": 4, "report": report}
+    count_outcome(result)
+    assert told.numbers()["commit_retries"] == 2
+    told.clear()
+    refused = {"job": "compact", "report": {"groups_refused": 2}}
+    count_outcome(result | refused)
+    assert told.numbers() == {"conflicts": 2}
+
+
+def test_a_backend_that_breaks_is_no_reason_to_fail(orders, told, caplog):
+    def broken(*given, **named):
+        raise OSError("no route to the statistics")
+
+    told.incr = told.timing = told.gauge = broken
+
+    assert do(LakeCompactOperator, table="shop.orders")["snapshot_id"] is not None
+    assert "no route to the statistics" in caplog.text
+    with pytest.raises(AirflowFailException, match="NotFoundError"):
+        do(LakeCompactOperator, table="shop.nothing")
+
+
+class UdpClient:
+    """The text of StatsD, as its clients send it."""
+
+    def __init__(self, port):
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._to = ("127.0.0.1", port)
+
+    def _send(self, text):
+        self._socket.sendto(text.encode(), self._to)
+
+    def incr(self, stat, count, rate):
+        self._send(f"{stat}:{count}|c")
+
+    def gauge(self, stat, value, rate, delta):
+        self._send(f"{stat}:{value}|g")
+
+    def timing(self, stat, delta):
+        self._send(f"{stat}:{delta:.6f}|ms")
+
+    def close(self):
+        self._socket.close()
+
+
+@pytest.mark.parametrize("tags", [False, True], ids=["statsd", "with tags of influxdb"])
+def test_statsd_gets_it_as_text(told, orders, tags):
+    from airflow.sdk._shared.observability.metrics.statsd_logger import SafeStatsdLogger
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.settimeout(5)
+        client = UdpClient(listener.getsockname()[1])
+        backend(SafeStatsdLogger(client, influxdb_tags_enabled=tags, statsd_influxdb_enabled=tags))
+
+        do(LakeCompactOperator, table="shop.orders")
+
+        client.close()
+        lines = [listener.recv(2000).decode() for _ in range(14)]
+    tagged = ",job=compact,table=shop.orders" if tags else ""
+    assert f"lake.rows_in{tagged}:6|c" in lines
+    assert "lake.compact.shop.orders.rows_in:6|c" in lines
+    assert any(re.fullmatch(rf"lake\.duration{tagged}:\d+\.\d+\|ms", line) for line in lines)
+
+
+def test_opentelemetry_gets_it_with_attributes(told, orders):
+    from airflow.sdk._shared.observability.metrics.otel_logger import SafeOtelLogger
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+    reader = InMemoryMetricReader()
+    provider = MeterProvider(metric_readers=[reader])
+    backend(SafeOtelLogger(provider))
+
+    do(LakeCompactOperator, table="shop.orders")
+
+    [resource] = reader.get_metrics_data().resource_metrics
+    found = {each.name: each for scope in resource.scope_metrics for each in scope.metrics}
+    [point] = found["airflow.lake.rows_in"].data.data_points
+    assert (point.value, dict(point.attributes)) == (6, SUBJECT)
+    assert "airflow.lake.duration" in found
+    provider.shutdown()
+
+
+def test_the_page_names_every_metric():
+    text = PAGE.read_text()
+    named = {*re.findall(r"^\| `lake\.(\w+)`", text, re.M)}
+    code = Path(count_outcome.__code__.co_filename).read_text()
+    tables = {*re.findall(r"\"(\w+_(?:in|out|removed|retries)|conflicts)\"", code)}
+
+    assert named == tables | {"duration", "skipped", "replayed", "failures", "health_score"}
