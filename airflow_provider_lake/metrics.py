@@ -25,6 +25,7 @@ _REMOVED = {"removed_files": "files_removed", "removed_bytes": "bytes_removed"}
 _SUMS: Mapping[str, Mapping[str, str]] = {
     "ingest": _WRITTEN,
     "commit": _WRITTEN,
+    "lake_commit": _WRITTEN,
     "compact": _REWRITTEN,
     "compact_database": _REWRITTEN,
     "changelog": _REWRITTEN,

@@ -24,6 +24,7 @@ _OPERATORS = (
 )
 _SENSORS = ("snapshot", "watermark", "partition", "compaction", "consumer")
 _TRIGGERS = ("table", "snapshot_event")
+_DECORATORS = ("lake_job", "lake_commit")
 
 
 def get_provider_info() -> dict[str, Any]:
@@ -37,6 +38,10 @@ def get_provider_info() -> dict[str, Any]:
         "operators": [_modules(*(f"airflow_provider_lake.operators.{job}" for job in _OPERATORS))],
         "sensors": [_modules(*(f"airflow_provider_lake.sensors.{name}" for name in _SENSORS))],
         "triggers": [_modules(*(f"airflow_provider_lake.triggers.{name}" for name in _TRIGGERS))],
+        "task-decorators": [
+            {"name": name, "class-name": f"airflow_provider_lake.decorators.{name}.{name}_task"}
+            for name in _DECORATORS
+        ],
         "asset-uris": [_lake_assets()],
         "connection-types": [_lake_connection()],
         "extra-links": [

@@ -20,6 +20,7 @@ __all__ = [
     "Moment",
     "Partitions",
     "TableRequest",
+    "Value",
 ]
 
 Engine: TypeAlias = Literal["python", "spark"]

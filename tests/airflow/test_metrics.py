@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from airflow.sdk import task
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.observability import stats
 
@@ -202,6 +203,21 @@ def test_health_is_a_gauge(told, orders):
 
     assert told.numbers() == {"health_score": result["report"]["score"]}
     assert ("gauge", "lake.health.shop.orders.health_score") in [each[:2] for each in told]
+
+
+def test_functions_tell_the_same(told, orders):
+    commit = task.lake_commit(table="shop.orders", task_id="work")(lambda: [{"id": 9}])
+    look = task.lake_job(table="shop.orders", task_id="work")(lambda table: 1)
+
+    commit().operator.execute(task_context())
+    numbers = told.numbers()
+    assert (numbers["rows_out"], numbers["files_out"]) == (1, 1)
+    told.clear()
+    look().operator.execute(task_context())
+    assert [(kind, name) for kind, name, _, _ in told] == [
+        ("timing", "lake.duration"),
+        ("timing", "lake.lake_job.shop.orders.duration"),
+    ]
 
 
 def test_failures_are_told_by_their_class_and_conflicts_besides(told, warehouse):

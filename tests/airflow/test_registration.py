@@ -84,6 +84,14 @@ def test_every_operator_and_link_is_listed():
     assert set(info["extra-links"]) <= set(ProvidersManager().extra_links_class_names)
 
 
+def test_every_decorator_is_listed():
+    named = {each["class-name"] for each in get_provider_info()["task-decorators"]}
+    folder = Path(airflow_provider_lake.__file__).parent / "decorators"
+    written = {path.stem for path in folder.glob("lake_*.py")}
+
+    assert named == {f"airflow_provider_lake.decorators.{stem}.{stem}_task" for stem in written}
+
+
 def test_the_settings_are_known_to_airflow():
     from airflow.configuration import conf
 
@@ -96,6 +104,9 @@ def test_the_settings_are_known_to_airflow():
         "hooks.lake",
         "operators.ingest",
         "operators.compact",
+        "decorators.lake_job",
+        "decorators.lake_commit",
+        "metrics",
         "plugin",
         "identity",
         "sensors.snapshot",
@@ -121,6 +132,7 @@ def modules_loaded_by(statements):
 def test_all_operators_together_load_few_modules_of_our_own():
     """What a DAG file costs the parser; the stock Spark operator waits for a task that submits."""
     every = [f"airflow_provider_lake.operators.{job}" for job in ("compact", "ingest", "tag")]
+    every += [f"airflow_provider_lake.decorators.{name}" for name in ("lake_job", "lake_commit")]
     loaded = modules_loaded_by(
         "import airflow.sdk; from airflow.sdk import BaseOperator, DAG; "
         f"before = set(sys.modules); import {', '.join(every)}"

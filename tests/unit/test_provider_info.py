@@ -1,5 +1,6 @@
 """What Airflow is told about the provider is light, and true."""
 
+import importlib
 import importlib.util
 import subprocess
 import sys
@@ -33,6 +34,12 @@ def test_each_module_it_names_exists(kind):
     for integration in get_provider_info()[kind]:
         for module in integration["python-modules"]:
             assert importlib.util.find_spec(module) is not None
+
+
+def test_each_decorator_it_names_exists():
+    for decorator in get_provider_info()["task-decorators"]:
+        module, _, name = decorator["class-name"].rpartition(".")
+        assert callable(getattr(importlib.import_module(module), name))
 
 
 def test_it_is_found_through_the_package_metadata():

@@ -1,0 +1,1 @@
+"""Functions of a DAG file as tasks on lake tables; see docs/decorators.md."""

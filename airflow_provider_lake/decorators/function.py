@@ -1,0 +1,197 @@
+"""What tasks that are a function share: the function gets the open table, and Spark if it asks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.bases.decorator import DecoratedOperator, task_decorator_factory
+
+from airflow_provider_lake.arguments import LakeArgumentError, argument_types, check_arguments
+from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.job import LakeJobMixin
+from airflow_provider_lake.links import SPARK_KEY, LakeSnapshotLink, LakeSparkLink
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+    from airflow.sdk.bases.decorator import TaskDecorator
+
+    from lakeformat import CommitId, Table
+
+__all__ = ["LakeFunctionOperator", "lake_decorator"]
+
+_FOR_SPARK = ("spark_conn_id", "conf")
+
+
+class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
+    """A function as a task on a table, in this process.
+
+    :param table: ``database.table``; a call that names one, ``count(table=...)``, has the last
+        word. The function gets it open, as its argument ``table``; where it is named here,
+        arguments by position are those besides it
+    :param lake_conn_id: connection of type ``lake``; without ``lake_default`` the warehouse is
+        ``./warehouse``
+    :param spark_conn_id: for a function with the argument ``spark``: connection of type
+        ``spark``. Without one the lake's connection names it, or ``spark_default``; without that
+        Spark runs on this machine, as ``local[*]``
+    :param conf: for such a function: settings of its Spark session
+    """
+
+    template_fields: Sequence[str] = (
+        "table",
+        "lake_conn_id",
+        *_FOR_SPARK,
+        *DecoratedOperator.template_fields,
+    )
+    template_fields_renderers = {  # noqa: RUF012
+        **DecoratedOperator.template_fields_renderers,
+        "conf": "json",
+    }
+    operator_extra_links = (LakeSnapshotLink(), LakeSparkLink())
+    ui_color = "#e0f2f1"
+
+    skip_if_noop = False
+    is_on_spark = False
+    """Whether this try has come as far as starting Spark."""
+    _is_open = False
+
+    def __init__(
+        self,
+        *,
+        table: str | None = None,
+        lake_conn_id: str = LakeHook.default_conn_name,
+        spark_conn_id: str | None = None,
+        conf: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        function = kwargs["python_callable"]
+        ours = {"spark"} if table is None else {"spark", "table"}
+        given = kwargs.pop("op_args", None) or (), kwargs.pop("op_kwargs", None) or {}
+        args, named = _by_name(function, *given, ours=ours)
+        asked = dict.fromkeys(name for name in ("table", "spark") if name in _names(function))
+        if "spark" in named:
+            raise LakeArgumentError(f"{function.__name__}: argument 'spark' is the task's to give")
+        called = named.pop("table", None)
+        super().__init__(op_args=args, op_kwargs={**named, **asked}, **kwargs)
+        self.op_kwargs = named
+        # An argument of the operator is rendered before anybody asks for its table.
+        subject = table if called is None else called
+        if subject is None:
+            raise LakeArgumentError(
+                f"task {self.task_id!r} names no table: write @task.{self.job}(table="
+                f"'database.table'), or {function.__name__}(table='database.table')"
+            )
+        self.table = subject
+        self.lake_conn_id = lake_conn_id
+        self.spark_conn_id = spark_conn_id
+        self.conf = conf
+
+    def _hook_apply_defaults(self, *args: Any, **kwargs: Any) -> Any:
+        """Airflow's, which takes a default of the operator for an argument of the call, too."""
+        is_called = "table" in (kwargs.get("op_kwargs") or {})
+        stock: Any = super()
+        args, kwargs = stock._hook_apply_defaults(*args, **kwargs)
+        if not is_called and kwargs.get("op_kwargs"):
+            kwargs["op_kwargs"].pop("table", None)
+        return args, kwargs
+
+    @classmethod
+    def refuse_function(cls, function: Callable[..., Any], given: Collection[str]) -> None:
+        """Refuse a function that cannot be such a task, and arguments that it has no use for."""
+        names, task = _names(function), f"@task.{cls.job}: function {function.__name__!r}"
+        if inspect.iscoroutinefunction(inspect.unwrap(function)):
+            raise LakeArgumentError(f"{task} is async: write it with 'def'")
+        if "spark" not in names and (idle := [name for name in _FOR_SPARK if name in given]):
+            raise LakeArgumentError(f"{task} has no argument 'spark', which {idle[0]} is for")
+
+    @classmethod
+    def _argument_types(cls) -> Mapping[str, Any]:
+        return argument_types(cls, LakeFunctionOperator)
+
+    def _subject(self) -> dict[str, str]:
+        return {"table": self.table}
+
+    def _commit_id(self, context: Context) -> CommitId:
+        return self.lake_hook.commit_id(context, self.table)
+
+    def _may_come(self) -> bool:
+        """What the function itself does not find, a retry may; not so the table of the task."""
+        return self._is_open
+
+    def _opened(self) -> Table:
+        table = self.lake_hook.table(self.table)
+        self._is_open = True
+        return table
+
+    @contextmanager
+    def _spark(self, context: Context) -> Iterator[dict[str, Any]]:
+        """Spark as an argument, for a function that asks for it, as long as the block lasts."""
+        if "spark" not in _names(self.python_callable):
+            yield {}
+            return
+        from airflow_provider_lake.spark_here import spark_here
+
+        self.is_on_spark = True
+        conn_id = self.spark_conn_id or self.lake_hook.lake.spark_conn_id
+        name = f"{self.job}.{self._commit_user(context)}"
+        with spark_here(name, self.lake_hook, conn_id, self.conf) as session:
+            where = {
+                "application_id": session.sparkContext.applicationId,
+                "ui": session.sparkContext.uiWebUrl,
+            }
+            context["ti"].xcom_push(SPARK_KEY, where)
+            yield {"spark": session}
+
+    def _call_with(self, context: Context, **ours: Any) -> dict[str, Any]:
+        """The named arguments of the call: those given, ours, and what of the context is asked."""
+        return dict(self.determine_kwargs({**context, **self.op_kwargs, **ours}))
+
+
+def lake_decorator(
+    operator: type[LakeFunctionOperator],
+    function: Callable[..., Any] | None,
+    *,
+    multiple_outputs: bool | None,
+    given: dict[str, Any],
+) -> TaskDecorator:
+    """What ``@task.<name>`` is: arguments that cannot be right do not wait for a call."""
+    made: Any = task_decorator_factory(
+        multiple_outputs=multiple_outputs, decorated_operator_class=operator, **given
+    )
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        operator.refuse_function(function, given)
+        types = operator._argument_types()
+        wanted = {name: hint for name, hint in types.items() if name in given}
+        check_arguments(given.get("task_id") or function.__name__, wanted, given)
+        return made(function)
+
+    decorator: Any = decorate if function is None else decorate(function)
+    return decorator  # type: ignore[no-any-return]
+
+
+def _names(function: Callable[..., Any]) -> Collection[str]:
+    return inspect.signature(function).parameters
+
+
+def _by_name(
+    function: Callable[..., Any],
+    args: Collection[Any],
+    named: Mapping[str, Any],
+    *,
+    ours: Collection[str],
+) -> tuple[Collection[Any], dict[str, Any]]:
+    """A call by names alone: what is ours takes no place, wherever the function has it.
+
+    Where that cannot be, the call stays as it is: Airflow refuses what does not fit, by name.
+    """
+    parameters = inspect.signature(function).parameters.values()
+    if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL) for each in parameters):
+        return args, dict(named)
+    usual = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+    places = [name for name in usual if name not in ours][: len(args)]
+    if len(places) < len(args) or not named.keys().isdisjoint(places):
+        return args, dict(named)
+    return (), {**dict(zip(places, args, strict=True)), **named}

@@ -1,0 +1,181 @@
+"""``@task.lake_commit``: what a function returns is committed to a table, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from airflow_provider_lake.decorators.function import LakeFunctionOperator, lake_decorator
+from airflow_provider_lake.lineage import LakeLineageMixin
+from spark_jobs.job_requests.common import CommitRequest, Value
+from spark_jobs.request import refusal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from airflow.sdk import Context
+    from airflow.sdk.bases.decorator import TaskDecorator
+
+    from lakeformat import Catalog, Table
+    from spark_jobs.job import Outcome
+
+__all__ = ["LakeCommitDecoratedOperator", "LakeFunctionCommit", "Overwrite", "lake_commit_task"]
+
+Overwrite: TypeAlias = Mapping[str, Value] | Literal["dynamic"]
+"""``{}`` for all rows, values of partition columns for some, ``dynamic`` for those that come."""
+
+_NOTHING = "no rows came, so there is no table yet"
+_ONLY_TO_CREATE = ("primary_key", "partition_by", "table_options")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LakeFunctionCommit(CommitRequest):
+    """Commit the rows that a function returns."""
+
+    kinds: str | None = None
+    """The column that says what each row does."""
+    overwrite: Overwrite | None = None
+    """What the rows replace."""
+    create: bool = False
+    """Whether an absent table, and its database, is made from the columns of the rows."""
+    primary_key: Sequence[str] | None = None
+    """With ``create``: the primary key of the table."""
+    partition_by: Sequence[str] | None = None
+    """With ``create``: its partition columns."""
+    table_options: Mapping[str, str] | None = None
+    """With ``create``: its options."""
+
+    def __post_init__(self) -> None:
+        CommitRequest.__post_init__(self)
+        for name in _ONLY_TO_CREATE:
+            if getattr(self, name) is not None and not self.create:
+                raise refusal(f"key {name!r} is for a table that is made: it goes with 'create'")
+
+
+class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
+    """Commits what a function returns to a table, once per DAG run.
+
+    The function returns a pyarrow Table, RecordBatch or RecordBatchReader, a pandas, polars or
+    Spark DataFrame, a list of dictionaries, or yields such batches. It may ask for ``table``,
+    which is None while there is none to create, and for ``spark``. A retry or a cleared task
+    finds what its run has published and does not call the function again.
+
+    The result is that of ``LakeIngestOperator``, and so are the events of its outlets.
+
+    :param kinds: the column that says of each row what it does: ``+I``, ``-U``, ``+U`` or ``-D``
+    :param overwrite: put the rows in place of others: ``{}`` of all, ``{"dt": "2024-01-01"}`` of
+        some partitions, ``"dynamic"`` of the partitions that get rows
+    :param create: whether an absent table, and its database, is made from the columns of the
+        rows
+    :param primary_key: with ``create``: the primary key of the table
+    :param partition_by: with ``create``: its partition columns
+    :param table_options: with ``create``: its options, as ``{"bucket": "4"}``
+    :param skip_if_noop: skip the task, and with it what depends on it, if no row came
+    """
+
+    job = "lake_commit"
+    request = LakeFunctionCommit
+    custom_operator_name = "@task.lake_commit"
+    template_fields: Sequence[str] = (
+        *LakeFunctionOperator.template_fields,
+        "kinds",
+        "overwrite",
+        "create",
+        *_ONLY_TO_CREATE,
+        "skip_if_noop",
+    )
+
+    def __init__(
+        self,
+        *,
+        kinds: str | None = None,
+        overwrite: Overwrite | None = None,
+        create: bool = False,
+        primary_key: Sequence[str] | None = None,
+        partition_by: Sequence[str] | None = None,
+        table_options: Mapping[str, str] | None = None,
+        skip_if_noop: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.kinds = kinds
+        self.overwrite = overwrite
+        self.create = create
+        self.primary_key = primary_key
+        self.partition_by = partition_by
+        self.table_options = table_options
+        self.skip_if_noop = skip_if_noop
+        self._check_arguments()
+
+    def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
+        """The result of a job that is the function and the commit of its rows."""
+        from spark_jobs.job import Job
+
+        job = Job(self.job, self.request, {})
+        with self._working_here():
+            return job.answer(request, partial(self._commit, context))
+
+    def _commit(self, context: Context, wanted: LakeFunctionCommit) -> Outcome:
+        from airflow_provider_lake.decorators.returned_rows import columns_of, readable_rows, write
+        from spark_jobs.job import Outcome, newest_snapshot
+
+        commit = wanted.commit_id()
+        assert commit is not None
+        table = self._existing()
+        if table is not None and (done := table.find_commit(commit)):
+            return Outcome.of_commit(done, None)
+        with self._spark(context) as spark:
+            named = self._call_with(context, table=table, **spark)
+            returned = self.python_callable(*self.op_args, **named)
+            rows = readable_rows(returned, table, wanted.kinds, self.python_callable.__name__)
+            if table is None:
+                columns, rows = columns_of(rows, wanted.kinds)
+                if not columns.names:
+                    return Outcome(reason=_NOTHING, report={}, skipped=True)
+                table = _created(self.lake_hook.get_conn(), wanted, columns)
+            before = newest_snapshot(table)
+            report = write(
+                table, rows, kinds=wanted.kinds, overwrite=wanted.overwrite, commit=commit
+            )
+        return Outcome.of_commit(report, before)
+
+    def _existing(self) -> Table | None:
+        from lakeformat import NotFoundError
+
+        try:
+            return self._opened()
+        except NotFoundError:
+            if not self.create:
+                raise
+        self._is_open = True  # it is the function's to say what is missing from here on
+        return None
+
+
+def lake_commit_task(
+    python_callable: Callable[..., Any] | None = None,
+    multiple_outputs: bool | None = None,
+    **kwargs: Any,
+) -> TaskDecorator:
+    """Make a function a task whose rows are committed to a table, once.
+
+    :param python_callable: the function
+    :param multiple_outputs: whether each member of the result is an XCom, too; it is, by default
+    """
+    wanted = True if multiple_outputs is None else multiple_outputs
+    return lake_decorator(
+        LakeCommitDecoratedOperator, python_callable, multiple_outputs=wanted, given=kwargs
+    )
+
+
+def _created(catalog: Catalog, wanted: LakeFunctionCommit, columns: pa.Schema) -> Table:
+    """The table, made of the columns that came; another run may be faster."""
+    catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)
+    return catalog.create_table(
+        wanted.table,
+        columns,
+        primary_key=wanted.primary_key or (),
+        partition_by=wanted.partition_by or (),
+        options=wanted.table_options,
+        exist_ok=True,
+    )

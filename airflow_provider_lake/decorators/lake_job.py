@@ -1,0 +1,83 @@
+"""``@task.lake_job``: a function of a table, in the worker; what it returns is the task's."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_lake.arguments import LakeArgumentError
+from airflow_provider_lake.decorators.function import LakeFunctionOperator, lake_decorator
+from airflow_provider_lake.metrics import count_outcome
+from spark_jobs.job_requests.common import TableRequest
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+    from airflow.sdk.bases.decorator import TaskDecorator
+
+__all__ = ["LakeJobDecoratedOperator", "lake_job_task"]
+
+
+class LakeJobDecoratedOperator(LakeFunctionOperator):
+    """Calls a function with its table, and with Spark if it asks for ``spark``.
+
+    What it returns goes to XCom as that of any ``@task``; so do the assets it returns and the
+    ``Metadata`` it yields. Who else would know what it read or wrote: name its assets as
+    ``inlets`` and ``outlets``.
+    """
+
+    job = "lake_job"
+    request = TableRequest
+    custom_operator_name = "@task.lake_job"
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._check_arguments()
+
+    @classmethod
+    def refuse_function(cls, function: Callable[..., Any], given: Collection[str]) -> None:
+        """Refuse also one that would never see the table."""
+        super().refuse_function(function, given)
+        parameters = inspect.signature(function).parameters
+        takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+        if not takes_any and parameters.keys().isdisjoint({"table", "spark"}):
+            raise LakeArgumentError(
+                f"@task.lake_job: function {function.__name__!r} has neither an argument 'table' "
+                "nor 'spark': add one, or write @task"
+            )
+
+    def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
+        """What the function returned, and how long that took."""
+        from airflow.sdk.execution_time.callback_runner import create_executable_runner
+        from airflow.sdk.execution_time.context import context_get_outlet_events
+
+        began = time.monotonic()
+        runner = create_executable_runner(
+            self.python_callable, context_get_outlet_events(context), logger=self.log
+        )
+        with self._working_here():
+            table = self._opened()
+            with self._spark(context) as spark:
+                named = self._call_with(context, table=table, **spark)
+                returned = runner.run(*self.op_args, **named)
+        return {"returned": returned, "seconds": time.monotonic() - began}
+
+    def _finish(self, result: dict[str, Any], context: Context) -> Any:
+        count_outcome({"job": self.job, **self._subject(), "seconds": result["seconds"]})
+        return self._handle_output(result["returned"])
+
+
+def lake_job_task(
+    python_callable: Callable[..., Any] | None = None,
+    multiple_outputs: bool | None = None,
+    **kwargs: Any,
+) -> TaskDecorator:
+    """Make a function a task that gets its table open, as the argument ``table``.
+
+    :param python_callable: the function
+    :param multiple_outputs: whether each member of the dictionary it returns is an XCom
+    """
+    return lake_decorator(
+        LakeJobDecoratedOperator, python_callable, multiple_outputs=multiple_outputs, given=kwargs
+    )

@@ -1,0 +1,108 @@
+"""What a function may return as rows, on its way into a table."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakeformat import CommitId, CommitReport, Table
+    from lakeformat.table import Overwritten
+
+__all__ = ["columns_of", "readable_rows", "write"]
+
+
+def readable_rows(returned: Any, table: Table | None, kinds: str | None, function: str) -> Any:
+    """Rows the library can write, of whatever a function returned; a list of dictionaries is read
+    with the table's types."""
+    from lakeformat import InvalidRequestError
+
+    if returned is None:
+        raise InvalidRequestError(
+            f"function {function!r} returned nothing: return rows, an empty list if there are none"
+        )
+    if not isinstance(returned, list | tuple):
+        return returned
+    if not all(isinstance(row, Mapping) for row in returned):
+        return returned
+    return _from_dictionaries(returned, table, kinds, function)
+
+
+def columns_of(rows: Any, kinds: str | None) -> tuple[pa.Schema, Any]:
+    """The columns of rows, none if no rows tell them, and the rows, of which none is lost."""
+    if _is_spark_frame(rows):
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        return _without(to_arrow_schema(rows.schema), kinds), rows
+    import pyarrow as pa
+
+    if isinstance(rows, pa.Table | pa.RecordBatchReader):
+        return _without(rows.schema, kinds), rows
+    from lakeformat.write.batches import to_batches
+
+    batches = to_batches(rows)
+    first = next(batches, None)
+    if first is None:
+        return pa.schema([]), rows
+    is_read = isinstance(rows, Iterator)
+    return _without(first.schema, kinds), chain([first], batches) if is_read else rows
+
+
+def write(
+    table: Table, rows: Any, *, kinds: str | None, overwrite: Overwritten | None, commit: CommitId
+) -> CommitReport:
+    """Write rows in one commit; those of a DataFrame of Spark in its tasks."""
+    if not _is_spark_frame(rows):
+        return table.write(rows, kinds, overwrite=overwrite, commit=commit)
+    from spark_jobs import write_table
+
+    if overwrite is None or isinstance(overwrite, str):
+        mode: Any = overwrite or "append"
+        return write_table(rows, table, mode=mode, kinds=kinds, commit=commit)
+    return write_table(
+        rows, table, mode="overwrite", partitions=overwrite, kinds=kinds, commit=commit
+    )
+
+
+def _is_spark_frame(rows: Any) -> bool:
+    """Nobody has a DataFrame of Spark without having imported it."""
+    spark = sys.modules.get("pyspark.sql")
+    return spark is not None and isinstance(rows, spark.DataFrame)
+
+
+def _from_dictionaries(
+    rows: list[Any] | tuple[Any, ...], table: Table | None, kinds: str | None, function: str
+) -> pa.Table:
+    """Rows by their names; a name the table does not have is refused, a missing one is null."""
+    import pyarrow as pa
+
+    from lakeformat import InvalidRequestError
+
+    schema = None
+    if table is not None:
+        schema = table.schema.arrow_schema()
+        if kinds is not None:
+            schema = schema.append(pa.field(kinds, pa.string()))
+        names = dict.fromkeys(name for row in rows for name in row)
+        if unknown := [name for name in names if name not in schema.names]:
+            raise InvalidRequestError(
+                f"function {function!r} returned rows with {unknown[0]!r}: {table.location} has "
+                f"the columns {', '.join(schema.names)}"
+            )
+        schema = pa.schema([field for field in schema if field.name in names])
+    try:
+        return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as reason:
+        raise InvalidRequestError(
+            f"function {function!r} returned rows that cannot be read: {reason}; give each column "
+            "values of one type"
+        ) from None
+
+
+def _without(schema: pa.Schema, kinds: str | None) -> pa.Schema:
+    at = -1 if kinds is None else schema.get_field_index(kinds)
+    return schema if at < 0 else schema.remove(at)

@@ -1,0 +1,54 @@
+"""Spark for a function of the task's own process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.exceptions import AirflowFailException
+
+from airflow_provider_lake.spark_master import DEFAULT_SPARK_CONNECTION, spark_connection
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from airflow_provider_lake.hooks.lake import LakeHook
+
+__all__ = ["spark_here"]
+
+
+@contextmanager
+def spark_here(
+    name: str, hook: LakeHook, conn_id: str | None, conf: Mapping[str, Any] | None
+) -> Iterator[SparkSession]:
+    """A session that knows the lake and ends with the block; its driver is this process."""
+    master = _master(conn_id or DEFAULT_SPARK_CONNECTION)
+    from spark_jobs import register
+    from spark_jobs.spark_session import start_session
+
+    session = start_session(name, master=master, conf=conf)
+    try:
+        yield register(session, hook.warehouse, hook.catalog_options)
+    finally:
+        session.stop()
+
+
+def _master(conn_id: str) -> str:
+    """The master that spark-submit would be given, read and refused by the same code."""
+    from airflow_provider_lake.markers import JobOutput
+    from airflow_provider_lake.spark_submit import LakeSparkSubmitHook
+
+    hook = LakeSparkSubmitHook(
+        connection=spark_connection(conn_id),
+        process_env={},
+        output=JobOutput(),
+        before_submit=lambda: None,
+        conn_id=conn_id,
+    )
+    if hook.is_driver_elsewhere:
+        raise AirflowFailException(
+            f"Spark connection {conn_id!r} has deploy mode 'cluster': the driver of a function is "
+            "the task's own process; name a connection with deploy mode 'client'"
+        )
+    return hook.master

@@ -1,0 +1,446 @@
+"""Functions as tasks: they get their table open, and what they return is committed once."""
+
+from datetime import UTC, datetime
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from airflow.sdk import DAG, Asset, Metadata, task
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+import lakeformat as lake
+from airflow_provider_lake.arguments import LakeArgumentError
+from airflow_provider_lake.assets.uri import lake_asset
+from airflow_provider_lake.provider_info import get_provider_info
+from tests.airflow.conftest import TEST_DAGS
+from tests.airflow.contexts import task_context
+
+ORDERS = [("id", "BIGINT"), ("item", "STRING")]
+ROWS = [{"id": 1, "item": "apple"}, {"id": 2, "item": "pear"}]
+
+
+@pytest.fixture
+def catalog(warehouse):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    return catalog
+
+
+@pytest.fixture
+def orders(catalog):
+    return catalog.create_table("shop.orders", ORDERS)
+
+
+def made(decorated, *args, **named):
+    """The operator of one call."""
+    return decorated(*args, **named).operator
+
+
+def do(decorated, *args, context=None, **named):
+    return made(decorated, *args, **named).execute(context or task_context())
+
+
+def committed(function, **arguments):
+    return task.lake_commit(**{"table": "shop.orders", **arguments})(function)
+
+
+def rows_of(table):
+    return sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+
+
+# What a function gets
+
+
+def test_airflow_finds_both_by_their_names():
+    for each in get_provider_info()["task-decorators"]:
+        assert getattr(task, each["name"]).__module__ == each["class-name"].rpartition(".")[0]
+
+
+def test_a_job_gets_its_table_open_and_returns_what_it_likes(orders):
+    orders.write(pa.Table.from_pylist(ROWS))
+
+    @task.lake_job(table="shop.orders")
+    def count(table, factor, ti):
+        return {"rows": table.scan().count() * factor, "task": ti.task_id}
+
+    assert do(count, factor=10) == {"rows": 20, "task": "work"}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [{"args": ["shop.orders"]}, {"named": {"table": "shop.orders"}}],
+    ids=["by position", "by name"],
+)
+def test_the_call_may_name_the_table(orders, call):
+    @task.lake_job
+    def name_of(table, more="?"):
+        return f"{table.location.rpartition('/')[2]}{more}"
+
+    assert do(name_of, *call.get("args", ()), **call.get("named", {})) == "orders?"
+
+
+def test_other_arguments_may_stand_by_their_place(orders):
+    @task.lake_job
+    def names(table, first, second="none"):
+        return [first, second]
+
+    assert do(names, "shop.orders", "one") == ["one", "none"]
+
+
+def test_a_table_that_is_named_takes_no_place_in_the_call(orders):
+    @task.lake_job(table="shop.orders")
+    def names(table, first, /, second="none"):
+        return [first, second]
+
+    @task.lake_job(table="shop.orders")
+    def by_name(table, first, *, second):
+        return [first, second]
+
+    @task.lake_job(table="shop.orders")
+    def usual(table, first, spark=None, second="none"):
+        return [first, second]
+
+    assert made(usual, "one", second="two").op_kwargs == {"first": "one", "second": "two"}
+    assert made(usual, "one", "two").op_kwargs == {"first": "one", "second": "two"}
+    with pytest.raises(TypeError):
+        made(usual, "one", "two", "three")
+    with pytest.raises(TypeError):
+        made(usual, "one", first="two")
+    with pytest.raises(TypeError):
+        made(names, "one")
+    with pytest.raises(TypeError):
+        made(by_name, "one", "two")
+
+
+def test_the_call_has_the_last_word_and_a_default_of_the_dag_the_first(catalog, orders):
+    catalog.create_table("shop.other", ORDERS)
+    catalog.create_table("shop.third", ORDERS)
+
+    @task.lake_job(table="shop.other")
+    def location(table):
+        return table.location.rpartition("/")[2]
+
+    @task.lake_job
+    def by_default(table):
+        return table.location.rpartition("/")[2]
+
+    with DAG("shop", schedule=None, default_args={"table": "shop.orders"}):
+        assert do(location) == "other"
+        assert do(location, table="shop.third") == "third"
+        assert do(by_default) == "orders"
+
+
+def test_a_function_that_takes_everything_gets_everything(orders):
+    @task.lake_job(table="shop.orders")
+    def everything(**given):
+        return sorted({"table", "ti", "spark"} & given.keys())
+
+    assert do(everything) == ["table", "ti"]
+
+
+def test_metadata_and_assets_go_where_those_of_any_task_go(orders):
+    seen = Asset("seen")
+
+    @task.lake_job(table="shop.orders", outlets=[seen])
+    def look(table):
+        yield Metadata(seen, {"columns": len(table.schema.fields)})
+
+    context = task_context()
+    do(look, context=context)
+    assert context["outlet_events"][seen].extra == {"columns": 2}
+
+
+def test_the_task_says_which_table_it_works_on(orders):
+    context = task_context()
+    do(committed(lambda: ROWS, task_id="work"), context=context)
+    assert context["ti"].xcoms == {"lake_table": {"table": "shop.orders"}}
+
+
+# What is committed
+
+
+def batches():
+    yield from pa.Table.from_pylist(ROWS).to_batches()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ROWS,
+        lambda: tuple(ROWS),
+        lambda: pa.Table.from_pylist(ROWS),
+        lambda: pa.RecordBatch.from_pylist(ROWS),
+        lambda: pa.Table.from_pylist(ROWS).to_reader(),
+        lambda: pd.DataFrame(ROWS),
+        lambda: [pa.RecordBatch.from_pylist(ROWS)],
+        batches,
+    ],
+    ids=["dictionaries", "tuple", "table", "batch", "reader", "pandas", "batches", "generator"],
+)
+@pytest.mark.parametrize("create", [False, True], ids=["into a table", "creating it"])
+def test_rows_of_many_kinds_are_committed(catalog, make, create):
+    if not create:
+        catalog.create_table("shop.orders", ORDERS)
+
+    result = do(committed(make, task_id="work", create=create))
+
+    assert rows_of(catalog.table("shop.orders")) == ROWS
+    assert (result["snapshot_id"], result["previous_snapshot_id"]) == (1, None)
+    assert (result["skipped"], result["replayed"]) == (False, False)
+    assert (result["report"]["rows"], result["report"]["files"]) == (2, 1)
+
+
+def test_the_result_has_the_members_of_every_job(orders):
+    result = do(committed(lambda: ROWS, task_id="work"))
+
+    assert [*result] == [
+        "job",
+        "table",
+        "skipped",
+        "reason",
+        "snapshot_id",
+        "previous_snapshot_id",
+        "replayed",
+        "report",
+        "seconds",
+    ]
+    assert (result["job"], result["table"]) == ("lake_commit", "shop.orders")
+    assert made(committed(lambda: ROWS, task_id="work")).multiple_outputs
+
+
+def test_a_retry_finds_the_snapshot_and_calls_nobody(orders):
+    calls = []
+    function = committed(lambda: calls.append(1) or ROWS, task_id="work")
+
+    first, second = (do(function, context=task_context(try_number=n)) for n in (1, 2))
+
+    assert calls == [1]
+    assert len(orders.snapshots()) == 1
+    assert (second["snapshot_id"], second["replayed"]) == (first["snapshot_id"], True)
+
+
+def test_another_task_commits_for_itself(orders):
+    function = committed(lambda: ROWS, task_id="work")
+
+    for name in ("one", "two"):
+        do(function, context=task_context(name))
+
+    assert len(orders.snapshots()) == 2
+
+
+def test_outlets_hear_of_the_snapshots(orders):
+    outlet = lake_asset("shop.orders")
+    context = task_context()
+
+    do(committed(lambda: ROWS, task_id="work", outlets=[outlet]), context=context)
+
+    said = context["outlet_events"][outlet].extra
+    assert (said["table"], said["snapshot_id"], said["rows"]) == ("shop.orders", 1, 2)
+
+
+def test_rows_say_what_they_do(catalog):
+    function = committed(
+        lambda op, item: [{"id": 1, "item": item, "op": op}],
+        task_id="work",
+        create=True,
+        primary_key=["id"],
+        table_options={"bucket": "1"},
+        kinds="op",
+    )
+
+    do(function, "+I", "apple", context=task_context("a"))
+    do(function, "+U", "pear", context=task_context("b"))
+    orders = catalog.table("shop.orders")
+    assert orders.schema.arrow_schema().names == ["id", "item"]
+    assert rows_of(orders) == [{"id": 1, "item": "pear"}]
+    do(function, "-D", "pear", context=task_context("c"))
+    assert rows_of(catalog.table("shop.orders")) == []
+
+
+@pytest.mark.parametrize(
+    ("overwrite", "left"),
+    [
+        ({}, [("b", 2)]),
+        ({"dt": "b"}, [("a", 1), ("b", 2)]),
+        ("dynamic", [("a", 1), ("b", 2)]),
+        (None, [("a", 1), ("b", 1), ("b", 2)]),
+    ],
+)
+def test_rows_replace_what_they_are_to_replace(catalog, overwrite, left):
+    table = catalog.create_table(
+        "shop.orders", [("dt", "STRING"), ("n", "BIGINT")], partition_by=["dt"]
+    )
+    table.write(pa.table({"dt": ["a", "b"], "n": [1, 1]}))
+
+    do(committed(lambda: [{"dt": "b", "n": 2}], task_id="work", overwrite=overwrite))
+
+    found = table.scan().to_arrow().to_pylist()
+    assert sorted((row["dt"], row["n"]) for row in found) == left
+
+
+@pytest.mark.parametrize("create", [False, True])
+def test_no_rows_are_nothing_to_do_and_skip_if_asked(catalog, create):
+    if not create:
+        catalog.create_table("shop.orders", ORDERS)
+
+    result = do(committed(list, task_id="work", create=create))
+
+    assert (result["skipped"], result["snapshot_id"]) == (True, None)
+    assert "no rows" in result["reason"]
+    with pytest.raises(AirflowSkipException):
+        do(committed(list, task_id="work", create=create, skip_if_noop=True))
+
+
+def test_a_function_that_creates_may_ask_for_the_table_that_is_not_there(catalog):
+    @task.lake_commit(table="shop.orders", create=True)
+    def numbered(table):
+        return [{"id": 0 if table is None else table.scan().count()}]
+
+    for name in ("a", "b"):
+        do(numbered, context=task_context(name))
+
+    assert rows_of(catalog.table("shop.orders")) == [{"id": 0}, {"id": 1}]
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        (None, "returned nothing"),
+        ([{"id": 1, "price": 2}], "rows with 'price'"),
+        ([{"id": "one"}], "cannot be read"),
+        (7, "cannot write int"),
+        ("rows", "cannot write str"),
+    ],
+)
+def test_what_is_no_rows_fails_at_once_and_publishes_nothing(orders, returned, said):
+    with pytest.raises(AirflowFailException, match=said):
+        do(committed(lambda: returned, task_id="work"))
+
+    assert orders.snapshots() == []
+
+
+@pytest.mark.parametrize("name", ["lake_job", "lake_commit"])
+def test_a_table_that_is_not_there_is_not_tried_again(catalog, name):
+    with pytest.raises(AirflowFailException, match=r"shop\.orders"):
+        do(getattr(task, name)(table="shop.orders", task_id="work")(lambda table: ROWS))
+
+
+def test_what_the_function_itself_does_not_find_may_come(orders):
+    @task.lake_job(table="shop.orders")
+    def look(table):
+        return table.scan(tag="v1").count()
+
+    with pytest.raises(lake.NotFoundError):
+        do(look)
+
+
+def test_a_wrong_request_of_the_function_is_not_tried_again(orders):
+    @task.lake_job(table="shop.orders")
+    def look(table):
+        return table.scan(where="no sql !").count()
+
+    with pytest.raises(AirflowFailException, match="InvalidRequestError"):
+        do(look)
+
+
+def takes_nothing():
+    return 1
+
+
+async def waits(table):
+    return table
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "arguments", "said"),
+    [
+        ("lake_job", takes_nothing, {}, "neither an argument 'table' nor 'spark'"),
+        ("lake_job", waits, {}, "is async"),
+        ("lake_commit", takes_nothing, {"conf": {"a": 1}}, "no argument 'spark', which conf"),
+        ("lake_commit", takes_nothing, {"spark_conn_id": "x"}, "which spark_conn_id is for"),
+        ("lake_commit", takes_nothing, {"table": 7}, "'table' wants a text"),
+        ("lake_commit", takes_nothing, {"overwrite": "all"}, "argument 'overwrite' wants"),
+        ("lake_commit", takes_nothing, {"create": "yes"}, "argument 'create' wants"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_by_the_decorator(name, function, arguments, said):
+    with pytest.raises(LakeArgumentError, match=said):
+        getattr(task, name)(**{"table": "shop.orders", **arguments})(function)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "call", "said"),
+    [
+        ({}, {}, "names no table"),
+        ({"table": "orders"}, {}, "wants database.table"),
+        ({"table": "shop.orders"}, {"spark": 1}, "'spark' is the task's"),
+        ({"table": "shop.orders", "primary_key": ["id"]}, {}, "goes with 'create'"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_by_the_call(arguments, call, said):
+    def rows(spark=None):
+        return []
+
+    with pytest.raises(LakeArgumentError, match=said):
+        task.lake_commit(**arguments)(rows)(**call)
+
+
+# Airflow around it
+
+
+@pytest.fixture(scope="module")
+def dags(airflow_db):
+    from airflow.dag_processing.dagbag import DagBag
+
+    bag = DagBag(str(TEST_DAGS))
+    assert bag.import_errors == {}
+    return bag.dags
+
+
+def result_of(run, task_id, map_index=-1):
+    [ti] = [
+        ti for ti in run.get_task_instances() if (ti.task_id, ti.map_index) == (task_id, map_index)
+    ]
+    from airflow.models.xcom import XComModel
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        found = XComModel.get_many(
+            key="return_value",
+            run_id=run.run_id,
+            dag_ids=ti.dag_id,
+            task_ids=task_id,
+            map_indexes=map_index,
+        )
+        return XComModel.deserialize_value(session.execute(found).scalars().one())
+
+
+def test_the_page_s_first_dag_does_what_it_says(dags, warehouse):
+    run = dags["prices"].test(logical_date=datetime(2024, 1, 31, tzinfo=UTC))
+
+    assert run.state == "success"
+    assert result_of(run, "dearest") == "pear"
+    prices = lake.open_catalog(warehouse).table("shop.prices").scan().to_arrow()
+    assert prices["day"].to_pylist() == ["2024-01-31"] * 2
+
+
+def test_one_function_serves_many_tables(dags, catalog):
+    run = dags["functions"].test()
+
+    assert run.state == "success"
+    for name in ("shop.tea", "shop.milk"):
+        assert catalog.table(name).scan().count() == 3
+    assert catalog.table("shop.tea").scan().to_arrow()["run"].to_pylist() == [run.run_id] * 3
+    assert result_of(run, "count") == 5
+    assert result_of(run, "report") == [1, 1]
+    assert result_of(run, "count_what_was_picked") == 3
+
+
+def test_a_mapped_mistake_is_not_tried_again(dags, catalog):
+    run = dags["mistaken_function"].test()
+
+    tries = {(ti.state, ti.try_number) for ti in run.get_task_instances()}
+    assert tries == {("failed", 1)}

@@ -1,0 +1,111 @@
+"""Functions that ask for Spark, each in a process of its own: a session ends with its function."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+from airflow.sdk import task
+from airflow.sdk.exceptions import AirflowFailException
+
+import lakeformat as lake
+from tests.airflow.conftest import TEST_DAGS
+from tests.airflow.contexts import task_context
+
+PATIENCE_SECONDS = 300
+
+RUN = f"""
+from airflow.dag_processing.dagbag import DagBag
+run = DagBag({str(TEST_DAGS)!r}).dags["prices_on_spark"].test()
+print(run.state)
+"""
+
+ALONE = """
+import json
+from airflow.sdk import task
+from tests.airflow.contexts import task_context
+
+@task.lake_job(table="shop.prices", spark_conn_id="two_cores", conf={"spark.lake.test": "yes"})
+def look(spark, table, factor):
+    from pyspark.sql import SparkSession
+    context = spark.sparkContext
+    return {
+        "rows": spark.read.format("lake").load("shop.prices").count() * factor,
+        "master": context.master,
+        "conf": spark.conf.get("spark.lake.test"),
+        "app": context.appName,
+    }
+
+context = task_context()
+made = look(factor=10).operator
+found = made.execute(context)
+from pyspark.sql import SparkSession
+found |= {"left": SparkSession.getActiveSession() is not None, "said": context["ti"].xcoms}
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(autouse=True)
+def _needs_spark():
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("needs Java 17 or 21 in JAVA_HOME or on the PATH; bin/test installs one")
+
+
+@pytest.fixture
+def prices(warehouse):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.prices", [("item", "STRING"), ("price", "BIGINT")])
+    table.write(pa.table({"item": ["apple", "pear", "plum"], "price": [5, 7, 9]}))
+    return catalog
+
+
+def run(code):
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()[-1]
+
+
+@pytest.mark.spark
+def test_the_page_s_second_dag_writes_a_data_frame_once(airflow_db, prices):
+    assert run(RUN) == "success"
+
+    levels = prices.table("shop.price_levels")
+    found = levels.scan().to_arrow().to_pylist()
+    assert {row["is_dear"]: row["count"] for row in found} == {False: 1, True: 2}
+    [snapshot] = levels.snapshots()
+    assert snapshot.commit_user.startswith("airflow.prices_on_spark.levels.")
+
+
+@pytest.mark.spark
+def test_a_function_gets_spark_where_its_connection_says(prices, connect):
+    connect("two_cores", conn_type="spark", host="local[2]")
+
+    found = json.loads(run(ALONE))
+
+    assert (found["rows"], found["master"], found["conf"]) == (30, "local[2]", "yes")
+    assert found["app"].startswith("lake_job.airflow.shop.")
+    assert not found["left"]
+    assert found["said"]["lake_spark"]["application_id"].startswith("local-")
+
+
+@pytest.mark.parametrize(
+    ("conn_id", "said"),
+    [("elsewhere", "deploy mode 'cluster'"), ("nobody", "no Spark connection 'nobody'")],
+)
+def test_spark_that_cannot_be_had_here_is_refused(prices, connect, conn_id, said):
+    connect("elsewhere", conn_type="yarn", host="", extra={"deploy-mode": "cluster"})
+    look = task.lake_job(table="shop.prices", spark_conn_id=conn_id)(lambda spark: spark)
+    operator = look.override(task_id="look")().operator
+
+    with pytest.raises(AirflowFailException, match=said):
+        operator.execute(task_context())
