@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 import lakeformat as lake
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.assets.uri import lake_asset
+from airflow_provider_lake.failures import LakeTaskKilled
 from airflow_provider_lake.provider_info import get_provider_info
 from tests.airflow.conftest import TEST_DAGS
 from tests.airflow.contexts import task_context
@@ -386,6 +387,37 @@ def test_what_cannot_be_right_is_refused_by_the_call(arguments, call, said):
 
     with pytest.raises(LakeArgumentError, match=said):
         task.lake_commit(**arguments)(rows)(**call)
+
+
+# Its end
+
+
+@pytest.mark.parametrize("name", ["lake_job", "lake_commit"])
+def test_whoever_ends_the_task_interrupts_the_function(orders, name):
+    @getattr(task, name)(table="shop.orders")
+    def work(ti, table):
+        ti.asked.on_kill()
+        return ROWS
+
+    context = task_context()
+    context["ti"].asked = operator = made(work)
+    with pytest.raises(LakeTaskKilled):
+        operator.execute(context)
+    operator.on_kill()  # it is over: there is nothing to interrupt
+    assert orders.snapshots() == []
+
+
+def test_lineage_tells_of_the_commit_and_claims_nothing_of_a_job(orders):
+    pytest.importorskip("airflow.providers.openlineage", reason="needs the openlineage provider")
+    operator = made(committed(lambda: ROWS, task_id="work"))
+    operator.execute(task_context())
+
+    [output] = operator.get_openlineage_facets_on_complete(None).outputs
+
+    assert output.outputFacets["outputStatistics"].rowCount == 2
+    assert output.facets["version"].datasetVersion == "1"
+    look = made(task.lake_job(table="shop.orders", task_id="look")(lambda table: 1))
+    assert not hasattr(look, "get_openlineage_facets_on_complete")
 
 
 # Airflow around it
