@@ -1,6 +1,8 @@
 """Functions as tasks: they get their table open, and what they return is committed once."""
 
 from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -54,7 +56,8 @@ def rows_of(table):
 
 def test_airflow_finds_both_by_their_names():
     for each in get_provider_info()["task-decorators"]:
-        assert getattr(task, each["name"]).__module__ == each["class-name"].rpartition(".")[0]
+        module, _, name = each["class-name"].rpartition(".")
+        assert getattr(task, each["name"]) is getattr(import_module(module), name)
 
 
 def test_a_job_gets_its_table_open_and_returns_what_it_likes(orders):
@@ -321,6 +324,18 @@ def test_what_is_no_rows_fails_at_once_and_publishes_nothing(orders, returned, s
         do(committed(lambda: returned, task_id="work"))
 
     assert orders.snapshots() == []
+
+
+def test_rows_that_end_in_an_error_are_not_there(orders):
+    def broken():
+        yield pa.RecordBatch.from_pylist(ROWS)
+        raise ZeroDivisionError("after a batch")
+
+    with pytest.raises(ZeroDivisionError):
+        do(committed(broken, task_id="work"))
+
+    assert orders.snapshots() == []
+    assert [path for path in Path(orders.location[7:]).rglob("*.parquet")] == []
 
 
 @pytest.mark.parametrize("name", ["lake_job", "lake_commit"])

@@ -3,9 +3,11 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
+import psutil
 import pyarrow as pa
 import pytest
 from airflow.sdk import task
@@ -96,6 +98,38 @@ def test_a_function_gets_spark_where_its_connection_says(prices, connect):
     assert found["app"].startswith("lake_job.airflow.shop.")
     assert not found["left"]
     assert found["said"]["lake_spark"]["application_id"].startswith("local-")
+
+
+KILLED = """
+import signal, sys, time
+from airflow.sdk import task
+from tests.airflow.contexts import task_context
+
+@task.lake_job(table="shop.prices")
+def wait(spark):
+    print("at work", flush=True)
+    time.sleep(3600)
+
+made = wait().operator
+signal.signal(signal.SIGTERM, lambda *_: made.on_kill())
+made.execute(task_context())
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_spark_ends_with_the_task(prices, how):
+    words = [sys.executable, "-c", KILLED]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as worker:
+        said = iter(worker.stdout.readline, b"")
+        assert any(line == b"at work\n" for line in said)
+        started = psutil.Process(worker.pid).children(recursive=True)
+        worker.send_signal(how)
+        worker.wait(PATIENCE_SECONDS)
+
+    _, left = psutil.wait_procs(started, timeout=60)
+    assert [each.name() for each in started if each in left] == []
+    assert len(started) >= 1
 
 
 @pytest.mark.parametrize(
