@@ -7,6 +7,7 @@ the library says            the task
 ``CorruptTableError``       fails at once: the table needs repair
 ``CommitUndecidableError``  fails at once: what would tell has expired and stays so
 ``AlreadyExistsError``      fails at once: the name stays taken
+``UnhealthyTableError``     fails at once: the table fares as badly a moment later
 ``NotFoundError``           fails at once, unless the table is there and the task names what
                             may still come: files, a later snapshot
 ``SnapshotExpiredError``    fails, and is retried: a retry reads what is newer, or is told that
@@ -52,6 +53,7 @@ def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator
         NotFoundError,
         SnapshotExpiredError,
     )
+    from spark_jobs.health import UnhealthyTableError
 
     try:
         yield
@@ -62,6 +64,7 @@ def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator
         CommitUndecidableError,
         CorruptTableError,
         InvalidRequestError,
+        UnhealthyTableError,
     ) as reason:
         raise _for_good(reason) from reason
     except NotFoundError as reason:

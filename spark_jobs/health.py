@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from lakeformat.errors import LakeError
 from spark_jobs.command import run_command
 from spark_jobs.job import Job, Outcome, wanted_table
 from spark_jobs.job_requests.health import HealthRequest
@@ -13,13 +14,19 @@ from spark_jobs.job_requests.health import HealthRequest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["JOB", "main", "run"]
+__all__ = ["JOB", "UnhealthyTableError", "main", "run"]
+
+_AS_BAD = {"unhealthy": ("unhealthy",), "degraded": ("degraded", "unhealthy")}
 
 JOB = Job(
     "health",
     HealthRequest,
     {"warehouse": "warehouse", "table": "shop.orders"},
 )
+
+
+class UnhealthyTableError(LakeError):
+    """A table fares as badly as somebody wants to be told: read the reasons, do what they say."""
 
 
 def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
@@ -37,8 +44,11 @@ def _act(wanted: HealthRequest) -> Outcome:
     report = table.health(time_travel=wanted.time_travel, unknown=wanted.unknown)
     reasons = "; ".join(str(reason) for reason in report.reasons) or "nothing to complain of"
     why = f" ({report.why_they_differ})" if report.why_they_differ else ""
+    said = f"{report.verdict}, score {report.score}{why}: {reasons}"
+    if wanted.fail_when is not None and report.verdict in _AS_BAD[wanted.fail_when]:
+        raise UnhealthyTableError(f"{wanted.table} is {said}")
     return Outcome(
-        reason=f"{report.verdict}, score {report.score}{why}: {reasons}",
+        reason=said,
         report=report.to_dict(),
         newest_before=report.snapshot_id,
     )

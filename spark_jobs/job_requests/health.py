@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from spark_jobs.job_requests.common import TableRequest
 
@@ -17,3 +18,5 @@ class HealthRequest(TableRequest):
     """Look at every snapshot, tag and branch for the bytes they alone keep."""
     unknown: bool = False
     """List the directories for files nothing refers to, and for such as are gone."""
+    fail_when: Literal["degraded", "unhealthy"] | None = None
+    """Fail, with the reasons and advice, where the verdict is this one or worse."""

@@ -150,6 +150,25 @@ def test_a_table_is_fed_kept_and_cleaned_by_operators_alone(tmp_path, orders):
     assert healthy["report"]["score"] > 0
 
 
+def test_health_fails_for_good_where_a_table_is_as_bad_as_is_said(orders):
+    def add_runs(count):
+        for _ in range(count):
+            orders.write(pa.table({"id": [1], "dt": ["2024-01-01"], "item": ["a"]}))
+
+    assert do(LakeHealthOperator, fail_when="degraded")["report"]["verdict"] == "healthy"
+    add_runs(3)
+    assert do(LakeHealthOperator, fail_when="unhealthy")["report"]["verdict"] == "degraded"
+    with pytest.raises(
+        AirflowFailException, match=r"degraded, score .* 5 in bucket 0.*lake compact"
+    ):
+        do(LakeHealthOperator, fail_when="degraded")
+
+    add_runs(3)
+    for verdict in ("degraded", "unhealthy"):
+        with pytest.raises(AirflowFailException, match=r"shop\.orders is unhealthy"):
+            do(LakeHealthOperator, fail_when=verdict)
+
+
 def test_a_task_with_nothing_to_do_succeeds_or_is_skipped(orders):
     do(LakeCompactOperator)
 
