@@ -362,7 +362,8 @@ def test_what_hangs_takes_few_threads_and_holds_up_nobody(ask, warehouse, stuck)
     with ThreadPoolExecutor(bounded.AT_ONCE) as pool:
         address = "/lake/table/lake_default?name=shop.orders"
         waiting = [pool.submit(ask, address) for _ in range(bounded.AT_ONCE)]
-        while bounded._free._value:
+        give_up = time.monotonic() + 30
+        while bounded._free._value and time.monotonic() < give_up:
             time.sleep(0.01)
         others, one_more = ask("/lake/"), ask(address)
         stuck.set()
