@@ -78,21 +78,7 @@ def ingest(tmp_path, spark):
 
 @pytest.fixture
 def follow(tmp_path, spark):
-    """Bring what is new of ``shop.source`` into ``shop.copy``."""
-
-    def act(**more):
-        request = {
-            "warehouse": str(tmp_path / "warehouse"),
-            "table": "shop.copy",
-            "source_table": "shop.source",
-            "consumer": "copy",
-            "create": True,
-            "engine": "spark",
-            **more,
-        }
-        return run(request, spark)
-
-    return act
+    return sources.follower(tmp_path, spark, engine="spark")
 
 
 def test_the_columns_of_every_file_count(catalog, stock, ingest):

@@ -33,9 +33,8 @@ def put(table, sku, pieces, kind="+I"):
     table.write(pa.table({"sku": [sku], "pieces": [pieces]}), kinds=[kind])
 
 
-@pytest.fixture
-def follow(tmp_path):
-    """Bring what is new of ``shop.source`` into ``shop.copy``."""
+def follower(tmp_path, spark=None, **always):
+    """Brings what is new of ``shop.source`` into ``shop.copy``."""
 
     def act(**more):
         request = {
@@ -44,11 +43,17 @@ def follow(tmp_path):
             "source_table": "shop.source",
             "consumer": "copy",
             "create": True,
+            **always,
             **more,
         }
-        return run(request)
+        return run(request, spark)
 
     return act
+
+
+@pytest.fixture
+def follow(tmp_path):
+    return follower(tmp_path)
 
 
 def rows(catalog, name="shop.copy"):
