@@ -11,6 +11,7 @@ import pytest
 import lakeformat as lake
 from spark_jobs import write_table
 from tests.spark.standalone import standalone_cluster
+from tests.unit import test_change_messages as messages
 
 DRIVERS = Path(__file__).parent / "drivers"
 _PATIENCE_SECONDS = 500
@@ -92,6 +93,43 @@ def test_an_executor_that_is_killed_costs_no_row_and_makes_none_twice(
     assert told == {"rows": 1000, "files_out": 2, "notes": {"a": 990, "b": 10}}
     kinds = [str(snapshot.commit_kind) for snapshot in orders.snapshots()]
     assert kinds == ["APPEND", "APPEND", "COMPACT"]
+
+
+def test_rows_of_each_source_come_in_and_tables_are_looked_after(
+    cluster, catalog, warehouse, tmp_path
+):
+    columns = [("dt", "STRING"), ("id", "BIGINT"), ("note", "STRING")]
+    keys = {"primary_key": ["dt", "id"], "partition_by": ["dt"], "options": {"bucket": "1"}}
+    catalog.create_table("shop.days", columns, **keys)
+    catalog.create_table("shop.stock", [("sku", "STRING"), ("pieces", "INT")], primary_key=["sku"])
+    for name, note in (("days-1", "a"), ("days-2", "b"), ("later-1", "c")):
+        rows = "".join(f"p{n % 20},{n},{note}\n" for n in range(100))
+        (tmp_path / f"{name}.csv").write_text(f"dt,id,note\n{rows}")
+    for number, each in enumerate(messages.ONE_STORY["maxwell"]):
+        (tmp_path / f"stock-{number}.json").write_text(json.dumps(each))
+    lost = Path(warehouse) / "shop.db/days/dt=p7/bucket-0"
+    lost.mkdir(parents=True)
+    lost = lost / "data-00000000-0000-0000-0000-000000000000-0.parquet"
+    lost.write_bytes(b"x")
+    os.utime(lost, (1_000_000_000, 1_000_000_000))
+
+    driver = cluster.driver(DRIVERS / "every_job.py", warehouse, str(tmp_path))
+    try:
+        out, err = driver.communicate(timeout=_PATIENCE_SECONDS)
+    finally:
+        killed(driver)
+
+    assert driver.returncode == 0, err[-3000:]
+    [line] = [line for line in out.splitlines() if line.startswith("TOLD ")]
+    assert json.loads(line.removeprefix("TOLD ")) == {
+        "changes": 100,
+        "rescaled": 20,
+        "removed": 1,
+        "rows": {"days": 100, "stock": 2, "copy": 100},
+        "same": True,
+    }
+    assert {*catalog.table("shop.days").scan().to_arrow()["note"].to_pylist()} == {"c"}
+    assert messages.rows(catalog) == [("date", 9), ("pear", 5)]
 
 
 @pytest.fixture
