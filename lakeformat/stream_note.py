@@ -25,7 +25,6 @@ from lakeformat.commit.identity import CommitId
 from lakeformat.consumers import TableConsumers
 from lakeformat.errors import (
     CommitOutcomeUnknownError,
-    CommitUndecidableError,
     InvalidRequestError,
     LakeError,
     NotFoundError,
@@ -68,12 +67,11 @@ def remembered(handle: TableHandle, commit: CommitId) -> Iterator[CommitId | Non
         return
     try:
         yield noted
-    except (CommitOutcomeUnknownError, CommitUndecidableError):
+    except CommitOutcomeUnknownError:
         raise
     except LakeError:
-        if batch.is_first_try:  # of an earlier one nobody knows what it did
-            with suppress(LakeError):
-                batch.forget()
+        with suppress(LakeError):
+            batch.forget_unless_published(noted)
         raise
     batch.done()
 
@@ -115,8 +113,10 @@ class _Batch:
         self._write(_Note(self.commit.identifier))
         self._forget_consumer()
 
-    def forget(self) -> None:
-        """Nothing was published."""
+    def forget_unless_published(self, noted: CommitId) -> None:
+        """After what failed, before or behind the commit; of an earlier try nobody knows that."""
+        if not self.is_first_try or find_commit(self.handle, noted) is not None:
+            return
         self.handle.storage.delete(self._path)
         self._forget_consumer()
 

@@ -33,15 +33,21 @@ def batch(number: int) -> lake.CommitId:
     return lake.CommitId("spark-a/b", number)
 
 
-def copy(orders: lake.Table, number: int, *, dies: str = "") -> None:
+def copy(
+    orders: lake.Table,
+    number: int,
+    *,
+    dies: str = "",
+    how: type[BaseException] = KeyboardInterrupt,
+) -> None:
     with orders.remembered(batch(number)) as commit:
         if commit is None:
             return
         if dies == "before":
-            raise KeyboardInterrupt
+            raise how
         orders.write(ROWS, commit=commit)
         if dies == "after":
-            raise KeyboardInterrupt
+            raise how
 
 
 def others_commit(orders: lake.Table, count: int = 3) -> None:
@@ -103,6 +109,16 @@ def test_a_commit_that_was_refused_keeps_no_snapshot(orders):
     others_commit(orders)
     copy(orders, 0)
     assert orders.scan().count() == 4
+
+
+def test_a_failure_behind_the_commit_does_not_let_it_be_forgotten(orders):
+    with pytest.raises(lake.UnavailableError):
+        copy(orders, 0, dies="after", how=lake.UnavailableError)
+    others_commit(orders)
+
+    copy(orders, 0)
+
+    assert (orders.scan().count(), consumers(orders)) == (4, [])
 
 
 def test_a_try_that_is_refused_says_nothing_of_the_one_before(orders):
