@@ -60,4 +60,14 @@ ROWS = (
             "tests/unit/test_branch_operations.py::test_a_branch_that_is_renamed_before_a_commit_has_written_its_hint_leaves_its_old_place",
         ),
     ),
+    Row(
+        "94",
+        "a stream dies around its commit, which has expired when it is back",
+        "each row is there once; or, if the consumer that kept the commit was taken away, a refusal",
+        (
+            "tests/spark/test_stream_faults.py::test_a_fault_at_any_storage_call_costs_no_row_and_makes_none_twice",
+            "tests/unit/test_stream_note.py::test_what_a_stream_that_died_may_have_published_is_kept_until_it_is_back",
+            "tests/unit/test_stream_note.py::test_where_nothing_can_tell_any_more_a_batch_is_refused",
+        ),
+    ),
 )
