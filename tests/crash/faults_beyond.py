@@ -63,7 +63,7 @@ ROWS = (
     Row(
         "94",
         "a stream dies around its commit, which has expired when it is back",
-        "each row is there once; or, if the consumer that kept the commit was taken away, a refusal",
+        "each row is there once; or a refusal, if the consumer that keeps it was taken away",
         (
             "tests/spark/test_stream_faults.py::test_a_fault_at_any_storage_call_costs_no_row_and_makes_none_twice",
             "tests/unit/test_stream_note.py::test_what_a_stream_that_died_may_have_published_is_kept_until_it_is_back",

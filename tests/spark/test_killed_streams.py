@@ -45,6 +45,8 @@ def test_a_stream_whose_drivers_are_killed_copies_each_row_once(spark, catalog, 
     for number in (3, 4):
         killed.append(run(catalog.location, tmp_path, sink, random.randint(1, _CALLS)))
         add(source, number)
+        if target.analyze().snapshot_id is not None:  # of what was killed only a note may be left
+            target.expire_snapshots(retain_max=1, retain_min=1)
     assert run(catalog.location, tmp_path, sink, 0) == 0
 
     print(f"seed {seed}: {sink}, {'keyed' if keys else 'append'}, ended by {killed}")
