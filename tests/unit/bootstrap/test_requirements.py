@@ -16,7 +16,7 @@ from tests.unit.bootstrap.machine import ROOT
 
 
 def test_the_lock_holds_plain_pins_of_one_spark_and_everything_we_require():
-    for file in ("tested.txt", "pypaimon.txt", "java.txt"):
+    for file in ("tested.txt", "pypaimon.txt", "peers.txt", "java.txt"):
         lines = (ROOT / "requirements" / file).read_text().splitlines()
         pins = dict(line.split("==") for line in lines)
         assert len(pins) == len(lines), f"{file} pins a package twice"
@@ -42,12 +42,14 @@ def third_party_imports(*places: str, everywhere: bool) -> Iterator[tuple[str, s
 
 def test_what_is_imported_is_pinned_and_not_only_installed_by_hand():
     pinned = set()
-    for file in ("tested.txt", "pypaimon.txt"):
+    for file in ("tested.txt", "pypaimon.txt", "peers.txt"):
         lines = (ROOT / "requirements" / file).read_text().splitlines()
         pinned |= {canonicalize_name(line.split("==")[0]) for line in lines}
     providers = importlib.metadata.packages_distributions() | {
         "pypaimon": ["pypaimon"],
         "pypaimon_rust": ["pypaimon-rust"],
+        "deltalake": ["deltalake"],
+        "lance": ["pylance"],
     }
     places = ("lakeformat", "spark_jobs", "airflow_provider_lake", "dags", "tests", "benchmarks")
     for name, file in third_party_imports(*places, everywhere=True):
