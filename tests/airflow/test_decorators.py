@@ -157,7 +157,8 @@ def test_metadata_and_assets_go_where_those_of_any_task_go(orders):
 def test_the_task_says_which_table_it_works_on(orders):
     context = task_context()
     do(committed(lambda: ROWS, task_id="work"), context=context)
-    assert context["ti"].xcoms == {"lake_table": {"table": "shop.orders"}}
+    said = {"table": "shop.orders", "lake_conn_id": "lake_default"}
+    assert context["ti"].xcoms == {"lake_table": said}
 
 
 # What is committed
