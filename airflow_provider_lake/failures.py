@@ -76,8 +76,11 @@ def failing_for_good(*, may_come: Callable[[], bool] = lambda: True) -> Iterator
 def raise_failure(failed: Mapping[str, Any], otherwise: Exception) -> NoReturn:
     """Raise what a job elsewhere has said about its failure, by the class it named."""
     import lakeformat
+    from spark_jobs.health import UnhealthyTableError
 
-    kind = getattr(lakeformat, str(failed.get("error")), None)
+    name = str(failed.get("error"))
+    of_jobs = {UnhealthyTableError.__name__: UnhealthyTableError}
+    kind = of_jobs.get(name) or getattr(lakeformat, name, None)
     if isinstance(kind, type) and issubclass(kind, lakeformat.LakeError):
         raise kind(failed.get("message")) from otherwise
     if "error" in failed:

@@ -16,6 +16,7 @@ from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.compact_database import LakeCompactDatabaseOperator
 from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
+from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
 from tests.airflow.contexts import task_context
@@ -79,6 +80,14 @@ def test_a_name_that_is_taken_fails_for_good(orders, task):
 
     with pytest.raises(AirflowFailException, match="AlreadyExistsError: "):
         task(LakeTagOperator, action="create", tag="v1").execute(task_context())
+
+
+def test_a_table_that_is_too_bad_fails_for_good(orders, task):
+    for number in range(12):
+        orders.write(pa.table({"id": [number]}))
+
+    with pytest.raises(AirflowFailException, match=r"shop\.orders is degraded, score"):
+        task(LakeHealthOperator, fail_when="degraded").execute(task_context())
 
 
 SAYS = """
