@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from spark_jobs.job_requests.common import CommitKeys, CommitRequest, JobRequest, Partitions
+from spark_jobs.request import refusal
 
 __all__ = ["ChangelogRequest", "CompactDatabaseRequest", "CompactRequest"]
 
@@ -38,6 +40,16 @@ class CompactRequest(CommitRequest):
     dry_run: bool = False
     """Say what would be done, and change nothing."""
 
+    def __post_init__(self) -> None:
+        CommitRequest.__post_init__(self)
+        if self.order_by is None and self.order_strategy is not None:
+            raise refusal("key 'order_strategy' goes with 'order_by', which names the columns")
+        if self.order_by is not None and (self.strategy != "full" or self.idle is not None):
+            raise refusal(
+                "key 'order_by' sorts all rows of the partitions chosen: it goes neither with "
+                "strategy 'minor' nor with 'idle'"
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class CompactDatabaseRequest(JobRequest, CommitKeys):
@@ -59,6 +71,17 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
     """Engine ``python``: a bucket per CPU at a time, which is the default, or one."""
     dry_run: bool = False
     """Say what would be done, and change nothing."""
+
+    def __post_init__(self) -> None:
+        CommitKeys.__post_init__(self)
+        for key in ("database", "including", "excluding"):
+            text = getattr(self, key)
+            try:
+                re.compile(text or "")
+            except re.error as reason:
+                raise refusal(
+                    f"key {key!r} is a regular expression, got {text!r}: {reason}"
+                ) from None
 
 
 @dataclass(frozen=True, kw_only=True)

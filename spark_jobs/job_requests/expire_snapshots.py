@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spark_jobs.job_requests.common import Moment, TableRequest
+from spark_jobs.request import refusal
 
 __all__ = ["ExpireSnapshotsRequest"]
 
@@ -23,3 +24,14 @@ class ExpireSnapshotsRequest(TableRequest):
     """How many go at most."""
     dry_run: bool = False
     """Say what would go, and remove nothing."""
+
+    def __post_init__(self) -> None:
+        for key in ("retain_max", "retain_min", "limit"):
+            if (number := getattr(self, key)) is not None and number < 1:
+                raise refusal(f"key {key!r} is a whole number from 1 on, got {number}")
+        least, most = self.retain_min, self.retain_max
+        if least is not None and most is not None and least > most:
+            raise refusal(
+                f"key 'retain_min' is {least} and 'retain_max' is {most}: no more can be kept at "
+                "least than at most"
+            )

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spark_jobs.job_requests.common import CommitRequest, Moment
+from spark_jobs.request import refusal
 
 __all__ = ["RollbackRequest"]
+
+_TARGETS = ("snapshot", "tag", "as_of", "watermark")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,3 +31,12 @@ class RollbackRequest(CommitRequest):
     """Cut off snapshots although tags or branches began there."""
     dry_run: bool = False
     """Say what would be done, and change nothing."""
+
+    def __post_init__(self) -> None:
+        CommitRequest.__post_init__(self)
+        given = [key for key in _TARGETS if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise refusal(
+                f"a table goes back to one of {', '.join(_TARGETS)}: "
+                f"got {' and '.join(given) or 'none'}"
+            )

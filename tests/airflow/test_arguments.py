@@ -10,7 +10,9 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
+from airflow_provider_lake.operators.compact_database import LakeCompactDatabaseOperator
 from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
+from airflow_provider_lake.operators.rollback import LakeRollbackOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
 from tests.airflow.contexts import task_context
@@ -60,6 +62,36 @@ def test_arguments_that_mean_nothing_together_are_refused():
         LakeTagOperator(task_id="keep", table="shop.orders", action="rename", tag="v1")
     with pytest.raises(LakeArgumentError, match="'staged'"):
         LakeCommitOperator(task_id="publish", table="shop.orders", staged=[])
+
+
+@pytest.mark.parametrize(
+    ("operator", "arguments", "words"),
+    [
+        (LakeRollbackOperator, {}, "one of snapshot, tag, as_of, watermark: got none"),
+        (LakeRollbackOperator, {"snapshot": 1, "tag": "v"}, "got snapshot and tag"),
+        (LakeExpireSnapshotsOperator, {"retain_max": 0}, "'retain_max' is a whole number from 1"),
+        (LakeExpireSnapshotsOperator, {"limit": -1}, "'limit' is a whole number from 1 on, got -1"),
+        (
+            LakeExpireSnapshotsOperator,
+            {"retain_max": 1, "retain_min": 5},
+            "'retain_min' is 5 and 'retain_max' is 1",
+        ),
+        (LakeCompactOperator, {"order_strategy": "zorder"}, "goes with 'order_by'"),
+        (LakeCompactOperator, {"order_by": ["id"], "strategy": "minor"}, "neither with strategy"),
+        (LakeCompactOperator, {"order_by": ["id"], "idle": "1 h"}, "nor with 'idle'"),
+    ],
+)
+def test_what_no_table_can_do_is_refused_where_it_is_parsed(operator, arguments, words):
+    with pytest.raises(LakeArgumentError, match="'t'") as refused:
+        operator(task_id="t", table="shop.orders", **arguments)
+
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("argument", ["database", "including", "excluding"])
+def test_an_expression_of_names_that_is_none_is_refused_where_it_is_parsed(argument):
+    with pytest.raises(LakeArgumentError, match=f"'{argument}' is a regular expression, got"):
+        LakeCompactDatabaseOperator(**{"task_id": "t", "database": "shop", argument: "("})
 
 
 def test_a_template_or_another_task_s_result_is_taken_as_it_is():

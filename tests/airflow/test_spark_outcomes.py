@@ -72,7 +72,7 @@ def test_nothing_to_do_is_no_failure_although_spark_says_so(orders, task):
 
 def test_a_wrong_request_fails_for_good(orders, task):
     with pytest.raises(AirflowFailException, match="InvalidRequestError: "):
-        task(LakeExpireSnapshotsOperator, retain_max=1, retain_min=5).execute(task_context())
+        task(LakeTagOperator, action="create", tag="a/b").execute(task_context())
 
 
 def test_a_name_that_is_taken_fails_for_good(orders, task):
