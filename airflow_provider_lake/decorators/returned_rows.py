@@ -83,24 +83,69 @@ def _from_dictionaries(
     from lakeformat import InvalidRequestError
 
     schema = None
+    names = dict.fromkeys(name for row in rows for name in row)
     if table is not None:
         schema = table.schema.arrow_schema()
         if kinds is not None:
             schema = schema.append(pa.field(kinds, pa.string()))
-        names = dict.fromkeys(name for row in rows for name in row)
         if unknown := [name for name in names if name not in schema.names]:
             raise InvalidRequestError(
                 f"function {function!r} returned rows with {unknown[0]!r}: {table.location} has "
                 f"the columns {', '.join(schema.names)}"
             )
-        schema = pa.schema([field for field in schema if field.name in names])
+        # Rows that name nothing are rows of nulls; without a column Arrow would not count them.
+        schema = pa.schema([field for field in schema if field.name in (names or schema.names)])
+    elif rows and not names:
+        raise InvalidRequestError(f"function {function!r} returned rows without any column")
     try:
-        return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
+        read = pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as reason:
         raise InvalidRequestError(
             f"function {function!r} returned rows that cannot be read: {reason}; give each column "
             "values of one type"
         ) from None
+    _refuse_loss(rows, read, function)
+    return read
+
+
+def _refuse_loss(rows: list[Any] | tuple[Any, ...], read: pa.Table, function: str) -> None:
+    """Arrow cuts what a type does not hold: 1.5 to 1, a moment to its day."""
+    from lakeformat import InvalidRequestError
+
+    for field in read.schema:
+        for number, kept in enumerate(read[field.name].to_pylist()):
+            given = rows[number].get(field.name)
+            if not _is_kept(given, kept, field.type):
+                raise InvalidRequestError(
+                    f"function {function!r} returned {given!r} as {field.name!r} of row {number}, "
+                    f"which would become {kept!r}: the column is {field.type}"
+                )
+
+
+def _is_kept(given: Any, kept: Any, kind: pa.DataType) -> bool:
+    """Whether a value is still there whole; that a FLOAT has fewer digits is what it is for."""
+    import pyarrow.types as kinds
+
+    if kept is None:
+        return True
+    if kinds.is_map(kind):
+        pairs = given.items() if isinstance(given, Mapping) else given
+        return all(
+            _is_kept(key, kept_key, kind.key_type) and _is_kept(value, kept_value, kind.item_type)
+            for (key, value), (kept_key, kept_value) in zip(pairs, kept, strict=True)
+        )
+    if kinds.is_struct(kind):
+        members = dict(given)
+        return members.keys() <= kept.keys() and all(
+            _is_kept(value, kept[name], kind.field(name).type) for name, value in members.items()
+        )
+    if kinds.is_nested(kind):
+        return all(
+            _is_kept(value, kept_value, kind.value_type)
+            for value, kept_value in zip(given, kept, strict=True)
+        )
+    is_exact = kinds.is_integer(kind) or kinds.is_decimal(kind) or kinds.is_temporal(kind)
+    return not is_exact or bool(given == kept)
 
 
 def _without(schema: pa.Schema, kinds: str | None) -> pa.Schema:

@@ -316,6 +316,7 @@ def test_a_function_that_creates_may_ask_for_the_table_that_is_not_there(catalog
         (None, "returned nothing"),
         ([{"id": 1, "price": 2}], "rows with 'price'"),
         ([{"id": "one"}], "cannot be read"),
+        ([{"id": 1}, {"id": 1.5}], "1.5 as 'id' of row 1, which would become 1"),
         (7, "cannot write int"),
         ("rows", "cannot write str"),
     ],

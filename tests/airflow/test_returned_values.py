@@ -1,0 +1,81 @@
+"""Values of the dictionaries that a function returns: kept whole, or refused by row and name."""
+
+import re
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+
+import lakeformat as lake
+from tests.airflow.test_decorators import ORDERS, committed, do
+
+PLUS_TWO = timezone(timedelta(hours=2))
+NOON = datetime(2024, 1, 31, 12)
+
+
+@pytest.fixture
+def catalog(warehouse):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    return catalog
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "becomes"),
+    [
+        ("INT", Decimal("1.5"), "1"),
+        ("DATE", NOON, "datetime.date(2024, 1, 31)"),
+        ("DATE", 5, "datetime.date"),
+        ("TIMESTAMP(3)", NOON.replace(microsecond=1), "datetime.datetime(2024, 1, 31, 12, 0)"),
+        ("TIMESTAMP(6)", NOON.replace(tzinfo=PLUS_TWO), "datetime.datetime(2024, 1, 31, 10, 0)"),
+        ("TIMESTAMP(6)", 5, "datetime.datetime(1970, 1, 1, 0, 0, 0, 5)"),
+        ("ARRAY<INT>", [1, 1.5], "[1, 1]"),
+        ("MAP<STRING, INT>", {"a": 1.5}, "[('a', 1)]"),
+        ("ROW<a INT>", {"a": 1, "b": 2}, "{'a': 1}"),
+    ],
+)
+def test_a_value_that_would_be_cut_is_refused(catalog, kind, value, becomes):
+    table = catalog.create_table("shop.orders", [("x", kind)])
+
+    with pytest.raises(AirflowFailException, match=f"would become {re.escape(becomes)}"):
+        do(committed(lambda: [{"x": value}], task_id="work"))
+
+    assert table.snapshots() == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("INT", 7),
+        ("FLOAT", 0.5),
+        ("DECIMAL(10, 2)", Decimal("1.50")),
+        ("DATE", NOON.date()),
+        ("TIMESTAMP(3)", NOON),
+        ("TIMESTAMP_LTZ(6)", NOON.replace(tzinfo=PLUS_TWO)),
+        ("BYTES", b"x"),
+        ("ARRAY<INT>", [1, None]),
+        ("MAP<STRING, INT>", [("a", 1)]),
+        ("ROW<a INT, b STRING>", {"a": 1, "b": None}),
+        ("INT", None),
+    ],
+)
+def test_a_value_of_the_column_s_type_is_read_back(catalog, kind, value):
+    table = catalog.create_table("shop.orders", [("x", kind)])
+
+    do(committed(lambda: [{"x": value}], task_id="work"))
+
+    assert table.scan().to_arrow()["x"].to_pylist() == [value]
+
+
+def test_members_that_a_row_leaves_out_are_null(catalog):
+    orders = catalog.create_table("shop.orders", ORDERS)
+    nested = catalog.create_table("shop.nested", [("x", "ROW<a INT, b STRING>")])
+
+    do(committed(lambda: [{}, {}], task_id="work"))
+    do(committed(lambda: [{"x": {"a": 1}}], task_id="work", table="shop.nested"))
+
+    assert orders.scan().to_arrow().to_pylist() == [{"id": None, "item": None}] * 2
+    assert nested.scan().to_arrow().to_pylist() == [{"x": {"a": 1, "b": None}}]
+    with pytest.raises(AirflowFailException, match="rows without any column"):
+        do(committed(lambda: [{}], task_id="work", table="shop.more", create=True))
