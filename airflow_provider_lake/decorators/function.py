@@ -161,6 +161,12 @@ def lake_decorator(
         multiple_outputs=multiple_outputs, decorated_operator_class=operator, **given
     )
 
+    if function is not None and not callable(function):
+        raise LakeArgumentError(
+            f"@task.{operator.job} takes arguments by name, got {function!r}: write "
+            f"@task.{operator.job}(table='database.table')"
+        )
+
     def decorate(function: Callable[..., Any]) -> Any:
         operator.refuse_function(function, given)
         types = operator._argument_types()

@@ -389,6 +389,11 @@ def test_what_cannot_be_right_is_refused_by_the_decorator(name, function, argume
         getattr(task, name)(**{"table": "shop.orders", **arguments})(function)
 
 
+def test_a_table_by_position_is_refused_with_what_to_write():
+    with pytest.raises(LakeArgumentError, match=r"'shop.orders': write @task.lake_job\(table="):
+        task.lake_job("shop.orders")
+
+
 @pytest.mark.parametrize(
     ("arguments", "call", "said"),
     [
