@@ -97,8 +97,9 @@ def _from_dictionaries(
         schema = pa.schema([field for field in schema if field.name in (names or schema.names)])
     elif rows and not names:
         raise InvalidRequestError(f"function {function!r} returned rows without any column")
-    try:
-        read = pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
+    columns = names if schema is None else schema.names
+    try:  # by columns: of rows without a schema Arrow takes the names of the first alone
+        read = pa.table({name: [row.get(name) for row in rows] for name in columns}, schema=schema)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as reason:
         raise InvalidRequestError(
             f"function {function!r} returned rows that cannot be read: {reason}; give each column "

@@ -79,3 +79,12 @@ def test_members_that_a_row_leaves_out_are_null(catalog):
     assert nested.scan().to_arrow().to_pylist() == [{"x": {"a": 1, "b": None}}]
     with pytest.raises(AirflowFailException, match="rows without any column"):
         do(committed(lambda: [{}], task_id="work", table="shop.more", create=True))
+
+
+def test_a_table_is_made_of_the_names_of_all_rows(catalog):
+    rows = [{"a": 1}, {"b": "x"}]
+
+    do(committed(lambda: rows, task_id="work", create=True))
+
+    found = catalog.table("shop.orders").scan().to_arrow().to_pylist()
+    assert found == [{"a": 1, "b": None}, {"a": None, "b": "x"}]
