@@ -4,8 +4,8 @@ Prerequisites: a table ``shop.orders``; the connection ``lake_default`` names th
 Change ``TABLE`` and how much is kept here.
 
 The one idea: what cannot be undone is shown first. What the dry run counted stands in the question;
-"Approve" removes, "Reject" skips, and nobody's answer within a day removes nothing. What a tag, a
-branch or a consumer needs is never among it.
+"Approve" removes no more than that, however late it comes; "Reject" skips, and nobody's answer
+within a day removes nothing. What a tag, a branch or a consumer needs is never among it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,24 @@ from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshots
 
 TABLE = "shop.orders"
 KEPT = {"retain_max": 10, "retain_min": 1, "older_than": "1 d"}
-QUESTION = """\
+COUNTED = """\
 {%- set found = ti.xcom_pull(task_ids="say_what_would_go") -%}
 {%- set report = found["report"] -%}
-
-- Snapshots that would expire: **{{ report["snapshots"] | length }}**
+{%- set cut = report.get("left_out", {}) -%}
+{%- set snapshots = report["snapshots"] | length + cut.get("snapshots", 0) -%}
+{%- set changelogs = report["changelogs"] | length + cut.get("changelogs", 0) -%}
+"""
+QUESTION = (
+    COUNTED
+    + """
+- Snapshots that would expire: **{{ snapshots }}**
 - Files that would be removed for good, as nothing else needs them: \
 **{{ report["files"].values() | sum }}**, {{ report["bytes"] | filesizeformat(binary=True) }}
 - The oldest that stays: snapshot {{ report["earliest_snapshot"] }}. No more would go, because \
 {{ found["reason"] }}.
 
 **Approve** removes them. **Reject**, or no answer within a day, removes nothing."""
+)
 
 with DAG(
     dag_id="expire_with_approval",
@@ -50,5 +57,10 @@ with DAG(
         response_timeout=timedelta(days=1),
         retries=0,
     )
-    expire = LakeExpireSnapshotsOperator(task_id="expire", table=TABLE, **KEPT)
+    expire = LakeExpireSnapshotsOperator(
+        task_id="expire",
+        table=TABLE,
+        limit=COUNTED + "{{ [snapshots, changelogs, 1] | max }}",
+        **KEPT,
+    )
     dry_run >> approve >> expire

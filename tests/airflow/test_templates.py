@@ -152,6 +152,12 @@ def test_updates_and_deletes_of_a_keyed_table_are_taken_back(dags, catalog):
     assert totals(catalog) == {"tea": (8, 2), "milk": (0, 0)}
 
 
+def dry_run(dag):
+    """What would go; the task of the DAG is for others, too."""
+    task = dag.task_dict["say_what_would_go"].prepare_for_execution()
+    return task.execute(task_context(task_id="say_what_would_go"))
+
+
 def test_nothing_expires_before_somebody_approved(dags, catalog):
     dag = dags["expire_with_approval"]
     order_of_tasks = [dag.task_dict[name] for name in ("say_what_would_go", "approve", "expire")]
@@ -160,7 +166,7 @@ def test_nothing_expires_before_somebody_approved(dags, catalog):
     for number in range(12):
         order(orders, (number, "tea", 1))
 
-    found = order_of_tasks[0].execute(task_context(task_id="say_what_would_go"))
+    found = dry_run(dag)
     ti = SimpleNamespace(xcom_pull=lambda task_ids: {"say_what_would_go": found}[task_ids])
     question = jinja2.Template(order_of_tasks[1].body).render(ti=ti)
     assert "- Snapshots that would expire: **2**\n" in question
@@ -170,6 +176,39 @@ def test_nothing_expires_before_somebody_approved(dags, catalog):
     run(dag, mark_success_pattern="approve")
 
     assert (before, len(orders.snapshots())) == (12, 10)
+
+
+def test_no_more_expires_than_somebody_has_approved(dags, catalog):
+    tasks = dags["expire_with_approval"].task_dict
+    orders = catalog.create_table("shop.orders", ORDERS)
+    for number in range(12):
+        order(orders, (number, "tea", 1))
+    found = dry_run(dags["expire_with_approval"])
+    for number in range(5):
+        order(orders, (number, "milk", 1))
+
+    expire = tasks["expire"].prepare_for_execution()
+    expire.render_template_fields({"ti": SimpleNamespace(xcom_pull=lambda task_ids: found)})
+    expire.execute(task_context(task_id="expire"))
+
+    assert [orders.snapshots()[0].id, len(orders.snapshots())] == [3, 15]
+
+
+def test_a_question_counts_snapshots_that_a_long_report_leaves_out(dags):
+    question = dags["expire_with_approval"].task_dict["approve"].body
+    report = {
+        "snapshots": [*range(100)],
+        "changelogs": [],
+        "left_out": {"snapshots": 20},
+        "files": {"data": 1},
+        "bytes": 1,
+        "earliest_snapshot": 121,
+    }
+    found = {"report": report, "reason": "there is nothing older"}
+
+    asked = jinja2.Template(question).render(ti=SimpleNamespace(xcom_pull=lambda task_ids: found))
+
+    assert "- Snapshots that would expire: **120**\n" in asked
 
 
 def test_a_day_that_is_run_again_is_replaced_and_no_other(dags, catalog, tmp_path):
