@@ -60,7 +60,7 @@ def _settings() -> dict[str, Any]:
     return {
         "snapshot_url": _setting(
             "Address of a browser of tables, with {database}, {table} and {snapshot_id} where they "
-            "belong; the link of a task goes there, else to the results of the task.",
+            "belong; the link of a task goes there, else to the task's tab 'Lake snapshots'.",
             "https://tables.example.org/{database}/{table}?snapshot={snapshot_id}",
         ),
         "spark_history_url": _setting(

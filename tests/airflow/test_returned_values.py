@@ -4,6 +4,7 @@ import re
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
@@ -88,3 +89,17 @@ def test_a_table_is_made_of_the_names_of_all_rows(catalog):
 
     found = catalog.table("shop.orders").scan().to_arrow().to_pylist()
     assert found == [{"a": 1, "b": None}, {"a": None, "b": "x"}]
+
+
+@pytest.mark.parametrize(
+    ("overwrite", "left"),
+    [({}, []), ({"dt": "b"}, ["a"]), ("dynamic", ["a", "b"]), (None, ["a", "b"])],
+)
+def test_no_rows_in_place_of_others_take_them_out(catalog, overwrite, left):
+    table = catalog.create_table("shop.orders", [("dt", "STRING")], partition_by=["dt"])
+    table.write(pa.table({"dt": ["a", "b"]}))
+
+    result = do(committed(list, task_id="work", overwrite=overwrite))
+
+    assert sorted(table.scan().to_arrow()["dt"].to_pylist()) == left
+    assert result["skipped"] == (len(left) == 2)
