@@ -173,8 +173,15 @@ def rendered_argument(task_id: str, name: str, hint: Any, value: Any) -> Any:
 
 
 def _refusal(task_id: str, name: str, hint: Any, value: Any) -> str:
-    got = f"one with {', '.join(map(repr, value))}" if isinstance(value, dict) else repr(value)
+    got = _members(hint, value) if isinstance(value, dict) else repr(value)
     return f"task {task_id!r}: argument {name!r} wants {_in_words(hint)}, got {got}"
+
+
+def _members(hint: Any, value: Mapping[Any, Any]) -> str:
+    """The names of what is wrong in an object; its values may be secrets."""
+    wrong = {key: each for key, each in value.items() if not _fits(hint, {key: each})} or value
+    words = [f"{key!r}{' empty' if each == '' else ''}" for key, each in wrong.items()]
+    return f"one with {', '.join(words)}"
 
 
 def _may_become(hint: Any, value: Any) -> bool:

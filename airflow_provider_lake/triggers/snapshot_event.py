@@ -51,6 +51,8 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         check_watched(table, lake_conn_id, poll_interval)
         if after_snapshot is not None:
             at_least(0, "after_snapshot", after_snapshot)
+        if not isinstance(changelog, bool):
+            raise ValueError(f"changelog is True or False, got {changelog!r}")
         self.table = table
         self.lake_conn_id = lake_conn_id
         self.kinds = check_kinds(kinds)

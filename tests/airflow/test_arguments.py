@@ -151,6 +151,16 @@ def test_a_template_that_renders_to_nonsense_fails_for_good_before_anything_is_d
         task.execute(task_context())
 
 
+def test_of_an_object_what_is_wrong_is_named_and_no_value_is_shown(warehouse):
+    with pytest.raises(LakeArgumentError, match=r"got one with 'b'$"):
+        compact(partitions={"a": "s3cret", "b": []})
+
+    task = compact(partitions={"dt": "{{ value }}", "hour": "7"})
+    task.render_template_fields({"value": ""})
+    with pytest.raises(LakeArgumentError, match=r"got one with 'dt' empty$"):
+        task.execute(task_context())
+
+
 @pytest.mark.parametrize("text", ["last week", "7", "d 7", ""])
 def test_a_moment_nobody_can_read_is_refused_at_parse_and_after_rendering(text, warehouse):
     words = "'older_than' wants a time such as '2024-01-31 10:00', an age such as '7 d', or"

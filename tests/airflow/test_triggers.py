@@ -359,6 +359,7 @@ def test_nothing_blocks_the_event_loop(orders, monkeypatch):
             "'after_snapshot' is a whole number from 0",
         ),
         ({"table": "shop.orders", "after_snapshot": True}, "'after_snapshot' is a whole number"),
+        ({"table": "shop.orders", "changelog": "no"}, "changelog is True or False, got 'no'"),
     ],
 )
 def test_a_watcher_that_makes_no_sense_is_refused_at_parse(arguments, words):
