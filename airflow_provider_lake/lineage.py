@@ -100,10 +100,12 @@ def _describe(output: OutputDataset, table: Table, result: Mapping[str, Any]) ->
         return
     output.facets["version"] = DatasetVersionDatasetFacet(datasetVersion=str(version))
     report = result.get("report") or {}
-    output.outputFacets = {
-        "outputStatistics": OutputStatisticsOutputDatasetFacet(
-            rowCount=report.get("rows", report.get("rows_out")),
-            size=report.get("bytes", report.get("bytes_out")),
-            fileCount=report.get("files", report.get("files_out")),
-        )
-    }
+    rows = report.get("rows", report.get("rows_out"))
+    size = report.get("bytes", report.get("bytes_out"))
+    files = report.get("files", report.get("files_out"))
+    if files is not None:  # an analysis names none: it counts the rows that are there
+        output.outputFacets = {
+            "outputStatistics": OutputStatisticsOutputDatasetFacet(
+                rowCount=rows, size=size, fileCount=files
+            )
+        }

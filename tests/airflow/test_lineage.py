@@ -5,7 +5,9 @@ import pytest
 
 import lakeformat as lake
 from airflow_provider_lake.lineage import LakeLineageMixin
+from airflow_provider_lake.operators.analyze import LakeAnalyzeOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
+from tests.airflow.contexts import task_context
 
 pytest.importorskip(
     "airflow.providers.openlineage",
@@ -39,6 +41,19 @@ def test_afterwards_it_has_columns_a_version_and_statistics(warehouse):
     assert output.facets["version"].datasetVersion == "1"
     statistics = output.outputFacets["outputStatistics"]
     assert (statistics.rowCount, statistics.fileCount) == (2, 1)
+
+
+def test_an_analysis_has_a_version_and_has_written_nothing(warehouse):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", [("id", "BIGINT")]).write(pa.table({"id": [1, 2]}))
+    task = LakeAnalyzeOperator(task_id="analyze", table="shop.orders", columns="all")
+    task.execute(task_context())
+
+    [output] = task.get_openlineage_facets_on_complete(None).outputs
+
+    assert output.facets["version"].datasetVersion == "2"
+    assert not output.outputFacets
 
 
 def test_a_table_that_rows_come_from_is_an_input_with_its_columns(warehouse):
