@@ -57,7 +57,7 @@ GROUPS = (
     Group("crash", "Power cuts and faults at each storage call.", is_parallel=True),
     INTEROP,
     Group("spark", "Jobs on a local Spark (about 10 s to start)."),
-    Group("airflow", "Operators, triggers and DAGs on a local Airflow."),
+    Group("airflow", "Operators, triggers and DAGs on a local Airflow.", is_parallel=True),
     STACK,
     JAVA,
 )
