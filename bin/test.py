@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import javapeer
 import packages
+import step
 from groups import GATE, JAVA, Group, Request, has_tests, parse_request
 from summary import StepResult, format_summary, read_junit
 from trouble import SetupError
@@ -29,6 +29,7 @@ ONE_PROCESS = ("-n", "-s", "--pdb", "--capture=no", "--trace")
 def main(arguments: Sequence[str]) -> int:
     """Run what was asked for; 0 if all passed, 1 if not or if nothing ran, 2 if nothing can."""
     request = parse_request(arguments)
+    step.listen()
     results: list[StepResult] = []
     try:
         if JAVA in request.groups and has_tests(ROOT, JAVA):
@@ -37,10 +38,10 @@ def main(arguments: Sequence[str]) -> int:
     except SetupError as error:
         packages.say(str(error))
         return 2
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as ending:
         print("\ninterrupted: this is what ran before", flush=True)
         print(format_summary(results), flush=True)
-        return 130
+        return 143 if isinstance(ending, step.Terminated) else 130
     left_out = [group for group in request.left_out if has_tests(ROOT, group)]
     notes = [f"{group.name} ({group.opt_in}): bin/test {group.name}" for group in left_out]
     print(format_summary(results, left_out=notes), flush=True)
@@ -114,7 +115,7 @@ def stream(name: str, command: list[str]) -> tuple[int, float]:
     environ = dict(os.environ)
     if not is_writable():
         environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", tempfile.gettempdir())
-    code = subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode
+    code = step.run_step(command, folder=ROOT, environ=environ)
     return code, time.monotonic() - began
 
 

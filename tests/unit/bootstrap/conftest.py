@@ -21,6 +21,7 @@ BIN_MODULES = (
     "java",
     "javapeer",
     "packages",
+    "step",
     "summary",
     "test",
     "trouble",

@@ -1,0 +1,59 @@
+"""Runs one step of a longer run, and lets it clean up when somebody ends the run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+
+class Terminated(KeyboardInterrupt):
+    """Somebody ended this process alone, not from the terminal: its steps have heard nothing."""
+
+
+def listen() -> None:
+    """Take SIGINT and SIGTERM as wishes to end, also where a shell started this with & behind."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _terminate)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, _terminate)
+
+
+def run_step(command: Sequence[str], *, folder: Path, environ: Mapping[str, str]) -> int:
+    """Run a step to its end and return its exit code; an interrupt is raised once it has ended.
+
+    A step is asked to end as Ctrl-C would ask it, never killed: tests that are killed leave
+    their servers running.
+    """
+    step = subprocess.Popen(command, cwd=folder, env=dict(environ))
+    ending: KeyboardInterrupt | None = None
+    while True:
+        try:
+            code = step.wait()
+            break
+        except KeyboardInterrupt as interrupt:
+            if ending or isinstance(interrupt, Terminated) or not _shares_terminal():
+                step.send_signal(signal.SIGINT)
+            if not ending:
+                print("\nending: the tests clean up first", file=sys.stderr, flush=True)
+            ending = interrupt
+    if ending:
+        raise ending
+    return code
+
+
+def _shares_terminal() -> bool:
+    """Whether Ctrl-C reaches a step by itself: a terminal tells all processes in front of it."""
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise Terminated
