@@ -56,7 +56,7 @@ GROUPS = (
     Group("conformance", "Every implementation keeps one set of promises.", is_parallel=True),
     Group("crash", "Power cuts and faults at each storage call.", is_parallel=True),
     INTEROP,
-    Group("spark", "Jobs on a local Spark (about 10 s to start)."),
+    Group("spark", "Jobs on a local Spark (about 10 s to start).", is_parallel=True),
     Group("airflow", "Operators, triggers and DAGs on a local Airflow.", is_parallel=True),
     STACK,
     JAVA,
