@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lakeformat.errors import LakeError
@@ -21,7 +22,6 @@ __all__ = [
     "PartlyFailedError",
     "newest_snapshot",
     "open_warehouse",
-    "published_by",
     "wanted_table",
 ]
 
@@ -51,15 +51,22 @@ class Outcome:
     """Members of the result that this job alone has."""
 
     @classmethod
-    def of_commit(cls, report: CommitReport, newest_before: int | None) -> Outcome:
+    def of_commit(
+        cls,
+        report: CommitReport,
+        newest_before: int | None,
+        *,
+        more: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Outcome:
         """What became of a job that is one commit."""
         return cls(
             reason=report.reason,
             report=report.to_dict(),
             skipped=report.snapshot_id is None,
-            snapshot_ids=published_by(report),
+            snapshot_ids=_published_by(report),
             newest_before=newest_before,
             replayed=report.replayed,
+            more=more,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -136,7 +143,7 @@ def newest_snapshot(table: Table) -> int | None:
     return None if snapshot is None else snapshot.id
 
 
-def published_by(report: CommitReport) -> list[int]:
+def _published_by(report: CommitReport) -> list[int]:
     """The snapshots a commit has published."""
     numbers = (report.snapshot_id, report.compact_snapshot_id)
     return [number for number in numbers if number is not None]

@@ -23,7 +23,7 @@ from spark_jobs.cdc.columns import MessageColumns
 from spark_jobs.cdc.declared import Declared
 from spark_jobs.cdc.evolve import changes_for, declaration
 from spark_jobs.file_stream import rounds
-from spark_jobs.job import Outcome, newest_snapshot, published_by
+from spark_jobs.job import Outcome, newest_snapshot
 
 if TYPE_CHECKING:
     from lakeformat.read.streaming import ChangeStream
@@ -84,14 +84,8 @@ def _ingest_changes(
             _move(table, source, wanted.consumer, report)
         else:
             stream.acknowledge()
-    return Outcome(
-        reason=report.reason,
-        report=report.to_dict(),
-        skipped=report.snapshot_id is None,
-        snapshot_ids=published_by(report),
-        newest_before=before,
-        replayed=report.replayed,
-        more={"next_snapshot": _position(source, wanted.consumer)},
+    return Outcome.of_commit(
+        report, before, more={"next_snapshot": _position(source, wanted.consumer)}
     )
 
 

@@ -61,6 +61,22 @@ def warehouse(tmp_path, connect):
     return path
 
 
+@pytest.fixture
+def catalog(warehouse):
+    """The catalog of that warehouse, with the database ``shop``."""
+    import lakeformat as lake
+
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    return catalog
+
+
+@pytest.fixture
+def orders(catalog):
+    """An empty table; a module whose tests want another one has a fixture of its own."""
+    return catalog.create_table("shop.orders", [("id", "BIGINT"), ("item", "STRING")])
+
+
 @pytest.fixture(scope="module")
 def server(airflow_db):
     """Airflow's API server, with the plugin it has found."""

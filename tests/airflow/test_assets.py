@@ -114,9 +114,7 @@ def test_assets_load_no_data_stack():
 
 
 @pytest.fixture
-def orders(warehouse):
-    catalog = lake.open_catalog(warehouse)
-    catalog.create_database("shop")
+def orders(catalog):
     columns = [("id", "BIGINT"), ("dt", "STRING")]
     return catalog.create_table("shop.orders", columns, partition_by=["dt"])
 

@@ -22,18 +22,6 @@ ORDERS = [("id", "BIGINT"), ("item", "STRING")]
 ROWS = [{"id": 1, "item": "apple"}, {"id": 2, "item": "pear"}]
 
 
-@pytest.fixture
-def catalog(warehouse):
-    catalog = lake.open_catalog(warehouse)
-    catalog.create_database("shop")
-    return catalog
-
-
-@pytest.fixture
-def orders(catalog):
-    return catalog.create_table("shop.orders", ORDERS)
-
-
 def made(decorated, *args, **named):
     """The operator of one call."""
     return decorated(*args, **named).operator

@@ -85,9 +85,7 @@ ROWS = pa.table({"id": [1]})
 
 
 @pytest.fixture
-def orders(warehouse):
-    catalog = lake.open_catalog(warehouse)
-    catalog.create_database("shop")
+def orders(catalog):
     table = catalog.create_table("shop.orders", [("id", "BIGINT")])
     table.write(ROWS)
     return table

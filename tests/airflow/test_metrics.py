@@ -61,10 +61,8 @@ def told():
 
 
 @pytest.fixture
-def orders(warehouse):
+def orders(catalog):
     """Three files of two rows each, in three snapshots."""
-    catalog = lake.open_catalog(warehouse)
-    catalog.create_database("shop")
     table = catalog.create_table(
         "shop.orders", [("id", "BIGINT NOT NULL")], primary_key=["id"], options={"bucket": "1"}
     )

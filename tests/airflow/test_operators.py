@@ -66,10 +66,8 @@ def do(operator, context=None, **arguments):
 
 
 @pytest.fixture
-def orders(warehouse):
+def orders(catalog):
     """A table with a key, a partition and a changelog, and two commits in it."""
-    catalog = lake.open_catalog(warehouse)
-    catalog.create_database("shop")
     table = catalog.create_table(
         "shop.orders",
         [("id", "BIGINT NOT NULL"), ("dt", "STRING NOT NULL"), ("item", "STRING")],

@@ -27,18 +27,6 @@ ADDRESSES = (
 )
 
 
-@pytest.fixture
-def catalog(warehouse):
-    catalog = lake.open_catalog(warehouse)
-    catalog.create_database("shop")
-    return catalog
-
-
-@pytest.fixture
-def orders(catalog):
-    return catalog.create_table("shop.orders", [("id", "BIGINT"), ("item", "STRING")])
-
-
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_nobody_sees_nothing(ask, orders, address):
     answer = ask(address, role=None)

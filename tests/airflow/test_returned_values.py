@@ -8,18 +8,10 @@ import pyarrow as pa
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
-import lakeformat as lake
 from tests.airflow.test_decorators import ORDERS, committed, do
 
 PLUS_TWO = timezone(timedelta(hours=2))
 NOON = datetime(2024, 1, 31, 12)
-
-
-@pytest.fixture
-def catalog(warehouse):
-    catalog = lake.open_catalog(warehouse)
-    catalog.create_database("shop")
-    return catalog
 
 
 @pytest.mark.parametrize(

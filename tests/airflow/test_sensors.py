@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 
-import lakeformat as lake
 from airflow_provider_lake.arguments import LakeArgumentError, argument_types
 from airflow_provider_lake.sensors.compaction import LakeCompactionNeededSensor
 from airflow_provider_lake.sensors.consumer import LakeConsumerLagSensor
@@ -20,10 +19,8 @@ from airflow_provider_lake.sensors.watermark import LakeWatermarkSensor
 
 
 @pytest.fixture
-def orders(warehouse):
+def orders(catalog):
     """A partitioned table with one commit and a watermark of 100."""
-    catalog = lake.open_catalog(warehouse)
-    catalog.create_database("shop")
     columns = [("id", "BIGINT"), ("dt", "STRING")]
     orders = catalog.create_table("shop.orders", columns, partition_by=["dt"])
     write(orders, 1, watermark=100)

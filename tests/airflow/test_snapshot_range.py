@@ -7,16 +7,13 @@ import pyarrow as pa
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
-import lakeformat as lake
 from airflow_provider_lake.assets.snapshot_range import SnapshotRange, snapshot_range
 from airflow_provider_lake.assets.uri import lake_asset
 
 
 @pytest.fixture
-def orders(warehouse):
+def orders(catalog):
     """A table with eight snapshots, the n-th of them with the row n."""
-    catalog = lake.open_catalog(warehouse)
-    catalog.create_database("shop")
     orders = catalog.create_table("shop.orders", [("id", "BIGINT")])
     for number in range(1, 9):
         orders.write(pa.table({"id": [number]}))

@@ -30,10 +30,8 @@ os.execv(sys.executable, [sys.executable, *words[script:]])
 
 
 @pytest.fixture
-def orders(warehouse, connect):
+def orders(catalog, connect):
     connect("spark_here", conn_type="spark", host="local[1]")
-    catalog = lake.open_catalog(warehouse)
-    catalog.create_database("shop")
     table = catalog.create_table("shop.orders", [("id", "BIGINT")])
     table.write(pa.table({"id": [1]}))
     return table

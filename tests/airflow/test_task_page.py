@@ -14,18 +14,6 @@ from tests.airflow.pages import TASK, TASK_PATH, words, write
 from tests.airflow.test_dags import load, run_for_january_31
 
 
-@pytest.fixture
-def catalog(warehouse):
-    catalog = lake.open_catalog(warehouse)
-    catalog.create_database("shop")
-    return catalog
-
-
-@pytest.fixture
-def orders(catalog):
-    return catalog.create_table("shop.orders", [("id", "BIGINT"), ("item", "STRING")])
-
-
 def test_a_task_that_ran_shows_its_snapshot(ask, warehouse, tmp_path, airflow_db):
     day = tmp_path / "2024-01-31"
     day.mkdir()

@@ -9,7 +9,6 @@ import jinja2
 import pyarrow as pa
 import pytest
 
-import lakeformat as lake
 from tests.airflow.conftest import DAGS
 from tests.airflow.contexts import task_context
 from tests.airflow.test_dags import MIDNIGHT, load
@@ -28,13 +27,6 @@ def dags(airflow_db):
             else:
                 task.retries = 0
     return found
-
-
-@pytest.fixture
-def catalog(warehouse):
-    catalog = lake.open_catalog(warehouse)
-    catalog.create_database("shop")
-    return catalog
 
 
 def run(dag, *, day=0, **more):

@@ -11,7 +11,6 @@ import pytest
 import structlog
 from airflow.sdk.module_loading import import_string
 
-import lakeformat as lake
 from airflow_provider_lake.conditions import (
     CompactionNeeded,
     ConsumerLag,
@@ -26,13 +25,6 @@ from airflow_provider_lake.triggers.table import LakeConditionTrigger, LakeSnaps
 
 COLUMNS = [("id", "BIGINT")]
 SOON = 0.01
-
-
-@pytest.fixture
-def catalog(warehouse):
-    catalog = lake.open_catalog(warehouse)
-    catalog.create_database("shop")
-    return catalog
 
 
 @pytest.fixture
