@@ -165,11 +165,10 @@ class LocalAirflow:
         return [run["dag_run_id"] for run in found["dag_runs"]]
 
     def result(self, dag_id: str, run_id: str, task_id: str) -> Any:
-        """What a task has returned."""
+        """What a task has returned; None if it has returned nothing yet."""
         path = f"dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/return_value"
-        found = self._get(f"{path}?deserialize=true") or self._get(path)
-        value = found["value"] if found else None
-        return json.loads(value) if isinstance(value, str) else value
+        found = self._get(f"{path}?deserialize=true")
+        return found["value"] if found else None
 
     def _is_done(self, run: Mapping[str, Any] | None) -> bool:
         if run is not None and run["state"] == "failed":

@@ -86,7 +86,7 @@ async def task(
 ) -> Response:
     """What a task has changed.
 
-    Of a task that is not mapped Airflow's interface gives the name of the placeholder.
+    For a task that is not mapped Airflow's interface leaves ``{MAP_INDEX}`` as it is.
     """
     number = int(map_index) if map_index.isdecimal() and map_index.isascii() else -1
     one = OneTask(dag_id, run_id, task_id, number)
