@@ -16,7 +16,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from airflow.sdk import XComArg
 from airflow.sdk.exceptions import AirflowFailException
@@ -68,11 +77,15 @@ class CheckedArguments:
     if TYPE_CHECKING:
         task_id: str
 
+    _tables_named: ClassVar[tuple[str, ...]] = ("table",)
+    """The arguments that name a table of the lake."""
+
     @classmethod
     def partial(cls, **given: Any) -> Any:
         """Airflow's, for mapped tasks: what all of them share is checked here already."""
         wanted = {name: hint for name, hint in cls._argument_types().items() if name in given}
         check_arguments(str(given.get("task_id")), wanted, given)
+        cls._check_values(str(given.get("task_id")), {name: given[name] for name in wanted})
         stock: Any = super()
         return stock.partial(**given)
 
@@ -104,6 +117,17 @@ class CheckedArguments:
     def _check_together(self) -> None:
         """Refuse arguments that are right one by one, and mean nothing together."""
 
+    def _asked_together(self) -> Mapping[str, Any]:
+        """The values that ``_check_together`` looks at, as far as they are known now."""
+        return {name: getattr(self, self._attribute_of(name)) for name in self._argument_types()}
+
+    @classmethod
+    def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
+        """Refuse a value that has its type and can never be right, whatever the others are.
+
+        What is only known when the task runs is left for then.
+        """
+
     @staticmethod
     def _attribute_of(name: str) -> str:
         return name
@@ -113,31 +137,36 @@ class CheckedArguments:
         wanted = self._argument_types()
         given = {name: getattr(self, self._attribute_of(name)) for name in wanted}
         check_arguments(self.task_id, wanted, given)
+        self._check_values(self.task_id, given)
         self._check_subject()
-        if not is_open(list(given.values())):
+        if not is_open(self._asked_together()):
             self._check_together()
 
     def _take_rendered(self) -> None:
         """From here on each argument has its type, or the task has failed."""
+        taken = {}
         for name, hint in self._argument_types().items():
             attribute = self._attribute_of(name)
-            value = rendered_argument(self.task_id, name, hint, getattr(self, attribute))
-            setattr(self, attribute, value)
+            taken[name] = rendered_argument(self.task_id, name, hint, getattr(self, attribute))
+            setattr(self, attribute, taken[name])
+        self._check_values(self.task_id, taken)
         self._check_subject()
         self._check_together()
 
     def _check_subject(self) -> None:
         """Refuse a name that no table has, as soon as there is one."""
-        table = getattr(self, "table", None)
-        if table is None or is_open(table):
-            return
-        try:
-            split_table_name(table)
-        except ValueError as reason:
-            why = f": {reason}" if table.count(".") == 1 else ""
-            raise LakeArgumentError(
-                f"task {self.task_id!r}: argument 'table' wants database.table, got {table!r}{why}"
-            ) from None
+        for argument in self._tables_named:
+            name = getattr(self, argument, None)
+            if name is None or is_open(name):
+                continue
+            try:
+                split_table_name(name)
+            except ValueError as reason:
+                why = f": {reason}" if name.count(".") == 1 else ""
+                raise LakeArgumentError(
+                    f"task {self.task_id!r}: argument {argument!r} wants database.table, got "
+                    f"{name!r}{why}"
+                ) from None
 
 
 @cache

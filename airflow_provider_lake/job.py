@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from airflow_provider_lake.arguments import CheckedArguments, LakeArgumentError
+from airflow_provider_lake.arguments import CheckedArguments, LakeArgumentError, is_open
 from airflow_provider_lake.failures import LakeTaskKilled, failing_for_good
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.identity import commit_user
@@ -34,6 +34,7 @@ from airflow_provider_lake.metrics import count_outcome, counting_failures
 from airflow_provider_lake.outlet_events import announce
 from airflow_provider_lake.supervisor import ending_with_the_supervisor
 from spark_jobs.job_requests.common import CommitKeys, CommitRequest, JobRequest
+from spark_jobs.request import check_values
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -112,6 +113,21 @@ class LakeJobMixin(CheckedArguments):
             yield
         finally:
             self._works_here = False
+
+    @classmethod
+    def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
+        """By the rules of the job itself, which would find out only when it runs."""
+        from lakeformat import InvalidRequestError
+
+        keys = own_keys(cls.request)
+        known = {key: each for key, each in given.items() if key in keys and each is not None}
+        try:
+            check_values(cls.request, {k: v for k, v in known.items() if not is_open(v)})
+        except InvalidRequestError as reason:
+            raise LakeArgumentError(f"task {task_id!r}: {reason}") from None
+
+    def _asked_together(self) -> Mapping[str, Any]:
+        return self._given()
 
     def _check_together(self) -> None:
         """Refuse arguments that are right one by one, and mean nothing together."""

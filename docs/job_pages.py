@@ -9,12 +9,12 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import MISSING, Field
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any
 
 from spark_jobs.job import Job
 from spark_jobs.job_requests.common import CommitKeys, JobRequest, TableRequest
 from spark_jobs.registry import JOB_NAMES, find_job
-from spark_jobs.request import declared_keys, wanted_text
+from spark_jobs.request import declared_keys, key_hints, wanted_text
 
 __all__ = ["jobs_page"]
 
@@ -86,7 +86,7 @@ def _job(job: Job[Any]) -> Iterator[str]:
 def _table(request: type[Any], only: type[Any] | None) -> list[str]:
     """The keys a class declares itself, and those of parents that have no table of their own."""
     rows = ["| key | takes | default | meaning |", "|---|---|---|---|"]
-    hints = get_type_hints(request)
+    hints = key_hints(request)
     for key in declared_keys(request):
         owner = _owner(request, key.name)
         if owner is only or (only is None and owner not in _SHARED):

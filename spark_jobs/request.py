@@ -4,18 +4,47 @@ from __future__ import annotations
 
 import difflib
 import types
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 if TYPE_CHECKING:
     from lakeformat import InvalidRequestError
 
-__all__ = ["SourceFormat", "declared_keys", "read_request", "refusal", "wanted_text"]
+__all__ = [
+    "Rule",
+    "SourceFormat",
+    "check_values",
+    "declared_keys",
+    "key_hints",
+    "read_request",
+    "refusal",
+    "wanted_text",
+]
 
 SourceFormat = Literal["parquet", "csv", "json"]
 
 _Request = TypeVar("_Request")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a value must be beyond its type: the second argument of ``Annotated``."""
+
+    wanted: str
+    """What it must be, in words."""
+    check: Callable[[Any], object]
+    """Raises a ``ValueError``, or an error of the library, which says why it is not."""
 
 
 def read_request(kind: type[_Request], given: Mapping[str, Any]) -> _Request:
@@ -28,13 +57,27 @@ def read_request(kind: type[_Request], given: Mapping[str, Any]) -> _Request:
     return kind(**given)
 
 
+def check_values(kind: type[Any], given: Mapping[str, Any]) -> None:
+    """Refuse values that no request of that kind can have, whatever its other keys are."""
+    if problems := [*_values(kind, given)]:
+        raise refusal("; ".join(problems))
+
+
 def declared_keys(kind: type[Any]) -> list[Field[Any]]:
     """The keys of a request, those that must be given first."""
     return sorted(fields(kind), key=lambda field: field.default is not MISSING)
 
 
+def key_hints(kind: type[Any]) -> Mapping[str, Any]:
+    """The type of each key, with the rule its values follow."""
+    return get_type_hints(kind, include_extras=True)
+
+
 def wanted_text(hint: Any) -> str:
     """What a key takes, in words."""
+    if get_origin(hint) is Annotated:
+        wanted: str = get_args(hint)[1].wanted
+        return wanted
     if get_origin(hint) in (Union, types.UnionType):
         parts = [part for part in get_args(hint) if part is not type(None)]
         return " or ".join(wanted_text(part) for part in parts)
@@ -58,7 +101,7 @@ _WORDS = {
     str: "a text that is not empty",
     bool: "true or false",
     int: "a whole number",
-    float: "a number with a point",
+    float: "a number",
 }
 
 
@@ -79,13 +122,45 @@ def _missing_keys(kind: type[Any], given: Mapping[str, Any]) -> Iterator[str]:
 
 def _values(kind: type[Any], given: Mapping[str, Any]) -> Iterator[str]:
     hidden = {field.name for field in fields(kind) if not field.repr}
-    for key, hint in get_type_hints(kind).items():
-        if key in given and not _accepts(hint, given[key]):
-            got = "what is not shown here" if key in hidden else repr(given[key])
+    for key, hint in key_hints(kind).items():
+        if key not in given:
+            continue
+        value = given[key]
+        got = "what is not shown here" if key in hidden else repr(value)
+        if not _accepts(hint, value):
             yield f"key {key!r} wants {wanted_text(hint)}, got {got}"
+            continue
+        rule = _rule_of(hint, value)
+        reason = None if rule is None else _broken(rule, value)
+        if rule is not None and reason is not None:
+            yield f"key {key!r} is {rule.wanted}, got {got}" + (f": {reason}" if reason else "")
+
+
+def _rule_of(hint: Any, value: Any) -> Rule | None:
+    """The rule that a value of the right type follows; None if there is none."""
+    if get_origin(hint) in (Union, types.UnionType):
+        [meant, *_] = [part for part in get_args(hint) if _accepts(part, value)]
+        return _rule_of(meant, value)
+    if get_origin(hint) is not Annotated:
+        return None
+    rule: Rule = get_args(hint)[1]
+    return rule
+
+
+def _broken(rule: Rule, value: Any) -> str | None:
+    """Why a value breaks a rule; None if it does not."""
+    from lakeformat.errors import LakeError
+
+    try:
+        rule.check(value)
+    except (ValueError, LakeError) as reason:
+        return str(reason)
+    return None
 
 
 def _accepts(hint: Any, value: Any) -> bool:
+    if get_origin(hint) is Annotated:
+        return _accepts(get_args(hint)[0], value)
     if get_origin(hint) in (Union, types.UnionType):
         return any(_accepts(part, value) for part in get_args(hint))
     if get_origin(hint) is Literal:
@@ -100,4 +175,6 @@ def _accepts(hint: Any, value: Any) -> bool:
         return isinstance(value, list | tuple) and all(_accepts(inner, each) for each in value)
     if hint is str:
         return isinstance(value, str) and bool(value.strip())
+    if hint is float:
+        return type(value) in (int, float)
     return type(value) is hint  # exact, because True is an int

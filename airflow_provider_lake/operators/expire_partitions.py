@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from airflow_provider_lake.operators.job import LakeJobOperator
-from spark_jobs.job_requests.common import Moment
 from spark_jobs.job_requests.expire_partitions import ExpirePartitionsRequest
+from spark_jobs.job_requests.values import Expiration
 
 __all__ = ["LakeExpirePartitionsOperator"]
 
@@ -29,7 +29,7 @@ class LakeExpirePartitionsOperator(LakeJobOperator):
     def __init__(
         self,
         *,
-        expiration_time: Moment | None = None,
+        expiration_time: Expiration | None = None,
         strategy: Literal["values-time", "update-time"] | None = None,
         timestamp_pattern: str | None = None,
         timestamp_formatter: str | None = None,

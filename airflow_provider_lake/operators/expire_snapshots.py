@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_provider_lake.operators.job import LakeJobOperator
-from spark_jobs.job_requests.common import Moment
 from spark_jobs.job_requests.expire_snapshots import ExpireSnapshotsRequest
+from spark_jobs.job_requests.values import PastTime
 
 __all__ = ["LakeExpireSnapshotsOperator"]
 
@@ -34,7 +34,7 @@ class LakeExpireSnapshotsOperator(LakeJobOperator):
         *,
         retain_max: int | None = None,
         retain_min: int | None = None,
-        older_than: Moment | None = None,
+        older_than: PastTime | None = None,
         limit: int | None = None,
         dry_run: bool = False,
         **kwargs: Any,

@@ -72,6 +72,7 @@ class LakeIngestOperator(LakeJobOperator):
     publishes_once = True
     moves_rows = True
     waits_for = ("source",)
+    _tables_named = ("table", "source_table")
 
     def __init__(
         self,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_provider_lake.operators.job import LakeJobOperator
-from spark_jobs.job_requests.common import Moment
 from spark_jobs.job_requests.remove_orphans import RemoveOrphansRequest
+from spark_jobs.job_requests.values import Moment, PastTime
 
 __all__ = ["LakeRemoveOrphansOperator"]
 
@@ -34,13 +34,13 @@ class LakeRemoveOrphansOperator(LakeJobOperator):
     def __init__(
         self,
         *,
-        older_than: Moment | None = None,
+        older_than: PastTime | None = None,
         dry_run: bool = True,
         running_since: Moment | None = None,
         allow_younger: bool = False,
         max_share: float = 0.5,
         external_paths: bool = False,
-        staged_older_than: Moment | None = None,
+        staged_older_than: PastTime | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)

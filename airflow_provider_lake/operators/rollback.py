@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_provider_lake.operators.job import LakeJobOperator
-from spark_jobs.job_requests.common import Moment
 from spark_jobs.job_requests.rollback import RollbackRequest
+from spark_jobs.job_requests.values import Moment
 
 __all__ = ["LakeRollbackOperator"]
 

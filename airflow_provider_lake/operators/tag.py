@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from airflow_provider_lake.operators.job import LakeJobOperator
-from spark_jobs.job_requests.common import Moment
 from spark_jobs.job_requests.tag import TagRequest
+from spark_jobs.job_requests.values import Moment
 
 __all__ = ["LakeTagOperator"]
 

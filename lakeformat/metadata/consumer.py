@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakeformat.environment import Environment
-from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
+from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.layout import TableLayout, suffixed
+from lakeformat.metadata.file_name_part import check_file_name_part
 from lakeformat.metadata.json_file import Remedy, decode_json_file
 from lakeformat.metadata.json_member import Member, read_members, write_members
 from lakeformat.storage import Storage
@@ -102,11 +103,5 @@ def delete_consumer(storage: Storage, layout: TableLayout, consumer_id: str) -> 
 
 
 def _checked(consumer_id: str) -> str:
-    if not isinstance(consumer_id, str):
-        raise InvalidRequestError(f"a consumer is named by text, got {consumer_id!r}")
-    if not consumer_id.strip() or "/" in consumer_id or "\0" in consumer_id:
-        raise InvalidRequestError(
-            f"consumer id {consumer_id!r} is not allowed: it becomes part of a file name, so it "
-            "must not be blank or hold a slash"
-        )
+    check_file_name_part("consumer id", consumer_id)
     return consumer_id

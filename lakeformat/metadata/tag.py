@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.errors import NotFoundError
 from lakeformat.layout import TableLayout, suffixed
+from lakeformat.metadata.file_name_part import check_file_name_part
 from lakeformat.metadata.json_file import Remedy, decode_json_file
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
@@ -124,11 +125,7 @@ def delete_tag(storage: Storage, layout: TableLayout, name: str) -> None:
 
 
 def _checked(name: str) -> str:
-    if not name.strip() or "/" in name or "\0" in name:
-        raise InvalidRequestError(
-            f"tag name {name!r} is not allowed: it becomes part of a file name, so it must not "
-            "be blank or hold a slash"
-        )
+    check_file_name_part("tag name", name)
     return name
 
 

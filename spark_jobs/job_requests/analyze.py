@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from spark_jobs.job_requests.common import CommitRequest
+from spark_jobs.job_requests.values import ColumnNames
 
 __all__ = ["AnalyzeRequest"]
 
@@ -15,7 +15,7 @@ __all__ = ["AnalyzeRequest"]
 class AnalyzeRequest(CommitRequest):
     """Count the rows and, of some columns or of all, their values, for query planners."""
 
-    columns: Literal["all"] | Sequence[str] | None = None
+    columns: Literal["all"] | ColumnNames | None = None
     """Whose values are counted, besides the rows."""
     dry_run: bool = False
     """Count, and publish nothing."""

@@ -17,15 +17,12 @@ __all__ = [
     "CommitRequest",
     "Engine",
     "JobRequest",
-    "Moment",
     "Partitions",
     "TableRequest",
     "Value",
 ]
 
 Engine: TypeAlias = Literal["python", "spark"]
-Moment: TypeAlias = str | int
-"""A point in time: ISO-8601 text, in UTC unless it says a zone, or epoch milliseconds."""
 Value: TypeAlias = str | int | float | bool | None
 Partitions: TypeAlias = Mapping[str, Value] | Sequence[Mapping[str, Value]]
 """Values of some partition columns, or several such."""

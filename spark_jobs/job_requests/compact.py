@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from spark_jobs.job_requests.common import CommitKeys, CommitRequest, JobRequest, Partitions
+from spark_jobs.job_requests.values import BucketNumbers, ColumnNames, Duration, RegularExpression
 from spark_jobs.request import refusal
 
 __all__ = ["ChangelogRequest", "CompactDatabaseRequest", "CompactRequest"]
@@ -27,11 +26,11 @@ class CompactRequest(CommitRequest):
     partitions: Partitions | None = None
     """Some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of such; an empty list
     is none of them, an empty object all."""
-    idle: str | None = None
+    idle: Duration | None = None
     """Only partitions nobody has written to for so long, as ``"1 h"``."""
-    buckets: Sequence[int] | None = None
+    buckets: BucketNumbers | None = None
     """Only these buckets of each partition."""
-    order_by: Sequence[str] | None = None
+    order_by: ColumnNames | None = None
     """Sort rows of a table without primary key by these columns."""
     order_strategy: OrderStrategy | None = None
     """How ``order_by`` sorts: column after column, or along a curve through all of them."""
@@ -55,33 +54,22 @@ class CompactRequest(CommitRequest):
 class CompactDatabaseRequest(JobRequest, CommitKeys):
     """Compact the tables of databases one after the other; one that fails stops no other."""
 
-    database: str
+    database: RegularExpression
     """A regular expression of whole names of databases."""
-    including: str = ".*"
+    including: RegularExpression = ".*"
     """A regular expression of whole names ``database.table``: only these."""
-    excluding: str | None = None
+    excluding: RegularExpression | None = None
     """The same: not these."""
     strategy: Literal["full", "minor"] = "full"
     """``full`` brings every bucket into its best shape, ``minor`` does what is due."""
     where: str | None = None
     """A SQL condition on partition columns."""
-    idle: str | None = None
+    idle: Duration | None = None
     """Only partitions nobody has written to for so long, as ``"1 h"``."""
     executor: Executor | None = None
     """Engine ``python``: a bucket per CPU at a time, which is the default, or one."""
     dry_run: bool = False
     """Say what would be done, and change nothing."""
-
-    def __post_init__(self) -> None:
-        CommitKeys.__post_init__(self)
-        for key in ("database", "including", "excluding"):
-            text = getattr(self, key)
-            try:
-                re.compile(text or "")
-            except re.error as reason:
-                raise refusal(
-                    f"key {key!r} is a regular expression, got {text!r}: {reason}"
-                ) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +81,7 @@ class ChangelogRequest(CommitRequest):
     partitions: Partitions | None = None
     """Some partitions by their values, ``{"dt": "2024-01-01"}`` or a list of such; an empty list
     is none of them, an empty object all."""
-    idle: str | None = None
+    idle: Duration | None = None
     """Only partitions nobody has written to for so long, as ``"1 h"``."""
     executor: Executor | None = None
     """Engine ``python``: a bucket per CPU at a time, which is the default, or one."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spark_jobs.job_requests.common import Moment, TableRequest
+from spark_jobs.job_requests.common import TableRequest
+from spark_jobs.job_requests.values import Numbered, PastTime
 from spark_jobs.request import refusal
 
 __all__ = ["ExpireSnapshotsRequest"]
@@ -14,21 +15,18 @@ __all__ = ["ExpireSnapshotsRequest"]
 class ExpireSnapshotsRequest(TableRequest):
     """Remove old snapshots with the files only they need; the newest always stays."""
 
-    retain_max: int | None = None
+    retain_max: Numbered | None = None
     """How many of the newest stay at most; by default as the table's options have it."""
-    retain_min: int | None = None
+    retain_min: Numbered | None = None
     """How many of the newest stay whatever their age; by default as the options have it."""
-    older_than: Moment | None = None
+    older_than: PastTime | None = None
     """Between those, what was replaced before then goes: a time, or an age such as ``"2 d"``."""
-    limit: int | None = None
+    limit: Numbered | None = None
     """How many go at most."""
     dry_run: bool = False
     """Say what would go, and remove nothing."""
 
     def __post_init__(self) -> None:
-        for key in ("retain_max", "retain_min", "limit"):
-            if (number := getattr(self, key)) is not None and number < 1:
-                raise refusal(f"key {key!r} is a whole number from 1 on, got {number}")
         least, most = self.retain_min, self.retain_max
         if least is not None and most is not None and least > most:
             raise refusal(

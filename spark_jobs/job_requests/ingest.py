@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field as declared
 from typing import Literal, TypeAlias, get_args
 
 from spark_jobs.job_requests.common import CommitRequest
+from spark_jobs.job_requests.values import (
+    ConsumerName,
+    Duration,
+    KeyColumns,
+    MessageTable,
+    Numbered,
+    TableOptionTexts,
+)
 from spark_jobs.request import SourceFormat, refusal
 
 __all__ = ["IngestRequest", "MessageFormat"]
@@ -41,11 +49,11 @@ class IngestRequest(CommitRequest):
     """What the files hold; by default their ending says it. JSON means one object per line. The
     formats of change messages (one per line, too) are never guessed: the rows are upserted and
     deleted as they say, and columns that are new or have become wider are added to the table."""
-    messages_of: str | None = None
+    messages_of: MessageTable | None = None
     """Of change messages only those of this source table, as ``database.table``."""
     source_table: str | None = None
     """Another table of the warehouse, ``database.table``: what changed since the last time."""
-    consumer: str | None = None
+    consumer: ConsumerName | None = None
     """With ``source_table``: who reads it. Its position is moved once the rows are committed; the
     first time all rows are read."""
     jdbc_url: str | None = None
@@ -58,18 +66,18 @@ class IngestRequest(CommitRequest):
     """With ``source``: a directory, path or URI, that keeps which files have been taken, so that
     each is taken once and later runs take what has come since. The commits are the checkpoint's
     own: a commit pair does nothing."""
-    files_per_batch: int | None = None
+    files_per_batch: Numbered | None = None
     """With ``checkpoint``: at most so many files in one commit."""
-    poll: str | None = None
+    poll: Duration | None = None
     """With ``checkpoint`` or ``source_table``: go on as a stream, and look for more so often, as
     ``"10 s"``, until the process is ended."""
     create: bool = False
     """Whether an absent table, and its database, is made from the columns of the source."""
-    primary_key: Sequence[str] | None = None
+    primary_key: KeyColumns | None = None
     """With ``create``: the primary key of the table."""
-    partition_by: Sequence[str] | None = None
+    partition_by: KeyColumns | None = None
     """With ``create``: its partition columns."""
-    table_options: Mapping[str, str] | None = None
+    table_options: TableOptionTexts | None = None
     """With ``create``: its options, as ``{"bucket": "4"}``."""
     stage: bool = False
     """Write the files of the table and leave their publication to the job ``commit``: the result
@@ -105,15 +113,6 @@ class IngestRequest(CommitRequest):
                 raise refusal(f"key {name!r} wants key 'checkpoint', too")
         if self.stage and self.checkpoint is not None:
             raise refusal("keys 'stage' and 'checkpoint' do not go together: a stream commits")
-        if self.files_per_batch is not None and self.files_per_batch < 1:
-            raise refusal(f"key 'files_per_batch' is 1 or more, got {self.files_per_batch}")
-        if self.poll is not None:
-            from lakeformat.options.kinds import ASKED_DURATION
-
-            try:
-                ASKED_DURATION.parse(self.poll)
-            except ValueError as reason:
-                raise refusal(f"key 'poll' is {ASKED_DURATION.name}: {reason}") from None
 
     @property
     def holds_messages(self) -> bool:

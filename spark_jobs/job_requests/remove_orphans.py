@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spark_jobs.job_requests.common import Moment, TableRequest
+from spark_jobs.job_requests.common import TableRequest
+from spark_jobs.job_requests.values import Moment, PastTime, Share
 
 __all__ = ["RemoveOrphansRequest"]
 
@@ -13,7 +14,7 @@ __all__ = ["RemoveOrphansRequest"]
 class RemoveOrphansRequest(TableRequest):
     """Remove files that no snapshot, tag, branch or changelog leads to; ask first what goes."""
 
-    older_than: Moment | None = None
+    older_than: PastTime | None = None
     """Only files last changed before then: a time, or an age such as ``"2 d"``; a day if nothing
     is said."""
     dry_run: bool = True
@@ -22,10 +23,10 @@ class RemoveOrphansRequest(TableRequest):
     """When the oldest write under way began: younger files stay."""
     allow_younger: bool = False
     """Nobody writes: files of the last day may go."""
-    max_share: float = 0.5
+    max_share: Share = 0.5
     """More than this part of the table's files or bytes is refused."""
     external_paths: bool = False
     """Look outside of the table too, where no other table may keep files."""
-    staged_older_than: Moment | None = None
+    staged_older_than: PastTime | None = None
     """Give up staged results nobody has published since then, with their files: a time, or an age
     such as ``"7 d"``. Else they all stay."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spark_jobs.job_requests.common import Partitions, TableRequest
+from spark_jobs.job_requests.values import Numbered
 
 __all__ = ["RescaleRequest"]
 
@@ -13,7 +14,7 @@ __all__ = ["RescaleRequest"]
 class RescaleRequest(TableRequest):
     """Write partitions anew with another number of buckets; one that has it stays as it is."""
 
-    bucket: int | None = None
+    bucket: Numbered | None = None
     """How many buckets; otherwise what the table's option ``bucket`` says."""
     where: str | None = None
     """A SQL condition on partition columns."""

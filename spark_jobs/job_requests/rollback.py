@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spark_jobs.job_requests.common import CommitRequest, Moment
+from spark_jobs.job_requests.common import CommitRequest
+from spark_jobs.job_requests.values import Moment, Numbered, TagName
 from spark_jobs.request import refusal
 
 __all__ = ["RollbackRequest"]
@@ -17,9 +18,9 @@ class RollbackRequest(CommitRequest):
     """Go back to a snapshot: by number, by tag, or the last of a time or watermark; with the same
     commit pair, once."""
 
-    snapshot: int | None = None
+    snapshot: Numbered | None = None
     """The number of the snapshot."""
-    tag: str | None = None
+    tag: TagName | None = None
     """A tag of it."""
     as_of: Moment | None = None
     """The newest snapshot of that time."""

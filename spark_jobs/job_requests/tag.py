@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from spark_jobs.job_requests.common import Moment, TableRequest
+from spark_jobs.job_requests.common import TableRequest
+from spark_jobs.job_requests.values import Moment, Numbered, Retention, TagName
 from spark_jobs.request import refusal
 
 __all__ = ["TagRequest"]
@@ -30,21 +31,21 @@ class TagRequest(TableRequest):
 
     action: Literal["create", "delete", "replace", "rename"]
     """What to do; a key below that does not belong to it is refused."""
-    tag: str
+    tag: TagName
     """The name of the tag."""
-    snapshot: int | None = None
+    snapshot: Numbered | None = None
     """``create``, ``replace``: the snapshot it names; the newest if nothing is said."""
-    from_tag: str | None = None
+    from_tag: TagName | None = None
     """``create``, ``replace``: another tag of that snapshot."""
     at_or_after: Moment | None = None
     """``create``: the first snapshot committed then or later."""
     watermark: int | None = None
     """``create``: the first snapshot that has reached it."""
-    retain: str | None = None
+    retain: Retention | None = None
     """``create``, ``replace``: after how long the tag expires, as ``"7 d"``."""
     exist_ok: bool = False
     """``create``: a tag of that name is taken as it is."""
-    new_name: str | None = None
+    new_name: TagName | None = None
     """``rename``: the name it gets."""
     missing_ok: bool = False
     """``delete``: a tag that is not there is no error."""

@@ -293,7 +293,7 @@ def test_a_process_that_slept_while_its_checkpoint_was_cut_short_is_told(
     [
         ({"poll": "1 s", "checkpoint": None}, "'poll' wants key 'checkpoint'"),
         ({"files_per_batch": 1, "checkpoint": None}, "'files_per_batch' wants key 'checkpoint'"),
-        ({"files_per_batch": 0}, "is 1 or more"),
+        ({"files_per_batch": 0}, "is a whole number from 1 on, got 0"),
         ({"poll": "soon"}, "key 'poll' is a duration"),
         ({"stage": True}, "do not go together"),
     ],

@@ -1,0 +1,18 @@
+"""Names that users give and that become a part of a file's name: those of tags and consumers."""
+
+from __future__ import annotations
+
+from lakeformat.errors import InvalidRequestError
+
+__all__ = ["check_file_name_part"]
+
+
+def check_file_name_part(what: str, name: object) -> None:
+    """Refuse a name no file can have; ``what`` says whose it is."""
+    if not isinstance(name, str):
+        raise InvalidRequestError(f"a {what} is a text, got {name!r}")
+    if not name.strip() or "/" in name or "\0" in name:
+        raise InvalidRequestError(
+            f"{what} {name!r} is not allowed: it becomes part of a file name, so it must not "
+            "be blank or hold a slash"
+        )

@@ -1,0 +1,177 @@
+"""What values of a request must be beyond their type, each rule once.
+
+Jobs, and operators where a DAG is parsed, find out by the same function. Most of them are the
+library's own; what a table or the clock alone can tell is left to the library.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, TypeAlias
+
+from spark_jobs.request import Rule
+
+__all__ = [
+    "BucketNumbers",
+    "ColumnNames",
+    "ConsumerName",
+    "Duration",
+    "Expiration",
+    "KeyColumns",
+    "MessageTable",
+    "Moment",
+    "Numbered",
+    "PastTime",
+    "RegularExpression",
+    "Retention",
+    "Share",
+    "TableOptionTexts",
+    "TagName",
+    "TimeFormatter",
+    "TimePattern",
+]
+
+_DURATION = "a duration such as '10 s'"
+_TIME = "a time such as '2024-01-31 10:00'"
+_MILLIS = "epoch milliseconds"
+# A table is made with its keys as options, too.
+_KEY_OPTIONS = ("primary-key", "partition")
+
+
+def _duration(value: str) -> int:
+    from lakeformat.options.kinds import ASKED_DURATION
+
+    return ASKED_DURATION.parse(value)
+
+
+def _some_time(value: str) -> None:
+    if _duration(value) == 0:
+        raise ValueError("that is no time at all")
+
+
+def _moment(value: str | int) -> None:
+    if isinstance(value, str):
+        datetime.fromisoformat(value.strip())
+
+
+def _past_time(value: str | int) -> int | None:
+    """How long ago; None if a time is said."""
+    try:
+        _moment(value)
+    except ValueError:
+        return _duration(str(value))
+    return None
+
+
+def _expiration(value: str | int) -> None:
+    if _past_time(value) == 0:
+        raise ValueError("every partition would have expired")
+
+
+def _from_one(value: int) -> None:
+    if value < 1:
+        raise ValueError
+
+
+def _buckets(value: Sequence[int]) -> None:
+    if min(value, default=0) < 0:
+        raise ValueError("buckets are counted from 0")
+
+
+def _columns(value: Sequence[str]) -> None:
+    if not value:
+        raise ValueError("there is none")
+    _key_columns(value)
+
+
+def _key_columns(value: Sequence[str]) -> None:
+    if twice := [name for name in value if value.count(name) > 1]:
+        raise ValueError(f"{twice[0]!r} is there twice")
+
+
+def _share(value: float) -> None:
+    if not 0 < value <= 1:
+        raise ValueError
+
+
+def _tag_name(value: str) -> None:
+    from lakeformat.metadata.file_name_part import check_file_name_part
+
+    check_file_name_part("tag name", value)
+
+
+def _consumer_name(value: str) -> None:
+    from lakeformat.metadata.file_name_part import check_file_name_part
+
+    check_file_name_part("consumer id", value)
+
+
+def _message_table(value: str) -> None:
+    if "" in value.split(".") or "." not in value:
+        raise ValueError("no message says that")
+
+
+def _time_formatter(value: str) -> None:
+    from lakeformat.partitions.time_format import time_format
+
+    time_format(value)
+
+
+def _time_pattern(value: str) -> None:
+    if "$" not in value:
+        raise ValueError("it names no partition column")
+
+
+def _table_options(value: Mapping[str, str]) -> None:
+    from lakeformat.options import TableOptions
+
+    TableOptions({k: each for k, each in value.items() if k not in _KEY_OPTIONS}).validate()
+
+
+def _expression(value: str) -> None:
+    try:
+        re.compile(value)
+    except re.error as reason:
+        raise ValueError(str(reason)) from None
+
+
+Duration: TypeAlias = Annotated[str, Rule(_DURATION, _duration)]
+Retention: TypeAlias = Annotated[str, Rule(_DURATION, _some_time)]
+"""How long something is kept."""
+Moment: TypeAlias = Annotated[str | int, Rule(f"{_TIME} or {_MILLIS}", _moment)]
+"""A point in time: ISO-8601 text, in UTC unless it says a zone, or epoch milliseconds."""
+PastTime: TypeAlias = Annotated[
+    str | int, Rule(f"{_TIME}, an age such as '7 d', or {_MILLIS}", _past_time)
+]
+"""The same, or how long ago."""
+Expiration: TypeAlias = Annotated[
+    str | int, Rule(f"an age such as '7 d', {_TIME} or {_MILLIS}", _expiration)
+]
+Numbered: TypeAlias = Annotated[int, Rule("a whole number from 1 on", _from_one)]
+BucketNumbers: TypeAlias = Annotated[
+    Sequence[int], Rule("a list, each of the number of a bucket", _buckets)
+]
+ColumnNames: TypeAlias = Annotated[
+    Sequence[str], Rule("a list, each of the name of a column", _columns)
+]
+KeyColumns: TypeAlias = Annotated[
+    Sequence[str], Rule("a list, each of the name of a column", _key_columns)
+]
+"""The same, where none may be meant."""
+Share: TypeAlias = Annotated[float, Rule("a part above 0 and up to 1", _share)]
+TagName: TypeAlias = Annotated[str, Rule("the name of a tag", _tag_name)]
+ConsumerName: TypeAlias = Annotated[str, Rule("the name of a consumer", _consumer_name)]
+TimeFormatter: TypeAlias = Annotated[
+    str, Rule("the format of a time, such as 'yyyyMMdd'", _time_formatter)
+]
+TimePattern: TypeAlias = Annotated[
+    str, Rule("a text with columns in it, such as '$dt $hour:00:00'", _time_pattern)
+]
+TableOptionTexts: TypeAlias = Annotated[
+    Mapping[str, str], Rule("an object of texts, each an option of a table", _table_options)
+]
+MessageTable: TypeAlias = Annotated[str, Rule("a table as database.table", _message_table)]
+"""Of another system, with whatever names it has."""
+RegularExpression: TypeAlias = Annotated[str, Rule("a regular expression", _expression)]

@@ -1,0 +1,185 @@
+"""Every argument of every operator: a wrong literal is refused where the DAG is parsed.
+
+The words are those of the job's own parser, which reads the request by the same rules. What no rule
+can know without the table is listed below, key by key: a new key gets a rule, or a reason there.
+"""
+
+from importlib import import_module
+from types import UnionType
+from typing import Annotated, Literal, Union, get_args, get_origin
+
+import pytest
+from airflow.sdk import DAG
+from airflow.sdk.exceptions import AirflowFailException
+
+import lakeformat as lake
+from airflow_provider_lake.arguments import LakeArgumentError
+from airflow_provider_lake.job import own_keys
+from airflow_provider_lake.operators.ingest import LakeIngestOperator
+from airflow_provider_lake.operators.job import LakeJobOperator, LakeWarehouseJobOperator
+from airflow_provider_lake.provider_info import get_provider_info
+from spark_jobs.job_requests import values
+from spark_jobs.request import key_hints, read_request
+from tests.airflow.contexts import task_context
+
+WRONG = {
+    values.BucketNumbers: [0, -1],
+    values.ColumnNames: [],
+    values.ConsumerName: "a/b",
+    values.Duration: "soon",
+    values.Expiration: "0 d",
+    values.KeyColumns: ["id", "id"],
+    values.MessageTable: "orders",
+    values.Moment: "7 d",
+    values.Numbered: 0,
+    values.PastTime: "7 parsecs",
+    values.RegularExpression: "(",
+    values.Retention: "0 s",
+    values.Share: 3.0,
+    values.TableOptionTexts: {"bucket": "many"},
+    values.TagName: "a/b",
+    values.TimeFormatter: "yyyy-QQ",
+    values.TimePattern: "dt",
+}
+"""For each rule a value of the right type that breaks it."""
+
+WITHOUT_RULE = {
+    "where": "reading a condition loads Arrow: it is refused before anything is submitted",
+    "partitions": "the table knows its partitions",
+    "source": "any text is a path",
+    "source_table": "checked as every name of a table",
+    "checkpoint": "any text is a path",
+    "jdbc_url": "what is one depends on the engine",
+    "jdbc_table": "the database knows its tables",
+    "source_options": "the database knows its options",
+    "watermark": "any whole number is one",
+    "staged": "the table knows what is staged",
+}
+
+NEEDED = {
+    "ingest": {"source": "new.csv"},
+    "commit": {"staged": ["file:/w/shop.db/orders/staged/staged-1"]},
+    "compact_database": {"database": "shop"},
+    "tag": {"action": "create", "tag": "v1"},
+    "rollback": {"as_of": "2024-01-31"},
+}
+
+
+def operators():
+    modules = [path for each in get_provider_info()["operators"] for path in each["python-modules"]]
+    found = [each for path in modules for each in vars(import_module(path)).values()]
+    kinds = [each for each in found if isinstance(each, type) and "request" in vars(each)]
+    assert all(issubclass(kind, LakeWarehouseJobOperator) for kind in kinds)
+    return kinds
+
+
+def rules_of(hint):
+    """The types with a rule that a key takes."""
+    if get_origin(hint) is Annotated:
+        return [hint]
+    return [rule for part in get_args(hint) for rule in rules_of(part)]
+
+
+def is_choice(hint):
+    """Whether all values of a key are known."""
+    if get_origin(hint) in (Union, UnionType):
+        return all(map(is_choice, get_args(hint)))
+    return hint in (bool, type(None)) or get_origin(hint) is Literal
+
+
+KEYS = [(kind, key) for kind in operators() for key in own_keys(kind.request)]
+RULED = [
+    pytest.param(kind, key, WRONG[rule], id=f"{kind.job}-{key}")
+    for kind, key in KEYS
+    for rule in rules_of(key_hints(kind.request)[key])
+]
+EVERY_KEY = [pytest.param(kind, key, id=f"{kind.job}-{key}") for kind, key in KEYS]
+
+
+def asked(kind, **given):
+    subject = {"table": "shop.orders"} if issubclass(kind, LakeJobOperator) else {}
+    return {**subject, **NEEDED.get(kind.job, {}), **given}
+
+
+def words_of_the_job(kind, key, value):
+    with pytest.raises(lake.InvalidRequestError) as refused:
+        read_request(kind.request, asked(kind, **{"warehouse": "w", key: value}))
+    return str(refused.value)
+
+
+def test_all_operators_are_looked_at():
+    assert len(operators()) == 13
+    assert {*WRONG} == {
+        rule for kind, key in KEYS for rule in rules_of(key_hints(kind.request)[key])
+    }
+
+
+@pytest.mark.parametrize(("kind", "key"), EVERY_KEY)
+def test_every_key_has_a_rule_or_a_choice_of_values_or_a_reason(kind, key):
+    hint = key_hints(kind.request)[key]
+    assert rules_of(hint) or is_choice(hint) or key in WITHOUT_RULE
+
+
+@pytest.mark.parametrize(("kind", "key"), EVERY_KEY)
+def test_a_literal_of_a_wrong_type_is_refused_by_name(kind, key):
+    argument = {"executor": "bucket_executor"}.get(key, key)
+    with pytest.raises(LakeArgumentError, match=f"task 't': argument '{argument}' wants"):
+        kind(task_id="t", **asked(kind, **{argument: b"bytes"}))
+
+
+@pytest.mark.parametrize(("kind", "key", "value"), RULED)
+def test_a_wrong_literal_is_refused_in_the_words_of_the_job(kind, key, value):
+    words = words_of_the_job(kind, key, value)
+    assert f"key '{key}' is" in words
+
+    with pytest.raises(LakeArgumentError) as refused:
+        kind(task_id="t", **asked(kind, **{key: value}))
+    assert str(refused.value) == f"task 't': {words}"
+
+
+@pytest.mark.parametrize(("kind", "key", "value"), RULED)
+def test_it_is_refused_beside_templates_and_in_mapped_tasks_too(kind, key, value):
+    beside = {"lake_conn_id": "{{ params.lake }}", "where": "dt = '{{ ds }}'"}
+    open_ones = {name: each for name, each in beside.items() if name in kind.template_fields}
+    if "table" in kind.template_fields:
+        open_ones["table"] = "{{ params.table }}"
+    words = words_of_the_job(kind, key, value)
+    with pytest.raises(LakeArgumentError) as refused:
+        kind(task_id="t", **asked(kind, **{**open_ones, key: value}))
+    assert str(refused.value) == f"task 't': {words}"
+
+    with DAG("d", schedule=None), pytest.raises(LakeArgumentError) as refused:
+        kind.partial(task_id="t", **{key: value})
+    assert str(refused.value) == f"task 't': {words}"
+
+
+@pytest.mark.parametrize(("kind", "key", "value"), RULED)
+def test_a_template_that_renders_to_it_fails_for_good_before_anything_is_done(
+    kind, key, value, warehouse
+):
+    task = kind(task_id="t", **asked(kind, **{key: "{{ value }}"}))
+    task.render_template_fields({"value": value if isinstance(value, str) else repr(value)})
+    if not isinstance(value, str):
+        setattr(task, key, value)  # as a native template renders it
+    with pytest.raises(AirflowFailException) as refused:
+        task.execute(task_context())
+    assert str(refused.value) == f"task 't': {words_of_the_job(kind, key, value)}"
+
+
+def test_what_goes_together_is_asked_beside_a_template_of_the_table():
+    with pytest.raises(LakeArgumentError, match="'consumer'"):
+        LakeIngestOperator(task_id="t", table="{{ params.table }}", source_table="shop.items")
+
+
+def test_another_table_is_named_as_the_first():
+    with pytest.raises(LakeArgumentError, match="'source_table' wants database"):
+        LakeIngestOperator(task_id="t", table="shop.orders", source_table="items", consumer="c")
+
+
+def test_a_share_may_be_the_whole_and_keys_may_be_none():
+    [orphans] = [kind for kind in operators() if kind.job == "remove_orphans"]
+    whole = orphans(task_id="t", table="shop.orders", max_share=1)
+    assert read_request(whole.request, {"warehouse": "w", "table": "a.b", **whole._given()})
+    LakeIngestOperator(
+        task_id="t2", table="shop.orders", source="new.csv", create=True, primary_key=[]
+    )
