@@ -12,7 +12,7 @@ import json
 import re
 import types
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
@@ -30,7 +30,7 @@ from typing import (
 from airflow.sdk import XComArg
 from airflow.sdk.exceptions import AirflowFailException
 
-from airflow_provider_lake.assets.uri import split_table_name
+from airflow_provider_lake.assets.uri import refuse_shortened, split_table_name
 
 __all__ = [
     "CheckedArguments",
@@ -76,6 +76,8 @@ class CheckedArguments:
 
     if TYPE_CHECKING:
         task_id: str
+        inlets: list[Any]
+        outlets: list[Any]
 
     _tables_named: ClassVar[tuple[str, ...]] = ("table",)
     """The arguments that name a table of the lake."""
@@ -86,6 +88,7 @@ class CheckedArguments:
         wanted = {name: hint for name, hint in cls._argument_types().items() if name in given}
         check_arguments(str(given.get("task_id")), wanted, given)
         cls._check_values(str(given.get("task_id")), {name: given[name] for name in wanted})
+        _check_assets(str(given.get("task_id")), (given.get("inlets"), given.get("outlets")))
         stock: Any = super()
         return stock.partial(**given)
 
@@ -139,6 +142,7 @@ class CheckedArguments:
         check_arguments(self.task_id, wanted, given)
         self._check_values(self.task_id, given)
         self._check_subject()
+        _check_assets(self.task_id, (self.inlets, self.outlets))
         if not is_open(self._asked_together()):
             self._check_together()
 
@@ -167,6 +171,15 @@ class CheckedArguments:
                     f"task {self.task_id!r}: argument {argument!r} wants database.table, got "
                     f"{name!r}{why}"
                 ) from None
+
+
+def _check_assets(task_id: str, given: Iterable[Any]) -> None:
+    """Refuse an asset that Airflow would take for another table than was written."""
+    for assets in given:
+        try:
+            refuse_shortened(assets if isinstance(assets, list | tuple) else [assets])
+        except ValueError as reason:
+            raise LakeArgumentError(f"task {task_id!r}: the asset {reason}") from None
 
 
 @cache

@@ -8,6 +8,7 @@ that a URI cannot hold are percent-encoded. No data stack is loaded here: every 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
@@ -21,6 +22,7 @@ __all__ = [
     "address_of",
     "create_asset",
     "lake_asset",
+    "refuse_shortened",
     "sanitize_uri",
     "split_table_name",
 ]
@@ -104,8 +106,25 @@ def create_asset(
     return lake_asset(table, lake_conn_id=lake_conn_id, extra=extra)
 
 
+def refuse_shortened(assets: Iterable[Any]) -> None:
+    """Raise for an asset of a table whose URI had more to say than Airflow has kept.
+
+    Airflow drops a fragment and an empty value of the query before it asks a handler. An asset
+    without a name of its own is named as its URI was written, so that there it can be seen.
+    """
+    for asset in assets:
+        name = getattr(asset, "name", None)
+        if isinstance(name, str) and name.lower().startswith(f"{SCHEME}://"):
+            address_of(name)
+
+
 def _address(parts: SplitResult) -> TableAddress:
     shown = urlunsplit(parts)
+    if parts.fragment:
+        raise ValueError(
+            f"{shown!r} asks for more than a table: nothing stands behind it, and '#' is written "
+            "as %23 in a name"
+        )
     database, table = unquote(parts.netloc), unquote(parts.path.removeprefix("/"))
     try:
         split_table_name(f"{database}.{table}")

@@ -6,13 +6,16 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from airflow.sdk import Asset, AssetAlias
+from airflow.sdk import DAG, Asset, AssetAlias
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 import lakeformat as lake
+from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.assets.openlineage import dataset_name
 from airflow_provider_lake.assets.uri import address_of, create_asset, lake_asset, split_table_name
+from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.outlet_events import announce
+from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
 
 
 @pytest.mark.parametrize(
@@ -50,6 +53,30 @@ def test_a_table_has_one_uri(written, normal):
 def test_what_names_no_table_is_refused_at_parse(written):
     with pytest.raises(ValueError, match="lake://"):
         Asset(uri=written)
+
+
+@pytest.mark.parametrize("more", ["#x", "?conn_id=", "?conn_id=other#x"])
+@pytest.mark.parametrize("side", ["inlets", "outlets"])
+def test_what_airflow_drops_behind_a_table_is_refused_by_the_task_that_names_it(more, side):
+    asset = Asset(uri=f"lake://shop/orders{more}")
+    assert more not in asset.uri
+
+    words = r"task 't': the asset 'lake://shop/orders.* asks for more than a table"
+    for kind in (LakeCompactOperator, LakeSnapshotSensor):
+        with DAG("d", schedule=None), pytest.raises(LakeArgumentError, match=words):
+            kind(task_id="t", table="shop.orders", **{side: [asset]})
+        with DAG("d", schedule=None), pytest.raises(LakeArgumentError, match=words):
+            kind.partial(task_id="t", **{side: asset})
+    with pytest.raises(ValueError, match="asks for more than a table"):
+        address_of(f"lake://shop/orders{more}")
+
+
+def test_an_asset_may_have_any_name_of_its_own():
+    named = Asset("orders#1", uri="lake://shop/orders")
+    other = Asset(uri="s3://bucket/key#part")
+    compact = LakeCompactOperator(task_id="t", table="shop.orders", outlets=[named, other])
+    assert compact.outlets == [named, other]
+    assert lake_asset("shop.a#b").uri == "lake://shop/a%23b"
 
 
 @pytest.mark.parametrize(
