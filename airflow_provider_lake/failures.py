@@ -12,6 +12,7 @@ the library says            the task
                             may still come: files, a later snapshot
 ``SnapshotExpiredError``    fails, and is retried: a retry reads what is newer, or is told that
                             what it names is not there
+``PartlyFailedError``       fails, and is retried: a retry goes on with the tables that are left
 any other ``LakeError``     fails, and is retried as the DAG says
 ==========================  ============================================================
 
@@ -24,13 +25,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk.exceptions import (
     AirflowException,
     AirflowFailException,
     AirflowNotFoundException,
 )
+
+if TYPE_CHECKING:
+    from spark_jobs.job import PartlyFailedError
 
 __all__ = ["LakeTaskKilled", "failing_for_good", "raise_failure"]
 
@@ -77,8 +81,11 @@ def raise_failure(failed: Mapping[str, Any], otherwise: Exception) -> NoReturn:
     """Raise what a job elsewhere has said about its failure, by the class it named."""
     import lakeformat
     from spark_jobs.health import UnhealthyTableError
+    from spark_jobs.job import PartlyFailedError
 
     name = str(failed.get("error"))
+    if name == PartlyFailedError.__name__ and "report" in failed:
+        raise _partly(failed) from otherwise
     of_jobs = {UnhealthyTableError.__name__: UnhealthyTableError}
     kind = of_jobs.get(name) or getattr(lakeformat, name, None)
     if isinstance(kind, type) and issubclass(kind, lakeformat.LakeError):
@@ -86,6 +93,17 @@ def raise_failure(failed: Mapping[str, Any], otherwise: Exception) -> NoReturn:
     if "error" in failed:
         raise AirflowException(f"{failed['error']}: {failed.get('message')}") from otherwise
     raise otherwise
+
+
+def _partly(failed: Mapping[str, Any]) -> PartlyFailedError:
+    """What a job elsewhere has done all the same comes with the error, as it does here."""
+    from spark_jobs.command import CONFLICT
+    from spark_jobs.job import PartlyFailedError
+
+    of_failure = ("error", "message", "exit_code")
+    done = {name: value for name, value in failed.items() if name not in of_failure}
+    is_conflict = failed.get("exit_code") == CONFLICT
+    return PartlyFailedError.of_result(str(failed["message"]), done, is_conflict=is_conflict)
 
 
 def _for_good(reason: Exception) -> AirflowFailException:

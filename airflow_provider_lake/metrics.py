@@ -47,9 +47,7 @@ def count_outcome(result: Mapping[str, Any]) -> None:
         report = result.get("report") or {}
         if result["job"] == "health":
             tell("gauge", "health_score", report["score"])
-        if not result.get("replayed"):
-            for subject, name, number in _sums(result, report):
-                tell.about(subject)("incr", name, number)
+        _count_work(tell, result)
 
 
 @contextmanager
@@ -65,7 +63,17 @@ def counting_failures(job: str, subject: Callable[[], Mapping[str, str]]) -> Ite
             tell("incr", "failures", 1, error=type(reason).__name__)
             if _is_conflict(reason):
                 tell("incr", "conflicts", 1)
+            # What has been done of it is done: no retry tells of it.
+            _count_work(tell, getattr(reason, "result", None) or {})
         raise
+
+
+def _count_work(tell: _Teller, result: Mapping[str, Any]) -> None:
+    """Add what was done to what other tasks have done, unless an earlier try has told it."""
+    if result.get("replayed"):
+        return
+    for subject, name, number in _sums(result, result.get("report") or {}):
+        tell.about(subject)("incr", name, number)
 
 
 class _Teller:
@@ -100,6 +108,8 @@ def _sums(
     result: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[tuple[Mapping[str, str], str, int]]:
     """What adds up over tasks: what is published or removed, never what only would be."""
+    if not report:
+        return
     for subject, part in _parts(result, report):
         numbers = {name: part.get(key) for key, name in _SUMS.get(result["job"], {}).items()}
         numbers["commit_retries"] = part.get("attempts", 1) - 1
@@ -134,7 +144,7 @@ def _parts(
 def _is_conflict(reason: Exception) -> bool:
     from lakeformat import CommitConflictError
 
-    return isinstance(reason, CommitConflictError)
+    return isinstance(reason, CommitConflictError) or getattr(reason, "is_conflict", False)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from spark_jobs.progress import progress_lines
 from spark_jobs.request import refusal
 from spark_jobs.watchdog import ENDED, ending_cleanly, is_ending, watch_parent
 
-__all__ = ["REPORT_MARKER", "help_example", "run_command"]
+__all__ = ["CONFLICT", "REPORT_MARKER", "help_example", "run_command"]
 
 REPORT_MARKER = "LAKE_REPORT "
 """What the line with the result begins with, on standard output."""

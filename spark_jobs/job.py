@@ -96,6 +96,16 @@ class PartlyFailedError(LakeError):
         self.result: dict[str, Any] | None = None
         """What the job would have returned."""
 
+    @classmethod
+    def of_result(
+        cls, message: str, result: Mapping[str, Any], *, is_conflict: bool
+    ) -> PartlyFailedError:
+        """The same error in another process, which knows what the job would have returned."""
+        done = Outcome(reason=result["reason"], report=result["report"])
+        error = cls(message, done, is_conflict=is_conflict)
+        error.result = dict(result)
+        return error
+
 
 @dataclass(frozen=True)
 class Job(Generic[_Request]):

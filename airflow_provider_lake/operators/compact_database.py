@@ -80,11 +80,11 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
             as_predicate(self.where)
         return super()._is_published(request)
 
-    def _run_here(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
         from spark_jobs.job import PartlyFailedError
 
         try:
-            return super()._run_here(request)
+            return super()._run(request, context)
         except PartlyFailedError as error:
             for each in (error.result or {}).get("report", {}).get("tables", ()):
                 if each["error"] is not None:

@@ -111,3 +111,17 @@ def said(monkeypatch):
     pushed = {}
     monkeypatch.setattr("airflow_provider_lake.page.task._said", lambda _, key: pushed.get(key, {}))
     return pushed
+
+
+@pytest.fixture
+def told():
+    """What goes to the backend of this process."""
+    from airflow.sdk._shared.observability.metrics.base_stats_logger import NoStatsLogger
+    from airflow.sdk.observability import stats
+
+    from tests.airflow.kept_metrics import Kept, backend
+
+    kept = Kept()
+    backend(kept)
+    yield kept
+    stats.initialize(factory=NoStatsLogger, export_legacy_names=True)

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 from airflow.sdk import task
 from airflow.sdk.exceptions import AirflowFailException
-from airflow.sdk.observability import stats
 
 import lakeformat as lake
 from airflow_provider_lake.metrics import count_outcome, counting_failures
@@ -21,43 +20,10 @@ from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.remove_orphans import LakeRemoveOrphansOperator
 from airflow_provider_lake.operators.rescale import LakeRescaleOperator
 from tests.airflow.contexts import task_context
+from tests.airflow.kept_metrics import backend
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 SUBJECT = {"job": "compact", "table": "shop.orders"}
-
-
-class Kept(list):
-    """A backend that keeps what it is told."""
-
-    def incr(self, stat, count=1, rate=1, *, tags=None):
-        self.append(("incr", stat, count, tags))
-
-    def gauge(self, stat, value, rate=1, delta=False, *, tags=None):
-        self.append(("gauge", stat, value, tags))
-
-    def timing(self, stat, dt, *, tags=None):
-        self.append(("timing", stat, dt, tags))
-
-    def numbers(self):
-        """By name, of those with tags; how long it took is never the same."""
-        tagged = {name: value for _, name, value, tags in self if tags}
-        tagged.pop("lake.duration", None)
-        return {name.removeprefix("lake."): value for name, value in tagged.items()}
-
-
-def backend(kept):
-    stats.initialize(factory=lambda: kept, export_legacy_names=True)
-
-
-@pytest.fixture
-def told():
-    """What goes to the backend of this process."""
-    from airflow.sdk._shared.observability.metrics.base_stats_logger import NoStatsLogger
-
-    kept = Kept()
-    backend(kept)
-    yield kept
-    stats.initialize(factory=NoStatsLogger, export_legacy_names=True)
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ behave is shown in ``test_spark_kill.py``.
 """
 
 import sys
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pytest
@@ -12,6 +14,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 import lakeformat as lake
 from airflow_provider_lake.identity import ONLY_COMMIT, commit_user
+from airflow_provider_lake.operators.analyze import LakeAnalyzeOperator
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.compact_database import LakeCompactDatabaseOperator
@@ -19,6 +22,7 @@ from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshots
 from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
+from spark_jobs.job import PartlyFailedError
 from tests.airflow.contexts import task_context
 
 AS_SPARK_DOES = """
@@ -42,10 +46,12 @@ def task(tmp_path):
     """A task on Spark, with a program in place of spark-submit."""
 
     def make(operator, code=AS_SPARK_DOES, **arguments):
+        """``table=None``: the job is on no table."""
         program = tmp_path / "spark-submit"
         program.write_text(f"#!{sys.executable}\n{code}")
         program.chmod(0o755)
         given = {"task_id": "work", "table": "shop.orders", "engine": "spark", **arguments}
+        given = {name: value for name, value in given.items() if value is not None}
         return operator(**given, spark_conn_id="spark_here", spark_binary=str(program))
 
     return make
@@ -69,8 +75,8 @@ def test_nothing_to_do_is_no_failure_although_spark_says_so(orders, task):
 
 
 def test_a_wrong_request_fails_for_good(orders, task):
-    with pytest.raises(AirflowFailException, match="InvalidRequestError: "):
-        task(LakeTagOperator, action="create", tag="a/b").execute(task_context())
+    with pytest.raises(AirflowFailException, match=r"InvalidRequestError: .* got \['colour'\]"):
+        task(LakeAnalyzeOperator, columns=["colour"]).execute(task_context())
 
 
 def test_a_name_that_is_taken_fails_for_good(orders, task):
@@ -86,6 +92,52 @@ def test_a_table_that_is_too_bad_fails_for_good(orders, task):
 
     with pytest.raises(AirflowFailException, match=r"shop\.orders is degraded, score"):
         task(LakeHealthOperator, fail_when="degraded").execute(task_context())
+
+
+@pytest.fixture
+def broken(catalog):
+    """A second table, whose manifests are lost."""
+    table = catalog.create_table("shop.broken", [("id", "BIGINT")])
+    for number in range(2):
+        table.write(pa.table({"id": [number]}))
+    for manifest in Path(urlsplit(table.location).path, "manifest").iterdir():
+        manifest.unlink()
+    return table
+
+
+# The units of a compaction need no Spark to end as they do.
+WITHOUT_TASKS = AS_SPARK_DOES.replace(
+    "os.execv",
+    """words = [word.replace('"engine": "spark"', '"engine": "python"') for word in words]
+os.execv""",
+)
+
+
+@pytest.mark.parametrize("engine", ["python", "spark"])
+def test_a_database_that_failed_in_part_is_the_same_error_on_both_engines(
+    orders, broken, task, told, engine
+):
+    orders.write(pa.table({"id": [2]}))
+    given = {"task_id": "work", "database": "shop"}
+    if engine == "spark":
+        work = task(LakeCompactDatabaseOperator, WITHOUT_TASKS, table=None, **given)
+    else:
+        work = LakeCompactDatabaseOperator(engine=engine, **given)
+
+    with pytest.raises(PartlyFailedError, match=r"1 of 2 tables failed, shop\.broken: ") as failed:
+        work.execute(task_context())
+
+    assert failed.value.is_conflict is False
+    done = failed.value.result
+    assert (done["job"], done["reason"]) == (
+        "compact_database",
+        "1 of 2 tables compacted, 1 failed",
+    )
+    assert [each["table"] for each in done["report"]["tables"]] == ["shop.broken", "shop.orders"]
+    numbers = told.numbers()
+    assert (numbers["failures"], numbers["files_in"], numbers["rows_in"]) == (1, 2, 2)
+    tags = [tags for _, name, _, tags in told if name == "lake.rows_in"]
+    assert tags == [{"job": "compact_database", "table": "shop.orders"}]
 
 
 SAYS = """
