@@ -118,8 +118,9 @@ class Browser:
         self._say("Input.insertText", text=text)
 
     def click(self, element):
-        """Press the mouse on what some JavaScript finds."""
+        """Press the mouse on what some JavaScript finds, scrolled to where it can be seen."""
         self.wait_for(element)
+        self.ask(f"({element}).scrollIntoView({{block: 'center', behavior: 'instant'}})")
         box = self.ask(f"(({element}).getBoundingClientRect()).toJSON()")
         at = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):

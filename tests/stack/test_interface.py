@@ -1,0 +1,120 @@
+"""What people see of the provider in Airflow's own interface: the form, its secrets, a template."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from browser import Browser, find_chromium
+from local_airflow import LocalAirflow
+
+from airflow_provider_lake.provider_info import get_provider_info
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 300
+SECRET = "not-to-be-shown"
+FORM = "[role=dialog]"
+
+pytestmark = pytest.mark.skipif(
+    find_chromium() is None, reason="needs a browser: apt-get install chromium"
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("interface")
+
+
+@pytest.fixture(scope="module")
+def airflow(place):
+    settings = {
+        "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "True",
+        "PYTHONPATH": str(ROOT),
+    }
+    with LocalAirflow(place / "airflow", ROOT / "dags", settings=settings, folder=place) as airflow:
+        airflow.wait_for_dags("ingest_then_compact", seconds=PATIENCE)
+        yield airflow
+
+
+@pytest.fixture
+def browser(tmp_path):
+    with Browser(tmp_path) as browser:
+        yield browser
+
+
+def shown(what, name):
+    """JavaScript that finds an element by what it says."""
+    return f"[...document.querySelectorAll('{what}')].find(e => e.innerText.trim() === '{name}')"
+
+
+def values_of(browser):
+    """What the fields of the form hold, by name, and how each is shown."""
+    found = f"[...document.querySelectorAll('{FORM} input[name^=element_]')]"
+    said = browser.ask(f"JSON.stringify({found}.map(e => [e.name, [e.type, e.value]]))")
+    return {name.removeprefix("element_"): shown for name, shown in json.loads(said)}
+
+
+def open_fields(browser):
+    browser.click(shown(f"{FORM} button", "Extra Fields"))
+    time.sleep(1)  # they slide into their place
+
+
+def test_a_connection_is_made_by_its_form_and_its_secrets_are_not_shown_again(
+    airflow, browser, place
+):
+    [kind] = get_provider_info()["connection-types"]
+    browser.open(f"{airflow.url}/connections")
+    browser.click(shown("button", "Add Connection"))
+    browser.fill("input[name=connection_id]", "lake_eu")
+    browser.fill(f"{FORM} input[role=combobox]", "lake")
+    browser.click(shown("[role=option]", "Lake"))
+    open_fields(browser)
+    save = shown(f"{FORM} button", "Save")
+
+    form = browser.text()
+    for field in kind["conn-fields"].values():
+        assert field["label"] in form
+        assert field.get("description", "") in form
+    for hidden in ("Host", "Login", "Password", "Port", "Schema"):
+        assert browser.ask(f"document.querySelector('{FORM} [name={hidden.lower()}]')") is None
+    assert "This field is required" in form  # a warehouse is
+    assert browser.ask(f"({save}).disabled")
+    browser.fill("input[name=element_warehouse]", "s3://bucket/warehouse")
+    browser.fill("input[name=element_s3_secret_key]", SECRET)
+    browser.fill("input[name=element_secret_options]", json.dumps({"token": SECRET}))
+    assert values_of(browser)["s3_secret_key"] == ["password", SECRET]
+    browser.screenshot(place / "form.png")
+    browser.click(save)
+    browser.wait_for_text("1 Connection")
+
+    listed = airflow.ask("GET", "connections/lake_eu")
+    assert listed["conn_type"] == "lake"
+    extra = json.loads(listed["extra"])
+    assert (extra["warehouse"], extra["engine"]) == ("s3://bucket/warehouse", "auto")
+    assert extra["s3_secret_key"] == extra["secret_options"] == "***"
+
+    browser.open(f"{airflow.url}/connections")
+    browser.click("document.querySelector('button[aria-label=\"Edit Connection\"]')")
+    browser.wait_for(shown(f"{FORM} button", "Extra Fields"))
+    open_fields(browser)
+    again = values_of(browser)
+    assert again["warehouse"] == ["text", "s3://bucket/warehouse"]
+    assert again["s3_secret_key"] == again["secret_options"] == ["password", "***"]
+    assert SECRET not in browser.ask("document.documentElement.outerHTML")
+    browser.screenshot(place / "edit.png")
+
+
+def test_a_template_is_a_dag_whose_tasks_and_code_are_seen(airflow, browser, place):
+    browser.open(f"{airflow.url}/dags/ingest_then_compact")
+    tasks = airflow.ask("GET", "dags/ingest_then_compact/tasks")["tasks"]
+    assert {task["task_id"] for task in tasks} >= {"stage_shop", "publish", "compact"}
+    for task in tasks:
+        path = f"/dags/ingest_then_compact/tasks/{task['task_id']}"
+        browser.wait_for(f"document.querySelector('a[href^=\"{path}\"]')")
+    time.sleep(1)  # for what moves into its place around it
+    browser.screenshot(place / "dag.png")
+
+    browser.open(f"{airflow.url}/dags/ingest_then_compact/code")
+    browser.wait_for_text("LakeCompactOperator")
+    browser.open(airflow.url)
+    assert "Dag Import Error" not in browser.wait_for_text("Dags")
