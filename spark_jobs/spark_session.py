@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from spark_jobs.processor import worker_environment
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -94,8 +96,11 @@ def _tell_where(session: SparkSession) -> None:
 
 
 def _place(master: str) -> _Settings:
-    """Where the driver is found; executors elsewhere would look for it on their own machines."""
-    return _ON_THIS_MACHINE if re.match(r"local\b|spark://(localhost|127\.)", master) else {}
+    """What holds for this machine: executors elsewhere would look for the driver on their own."""
+    if not re.match(r"local\b|spark://(localhost|127\.)", master):
+        return {}
+    told = {f"spark.executorEnv.{name}": value for name, value in worker_environment().items()}
+    return {**_ON_THIS_MACHINE, **told}
 
 
 def _java_options(given: Mapping[str, Any]) -> _Settings:
