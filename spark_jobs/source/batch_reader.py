@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from spark_jobs.frames.parts import PartWork
+from spark_jobs.frames.worker import prepare_worker
 from spark_jobs.source.asked import Asked
 
 __all__ = ["LakeReader", "Part"]
@@ -44,4 +45,5 @@ class LakeReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Part):  # Spark reads one of nothing where there is no part
             return iter(())
+        prepare_worker()
         return iter(partition.work(partition.part))

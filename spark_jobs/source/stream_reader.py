@@ -12,6 +12,7 @@ import lakeformat as lake
 from spark_jobs.frames.parts import PartWork
 from spark_jobs.frames.plans import ReadPlan, plan_changes, plan_splits
 from spark_jobs.frames.tables import Place
+from spark_jobs.frames.worker import prepare_worker
 from spark_jobs.source.asked import Asked, time_of, whole_number
 from spark_jobs.source.batch_reader import Part
 
@@ -127,6 +128,7 @@ class LakeStreamReader(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, StreamPart):
             return
+        prepare_worker()
         try:
             yield from partition.work(partition.part)
         except lake.LakeError as error:

@@ -20,6 +20,7 @@ from pyspark.sql.datasource import (
 
 import lakeformat as lake
 from lakeformat.table import Overwritten
+from spark_jobs.frames.worker import prepare_worker
 from spark_jobs.frames.write import publish
 from spark_jobs.source.asked import whole_number
 from spark_jobs.spark_write import require_one_writer
@@ -81,6 +82,7 @@ class _TaskWriter:
         first = next(iterator, None)
         if first is None:
             return Answer([], None, query)
+        prepare_worker()
         how = self._how
         try:
             with self._table.new_writer(overwrite=how.overwrite) as writer:
