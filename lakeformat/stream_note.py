@@ -69,7 +69,7 @@ def remembered(handle: TableHandle, commit: CommitId) -> Iterator[CommitId | Non
         yield noted
     except CommitOutcomeUnknownError:
         raise
-    except LakeError:
+    except Exception:  # of the block, which may do anything
         with suppress(LakeError):
             batch.forget_unless_published(noted)
         raise

@@ -2,8 +2,8 @@
 
 It holds, batch by batch, which files it consists of (``0.json``, ``1.json``, …), written before
 the batch is, and that it is committed (``0.done``). The identity of a batch's commit is the
-checkpoint's own name and the number of the batch: one that was committed and is not marked is found
-in the table, and nothing is published twice.
+checkpoint's own name and the number of the batch, and the table notes how far that has come
+(``Table.remembered``): what was committed and is not marked is not published twice.
 
 From time to time one file (``upto-99.json``) says all that was taken, and takes the place of those
 of the single batches: they go once it is there, and so does the one before it.
@@ -12,7 +12,6 @@ of the single batches: they go once it is there, and so does the one before it.
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -37,7 +36,8 @@ class Batch:
 
     number: int
     files: tuple[str, ...]
-    began_millis: int
+    began_millis: int | None = None
+    """When it was begun, of one that was before the table noted anything."""
 
 
 @dataclass(slots=True)
@@ -74,9 +74,8 @@ class Checkpoint:
 
     def next(self, files: list[str]) -> Batch:
         """Write down what the next batch is; that it is, is certain from here on."""
-        batch = Batch(self.number + 1, tuple(files), int(time.time() * 1000))
-        content = {"files": batch.files, "began_millis": batch.began_millis}
-        is_first = self._create(f"{batch.number}.json", content)
+        batch = Batch(self.number + 1, tuple(files))
+        is_first = self._create(f"{batch.number}.json", {"files": batch.files})
         # Who is far behind finds the number free again: the batch is in the file of many by then.
         if not is_first or _upto(self._names()) >= batch.number:
             raise lake.CommitConflictError(
@@ -88,7 +87,7 @@ class Checkpoint:
         return batch
 
     def commit(self, batch: Batch) -> lake.CommitId:
-        """Who commits a batch; one of which the table has forgotten is refused."""
+        """Who commits a batch."""
         user = f"stream-{self.name}"
         return lake.CommitId(user, batch.number, first_try_millis=batch.began_millis)
 
@@ -108,7 +107,7 @@ class Checkpoint:
         while f"{self.number + 1}.json" in names:
             self.number += 1
             content = self._content(f"{self.number}.json")
-            batch = Batch(self.number, tuple(content["files"]), content["began_millis"])
+            batch = Batch(self.number, tuple(content["files"]), content.get("began_millis"))
             self.taken.update(batch.files)
             self.begun = None if f"{self.number}.done" in names else batch
 

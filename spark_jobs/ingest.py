@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from lakeformat import Catalog, CommitId, CommitMessage, CommitReport, Table
     from lakeformat.metadata.staged_result import StagedResult
+    from spark_jobs.row_sources import Columns
     from spark_jobs.spark_session import Sessions
 
 __all__ = ["JOB", "main", "run"]
@@ -69,8 +70,46 @@ def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
         from spark_jobs.file_stream import ingest_stream
 
         return ingest_stream(
-            wanted, lambda paths, commit: _ingest_rows(catalog, wanted, started, commit, paths)
+            wanted, lambda paths, commit: _ingest_batch(catalog, wanted, started, commit, paths)
         )
+
+
+def _ingest_batch(
+    catalog: Catalog,
+    wanted: IngestRequest,
+    started: Sessions,
+    commit: CommitId,
+    paths: Sequence[str],
+) -> Outcome:
+    """Files of a stream, once: the table, which is there by then, notes what becomes of them."""
+    from spark_jobs.row_sources import target_table
+
+    table = _existing_table(catalog, wanted)
+    if table is None:
+        table = target_table(catalog, None, wanted, _columns_of(wanted, started, paths))
+    with table.remembered(commit) as noted:
+        if noted is not None:
+            return _ingest_rows(catalog, wanted, started, noted, paths)
+        if done := table.find_commit(commit):
+            return Outcome.of_commit(done, None)
+        reason = f"{commit} was published before, and has expired since; nothing was done"
+        return Outcome(
+            reason=reason,
+            report={"table": table.location, "snapshot_id": None, "reason": reason},
+            newest_before=newest_snapshot(table),
+            replayed=True,
+        )
+
+
+def _columns_of(wanted: IngestRequest, started: Sessions, paths: Sequence[str]) -> Columns:
+    """What a table is made of that is not there."""
+    if wanted.engine == "spark":
+        from spark_jobs.spark_rows import spark_rows
+
+        return spark_rows(started, wanted, None, paths)
+    from spark_jobs.row_sources import rows_of
+
+    return rows_of(wanted, None, paths)
 
 
 def _ingest_rows(

@@ -66,6 +66,7 @@ ROWS = (
         "each row is there once; or a refusal, if the consumer that keeps it was taken away",
         (
             "tests/spark/test_stream_faults.py::test_a_fault_at_any_storage_call_costs_no_row_and_makes_none_twice",
+            "tests/crash/test_killed_file_streams.py::test_a_stream_of_files_that_dies_anywhere_takes_each_file_once",
             "tests/unit/test_stream_note.py::test_what_a_stream_that_died_may_have_published_is_kept_until_it_is_back",
             "tests/unit/test_stream_note.py::test_where_nothing_can_tell_any_more_a_batch_is_refused",
         ),

@@ -102,24 +102,107 @@ def test_a_run_that_is_killed_around_its_commit_takes_each_file_once(
     assert len(table_of(wanted).snapshots()) == 2
 
 
-def test_a_batch_that_may_have_expired_with_its_snapshot_is_not_repeated(wanted, drop, monkeypatch):
-    drop(1)
+def dies_after_its_commit(wanted, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(file_stream.Checkpoint, "mark", die)
         with pytest.raises(Killed):
             ingest.run(wanted)
+
+
+def others_commit_and_expire(wanted):
     table = table_of(wanted)
-    table.write(table.scan().to_arrow())
+    table.write(pa.table({"id": [100], "note": ["of somebody else"]}))
     table.expire_snapshots(retain_max=1, retain_min=1)
+    assert len(table.snapshots()) == 1
+
+
+def test_a_batch_is_published_once_whose_commit_has_expired_when_the_job_is_back(
+    wanted, drop, tmp_path, monkeypatch
+):
+    drop(1)
+    dies_after_its_commit(wanted, monkeypatch)
+    others_commit_and_expire(wanted)
+    (tmp_path / "incoming" / "1.jsonl").unlink()  # its rows are in the table
+
+    again = ingest.run(wanted)
+
+    assert again["snapshot_id"] is None
+    assert "was published before, and has expired since" in again["report"]["reason"]
+    assert ids(wanted) == [1, 100]
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_run_that_dies_inside_its_publication_is_kept_until_it_is_back(
+    wanted, drop, monkeypatch, moment
+):
+    drop(0)
+    ingest.run(wanted)
+    drop(1)
+    write = lake.Table.write
+
+    def dying(table, rows, *args, **kwargs):
+        if moment == "after":
+            write(table, rows, *args, **kwargs)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lake.Table, "write", dying)
+        with pytest.raises(Killed):
+            ingest.run(wanted)
+    table = table_of(wanted)
+    for number in (100, 101):
+        table.write(pa.table({"id": [number], "note": ["of somebody else"]}))
+    table.expire_snapshots(retain_max=1, retain_min=1)
+
+    ingest.run(wanted)
+
+    assert ids(wanted) == [0, 1, 100, 101]
+    assert table.consumers.list() == []
+
+
+def test_a_new_batch_is_taken_whatever_others_have_just_expired(wanted, drop):
+    drop(1)
+    ingest.run(wanted)
+    others_commit_and_expire(wanted)
+    drop(2)
+
+    ingest.run(wanted)
+
+    assert ids(wanted) == [1, 2, 100]
+
+
+def test_a_batch_of_a_checkpoint_from_before_there_were_notes_is_refused_if_it_may_have_expired(
+    wanted, drop, tmp_path, monkeypatch
+):
+    drop(1)
+    dies_after_its_commit(wanted, monkeypatch)
+    batch = tmp_path / "checkpoint" / "0.json"
+    batch.write_text(
+        json.dumps({**json.loads(batch.read_text()), "began_millis": time.time_ns() // 10**6})
+    )
+    [note] = tmp_path.rglob("stream-stream-*")
+    note.unlink()
+    others_commit_and_expire(wanted)
 
     with pytest.raises(lake.CommitUndecidableError):
         ingest.run(wanted)
 
 
+def test_a_batch_that_fails_keeps_no_snapshot(wanted, drop, tmp_path):
+    drop(1)
+    ingest.run(wanted)
+    (tmp_path / "incoming" / "2.jsonl").write_text("no JSON at all")
+
+    with pytest.raises(Exception, match=r"2\.jsonl"):
+        ingest.run(wanted)
+
+    assert table_of(wanted).consumers.list() == []
+
+
 def test_a_file_that_goes_before_it_is_taken_is_named(wanted, drop, tmp_path, monkeypatch):
     drop(1)
     with monkeypatch.context() as patch:
-        patch.setattr(ingest, "_ingest_rows", die)
+        patch.setattr(ingest, "_ingest_batch", die)
         with pytest.raises(Killed):
             ingest.run(wanted)
     gone = tmp_path / "incoming" / "1.jsonl"

@@ -111,6 +111,15 @@ def test_a_commit_that_was_refused_keeps_no_snapshot(orders):
     assert orders.scan().count() == 4
 
 
+def test_a_failure_that_is_none_of_ours_keeps_no_snapshot_either(orders):
+    with pytest.raises(OSError, match="the source is away"), orders.remembered(batch(0)):
+        raise OSError("the source is away")
+
+    assert consumers(orders) == []
+    copy(orders, 0)
+    assert orders.scan().count() == 1
+
+
 def test_a_failure_behind_the_commit_does_not_let_it_be_forgotten(orders):
     with pytest.raises(lake.UnavailableError):
         copy(orders, 0, dies="after", how=lake.UnavailableError)
