@@ -41,9 +41,10 @@ def _act(wanted: ExpireSnapshotsRequest) -> Outcome:
         limit=wanted.limit,
         dry_run=wanted.dry_run,
     )
+    stalled = [f"{each.finding}: {each.advice(wanted.table)}" for each in report.stalled_consumers]
     done = bool(report.snapshots or report.changelogs or report.consumers or report.finished)
     return Outcome(
-        reason=report.reason,
+        reason="; ".join([report.reason, *stalled]),
         report=report.to_dict(),
         skipped=not done,
         newest_before=newest_snapshot(table),

@@ -113,11 +113,16 @@ def expire(
             show_outcomes(context, name, outcomes, _TABLES, _cells, as_json=as_json)
             _require_complete([each.report for each in outcomes if each.report is not None])
         else:
-            _expire_table(named_table(context, name), how, keep, as_json=as_json)
+            _expire_table(named_table(context, name), name, how, keep, as_json=as_json)
 
 
 def _expire_table(
-    table: lake.Table, how: dict[str, Any], keep: Callable[[Removal], None], *, as_json: bool
+    table: lake.Table,
+    name: str,
+    how: dict[str, Any],
+    keep: Callable[[Removal], None],
+    *,
+    as_json: bool,
 ) -> None:
     dry_run, shown = how["dry_run"], list[Any]()
     unit = "files would go" if dry_run else "files removed"
@@ -135,7 +140,7 @@ def _expire_table(
         files = {"removals": [each.to_dict() for each in shown]} if dry_run else {}
         print_json([{**report.to_dict(), **files}])
     else:
-        _print(report, shown)
+        _print(report, shown, name)
     _require_complete([report])
 
 
@@ -161,7 +166,7 @@ def _cells(report: ExpireReport) -> dict[str, Any]:
     }
 
 
-def _print(report: ExpireReport, shown: list[Removal]) -> None:
+def _print(report: ExpireReport, shown: list[Removal], name: str) -> None:
     if report.dry_run:
         rows: list[dict[str, Any]] = [each.to_dict() for each in shown]
         columns = {column.key: [row[column.key] for row in rows] for column in _FILES}
@@ -170,6 +175,8 @@ def _print(report: ExpireReport, shown: list[Removal]) -> None:
             typer.echo(f"and {left_out:,} more; --save FILE writes all of them")
     for line in _said(report):
         typer.echo(line)
+    for each in report.stalled_consumers:
+        typer.echo(f"{each.finding}: {each.advice(name)}")
 
 
 def _said(report: ExpireReport) -> Iterator[str]:

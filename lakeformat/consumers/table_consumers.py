@@ -24,7 +24,7 @@ from lakeformat.metadata.snapshot_directory import FIRST_SNAPSHOT_ID
 from lakeformat.read.past_time import PastTime, past_millis
 from lakeformat.read.time_travel import require_number
 
-__all__ = ["TableConsumers", "expire_consumers"]
+__all__ = ["TableConsumers", "consumer_files", "expire_consumers"]
 
 
 class TableConsumers:
@@ -39,7 +39,7 @@ class TableConsumers:
         ids = available_ids(handle)
         earliest, latest = min(ids, default=FIRST_SNAPSHOT_ID), max(ids, default=0)
         found = []
-        for consumer_id, modified in _files(handle):
+        for consumer_id, modified in consumer_files(handle):
             consumer = read_consumer(handle.storage, handle.layout, consumer_id, handle.environment)
             if consumer is None:
                 continue
@@ -162,7 +162,7 @@ def _forget(
 ) -> ConsumerReport:
     removed: list[str] = []
     kept: list[str] = []
-    for consumer_id, modified in _files(handle):
+    for consumer_id, modified in consumer_files(handle):
         (removed if is_meant(consumer_id, modified) else kept).append(consumer_id)
     if not dry_run:
         for consumer_id in removed:
@@ -170,7 +170,8 @@ def _forget(
     return ConsumerReport(handle.uri, dry_run, tuple(removed), tuple(kept))
 
 
-def _files(handle: TableHandle) -> Iterator[tuple[str, int]]:
+def consumer_files(handle: TableHandle) -> Iterator[tuple[str, int]]:
+    """The id of each consumer, and when its file was last written, in epoch milliseconds."""
     for info in handle.storage.list(handle.layout.consumer_directory):
         name = suffixed(info.name, "consumer-")
         if name is not None and not info.is_directory:

@@ -21,7 +21,14 @@ from lakeformat.clean import (
 from lakeformat.clean.intent import STALE_MILLIS
 from lakeformat.clean.parallel import in_parallel, look_again
 from lakeformat.clean.untold import NO_PRODUCER
-from lakeformat.consumers import Guard, Progress, expire_consumers, read_progress
+from lakeformat.consumers import (
+    Guard,
+    Progress,
+    StalledConsumer,
+    expire_consumers,
+    find_stalled,
+    read_progress,
+)
 from lakeformat.errors import CorruptTableError, LakeError
 from lakeformat.expire.changelogs import ROUND, expire_changelogs, finish_changelogs
 from lakeformat.expire.changelogs import select as select_old_changelogs
@@ -94,6 +101,8 @@ def expire_snapshots(
         report.deleted.failures,
         report.reason,
     )
+    for each in report.stalled_consumers:
+        _log.warning("%s: %s; %s", report.table, each.finding, each.advice(report.table))
     return report
 
 
@@ -138,6 +147,7 @@ class _Run:
             directories=account.directories,
             spared=account.spared,
             notes=tuple(account.notes),
+            stalled_consumers=self._stalled_consumers(forgotten),
             removals=tuple(removals),
         )
 
@@ -148,6 +158,18 @@ class _Run:
         older_than = self.handle.environment.now_millis() - after
         report = expire_consumers(self.handle, older_than=older_than, dry_run=self.account.dry_run)
         return [*report.removed]
+
+    def _stalled_consumers(self, forgotten: Sequence[str]) -> tuple[StalledConsumer, ...]:
+        if self.keeps_changelogs and self.handle.options.consumer_changelog_only:
+            return ()  # they keep no snapshot
+        retention = self.retention
+        return find_stalled(
+            self.handle,
+            retain_max=retention.retain_max,
+            retain_min=retention.retain_min,
+            older_than=retention.older_than,
+            without=forgotten,
+        )
 
     def _expire_changelogs(self, progress: Progress) -> bool:
         """Those first: what outlived its snapshots goes before what is about to."""

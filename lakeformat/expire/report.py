@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lakeformat.clean import Deleted, Removal
+from lakeformat.consumers import StalledConsumer
 
 __all__ = ["ExpireReport"]
 
@@ -39,6 +40,8 @@ class ExpireReport:
     """Data files that stay because a tag, a branch or a later snapshot needs them."""
     notes: tuple[str, ...] = ()
     """What could not be read, or be done: files it leads to are left to the removal of orphans."""
+    stalled_consumers: tuple[StalledConsumer, ...] = ()
+    """Consumers that have not moved for long, without which more would expire."""
     removals: tuple[Removal, ...] = field(default=(), repr=False)
     """In a dry run, what would go and why, as far as ``expire_snapshots`` collects it."""
 
@@ -56,6 +59,7 @@ class ExpireReport:
             "changelogs": [*self.changelogs],
             "consumers": [*self.consumers],
             "stale_consumers": [*self.stale_consumers],
+            "stalled_consumers": [each.to_dict() for each in self.stalled_consumers],
             "earliest_snapshot": self.earliest_snapshot,
             "reason": self.reason,
             "limited": self.limited,

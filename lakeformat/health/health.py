@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.commit.same_table import require_same_table
+from lakeformat.consumers import StalledConsumer, find_stalled
 from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle
 from lakeformat.health.files import FileState, target_size
@@ -142,6 +143,20 @@ def _snapshot_facts(handle: TableHandle, newest: Snapshot | None) -> SnapshotFac
         newest=newest.id,
         oldest_age_seconds=None if oldest is None else (now - oldest.time_millis) / 1000,
         newest_age_seconds=(now - newest.time_millis) / 1000,
+        stalled_consumers=_stalled_consumers(handle, now),
+    )
+
+
+def _stalled_consumers(handle: TableHandle, now: int) -> tuple[StalledConsumer, ...]:
+    """By what the table's options say of expiry."""
+    options = handle.options
+    if options.consumer_changelog_only:
+        return ()  # where changelogs outlive snapshots, that is; elsewhere the expiry tells
+    return find_stalled(
+        handle,
+        retain_max=options.snapshot_num_retained_max,
+        retain_min=options.snapshot_num_retained_min,
+        older_than=now - options.snapshot_time_retained_millis,
     )
 
 

@@ -142,6 +142,8 @@ def _of_history(
             "expire old ones, or set 'snapshot.time-retained' and 'snapshot.num-retained.max' "
             "where an engine expires them",
         )
+    for each in snapshots.stalled_consumers:
+        yield Reason(each.finding, each.advice(table))
     past = storage.time_travel_bytes or 0
     if past > _MUCH_HISTORY * storage.live_bytes and past > files.target_file_size:
         yield Reason(

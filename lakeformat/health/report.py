@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from lakeformat.consumers import StalledConsumer
 from lakeformat.health.score import Score
 
 __all__ = [
@@ -118,6 +119,8 @@ class SnapshotFacts:
     newest_age_seconds: float | None = None
     tags: int = 0
     branches: int = 0
+    stalled_consumers: tuple[StalledConsumer, ...] = ()
+    """Consumers that keep what would expire otherwise, and have not moved for long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,181 @@
+"""A consumer that keeps snapshots and does not move is told of, with the command that frees it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import lakeformat as lake
+from lakeformat.cli.app import app
+from lakeformat.environment import SYSTEM
+from lakeformat.metadata.consumer import Consumer, write_consumer
+from spark_jobs import expire_snapshots
+
+HOUR = 60 * 60 * 1000
+DAY = 24 * HOUR
+ROWS = pa.table({"id": [1]})
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.ahead = 0
+
+    def now(self) -> int:
+        return SYSTEM.now_millis() + self.ahead
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def orders(tmp_path, clock) -> lake.Table:
+    environment = replace(SYSTEM, now_millis=clock.now)
+    catalog = lake.open_catalog(str(tmp_path), environment=environment)
+    catalog.create_database("shop")
+    table = catalog.create_table(
+        "shop.orders", [("id", "BIGINT")], options={"snapshot.num-retained.min": "1"}
+    )
+    for _ in range(4):
+        table.write(ROWS)
+    return table
+
+
+def told(table: lake.Table) -> list[str]:
+    return [str(reason) for reason in table.health().reasons if "consumer" in reason.finding]
+
+
+def died_publishing(table: lake.Table, name: str = "spark-a/b") -> None:
+    with suppress(KeyboardInterrupt), table.remembered(lake.CommitId(name, 0)) as commit:
+        table.write(ROWS, commit=commit)
+        raise KeyboardInterrupt
+
+
+def test_a_reader_that_has_not_come_for_long_is_a_reason_with_the_command(orders, clock):
+    orders.consumers.set("the mirror", next_snapshot=2)
+    clock.ahead = 9 * DAY + HOUR
+
+    assert told(orders) == [
+        "consumer 'the mirror' has not moved for 9 d, and keeps snapshot 2 and all after it from "
+        "expiring: let its reader go on or, if there is none any more, lake consumer reset "
+        "shop.orders 'the mirror'"
+    ]
+    assert orders.health().verdict == "degraded"
+
+
+def test_a_stream_that_died_while_it_published_is_told_of_after_a_day(orders, clock):
+    died_publishing(orders)
+    clock.ahead = DAY - HOUR
+    assert told(orders) == []
+    clock.ahead = DAY + HOUR
+
+    assert told(orders) == [
+        "consumer 'spark-a%2Fb' of a stream that died while it published has not moved for 1 d, "
+        "and keeps snapshot 4 and all after it from expiring: start the stream again or, if it "
+        "will not come back, lake consumer reset shop.orders spark-a%2Fb"
+    ]
+
+
+def test_the_command_that_is_named_frees_what_was_kept(orders, clock, tmp_path):
+    died_publishing(orders)
+    clock.ahead = 2 * DAY
+    [reason] = told(orders)
+    command = reason.partition("will not come back, lake ")[2].split()
+
+    assert CliRunner().invoke(app, ["-w", str(tmp_path), *command]).exit_code == 0
+
+    assert told(orders) == []
+    assert orders.expire_snapshots().earliest_snapshot == 5
+
+
+def test_an_expiry_names_it_to_people_programs_and_in_what_a_job_says(
+    orders, clock, tmp_path, caplog
+):
+    orders.consumers.set("mirror", next_snapshot=2)
+    clock.ahead = 9 * DAY
+
+    report = orders.expire_snapshots()
+
+    assert (report.earliest_snapshot, report.reason) == (2, "consumer 'mirror' reads 2 next")
+    [stalled] = report.to_dict()["stalled_consumers"]
+    assert (stalled["consumer_id"], stalled["next_snapshot_id"]) == ("mirror", 2)
+    assert "lake consumer reset" in caplog.text
+
+
+def test_the_command_line_and_the_job_say_which_command_frees_it(orders, tmp_path, monkeypatch):
+    orders.consumers.set("mirror", next_snapshot=2)
+    monkeypatch.setattr("lakeformat.consumers.stalled._LONG_FOR_A_STREAM", 0)
+    monkeypatch.setattr("lakeformat.consumers.stalled._LONG", 0)
+    how = ["--retain-max", "1", "--retain-min", "1"]
+
+    shown = CliRunner().invoke(app, ["-w", str(tmp_path), "expire", "shop.orders", *how]).output
+    asked = {"warehouse": str(tmp_path), "table": "shop.orders", "retain_max": 1, "retain_min": 1}
+    result = expire_snapshots.run(asked)
+
+    for said in (shown, result["reason"]):
+        assert "keeps snapshot 2 and all after it from expiring" in said
+        assert "lake consumer reset shop.orders mirror" in said
+
+
+@pytest.mark.parametrize(
+    ("next_snapshot", "options"),
+    [
+        (5, {}),  # it has read all there is
+        (4, {}),  # the newest stays anyhow
+        (2, {"snapshot.num-retained.min": "3"}),
+        (2, {"snapshot.time-retained": "30 d"}),
+        (2, {"consumer.changelog-only": "true", "changelog.time-retained": "10 d"}),
+    ],
+)
+def test_one_that_keeps_nothing_from_expiring_is_no_reason(
+    orders, clock, tmp_path, next_snapshot, options
+):
+    orders.consumers.set("mirror", next_snapshot=next_snapshot)
+    environment = replace(SYSTEM, now_millis=clock.now)
+    catalog = lake.open_catalog(str(tmp_path), environment=environment)
+    if options:
+        changes = [lake.set_option(name, value) for name, value in options.items()]
+        orders = catalog.alter_table("shop.orders", *changes)
+    clock.ahead = 9 * DAY
+
+    assert told(orders) == []
+    assert orders.expire_snapshots(dry_run=True).stalled_consumers == ()
+
+
+def test_more_than_may_stay_are_kept_though_they_are_young(orders, clock, tmp_path):
+    environment = replace(SYSTEM, now_millis=clock.now)
+    catalog = lake.open_catalog(str(tmp_path), environment=environment)
+    few = {"snapshot.num-retained.max": "2", "snapshot.time-retained": "30 d"}
+    changes = [lake.set_option(name, value) for name, value in few.items()]
+    orders = catalog.alter_table("shop.orders", *changes)
+    orders.consumers.set("mirror", next_snapshot=2)
+    clock.ahead = 9 * DAY
+
+    assert len(told(orders)) == 1
+
+
+def test_one_that_an_expiry_forgets_or_that_fell_behind_is_none(orders, clock, tmp_path):
+    handle = orders._handle
+    orders.expire_snapshots(retain_max=2, retain_min=1)
+    write_consumer(handle.storage, handle.layout, Consumer("late", 1))
+    clock.ahead = 9 * DAY
+
+    assert told(orders) == []
+
+
+def test_a_damaged_one_keeps_everything_and_is_named(orders, clock, tmp_path, monkeypatch):
+    monkeypatch.setattr("lakeformat.metadata.consumer.PAUSE_SECONDS", 0)
+    orders.consumers.set("mirror", next_snapshot=2)
+    [file] = tmp_path.rglob("consumer-mirror")
+    file.write_bytes(b"")
+    clock.ahead = 2 * DAY
+
+    [reason] = told(orders)
+
+    assert reason.startswith("nothing expires, for consumer 'mirror' is damaged (")
+    assert "lake consumer set shop.orders mirror --next NUMBER" in reason
