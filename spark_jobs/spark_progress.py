@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Event, Thread
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from threading import Event, Thread, get_ident
 from typing import TYPE_CHECKING
 
 from spark_jobs.frames.parts import classic_context
@@ -14,6 +14,7 @@ from spark_jobs.progress import tell_progress
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
+    from pyspark.sql.connect.shell.progress import StageInfo
 
 __all__ = ["told_tasks"]
 
@@ -21,13 +22,47 @@ _LOOK_SECONDS = 1.0
 _GROUP = "spark.jobGroup.id"
 
 
-@contextmanager
-def told_tasks(spark: SparkSession) -> Iterator[None]:
-    """Say how many tasks are done, of the stages that have begun; Spark Connect does not tell."""
+def told_tasks(spark: SparkSession) -> AbstractContextManager[None]:
+    """Say how many tasks are done, of the stages that have begun, while the block runs."""
     context = classic_context(spark)
-    if context is None:
+    return _told_by_server(spark) if context is None else _told_by_tracker(context)
+
+
+@contextmanager
+def _told_by_server(spark: SparkSession) -> Iterator[None]:
+    """Of Spark Connect: its server says every two seconds how a query fares, to all handlers.
+
+    What this block runs is waited for in this thread, and heard of in no other.
+    """
+    here = get_ident()
+    counts: dict[str | None, tuple[int, int]] = {}
+
+    def hear(
+        stages: Iterable[StageInfo] | None,
+        inflight_tasks: int,
+        operation_id: str | None,
+        done: bool,
+    ) -> None:
+        known = [*(stages or ())]
+        found = (sum(s.num_completed_tasks for s in known), sum(s.num_tasks for s in known))
+        if get_ident() != here or not found[1] or counts.get(operation_id) == found:
+            return
+        counts[operation_id] = found
+        finished, total = (sum(each) for each in zip(*counts.values(), strict=True))
+        tell_progress(finished, total, "tasks")
+
+    spark.registerProgressHandler(hear)
+    try:
         yield
-        return
+    finally:
+        spark.removeProgressHandler(hear)
+    if counts:  # what took no longer than the server's first word says nothing
+        count = sum(total for _, total in counts.values())
+        tell_progress(count, count, "tasks")
+
+
+@contextmanager
+def _told_by_tracker(context: SparkContext) -> Iterator[None]:
     given = context.getLocalProperty(_GROUP)
     group = given or f"lake-{uuid.uuid4()}"
     earlier = frozenset(context.statusTracker().getJobIdsForGroup(group))

@@ -30,6 +30,11 @@ def test_a_connect_session_writes_compacts_reads_and_streams(catalog, warehouse,
     told = json.loads(line.removeprefix("TOLD "))
     assert told.pop("kind").startswith("pyspark.sql.connect")
     assert told.pop("rescaled") == [100]
+    heard = told.pop("heard")
+    assert {each["unit"] for each in heard} == {"tasks"}
+    assert [each["done"] for each in heard] == sorted(each["done"] for each in heard)
+    assert any(0 < each["done"] < each["total"] for each in heard)
+    assert heard[-1]["done"] == heard[-1]["total"] > 1
     assert told == {
         "written": 100,
         "merged": 100,

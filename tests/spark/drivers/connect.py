@@ -4,17 +4,21 @@ connect.py WAREHOUSE CHECKPOINT
 """
 
 import json
+import logging
 import sys
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 import lakeformat as lake
 import spark_jobs
+from spark_jobs import ingest
 
 
 def main() -> None:
     warehouse, checkpoint = sys.argv[1:]
-    started = SparkSession.builder.remote("local[2]").appName("connect").getOrCreate()
+    builder = SparkSession.builder.remote("local[2]").appName("connect")
+    started = builder.config("spark.connect.progress.reportInterval", "50ms").getOrCreate()
     spark = spark_jobs.register(started, warehouse)
     rows = spark.range(0, 100, 1, 2).selectExpr("id", "'a' AS note")
     written = spark_jobs.write_table(rows, "shop.orders")
@@ -45,8 +49,29 @@ def main() -> None:
     stream = stream.option("checkpointLocation", checkpoint).trigger(availableNow=True)
     stream.start("shop.copy").awaitTermination()
     told["copied"] = spark_jobs.count_table(spark, "shop.copy")
+    told["heard"] = heard(spark, warehouse)
     print("TOLD " + json.dumps(told), flush=True)
     spark.stop()
+
+
+def heard(spark, warehouse):
+    """What an ingestion of some files says of its tasks as they go."""
+    place = Path(warehouse, "incoming")
+    place.mkdir()
+    for number in range(12):
+        rows = "".join(f"{n}\n" for n in range(20_000))
+        (place / f"{number}.csv").write_text(f"id\n{rows}")
+    lines = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(json.loads(record.getMessage()))
+    log = logging.getLogger("spark_jobs.progress")
+    log.setLevel(logging.INFO)
+    log.addHandler(handler)
+    request = {"warehouse": warehouse, "table": "shop.numbers", "source": f"{place}/*.csv"}
+    ingest.run({**request, "create": True, "engine": "spark"}, spark)
+    log.removeHandler(handler)
+    spark.range(1000).count()  # nobody listens any more
+    return lines
 
 
 if __name__ == "__main__":
