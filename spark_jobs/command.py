@@ -22,6 +22,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
+from spark_jobs.failure_text import failure_text
 from spark_jobs.job import Job
 from spark_jobs.job_files import read_request_text, write_result
 from spark_jobs.progress import progress_lines
@@ -135,8 +136,7 @@ def _explain(name: str, error: Exception) -> int:
 
     if not isinstance(error, LakeError):  # nobody foresaw it: say where it comes from
         traceback.print_exception(error)
-    reason = " ".join(str(error).split())
-    print(f"{name}: {type(error).__name__}: {reason}", file=sys.stderr, flush=True)
+    print(f"{name}: {type(error).__name__}: {failure_text(error)}", file=sys.stderr, flush=True)
     if isinstance(error, InvalidRequestError):
         return INVALID_REQUEST
     is_conflict = isinstance(error, CommitConflictError) or getattr(error, "is_conflict", False)
@@ -146,7 +146,7 @@ def _explain(name: str, error: Exception) -> int:
 def _failure(name: str, error: Exception, code: int) -> dict[str, Any]:
     """What a reader of the result finds of a job that failed."""
     done = getattr(error, "result", None) or {"job": name}
-    said = {"error": type(error).__name__, "message": str(error), "exit_code": code}
+    said = {"error": type(error).__name__, "message": failure_text(error), "exit_code": code}
     return {**done, **said}
 
 

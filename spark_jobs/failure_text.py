@@ -1,0 +1,47 @@
+"""Why a job failed, in a sentence that begins with the cause.
+
+Spark puts what happened at the end of a trace of hundreds of lines, behind what it made of that on
+the way. The trace itself goes to standard error.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["failure_text"]
+
+_OF_PYTHON = "Traceback (most recent call last):"
+_OF_JAVA = re.compile(r"^(?:Caused by)?: ([\w.$]+(?::.*)?)$", re.MULTILINE)
+_PACKAGES = re.compile(r"\b(?:[a-z_]\w*\.)+(?=[A-Z]\w*(?:Exception|Error)\b)")
+_DISK = re.compile(r"No space left on device|lake-spill-")
+_DISK_ADVICE = (
+    "; rows on their way to the tasks that write them are kept on this machine's disk: make room "
+    "there, or set TMPDIR to another directory before Spark starts. Nothing was published"
+)
+
+
+def failure_text(error: BaseException) -> str:
+    """What is wrong first, then where; one line, without a trace."""
+    text = str(error)
+    if _OF_PYTHON not in text and "\n\tat " not in text:
+        return _one_line(text)
+    causes = [_PACKAGES.sub("", each) for each in _OF_JAVA.findall(text)]
+    if _OF_PYTHON in text:
+        said, where = _raised(text.rpartition(_OF_PYTHON)[2])
+    else:
+        said = causes[-1] if causes else text.partition("\n\tat ")[0]
+        where = causes[0] if len(causes) > 1 else ""
+    found = _one_line(said) + (f" ({_one_line(where)})" if where else "")
+    return found + (_DISK_ADVICE if _DISK.search(found) else "")
+
+
+def _raised(trace: str) -> tuple[str, str]:
+    """What a Python trace ends with, and the place in the program it comes from."""
+    lines = trace.partition("\n\n")[0].partition("\n\tat ")[0].splitlines()
+    places = [line.strip() for line in lines if line.startswith("  File ")]
+    said = [line for line in lines if line and not line[0].isspace()]
+    return " ".join(said), places[-1] if places else ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
