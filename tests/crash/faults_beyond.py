@@ -71,4 +71,12 @@ ROWS = (
             "tests/unit/test_stream_note.py::test_where_nothing_can_tell_any_more_a_batch_is_refused",
         ),
     ),
+    Row(
+        "95",
+        "driver, JVM or both killed while the JVM writes rows into files for Python",
+        "nothing is published; no temporary file outlives the next run; a retry publishes once",
+        (
+            "tests/spark/test_killed_local_files.py::test_a_retry_publishes_once_and_no_temporary_file_stays",
+        ),
+    ),
 )
