@@ -7,6 +7,7 @@ DataFrame shows the rows that were there when it was loaded, however often it is
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 from pyspark.sql.datasource import (
@@ -63,7 +64,8 @@ class LakeDataSource(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         require_fit(self._said, Use.STREAM_WRITE)
-        return LakeStreamWriter(self._table(), written_as(self._said, overwrite=overwrite))
+        now = partial(self._place().table, self._name())
+        return LakeStreamWriter(now(), written_as(self._said, overwrite=overwrite), now)
 
     def _opened(self) -> Asked:
         if self._asked is None:

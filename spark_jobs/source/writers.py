@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -131,10 +131,16 @@ class LakeWriter(_TaskWriter, DataSourceArrowWriter):
 class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
     """A commit per batch; one that is written again publishes nothing twice."""
 
+    def __init__(self, table: lake.Table, how: Written, now: Callable[[], lake.Table]) -> None:
+        """``now`` opens the table anew: columns may go while a stream runs."""
+        super().__init__(table, how)
+        self._now = now
+
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         if not messages:
             return
         commit = self._commit_id(messages, batchId)
+        self._require_columns(batchId)
         with self._table.remembered(commit) as noted:
             if noted is None:
                 # The batch is done, also where a query that was changed makes other rows of it now.
@@ -145,6 +151,22 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         if any(isinstance(answer, Answer) for answer in messages):
             self._abort(messages, self._commit_id(messages, batchId))
+
+    def _require_columns(self, batch: int) -> None:
+        """Values of a column that is gone would be written, and never read."""
+        where = f"the stream stops, before its batch {batch}"
+        try:
+            now = self._now().schema
+        except lake.NotFoundError as error:
+            raise lake.NotFoundError(f"{where}: {error}") from error
+        there = {field.id for field in now.fields}
+        gone = [field.name for field in self._table.schema.fields if field.id not in there]
+        if gone:
+            raise lake.InvalidRequestError(
+                f"{where}: {self._table.location} has no column {', '.join(map(repr, gone))} any "
+                f"more, and has {', '.join(field.name for field in now.fields)}. Start it again "
+                "from its checkpoint, with rows of these columns: it goes on with this batch"
+            )
 
     def _commit_id(
         self, messages: Sequence[WriterCommitMessage | None], batch: int

@@ -10,6 +10,7 @@ import os
 from collections import Counter
 from contextlib import suppress
 from copy import deepcopy
+from functools import partial
 from random import Random
 
 import pyarrow as pa
@@ -112,7 +113,8 @@ def _query(storage: CrashableStorage, checkpoint: Checkpoint, *, is_keyed: bool)
     asked = read_asked(tables.table("shop.events"), said)
     reader = LakeStreamReader(asked, said, tables, "shop.events", 1)
     to = {"query": "q", **({"kinds": "rowkind"} if is_keyed else {})}
-    writer = LakeStreamWriter(tables.table("shop.copy"), written_as(to, overwrite=False))
+    now = partial(tables.table, "shop.copy")
+    writer = LakeStreamWriter(now(), written_as(to, overwrite=False), now)
     return Query(checkpoint, reader, writer)
 
 

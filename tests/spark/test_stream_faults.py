@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pytest
@@ -86,9 +87,8 @@ def query(storage, checkpoint, stream, before_step=lambda step: None) -> Query:
     said = {"path": "shop.events", **stream}
     asked = read_asked(tables.table("shop.events"), said)
     reader = LakeStreamReader(asked, said, tables, "shop.events", 1)
-    writer = LakeStreamWriter(
-        tables.table("shop.copy"), written_as({"query": "q"}, overwrite=False)
-    )
+    now = partial(tables.table, "shop.copy")
+    writer = LakeStreamWriter(now(), written_as({"query": "q"}, overwrite=False), now)
     return Query(checkpoint, reader, writer, before_step)
 
 
