@@ -177,7 +177,11 @@ def test_system_tables_are_read(source, orders):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"snapshot": "1"}, r"no option 'snapshot': did you mean 'scan.snapshot-id'\?"),
+        ({"snapshot": "1"}, r"no option 'snapshot': did you mean 'scan.snapshot-id'\? There are "),
+        (
+            {"snapshot": "1"},
+            r"There are path, table, .*, scan\.mode, .*, query\. Options of the cat",
+        ),
         ({"s3_secret__key": "x"}, "given to spark_jobs.session or spark_jobs.register"),
         ({"kinds": "k"}, "'kinds' is for a batch write or a stream write"),
         ({"scan_mode": "latest"}, "'scan.mode' is for a stream read"),
