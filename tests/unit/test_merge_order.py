@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+import os
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cmp_to_key
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lakeformat.merge.order import MergeOrder
+from lakeformat.merge.word_order import MOST_FALLS
 
+SEED = int(os.environ.get("SEED", "0"))
 SMALL = st.integers(-2, 2)
 TYPES = {
     "bigint": (pa.int64(), st.one_of(SMALL, st.integers(-(2**63), 2**63 - 1))),
@@ -182,3 +186,14 @@ def test_numbers_too_wide_to_stand_beside_a_position_are_told_apart_all_the_same
     keys = [2**62 + n for n in (5, 3, 5, 4)] + [-(2**62)]
     table = table_of([(pa.int64(), keys)], range(5))
     assert grouped(MergeOrder(("k0",)), table) == [[4], [1], [3], [0, 2]]
+
+
+@pytest.mark.parametrize("runs", [1, 10, MOST_FALLS + 1, MOST_FALLS + 2, 300])
+def test_sorted_runs_are_merged_however_many_there_are(runs):
+    print(f"SEED={SEED}")
+    random = np.random.default_rng(SEED)
+    keys = np.sort(random.integers(-(10**6), 10**6, (runs, 40))).ravel()
+    table = table_of([(pa.int64(), keys)], range(len(keys)))
+    groups = MergeOrder(("k0",)).group(table, numbered=False)
+    assert groups.order.tolist() == np.argsort(keys, kind="stable").tolist()
+    assert len(groups) == len(np.unique(keys))
