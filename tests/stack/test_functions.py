@@ -21,10 +21,17 @@ class Collector(ThreadingHTTPServer):
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Taker)
-        self.points = []
+        self.sums = {}
+
+    def take(self, name, point):
+        """Each word of a counter replaces the one before: it is the sum since its process began."""
+        tags = {each.key: each.value.string_value for each in point.attributes}
+        counter = (name, point.start_time_unix_nano, *sorted(tags.items()))
+        self.sums[counter] = (point.as_int or int(point.as_double), tags)
 
     def of(self, name):
-        return [point for found, point in [*self.points] if found == name]
+        """What each process has counted."""
+        return [said for counter, said in [*self.sums.items()] if counter[0] == name]
 
 
 class Taker(BaseHTTPRequestHandler):
@@ -42,9 +49,7 @@ class Taker(BaseHTTPRequestHandler):
             for scope in resource.scope_metrics:
                 for metric in scope.metrics:
                     for point in metric.sum.data_points:
-                        tags = {each.key: each.value.string_value for each in point.attributes}
-                        said = (point.as_int or int(point.as_double), tags)
-                        self.server.points.append((metric.name, said))
+                        self.server.take(metric.name, point)
         self.send_response(200)
         self.end_headers()
 
