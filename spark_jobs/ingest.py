@@ -19,7 +19,7 @@ from spark_jobs.job_requests.ingest import IngestRequest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakeformat import Catalog, CommitId, CommitMessage, CommitReport, Table
+    from lakeformat import Catalog, CommitId, CommitMessage, Table
     from lakeformat.metadata.staged_result import StagedResult
     from spark_jobs.row_sources import Columns
     from spark_jobs.spark_session import Sessions
@@ -120,6 +120,7 @@ def _ingest_rows(
     paths: Sequence[str] | None = None,
 ) -> Outcome:
     """All rows of the source, or of some of its files, in one commit."""
+    from spark_jobs.publish import publish
     from spark_jobs.row_sources import rows_of, target_table
 
     table = _existing_table(catalog, wanted)
@@ -139,7 +140,7 @@ def _ingest_rows(
             messages = writer.prepare()
     if wanted.stage:
         return _stage(table, messages, commit)
-    return Outcome.of_commit(_commit(table, messages, commit), before)
+    return Outcome.of_commit(publish(table, messages, commit=commit), before)
 
 
 def _done_before(table: Table, commit: CommitId, wanted: IngestRequest) -> Outcome | None:
@@ -160,13 +161,6 @@ def _existing_table(catalog: Catalog, wanted: IngestRequest) -> Table | None:
         if wanted.create:
             return None
         raise
-
-
-def _commit(table: Table, messages: list[CommitMessage], commit: CommitId | None) -> CommitReport:
-    report = table.commit(messages, commit=commit)
-    if report.unpublished_files:  # a twin of this run was faster: its files are the table's
-        table.abort(messages)
-    return report
 
 
 def _written_on_spark(

@@ -24,6 +24,7 @@ from spark_jobs.cdc.declared import Declared
 from spark_jobs.cdc.evolve import changes_for, declaration
 from spark_jobs.file_stream import rounds
 from spark_jobs.job import Outcome, newest_snapshot
+from spark_jobs.publish import publish
 
 if TYPE_CHECKING:
     from lakeformat.read.streaming import ChangeStream
@@ -99,23 +100,22 @@ def _commit(
 ) -> lake.CommitReport:
     """Where the reading ends is known once it has; until then the files are only prepared."""
     properties = {_NEXT: str(stream.next_snapshot), **({} if run is None else {_RUN: run})}
-    try:
-        if noted is None:
-            raise lake.CommitConflictError(
-                f"another run has brought into {table.location} what comes next, a moment ago: "
-                "nothing was done now. Run it again"
-            )
-        report = table.commit(messages, commit=noted, properties=properties)
-    except lake.CommitOutcomeUnknownError:
-        raise  # the table may refer to the files: they stay
-    except lake.LakeError:
+    if noted is None:
         table.abort(messages)
+        if (done := table.find_commit(commit)) is not None:
+            return done
+        raise lake.CommitConflictError(
+            f"another run has brought into {table.location} what comes next, a moment ago: "
+            "nothing was done now. Run it again"
+        )
+    try:
+        return publish(table, messages, commit=noted, properties=properties)
+    except lake.CommitOutcomeUnknownError:
+        raise
+    except lake.LakeError:
         if (done := table.find_commit(commit)) is not None:
             return done  # of a twin that has read more, or less
         raise
-    if report.unpublished_files:
-        table.abort(messages)
-    return report
 
 
 def _fitted(catalog: lake.Catalog, table: lake.Table, source: lake.Table, name: str) -> lake.Table:

@@ -10,12 +10,13 @@ from lakeformat.partition_filter import PartitionSpec
 from lakeformat.table import Overwritten
 from spark_jobs.frames.parts import classic_context
 from spark_jobs.frames.tables import TableName, find_table
+from spark_jobs.publish import publish
 from spark_jobs.spark_write import write_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["WriteMode", "publish", "write_stream_batch", "write_table"]
+__all__ = ["WriteMode", "write_stream_batch", "write_table"]
 
 WriteMode = Literal["append", "overwrite", "dynamic"]
 _MODES = ("append", "overwrite", "dynamic")
@@ -60,36 +61,6 @@ def write_table(
         properties=properties,
         read_snapshot=read_snapshot,
     )
-
-
-def publish(
-    table: lake.Table,
-    messages: list[lake.CommitMessage],
-    *,
-    overwrite: Overwritten | None = None,
-    commit: lake.CommitId | None = None,
-    watermark: int | None = None,
-    properties: Mapping[str, str] | None = None,
-    read_snapshot: int | None = None,
-) -> lake.CommitReport:
-    """Commit what tasks have written; unless they are the table's then, their files go."""
-    try:
-        report = table.commit(
-            messages,
-            overwrite=overwrite,
-            commit=commit,
-            watermark=watermark,
-            properties=properties,
-            read_snapshot=read_snapshot,
-        )
-    except lake.CommitOutcomeUnknownError:
-        raise  # the table may refer to the files: they stay
-    except lake.LakeError:
-        table.abort(messages)
-        raise
-    if report.unpublished_files:  # a twin of this run was faster: its files are the table's
-        table.abort(messages)
-    return report
 
 
 def write_stream_batch(

@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
 import lakeformat as lake
 from lakeformat.table import Overwritten
 from spark_jobs.frames.worker import prepare_worker
-from spark_jobs.frames.write import publish
+from spark_jobs.publish import publish
 from spark_jobs.source.asked import whole_number
 from spark_jobs.spark_write import require_one_writer
 

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 import lakeformat as lake
 import spark_jobs
-from spark_jobs.frames.write import publish
+from spark_jobs.publish import publish
 from spark_jobs.spark_write import write_in_tasks
 
 _PATIENCE_SECONDS = 300
