@@ -21,6 +21,9 @@ __all__ = ["LakeSnapshotEventTrigger"]
 
 _log = logging.getLogger(__name__)
 
+_STORED_SECONDS = 3.0
+"""A triggerer hands events over every second: by then Airflow has one stored."""
+
 
 class LakeSnapshotEventTrigger(BaseEventTrigger):
     """Watches a table for an ``AssetWatcher``; the payload is described in ``assets/change.py``.
@@ -31,8 +34,9 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
     it is first watched, or from ``after_snapshot`` on.
 
     How far it has come is kept in the asset's state store, so nothing is missed while no
-    triggerer runs. After a crash an event may come a second time: consumers read what is new to
-    them (``snapshot_range``), not what an event says.
+    triggerer runs, nor where Airflow ends a watcher and starts it again. Right after an event a
+    crash may make it come a second time: consumers read what is new to them
+    (``snapshot_range``), not what an event says.
 
     All watchers of one connection with the same interval share one loop.
     """
@@ -91,13 +95,14 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         try:
             cursor = kept = await self._kept_cursor()
             async for tick in shared_stream:
-                if cursor is not None and cursor != kept:
-                    # Only now: at the tick after an event Airflow has it stored.
-                    await self._keep(cursor)
-                    kept = cursor
                 event, cursor = await self._advance(tick, cursor)
                 if event is not None:
                     yield TriggerEvent(event)  # type: ignore[no-untyped-call]
+                    await asyncio.sleep(min(_STORED_SECONDS, self.poll_interval))
+                if cursor is not None and cursor != kept:
+                    # Not at the next look: Airflow may have ended this watcher by then.
+                    await self._keep(cursor)
+                    kept = cursor
         finally:
             watch.leave(self.table)
 

@@ -148,7 +148,8 @@ def watching(story, store=None, /, **more):
     """Run a story with the events of a watcher of ``shop.orders``."""
 
     async def run():
-        trigger = rebuilt(LakeSnapshotEventTrigger(table="shop.orders", poll_interval=SOON, **more))
+        how = {"poll_interval": SOON, **more}
+        trigger = rebuilt(LakeSnapshotEventTrigger(table="shop.orders", **how))
         trigger.asset_state_store = store
         async with aclosing(trigger.run()) as stream:
             return await story(stream)
@@ -239,7 +240,7 @@ def test_what_is_committed_while_no_triggerer_runs_is_told_afterwards(orders):
 
 
 def test_an_event_is_kept_only_after_airflow_has_it(orders):
-    """A crash right after an event sends it again; the cursor moves with the next look."""
+    """A crash right after an event sends it again; the cursor moves a moment later."""
     store = StateStore()
     write(orders, 1)
 
@@ -249,6 +250,41 @@ def test_an_event_is_kept_only_after_airflow_has_it(orders):
     first = watching(one_event_then_die, store, after_snapshot=0)
     assert store.kept == {}
     assert watching(one_event_then_die, store, after_snapshot=0) == first
+
+
+def test_a_watcher_that_airflow_ends_before_its_second_look_misses_nothing(orders, monkeypatch):
+    """The DAG processor does so each time it reads a DAG that names the asset without watchers."""
+    monkeypatch.setattr("airflow_provider_lake.triggers.snapshot_event._STORED_SECONDS", SOON)
+    store = StateStore()
+    write(orders, 1)
+
+    async def one_look(stream):
+        waiting = asyncio.ensure_future(next_event(stream))
+        while not store.kept:
+            await asyncio.sleep(SOON)
+        waiting.cancel()
+
+    async def one_event(stream):
+        event, number = await next_event(stream), kept_number(store)
+        waiting = asyncio.ensure_future(next_event(stream))
+        while kept_number(store) == number:
+            await asyncio.sleep(SOON)
+        waiting.cancel()
+        return event
+
+    def once(story):
+        return watching(lambda stream: asyncio.wait_for(story(stream), 30), store, poll_interval=60)
+
+    once(one_look)
+    write(orders, 2)
+    assert once(one_event)["snapshot_id"] == 2
+    write(orders, 3)
+    assert once(one_event)["previous_snapshot_id"] == 2
+
+
+def kept_number(store):
+    [kept] = store.kept.values()
+    return kept["snapshot_id"]
 
 
 def test_expired_and_rolled_back_histories_say_so(orders, warehouse):
