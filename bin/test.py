@@ -39,8 +39,9 @@ def main(arguments: Sequence[str]) -> int:
         packages.say(str(error))
         return 2
     except KeyboardInterrupt as ending:
-        print("\ninterrupted: this is what ran before", flush=True)
-        print(format_summary(results), flush=True)
+        print("\ninterrupted", flush=True)
+        if results:
+            print(format_summary(results), flush=True)
         return 143 if isinstance(ending, step.Terminated) else 130
     left_out = [group for group in request.left_out if has_tests(ROOT, group)]
     notes = [f"{group.name} ({group.opt_in}): bin/test {group.name}" for group in left_out]
