@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -72,14 +73,16 @@ def watch_of(key: WatchKey) -> Watch:
 
 
 async def open_ticks(key: WatchKey, lake_conn_id: str, poll_interval: float) -> AsyncIterator[Tick]:
-    """Look, and look again after each interval, for ever."""
+    """Look, and look again after each interval, for ever; what is made of a look is part of it."""
     heads = await asyncio.to_thread(_open, lake_conn_id)
     watch = watch_of(key)
     seen: dict[str, str | None] = {}
     while True:
         fresh, names = watch.take_fresh(), {*watch.tables}
-        yield await asyncio.to_thread(_look, heads, names, fresh, seen)
-        await asyncio.sleep(poll_interval)
+        tick = await asyncio.to_thread(_look, heads, names, fresh, seen)
+        looked = time.monotonic()
+        yield tick
+        await asyncio.sleep(max(looked + poll_interval - time.monotonic(), 0))
 
 
 def _open(lake_conn_id: str) -> Heads:

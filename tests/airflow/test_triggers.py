@@ -282,6 +282,33 @@ def test_a_watcher_that_airflow_ends_before_its_second_look_misses_nothing(order
     assert once(one_event)["previous_snapshot_id"] == 2
 
 
+def test_keeping_the_place_after_an_event_does_not_put_the_next_look_off(orders, monkeypatch):
+    """A watcher without a shared loop waits once for both."""
+    stored, waits = 0.2, []
+
+    class Hurried:
+        """Asyncio as the loop sees it: it waits for nothing, and says how long it would."""
+
+        to_thread = asyncio.to_thread
+
+        @staticmethod
+        async def sleep(seconds):
+            waits.append(seconds)
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr("airflow_provider_lake.triggers.snapshot_event._STORED_SECONDS", stored)
+    monkeypatch.setattr("airflow_provider_lake.triggers.watch.asyncio", Hurried)
+    write(orders, 1)
+
+    async def two_events(stream):
+        await next_event(stream)
+        await asyncio.to_thread(write, orders, 2)
+        await next_event(stream)
+
+    watching(two_events, StateStore(), poll_interval=60, after_snapshot=0)
+    assert waits[0] <= 60 - stored
+
+
 def kept_number(store):
     [kept] = store.kept.values()
     return kept["snapshot_id"]
