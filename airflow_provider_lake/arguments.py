@@ -27,7 +27,8 @@ from typing import (
     get_type_hints,
 )
 
-from airflow.sdk import XComArg
+# The one kind that results of tasks, arguments of a mapped group and parameters of a DAG have.
+from airflow.sdk.definitions._internal.mixins import ResolveMixin
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_lake.assets.uri import refuse_shortened, split_table_name
@@ -227,8 +228,8 @@ def _members(hint: Any, value: Mapping[Any, Any]) -> str:
 
 
 def _may_become(hint: Any, value: Any) -> bool:
-    """Whether a value is right, or holds a template or the result of another task."""
-    if isinstance(value, XComArg) or _is_template(value):
+    """Whether a value is right, or holds a template or what Airflow resolves when it runs."""
+    if isinstance(value, ResolveMixin) or _is_template(value):
         return True
     if isinstance(value, list | tuple) and any(is_open(each) for each in value):
         return any(get_origin(part) is Sequence for part in _alternatives(hint))
@@ -247,7 +248,7 @@ def is_open(value: Any) -> bool:
         return any(is_open(each) for each in value.values())
     if isinstance(value, list | tuple):
         return any(is_open(each) for each in value)
-    return isinstance(value, XComArg) or _is_template(value)
+    return isinstance(value, ResolveMixin) or _is_template(value)
 
 
 def _fits(hint: Any, value: Any) -> bool:

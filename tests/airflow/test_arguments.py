@@ -3,15 +3,19 @@
 from types import SimpleNamespace
 
 import pytest
-from airflow.sdk import DAG, XComArg
+from airflow.sdk import DAG, XComArg, literal, task, task_group
 from airflow.sdk.bases.operator import BaseOperator
+from airflow.sdk.definitions._internal.expandinput import MappedArgument
+from airflow.sdk.definitions._internal.mixins import ResolveMixin
+from airflow.sdk.definitions.param import DagParam
 from airflow.sdk.exceptions import AirflowFailException
 
-from airflow_provider_lake.arguments import LakeArgumentError
+from airflow_provider_lake.arguments import LakeArgumentError, is_open
 from airflow_provider_lake.operators.commit import LakeCommitOperator
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.compact_database import LakeCompactDatabaseOperator
 from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
+from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.rollback import LakeRollbackOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
@@ -110,6 +114,56 @@ def test_a_template_or_another_task_s_result_is_taken_as_it_is():
 
     assert isinstance(tag.snapshot, XComArg)
     assert tag.upstream_task_ids == publish.upstream_task_ids == {"tidy"}
+
+
+@pytest.mark.parametrize("kind", [XComArg, MappedArgument, DagParam, type(literal(1))])
+def test_whatever_airflow_resolves_before_a_task_runs_is_of_one_kind(kind):
+    assert issubclass(kind, ResolveMixin)
+
+
+@pytest.mark.parametrize("operator", [LakeHealthOperator, LakeSnapshotSensor])
+def test_an_argument_of_a_mapped_task_group_is_taken_as_it_is(operator):
+    @task_group
+    def each(name):
+        operator(task_id="look", table=name)
+
+    with DAG("d", schedule=None) as dag:
+        each.expand(name=["shop.a", "shop.b"])
+
+    assert is_open(dag.get_task("each.look").table)
+
+
+def test_a_decorated_function_in_a_mapped_task_group_is_taken_as_it_is():
+    @task_group
+    def each(name):
+        @task.lake_job(table=name)
+        def look(table):
+            return table.name
+
+        look()
+
+    with DAG("d", schedule=None) as dag:
+        each.expand(name=["shop.a"])
+
+    assert is_open(dag.get_task("each.look").table)
+
+
+def test_a_parameter_of_the_dag_may_be_shared_by_mapped_tasks():
+    with DAG("d", schedule=None, params={"day": "2024-01-31"}) as dag:
+        mapped = LakeCompactOperator.partial(
+            task_id="tidy", partitions={"dt": dag.param("day")}
+        ).expand(table=["a.b", "c.d"])
+
+    assert is_open(mapped.partial_kwargs["partitions"])
+
+
+def test_a_literal_is_checked_once_its_value_is_there(warehouse):
+    task = compact(table=literal("shop.{{ orders }}"), strategy=literal("most"))
+    task.render_template_fields({})
+
+    assert task.table == "shop.{{ orders }}"
+    with pytest.raises(LakeArgumentError, match="'strategy' wants 'full' or 'minor', got 'most'"):
+        task.execute(task_context())
 
 
 @pytest.mark.parametrize(
