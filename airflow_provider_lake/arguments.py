@@ -32,6 +32,7 @@ from airflow.sdk.definitions._internal.mixins import ResolveMixin
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_lake.assets.uri import refuse_shortened, split_table_name
+from spark_jobs.request import shown
 
 __all__ = [
     "CheckedArguments",
@@ -216,7 +217,7 @@ def rendered_argument(task_id: str, name: str, hint: Any, value: Any) -> Any:
 
 
 def _refusal(task_id: str, name: str, hint: Any, value: Any) -> str:
-    got = _members(hint, value) if isinstance(value, dict) else repr(value)
+    got = _members(hint, value) if isinstance(value, dict) else shown(hint, value)
     return f"task {task_id!r}: argument {name!r} wants {_in_words(hint)}, got {got}"
 
 

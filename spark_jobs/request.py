@@ -29,6 +29,7 @@ __all__ = [
     "key_hints",
     "read_request",
     "refusal",
+    "shown",
     "wanted_text",
 ]
 
@@ -50,7 +51,7 @@ class Rule:
 def read_request(kind: type[_Request], given: Mapping[str, Any]) -> _Request:
     """Build a request, or raise an ``InvalidRequestError`` that names everything wrong with it."""
     if not isinstance(given, Mapping):
-        raise refusal(f"a request is an object with keys and values, got {given!r}")
+        raise refusal(f"a request is an object with keys and values, got {shown(Mapping, given)}")
     problems = [*_unknown_keys(kind, given), *_missing_keys(kind, given), *_values(kind, given)]
     if problems:
         raise refusal("; ".join(problems))
@@ -90,6 +91,23 @@ def wanted_text(hint: Any) -> str:
     return _WORDS[hint]
 
 
+def shown(hint: Any, value: Any) -> str:
+    """A refused value in a message, which everybody may read: what an object holds may be secret.
+
+    So is what stands for an object, and a text in a list where no list belongs.
+    """
+    if isinstance(value, dict):
+        return f"an object with {', '.join(map(repr, value)) or 'nothing in it'}"
+    kinds = {get_origin(part) or part for part in _alternatives(hint)}
+    if isinstance(value, list | tuple):
+        fits = Sequence in kinds or kinds.isdisjoint({Mapping, str})
+        plain = fits and not any(isinstance(each, dict) for each in value)
+        return repr(value) if plain else "a list"
+    if isinstance(value, str) and Mapping in kinds:
+        return "a text"
+    return "bytes" if isinstance(value, bytes) else repr(value)
+
+
 def refusal(reason: str) -> InvalidRequestError:
     """The error of a request that cannot be right; the library is loaded only then."""
     from lakeformat import InvalidRequestError
@@ -126,7 +144,7 @@ def _values(kind: type[Any], given: Mapping[str, Any]) -> Iterator[str]:
         if key not in given:
             continue
         value = given[key]
-        got = "what is not shown here" if key in hidden else repr(value)
+        got = "what is not shown here" if key in hidden else shown(hint, value)
         if not _accepts(hint, value):
             yield f"key {key!r} wants {wanted_text(hint)}, got {got}"
             continue
@@ -156,6 +174,15 @@ def _broken(rule: Rule, value: Any) -> str | None:
     except (ValueError, LakeError) as reason:
         return str(reason)
     return None
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    """The types that a value may have, without their rules."""
+    if get_origin(hint) is Annotated:
+        return _alternatives(get_args(hint)[0])
+    if get_origin(hint) in (Union, types.UnionType):
+        return tuple(part for each in get_args(hint) for part in _alternatives(each))
+    return (hint,)
 
 
 def _accepts(hint: Any, value: Any) -> bool:

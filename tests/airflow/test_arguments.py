@@ -16,6 +16,7 @@ from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.compact_database import LakeCompactDatabaseOperator
 from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
 from airflow_provider_lake.operators.health import LakeHealthOperator
+from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.rollback import LakeRollbackOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
@@ -213,6 +214,30 @@ def test_of_an_object_what_is_wrong_is_named_and_no_value_is_shown(warehouse):
     task.render_template_fields({"value": ""})
     with pytest.raises(LakeArgumentError, match=r"got one with 'dt' empty$"):
         task.execute(task_context())
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"conf": "spark.key=hush"}, "'conf' wants an object, got a text"),
+        ({"conf": [("spark.key", "hush")]}, "'conf' wants an object, got a list"),
+        ({"env_vars": '{"KEY": "hush"'}, "'env_vars' wants an object, got a text"),
+        ({"source_options": '{"user": "hush"'}, "'source_options' wants an object of texts, got a"),
+        ({"source_options": {"user": ["hush"]}}, "got one with 'user'"),
+        ({"table_options": ["hush"]}, "'table_options' wants an object of texts, got a list"),
+        (
+            {"table_options": {"fs.s3a.secret.key": "hush"}},
+            "got an object with 'fs.s3a.secret.key'",
+        ),
+        ({"jdbc_url": ["jdbc:x://user:hush@host/shop"]}, "'jdbc_url' wants a text that is not"),
+    ],
+)
+def test_what_may_be_secret_is_shown_by_no_message(given, words):
+    with pytest.raises(LakeArgumentError) as refused:
+        LakeIngestOperator(task_id="land", table="shop.orders", create=True, **given)
+
+    assert words in str(refused.value)
+    assert "hush" not in str(refused.value)
 
 
 @pytest.mark.parametrize("text", ["last week", "7", "d 7", ""])

@@ -32,6 +32,33 @@ def test_an_identity_may_say_when_its_first_try_began():
 
 
 @pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ('{"source_options": "hush"}', "a request is an object with keys and values, got a text"),
+        ({"source_options": ["hush"]}, "got what is not shown here"),
+        ({"catalog_options": "hush"}, "got what is not shown here"),
+        (
+            {"table_options": {"fs.s3a.secret.key": "hush"}},
+            "got an object with 'fs.s3a.secret.key'",
+        ),
+        ({"table_options": {"fs.s3a.secret.key": ["hush"]}}, "got an object with 'fs.s3a.secret"),
+        ({"table_options": {}, "create": {"fs": "hush"}}, "got an object with 'fs'"),
+        ({"table_options": '{"fs.s3a.secret.key": "hush"}'}, "got a text"),
+        ({"table_options": [("fs.s3a.secret.key", "hush")]}, "got a list"),
+        ({"jdbc_url": ["jdbc:x://user:hush@host/shop"]}, "got a list"),
+        ({"jdbc_url": b"jdbc:x://user:hush@host/shop"}, "got bytes"),
+    ],
+)
+def test_a_refusal_shows_nothing_that_may_be_secret(given, words):
+    asked = given if isinstance(given, str) else {**WHOLE, **given}
+    with pytest.raises(lake.InvalidRequestError) as refused:
+        read_request(IngestRequest, asked)
+
+    assert words in str(refused.value)
+    assert "hush" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"tabel": "x"}, "unknown key 'tabel': did you mean 'table'?"),
