@@ -115,16 +115,20 @@ class LakeIngestOperator(LakeJobOperator):
         self.table_options = table_options
         self.stage = stage
         self._check_arguments()
-        self._refuse_secrets()
 
     def _request(self, context: Context) -> dict[str, Any]:
         """What the job is asked, with the login for the SQL database if it needs one."""
-        self._refuse_secrets()
         request = super()._request(context)
         if self.jdbc_conn_id is not None:
             options = self.source_options or {}
             request["source_options"] = {**options, **_login_of(self.jdbc_conn_id)}
         return request
+
+    @classmethod
+    def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
+        """Refuse secrets, too, in what mapped tasks share as well."""
+        _refuse_secrets(task_id, given.get("source_options"), given.get("jdbc_url"))
+        super()._check_values(task_id, given)
 
     def _check_together(self) -> None:
         super()._check_together()
@@ -134,15 +138,17 @@ class LakeIngestOperator(LakeJobOperator):
     def _tables_read(self) -> list[str]:
         return [] if self.source_table is None else [self.source_table]
 
-    def _refuse_secrets(self) -> None:
-        """Arguments are shown to everybody: in the DAG, in the web interface, in logs."""
-        options = [name for name in self.source_options or {} if _SECRET_NAME.search(name)]
-        if options or _SECRET_URL.search(str(self.jdbc_url or "")):
-            what = f"source_options[{options[0]!r}]" if options else "jdbc_url"
-            raise LakeArgumentError(
-                f"task {self.task_id!r}: {what} would show a password: leave login and password "
-                "to the connection jdbc_conn_id"
-            )
+
+def _refuse_secrets(task_id: str, options: Any, url: Any) -> None:
+    """Arguments are shown to everybody: in the DAG, in the web interface, in logs."""
+    known = options if isinstance(options, dict) else {}  # else Airflow resolves it later
+    named = [name for name in known if _SECRET_NAME.search(name)]
+    if named or (isinstance(url, str) and _SECRET_URL.search(url)):
+        what = f"source_options[{named[0]!r}]" if named else "jdbc_url"
+        raise LakeArgumentError(
+            f"task {task_id!r}: {what} would show a password: leave login and password to the "
+            "connection jdbc_conn_id"
+        )
 
 
 def _login_of(conn_id: str) -> dict[str, str]:

@@ -6,9 +6,11 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 
 import lakeformat as lake
+from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.spark_run import SOURCE_VARIABLE, prepared_run
 from tests.airflow.contexts import task_context
@@ -114,7 +116,7 @@ def test_a_login_comes_from_a_connection_and_nothing_of_it_is_shown(
         assert work.words[-2:] == ["--source-options-env", SOURCE_VARIABLE]
 
 
-@pytest.mark.parametrize(
+SHOWN = pytest.mark.parametrize(
     "shown",
     [
         {"jdbc_url": "postgresql://reader:hush@host/shop"},
@@ -126,11 +128,52 @@ def test_a_login_comes_from_a_connection_and_nothing_of_it_is_shown(
         {"jdbc_url": "jdbc:postgresql://host/shop", "source_options": {"password": "hush"}},
     ],
 )
+
+
+@SHOWN
 def test_a_password_in_an_argument_is_refused_where_the_dag_is_parsed(shown):
     with pytest.raises(TypeError, match="would show a password") as refused:
         land(jdbc_table="orders", **shown)
 
     assert "hush" not in str(refused.value)
+
+
+@SHOWN
+def test_so_is_one_that_mapped_tasks_share(shown):
+    with DAG("d", schedule=None), pytest.raises(LakeArgumentError, match="show a password") as told:
+        LakeIngestOperator.partial(task_id="land", jdbc_table="orders", **shown)
+
+    assert "hush" not in str(told.value)
+
+
+@SHOWN
+def test_so_is_one_that_a_template_renders_to(shown, warehouse, context):
+    task = land(
+        jdbc_table="orders", **{"jdbc_url": "jdbc:x://h", **dict.fromkeys(shown, "{{ v }}")}
+    )
+    for name, value in shown.items():
+        setattr(task, name, value)
+    with pytest.raises(LakeArgumentError, match="show a password") as told:
+        task.execute(context)
+
+    assert "hush" not in str(told.value)
+
+
+def test_address_and_options_may_be_the_result_of_another_task(warehouse, context):
+    with DAG("d", schedule=None):
+        first = land(source="x.csv").output
+        task = LakeIngestOperator(
+            task_id="more",
+            table="shop.orders",
+            jdbc_url=first["url"],
+            jdbc_table="orders",
+            source_options=first["options"],
+        )
+
+    assert task.upstream_task_ids == {"land"}
+    task.jdbc_url, task.source_options = "jdbc:x://h", {"password": "hush"}
+    with pytest.raises(LakeArgumentError, match=r"source_options\['password'\] would show"):
+        task.execute(context)
 
 
 @pytest.mark.parametrize(
