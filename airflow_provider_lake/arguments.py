@@ -32,7 +32,7 @@ from airflow.sdk.definitions._internal.mixins import ResolveMixin
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_lake.assets.uri import refuse_shortened, split_table_name
-from spark_jobs.request import shown
+from spark_jobs.request import alternatives, is_moment, moment_text, shown
 
 __all__ = [
     "CheckedArguments",
@@ -88,6 +88,7 @@ class CheckedArguments:
     def partial(cls, **given: Any) -> Any:
         """Airflow's, for mapped tasks: what all of them share is checked here already."""
         wanted = {name: hint for name, hint in cls._argument_types().items() if name in given}
+        given |= {name: moment_text(hint, given[name]) for name, hint in wanted.items()}
         check_arguments(str(given.get("task_id")), wanted, given)
         cls._check_values(str(given.get("task_id")), {name: given[name] for name in wanted})
         _check_assets(str(given.get("task_id")), (given.get("inlets"), given.get("outlets")))
@@ -140,7 +141,12 @@ class CheckedArguments:
     def _check_arguments(self) -> None:
         """Called at the end of each constructor: the DAG does not import with a wrong value."""
         wanted = self._argument_types()
-        given = {name: getattr(self, self._attribute_of(name)) for name in wanted}
+        given = {}
+        for name, hint in wanted.items():
+            attribute = self._attribute_of(name)
+            given[name] = moment_text(hint, found := getattr(self, attribute))
+            if given[name] is not found:
+                setattr(self, attribute, given[name])
         check_arguments(self.task_id, wanted, given)
         self._check_values(self.task_id, given)
         self._check_subject()
@@ -233,9 +239,9 @@ def _may_become(hint: Any, value: Any) -> bool:
     if isinstance(value, ResolveMixin) or _is_template(value):
         return True
     if isinstance(value, list | tuple) and any(is_open(each) for each in value):
-        return any(get_origin(part) is Sequence for part in _alternatives(hint))
+        return any(get_origin(part) is Sequence for part in alternatives(hint))
     if isinstance(value, dict) and any(is_open(each) for each in value.values()):
-        return any(get_origin(part) in (Mapping, Sequence) for part in _alternatives(hint))
+        return any(get_origin(part) in (Mapping, Sequence) for part in alternatives(hint))
     return _fits(hint, value)
 
 
@@ -256,24 +262,13 @@ def _fits(hint: Any, value: Any) -> bool:
     """Whether a value is right as a whole; of a text that is a moment, whether it reads as one."""
     if not _accepts(hint, value):
         return False
-    if not (_is_moment(hint) and isinstance(value, str)):
+    if not (is_moment(hint) and isinstance(value, str)):
         return True
     if _AGE.fullmatch(value.strip()):
-        return datetime not in _alternatives(hint)
+        return datetime not in alternatives(hint)
     with suppress(ValueError):
         return bool(datetime.fromisoformat(value.strip()))
     return False
-
-
-def _is_moment(hint: Any) -> bool:
-    """Only a moment is a text or a number: the library takes it as a time, or as an age."""
-    return {int, str} <= {*_alternatives(hint)}
-
-
-def _alternatives(hint: Any) -> tuple[Any, ...]:
-    if get_origin(hint) in (Union, types.UnionType):
-        return tuple(part for each in get_args(hint) for part in _alternatives(each))
-    return (hint,)
 
 
 def _accepts(hint: Any, value: Any) -> bool:
@@ -301,10 +296,11 @@ def _accepts(hint: Any, value: Any) -> bool:
 
 def _readings(hint: Any, value: Any) -> Sequence[Any]:
     """A value as it is, and a rendered text as what it may spell."""
+    value = moment_text(hint, value)
     if not isinstance(value, str):
         return (value,)
-    wanted = _alternatives(hint)
-    if _is_moment(hint):  # seven of what, the library asks of "7"
+    wanted = alternatives(hint)
+    if is_moment(hint):  # seven of what, the library asks of "7"
         return (int(value) if _MILLIS.fullmatch(value.strip()) else value,)
     readings: list[Any] = [value]
     if bool in wanted and value.strip().lower() in ("true", "false"):
@@ -317,8 +313,8 @@ def _readings(hint: Any, value: Any) -> Sequence[Any]:
 
 def _in_words(hint: Any) -> str:
     origin = get_origin(hint)
-    if _is_moment(hint):
-        return _TIME.format("" if datetime in _alternatives(hint) else "an age such as '7 d', ")
+    if is_moment(hint):
+        return _TIME.format("" if datetime in alternatives(hint) else "an age such as '7 d', ")
     if origin in (Union, types.UnionType):
         parts = [part for part in get_args(hint) if part is not type(None)]
         return " or ".join(dict.fromkeys(_in_words(part) for part in parts))

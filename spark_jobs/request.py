@@ -6,6 +6,7 @@ import difflib
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
+from datetime import UTC, date, datetime
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -24,9 +25,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Rule",
     "SourceFormat",
+    "alternatives",
     "check_values",
     "declared_keys",
+    "is_moment",
     "key_hints",
+    "moment_text",
     "read_request",
     "refusal",
     "shown",
@@ -52,6 +56,8 @@ def read_request(kind: type[_Request], given: Mapping[str, Any]) -> _Request:
     """Build a request, or raise an ``InvalidRequestError`` that names everything wrong with it."""
     if not isinstance(given, Mapping):
         raise refusal(f"a request is an object with keys and values, got {shown(Mapping, given)}")
+    hints = key_hints(kind)
+    given = {key: moment_text(hints.get(key), value) for key, value in given.items()}
     problems = [*_unknown_keys(kind, given), *_missing_keys(kind, given), *_values(kind, given)]
     if problems:
         raise refusal("; ".join(problems))
@@ -98,7 +104,7 @@ def shown(hint: Any, value: Any) -> str:
     """
     if isinstance(value, dict):
         return f"an object with {', '.join(map(repr, value)) or 'nothing in it'}"
-    kinds = {get_origin(part) or part for part in _alternatives(hint)}
+    kinds = {get_origin(part) or part for part in alternatives(hint)}
     if isinstance(value, list | tuple):
         fits = Sequence in kinds or kinds.isdisjoint({Mapping, str})
         plain = fits and not any(isinstance(each, dict) for each in value)
@@ -106,6 +112,32 @@ def shown(hint: Any, value: Any) -> str:
     if isinstance(value, str) and Mapping in kinds:
         return "a text"
     return "bytes" if isinstance(value, bytes) else repr(value)
+
+
+def alternatives(hint: Any) -> tuple[Any, ...]:
+    """The types that a value may have, without their rules."""
+    if get_origin(hint) is Annotated:
+        return alternatives(get_args(hint)[0])
+    if get_origin(hint) in (Union, types.UnionType):
+        return tuple(part for each in get_args(hint) for part in alternatives(each))
+    return (hint,)
+
+
+def is_moment(hint: Any) -> bool:
+    """Only a moment is a text or a number: the library takes it as a time, or as an age."""
+    return {int, str} <= {*alternatives(hint)}
+
+
+def moment_text(hint: Any, value: Any) -> Any:
+    """A date or a time as the text of it, in UTC, where that is wanted; else the value as it is."""
+    if not isinstance(value, date) or not is_moment(hint):
+        return value
+    if not isinstance(value, datetime):
+        return value.isoformat()
+    if datetime in alternatives(hint):
+        return value
+    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).isoformat()
 
 
 def refusal(reason: str) -> InvalidRequestError:
@@ -174,15 +206,6 @@ def _broken(rule: Rule, value: Any) -> str | None:
     except (ValueError, LakeError) as reason:
         return str(reason)
     return None
-
-
-def _alternatives(hint: Any) -> tuple[Any, ...]:
-    """The types that a value may have, without their rules."""
-    if get_origin(hint) is Annotated:
-        return _alternatives(get_args(hint)[0])
-    if get_origin(hint) in (Union, types.UnionType):
-        return tuple(part for each in get_args(hint) for part in _alternatives(each))
-    return (hint,)
 
 
 def _accepts(hint: Any, value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import pendulum
 import pytest
 from airflow.sdk import DAG, XComArg, literal, task, task_group
 from airflow.sdk.bases.operator import BaseOperator
@@ -249,6 +250,38 @@ def test_a_moment_nobody_can_read_is_refused_at_parse_and_after_rendering(text, 
     task.render_template_fields({"value": text})
     with pytest.raises(LakeArgumentError, match=words):
         task.execute(task_context())
+
+
+DAY = pendulum.datetime(2024, 1, 31, 12, tz="Europe/Paris")
+
+
+def test_a_moment_may_be_a_date_or_a_time():
+    given = {"task_id": "e", "table": "shop.orders", "older_than": DAY}
+    assert LakeExpireSnapshotsOperator(**given).older_than == "2024-01-31T11:00:00+00:00"
+    dated = LakeExpireSnapshotsOperator(**{**given, "older_than": DAY.date()})
+    assert dated.older_than == "2024-01-31"
+    with DAG("d", schedule=None):
+        mapped = LakeExpireSnapshotsOperator.partial(task_id="e", older_than=DAY).expand(
+            table=["a.b"]
+        )
+    assert mapped.unmap({"table": "a.b"}).older_than == "2024-01-31T11:00:00+00:00"
+
+
+def test_a_sensor_takes_a_date_for_its_first_moment():
+    sensor = LakeSnapshotSensor(task_id="s", table="shop.orders", since=DAY.date())
+
+    assert sensor.condition().since_millis == 1_706_659_200_000
+
+
+def test_a_moment_that_a_native_template_renders_is_taken(warehouse):
+    with DAG("d", schedule=None, render_template_as_native_obj=True):
+        task = LakeExpireSnapshotsOperator(
+            task_id="e", table="shop.orders", older_than="{{ data_interval_start }}"
+        )
+    task.render_template_fields({"data_interval_start": DAY})
+    task._take_rendered()
+
+    assert task._given()["older_than"] == "2024-01-31T11:00:00+00:00"
 
 
 def test_arguments_are_asked_together_once_more_when_they_are_rendered(warehouse):

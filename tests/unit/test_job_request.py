@@ -1,8 +1,11 @@
 """A request says exactly what it wants, or it is refused by name."""
 
+from datetime import date, datetime, timedelta, timezone
+
 import pytest
 
 import lakeformat as lake
+from spark_jobs.job_requests.expire_snapshots import ExpireSnapshotsRequest
 from spark_jobs.job_requests.ingest import IngestRequest
 from spark_jobs.request import read_request
 
@@ -29,6 +32,23 @@ def test_an_identity_may_say_when_its_first_try_began():
     wanted = read_request(IngestRequest, {**WHOLE, **pair, **began})
 
     assert wanted.commit_id().first_try_millis == 1_700_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (date(2024, 1, 31), "2024-01-31"),
+        (datetime(2024, 1, 31, 10), "2024-01-31T10:00:00+00:00"),
+        (
+            datetime(2024, 1, 31, 10, tzinfo=timezone(timedelta(hours=2))),
+            "2024-01-31T08:00:00+00:00",
+        ),
+    ],
+)
+def test_a_moment_may_be_a_date_or_a_time(given, text):
+    asked = {"warehouse": "w", "table": "shop.orders", "older_than": given}
+
+    assert read_request(ExpireSnapshotsRequest, asked).older_than == text
 
 
 @pytest.mark.parametrize(
