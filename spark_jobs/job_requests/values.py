@@ -36,6 +36,8 @@ __all__ = [
 _DURATION = "a duration such as '10 s'"
 _TIME = "a time such as '2024-01-31 10:00'"
 _MILLIS = "epoch milliseconds"
+# Smaller ones are meant as something else: seconds have ten digits.
+_FIRST_MILLIS = 10**10
 # A table is made with its keys as options, too.
 _KEY_OPTIONS = ("primary-key", "partition")
 
@@ -54,14 +56,18 @@ def _some_time(value: str) -> None:
 def _moment(value: str | int) -> None:
     if isinstance(value, str):
         datetime.fromisoformat(value.strip())
+    elif value < _FIRST_MILLIS:
+        raise ValueError("seconds or a count of days would be a moment of 1970")
 
 
 def _past_time(value: str | int) -> int | None:
     """How long ago; None if a time is said."""
     try:
         _moment(value)
-    except ValueError:
-        return _duration(str(value))
+    except ValueError as reason:
+        if isinstance(value, int):
+            raise ValueError(f"{reason}: write '90 d' for an age") from None
+        return _duration(value)
     return None
 
 

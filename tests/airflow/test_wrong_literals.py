@@ -176,6 +176,29 @@ def test_another_table_is_named_as_the_first():
         LakeIngestOperator(task_id="t", table="shop.orders", source_table="items", consumer="c")
 
 
+OF_TIME = [
+    pytest.param(kind, key, id=f"{kind.job}-{key}")
+    for kind, key in KEYS
+    for rule in rules_of(key_hints(kind.request)[key])
+    if rule in (values.Moment, values.PastTime, values.Expiration)
+]
+
+
+@pytest.mark.parametrize("number", [0, 90, 1_700_000_000])
+@pytest.mark.parametrize(("kind", "key"), OF_TIME)
+def test_a_number_that_is_too_small_for_milliseconds_is_no_moment(kind, key, number):
+    words = words_of_the_job(kind, key, number)
+    assert f"got {number}: seconds or a count of days would be a moment of 1970" in words
+    with pytest.raises(LakeArgumentError) as refused:
+        kind(task_id="t", **asked(kind, **{key: number}))
+    assert str(refused.value) == f"task 't': {words}"
+
+
+@pytest.mark.parametrize(("kind", "key"), OF_TIME)
+def test_epoch_milliseconds_are_a_moment(kind, key):
+    kind(task_id="t", **asked(kind, **{key: 1_700_000_000_000}))
+
+
 def test_a_share_may_be_the_whole_and_keys_may_be_none():
     [orphans] = [kind for kind in operators() if kind.job == "remove_orphans"]
     whole = orphans(task_id="t", table="shop.orders", max_share=1)
