@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spark_jobs.job_requests.common import TableRequest
-from spark_jobs.job_requests.values import Moment, PastTime, Share
+from spark_jobs.job_requests.values import Moment, PastTime, Share, age_millis
+from spark_jobs.request import refusal
 
 __all__ = ["RemoveOrphansRequest"]
+
+_DAY_MILLIS = 86_400_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,3 +33,11 @@ class RemoveOrphansRequest(TableRequest):
     staged_older_than: PastTime | None = None
     """Give up staged results nobody has published since then, with their files: a time, or an age
     such as ``"7 d"``. Else they all stay."""
+
+    def __post_init__(self) -> None:
+        age = None if self.older_than is None else age_millis(self.older_than)
+        if age is not None and age < _DAY_MILLIS and not self.allow_younger:
+            raise refusal(
+                f"key 'older_than' is {self.older_than!r}, and files of a day are left to writes "
+                "under way: say a day or more; or stop every writer, and say 'allow_younger'"
+            )

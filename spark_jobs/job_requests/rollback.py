@@ -41,3 +41,8 @@ class RollbackRequest(CommitRequest):
                 f"a table goes back to one of {', '.join(_TARGETS)}: "
                 f"got {' and '.join(given) or 'none'}"
             )
+        if self.force and self.as_latest:
+            raise refusal(
+                "key 'force' is for a rollback that takes snapshots away: say 'as_latest' false "
+                "with it, or leave it out"
+            )

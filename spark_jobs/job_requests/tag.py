@@ -11,6 +11,7 @@ from spark_jobs.request import refusal
 
 __all__ = ["TagRequest"]
 
+_ORIGINS = ("snapshot", "from_tag", "at_or_after", "watermark")
 _ONLY_WITH = {
     "snapshot": ("create", "replace"),
     "from_tag": ("create", "replace"),
@@ -63,3 +64,5 @@ class TagRequest(TableRequest):
                 )
         if self.action == "rename" and self.new_name is None:
             raise refusal("action 'rename' wants key 'new_name'")
+        if len(given := [key for key in _ORIGINS if getattr(self, key) is not None]) > 1:
+            raise refusal(f"a tag names one snapshot: got {' and '.join(given)}")

@@ -31,6 +31,7 @@ __all__ = [
     "TagName",
     "TimeFormatter",
     "TimePattern",
+    "age_millis",
 ]
 
 _DURATION = "a duration such as '10 s'"
@@ -60,7 +61,7 @@ def _moment(value: str | int) -> None:
         raise ValueError("seconds or a count of days would be a moment of 1970")
 
 
-def _past_time(value: str | int) -> int | None:
+def age_millis(value: str | int) -> int | None:
     """How long ago; None if a time is said."""
     try:
         _moment(value)
@@ -72,7 +73,7 @@ def _past_time(value: str | int) -> int | None:
 
 
 def _expiration(value: str | int) -> None:
-    if _past_time(value) == 0:
+    if age_millis(value) == 0:
         raise ValueError("every partition would have expired")
 
 
@@ -149,7 +150,7 @@ Retention: TypeAlias = Annotated[str, Rule(_DURATION, _some_time)]
 Moment: TypeAlias = Annotated[str | int, Rule(f"{_TIME} or {_MILLIS}", _moment)]
 """A point in time: ISO-8601 text, in UTC unless it says a zone, or epoch milliseconds."""
 PastTime: TypeAlias = Annotated[
-    str | int, Rule(f"{_TIME}, an age such as '7 d', or {_MILLIS}", _past_time)
+    str | int, Rule(f"{_TIME}, an age such as '7 d', or {_MILLIS}", age_millis)
 ]
 """The same, or how long ago."""
 Expiration: TypeAlias = Annotated[

@@ -18,6 +18,7 @@ from airflow_provider_lake.operators.compact_database import LakeCompactDatabase
 from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshotsOperator
 from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
+from airflow_provider_lake.operators.remove_orphans import LakeRemoveOrphansOperator
 from airflow_provider_lake.operators.rollback import LakeRollbackOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
@@ -75,6 +76,18 @@ def test_arguments_that_mean_nothing_together_are_refused():
     [
         (LakeRollbackOperator, {}, "one of snapshot, tag, as_of, watermark: got none"),
         (LakeRollbackOperator, {"snapshot": 1, "tag": "v"}, "got snapshot and tag"),
+        (LakeRollbackOperator, {"snapshot": 1, "force": True}, "'force' is for a rollback that"),
+        (LakeRemoveOrphansOperator, {"older_than": "1 h"}, "'older_than' is '1 h', and files of a"),
+        (
+            LakeTagOperator,
+            {"action": "create", "tag": "v", "snapshot": 1, "watermark": 0},
+            "a tag names one snapshot: got snapshot and watermark",
+        ),
+        (
+            LakeTagOperator,
+            {"action": "replace", "tag": "v", "snapshot": 1, "from_tag": "w"},
+            "a tag names one snapshot: got snapshot and from_tag",
+        ),
         (LakeExpireSnapshotsOperator, {"retain_max": 0}, "'retain_max' is a whole number from 1"),
         (LakeExpireSnapshotsOperator, {"limit": -1}, "'limit' is a whole number from 1 on, got -1"),
         (
@@ -92,6 +105,13 @@ def test_what_no_table_can_do_is_refused_where_it_is_parsed(operator, arguments,
         operator(task_id="t", table="shop.orders", **arguments)
 
     assert words in str(refused.value)
+
+
+def test_the_same_means_something_beside_the_right_words():
+    LakeRollbackOperator(task_id="a", table="a.b", snapshot=1, force=True, as_latest=False)
+    LakeRemoveOrphansOperator(task_id="b", table="a.b", older_than="1 h", allow_younger=True)
+    LakeRemoveOrphansOperator(task_id="c", table="a.b", older_than="1 d")
+    LakeRemoveOrphansOperator(task_id="d", table="a.b", older_than="2024-01-31")
 
 
 @pytest.mark.parametrize("argument", ["database", "including", "excluding"])
