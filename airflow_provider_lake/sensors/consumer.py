@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from airflow_provider_lake.arguments import LakeArgumentError, is_open
 from airflow_provider_lake.conditions import ConsumerLag, at_least
 from airflow_provider_lake.sensors.table import LakeTableSensor
+from spark_jobs.job_requests.values import check_consumer_name
 
 __all__ = ["LakeConsumerLagSensor"]
 
@@ -22,6 +25,19 @@ class LakeConsumerLagSensor(LakeTableSensor):
         self.consumer = consumer
         self.max_behind = max_behind
         self._check_arguments()
+
+    @classmethod
+    def _check_values(cls, task_id: str, given: Mapping[str, Any]) -> None:
+        """Refuse a name that no consumer has: it would be waited for in vain."""
+        from lakeformat import InvalidRequestError
+
+        name = given.get("consumer")
+        if name is None or is_open(name):
+            return
+        try:
+            check_consumer_name(name)
+        except InvalidRequestError as reason:
+            raise LakeArgumentError(f"task {task_id!r}: argument 'consumer': {reason}") from None
 
     def condition(self) -> ConsumerLag:
         """The consumer, and how far behind it may be."""

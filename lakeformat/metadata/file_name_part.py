@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from lakeformat.errors import InvalidRequestError
 
-__all__ = ["check_file_name_part"]
+__all__ = ["check_file_name_part", "check_new_file_name_part"]
+
+# Of 255 bytes, as a file has in most systems; the longest is a consumer's while it is written.
+_LONGEST_BYTES = 255 - len(".consumer-") - len(".") - 36 - len(".tmp")
+
+
+def check_new_file_name_part(what: str, name: object) -> None:
+    """Refuse also what is too long for some storage; a name that is there may be longer."""
+    check_file_name_part(what, name)
+    if len(str(name).encode(errors="replace")) > _LONGEST_BYTES:
+        raise InvalidRequestError(
+            f"{what} {name!r} is too long: it becomes part of a file name, so it must not have "
+            f"more than {_LONGEST_BYTES} bytes"
+        )
 
 
 def check_file_name_part(what: str, name: object) -> None:

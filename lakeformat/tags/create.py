@@ -16,6 +16,7 @@ from lakeformat.errors import (
     UnavailableError,
 )
 from lakeformat.handle import TableHandle
+from lakeformat.metadata.file_name_part import check_new_file_name_part
 from lakeformat.metadata.tag import (
     Tag,
     create_tag,
@@ -61,6 +62,7 @@ def create(
     dry_run: bool = False,
 ) -> TagReport:
     """Give a snapshot a name; with ``exist_ok`` a tag that is there stays as it is."""
+    check_new_file_name_part("tag name", name)
     there = read_tag_if_present(handle.storage, handle.layout, name)
     if there is None:
         _refuse_second_automatic(handle, name, origin)
@@ -135,6 +137,7 @@ def _kept_meanwhile(handle: TableHandle, tag: Tag, origin: Origin) -> Iterator[N
 def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = False) -> TagReport:
     """Give a tag another name; for a moment it has both, and repeating the call ends that."""
     storage, layout = handle.storage, handle.layout
+    check_new_file_name_part("tag name", new_name)
     there = read_tag_if_present(storage, layout, new_name)
     old = read_tag(storage, layout, name)
     tag = replace(old, name=new_name)

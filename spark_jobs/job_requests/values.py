@@ -32,6 +32,7 @@ __all__ = [
     "TimeFormatter",
     "TimePattern",
     "age_millis",
+    "check_consumer_name",
 ]
 
 _DURATION = "a duration such as '10 s'"
@@ -104,15 +105,16 @@ def _share(value: float) -> None:
 
 
 def _tag_name(value: str) -> None:
-    from lakeformat.metadata.file_name_part import check_file_name_part
+    from lakeformat.metadata.file_name_part import check_new_file_name_part
 
-    check_file_name_part("tag name", value)
+    check_new_file_name_part("tag name", value)
 
 
-def _consumer_name(value: str) -> None:
-    from lakeformat.metadata.file_name_part import check_file_name_part
+def check_consumer_name(value: str) -> None:
+    """Refuse a name that no consumer has."""
+    from lakeformat.metadata.file_name_part import check_new_file_name_part
 
-    check_file_name_part("consumer id", value)
+    check_new_file_name_part("consumer id", value)
 
 
 def _message_table(value: str) -> None:
@@ -169,7 +171,7 @@ KeyColumns: TypeAlias = Annotated[
 """The same, where none may be meant."""
 Share: TypeAlias = Annotated[float, Rule("a part above 0 and up to 1", _share)]
 TagName: TypeAlias = Annotated[str, Rule("the name of a tag", _tag_name)]
-ConsumerName: TypeAlias = Annotated[str, Rule("the name of a consumer", _consumer_name)]
+ConsumerName: TypeAlias = Annotated[str, Rule("the name of a consumer", check_consumer_name)]
 TimeFormatter: TypeAlias = Annotated[
     str, Rule("the format of a time, such as 'yyyyMMdd'", _time_formatter)
 ]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 
 from airflow_provider_lake.arguments import LakeArgumentError, argument_types
@@ -156,6 +157,8 @@ WRONG = [
     (LakeCompactionNeededSensor, {"strategy": "fast"}, "'strategy' wants 'minor' or 'full'"),
     (LakeCompactionNeededSensor, {"min_files": "many"}, "'min_files' wants a whole number"),
     (LakeConsumerLagSensor, {"consumer": ""}, "'consumer' wants a text"),
+    (LakeConsumerLagSensor, {"consumer": "a/b"}, "'consumer': consumer id 'a/b' is not allowed"),
+    (LakeConsumerLagSensor, {"consumer": "c" * 205}, "is too long"),
     (LakeConsumerLagSensor, {"consumer": "c", "max_behind": True}, "'max_behind' wants a whole"),
     (LakeSnapshotSensor, {"after_snapshot": -1}, "'after_snapshot' is a whole number from 0 on"),
     (LakeCompactionNeededSensor, {"min_files": 0}, "'min_files' is a whole number from 1 on"),
@@ -173,6 +176,11 @@ FITTING = {
 def any_sensor(kind, **arguments):
     given = {"task_id": "wait", "table": "shop.orders", **FITTING[kind]}
     return kind(**given | arguments)
+
+
+def test_a_consumer_that_mapped_sensors_share_is_checked_too():
+    with DAG("d", schedule=None), pytest.raises(LakeArgumentError, match="'a/b' is not allowed"):
+        LakeConsumerLagSensor.partial(task_id="wait", consumer="a/b")
 
 
 @pytest.mark.parametrize(("kind", "wrong", "words"), WRONG)

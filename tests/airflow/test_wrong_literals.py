@@ -199,6 +199,24 @@ def test_epoch_milliseconds_are_a_moment(kind, key):
     kind(task_id="t", **asked(kind, **{key: 1_700_000_000_000}))
 
 
+OF_NAMES = [
+    pytest.param(kind, key, id=f"{kind.job}-{key}")
+    for kind, key in KEYS
+    for rule in rules_of(key_hints(kind.request)[key])
+    if rule in (values.TagName, values.ConsumerName)
+]
+
+
+@pytest.mark.parametrize("name", ["x" * 205, "é" * 103])
+@pytest.mark.parametrize(("kind", "key"), OF_NAMES)
+def test_a_name_that_is_too_long_for_a_file_is_refused(kind, key, name):
+    words = words_of_the_job(kind, key, name)
+    assert "is too long: it becomes part of a file name, so it must not have more than 204" in words
+    with pytest.raises(LakeArgumentError) as refused:
+        kind(task_id="t", **asked(kind, **{key: name}))
+    assert str(refused.value) == f"task 't': {words}"
+
+
 def test_a_share_may_be_the_whole_and_keys_may_be_none():
     [orphans] = [kind for kind in operators() if kind.job == "remove_orphans"]
     whole = orphans(task_id="t", table="shop.orders", max_share=1)

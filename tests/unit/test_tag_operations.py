@@ -6,6 +6,7 @@ import itertools
 import json
 from datetime import timedelta
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
@@ -435,3 +436,27 @@ def test_a_tag_that_is_deleted_while_it_is_renamed_has_no_new_name():
     assert met
     assert names(table) == []
     assert missing(table) == set()
+
+
+def test_a_name_has_as_many_bytes_as_every_storage_takes(tmp_path):
+    catalog = lake.open_catalog(tmp_path)
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", pa.schema([("id", pa.int64())]))
+    table.write(pa.table({"id": [1]}))
+
+    table.tags.create("x" * 204)
+    table.tags.rename("x" * 204, "y" * 204)
+    table.tags.delete("y" * 204)
+    table.consumers.set("c" * 204, next_snapshot=1)
+    for name in ("x" * 205, "é" * 103):
+        with pytest.raises(lake.InvalidRequestError, match=r"is too long: .* more than 204 bytes"):
+            table.tags.create(name)
+
+
+def test_a_longer_name_that_another_program_gave_is_read():
+    table = shop().table
+    storage, layout = table._handle.storage, table._handle.layout
+    table.tags.create("first")
+    storage.overwrite(layout.tag("x" * 240), storage.read(layout.tag("first")))
+
+    assert names(table) == ["first", "x" * 240]
