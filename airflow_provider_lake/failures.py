@@ -3,7 +3,8 @@
 ==========================  ============================================================
 the library says            the task
 ==========================  ============================================================
-``InvalidRequestError``     fails at once: a retry asks the same
+``InvalidRequestError``     fails at once: a retry asks the same; also where each of many tables
+                            has said so
 ``CorruptTableError``       fails at once: the table needs repair
 ``CommitUndecidableError``  fails at once: what would tell has expired and stays so
 ``AlreadyExistsError``      fails at once: the name stays taken

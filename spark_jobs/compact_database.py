@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lakeformat.errors import CommitConflictError
+from lakeformat.errors import CommitConflictError, InvalidRequestError
 from spark_jobs.command import run_command
 from spark_jobs.compaction import How, how_of
 from spark_jobs.job import Job, Outcome, PartlyFailedError, open_warehouse
@@ -105,8 +105,12 @@ def _outcome_of(outcomes: list[TableOutcome[Any]], *, dry_run: bool) -> Outcome:
     )
     if failed:
         first = f"{failed[0].table}: {failed[0].error}"
+        message = f"{len(failed)} of {len(outcomes)} tables failed, {first}"
+        # What no table can do is wrong with the request, and stays so.
+        if all(isinstance(each.error, InvalidRequestError) for each in outcomes):
+            raise InvalidRequestError(message)
         raise PartlyFailedError(
-            f"{len(failed)} of {len(outcomes)} tables failed, {first}",
+            message,
             outcome,
             is_conflict=all(isinstance(each.error, CommitConflictError) for each in failed),
         )

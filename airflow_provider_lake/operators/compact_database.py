@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_lake.identity import ONLY_COMMIT, find_first_try
@@ -72,17 +71,13 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
         first = find_first_try(context, self.database, lambda: None)
         return CommitId(self._commit_user(context), ONLY_COMMIT, first_try_millis=first.millis)
 
-    def _is_published(self, request: Mapping[str, Any]) -> bool:
-        """Never; but a condition that is no SQL is known before anything is submitted."""
+    def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
+        """The job; a condition that is no SQL is known before anything is started."""
         from lakeformat.read.predicate_filter import as_predicate
+        from spark_jobs.job import PartlyFailedError
 
         if self.where is not None:
             as_predicate(self.where)
-        return super()._is_published(request)
-
-    def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
-        from spark_jobs.job import PartlyFailedError
-
         try:
             return super()._run(request, context)
         except PartlyFailedError as error:

@@ -29,6 +29,7 @@ from airflow_provider_lake.operators.remove_orphans import LakeRemoveOrphansOper
 from airflow_provider_lake.operators.rescale import LakeRescaleOperator
 from airflow_provider_lake.operators.rollback import LakeRollbackOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
+from spark_jobs import compact_database
 from spark_jobs.registry import JOB_NAMES, find_job
 from tests.airflow.contexts import task_context
 
@@ -233,6 +234,24 @@ class TestCompactDatabase:
     def test_a_database_nobody_has_fails_for_good(self, orders):
         with pytest.raises(AirflowFailException, match="no table of a database 'sales' is meant"):
             do(LakeCompactDatabaseOperator, database="sales")
+
+    @pytest.mark.parametrize("engine", ["python", "spark"])
+    def test_a_condition_that_is_no_sql_is_refused_before_anything_starts(
+        self, orders, engine, monkeypatch
+    ):
+        monkeypatch.setattr(compact_database, "run", lambda request: pytest.fail("was started"))
+        task = make(LakeCompactDatabaseOperator, engine=engine, where="dt =")
+        monkeypatch.setattr(task, "_submit", lambda *given: pytest.fail("was submitted"))
+
+        with pytest.raises(AirflowFailException, match="InvalidRequestError: "):
+            task.execute(task_context())
+
+    def test_a_condition_that_no_table_can_be_asked_is_not_asked_again(self, orders, catalog):
+        catalog.create_table("shop.items", [("id", "BIGINT")])
+        with pytest.raises(
+            AirflowFailException, match=r"2 of 2 tables failed, shop\.items: .*'day'"
+        ):
+            do(LakeCompactDatabaseOperator, where="day = '2024-01-01'")
 
     def test_a_warehouse_that_cannot_be_opened_is_never_submitted(self, connect, monkeypatch):
         """Its address would be an argument of a process by then, which everybody can read."""

@@ -168,6 +168,17 @@ def test_compact_database_goes_on_where_a_table_fails(catalog, tmp_path):
     assert catalog.table("shop.b").latest_snapshot().id == 3
 
 
+def test_compact_database_that_no_table_can_do_is_a_wrong_request(catalog, tmp_path):
+    for name in ("shop.a", "shop.b"):
+        keyed(catalog, name).write(pa.table({"sku": ["pear"], "pieces": [1]}))
+    wanted = {"warehouse": str(tmp_path / "warehouse"), "database": "shop", "where": "day = 1"}
+    for dry_run in (True, False):
+        with pytest.raises(
+            lake.InvalidRequestError, match=r"2 of 2 tables failed, shop\.a: .*'day'"
+        ):
+            compact_database.run({**wanted, "dry_run": dry_run})
+
+
 def test_expire_snapshots_leaves_what_it_is_told_to(orders, request_for):
     wanted = request_for(retain_min=1, retain_max=1)
     planned = expire_snapshots.run({**wanted, "dry_run": True})
