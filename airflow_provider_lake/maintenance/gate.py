@@ -6,8 +6,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.conditions import CompactionNeeded
 from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.maintenance.policy import Gate, PolicyError
 
 __all__ = ["due_compaction", "due_tables"]
 
@@ -25,6 +27,7 @@ def due_compaction(
     """How much a compaction would read; None if too little is due, or more than its quota."""
     from lakeformat import NotFoundError
 
+    _check(min_files, max_bytes)
     wanted = CompactionNeeded(strategy=strategy, min_files=min_files)
     try:
         found = wanted.check(table, LakeHook(lake_conn_id).get_conn().table(table))
@@ -60,6 +63,7 @@ def due_tables(
     Those with most files come first; what would go beyond the quota of bytes waits for the next
     run, but for the first table.
     """
+    _check(min_files, max_bytes)
     catalog = LakeHook(lake_conn_id).get_conn()
     found = [
         each
@@ -76,6 +80,14 @@ def due_tables(
     chosen = _within(sorted(found, key=lambda each: (-each["files"], each["table"])), max_bytes)
     more = {"strategy": strategy, "lake_conn_id": lake_conn_id, **(arguments or {})}
     return [{"table": each["table"], **more} for each in chosen]
+
+
+def _check(min_files: int, max_bytes: int | None) -> None:
+    """A wrong threshold is the author's mistake: a retry would ask with the same."""
+    try:
+        Gate(min_files=min_files, max_bytes=max_bytes)
+    except PolicyError as reason:
+        raise LakeArgumentError(str(reason)) from None
 
 
 def _within(found: Sequence[dict[str, Any]], max_bytes: int | None) -> list[dict[str, Any]]:

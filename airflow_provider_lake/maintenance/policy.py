@@ -9,12 +9,21 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from airflow_provider_lake.assets.uri import split_table_name
 
-__all__ = ["STEPS", "Gate", "LakePolicy", "PolicyError", "TablePolicy", "read_policy"]
+__all__ = [
+    "STEPS",
+    "Gate",
+    "LakePolicy",
+    "PolicyError",
+    "TablePolicy",
+    "check_settings",
+    "read_policy",
+]
 
 STEPS: dict[str, tuple[str, ...]] = {
     "expire_partitions": (
@@ -33,6 +42,8 @@ STEPS: dict[str, tuple[str, ...]] = {
 """The steps of maintenance in the order they run, each with the arguments a policy may give."""
 
 _GATE = ("min_files", "max_bytes")
+_LEAST = {"pool_slots": 1, "retries": 0}
+"""The settings that are numbers; the others are texts."""
 
 
 class PolicyError(ValueError):
@@ -46,6 +57,11 @@ class Gate:
     min_files: int = 1
     max_bytes: int | None = None
     """The quota of one run: a table that wants more is left to a person, and said."""
+
+    def __post_init__(self) -> None:
+        _check_number("min_files", 1, self.min_files)
+        if self.max_bytes is not None:
+            _check_number("max_bytes", 1, self.max_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +125,20 @@ def read_policy(source: str | Path | Mapping[str, Any]) -> LakePolicy:
     return LakePolicy(tuple(tables))
 
 
+def check_settings(table: str, settings: Mapping[str, Any]) -> None:
+    """Refuse a setting of a table that Airflow could not mean anything by."""
+    for name, value in settings.items():
+        if name in _LEAST:
+            _check_number(f"{table}: {name}", _LEAST[name], value)
+        elif not isinstance(value, str) or not value.strip():
+            raise PolicyError(f"{table}: {name} is a text that is not empty, got {value!r}")
+
+
+def _check_number(what: str, least: int, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise PolicyError(f"{what} is a whole number from {least} on, got {value!r}")
+
+
 def _load(path: Path) -> Any:
     import yaml
 
@@ -148,7 +178,28 @@ def _table(name: str, layers: Iterable[Mapping[str, Any]]) -> TablePolicy:
         raise PolicyError(f"{name} has no schedule: give one to it, its database or defaults")
     if not steps:
         raise PolicyError(f"{name} has no step: give some of {', '.join(STEPS)}")
-    return TablePolicy(table=name, steps=steps, gate=Gate(**gate), **settings)
+    check_settings(name, settings)
+    return TablePolicy(table=name, steps=steps, gate=_gate(name, gate), **settings)
+
+
+def _gate(name: str, given: dict[str, Any]) -> Gate:
+    try:
+        if isinstance(given.get("max_bytes"), str):
+            given["max_bytes"] = _bytes(given["max_bytes"])
+        return Gate(**given)
+    except PolicyError as reason:
+        raise PolicyError(f"{name}: compact: {reason}") from None
+
+
+def _bytes(text: str) -> int:
+    from lakeformat.options.kinds import SIZE
+
+    try:
+        return SIZE.parse(text)
+    except ValueError as reason:
+        raise PolicyError(
+            f"max_bytes is a number of bytes, or '10 gb', got {text!r}: {reason}"
+        ) from None
 
 
 def _merge(name: str, key: str, before: Any, value: Any) -> Any:
@@ -160,7 +211,12 @@ def _merge(name: str, key: str, before: Any, value: Any) -> Any:
     given = {} if value is True else _mapping(f"{name}: {key}", value)
     known = STEPS[key] + (_GATE if key == "compact" else ())
     _refuse_unknown(f"{name}: {key}", given, known)
-    return {**(before or {}), **given}
+    return {**(before or {}), **{name: _plain(each) for name, each in given.items()}}
+
+
+def _plain(value: Any) -> Any:
+    """YAML reads 2024-01-31 as a date, unless it is in quotes; operators take it as a text."""
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def _mapping(where: str, value: Any) -> Mapping[str, Any]:

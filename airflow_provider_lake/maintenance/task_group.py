@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import TaskGroup, task
 
-from airflow_provider_lake.maintenance.policy import STEPS, Gate, PolicyError
+from airflow_provider_lake.maintenance.policy import STEPS, Gate, PolicyError, check_settings
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
@@ -40,7 +40,9 @@ class LakeMaintenanceTaskGroup(TaskGroup):
         if unknown := [step for step in steps if step not in STEPS]:
             raise PolicyError(f"{table}: no step {unknown[0]!r}; known are {', '.join(STEPS)}")
         shared = {"lake_conn_id": lake_conn_id, "pool": pool, "pool_slots": pool_slots}
-        shared |= {"table": table, "retries": retries, "trigger_rule": "none_failed"}
+        shared |= {"retries": retries}
+        check_settings(table, shared)
+        shared |= {"table": table, "trigger_rule": "none_failed"}
         with self:
             before: Any = None
             for name in STEPS:

@@ -1,5 +1,7 @@
 """Policies: inherited step by step, checked by name, and always read the same way."""
 
+from datetime import UTC, date, datetime
+
 import pytest
 
 from airflow_provider_lake.maintenance.policy import Gate, PolicyError, read_policy
@@ -96,3 +98,54 @@ def test_a_file_that_is_no_yaml_is_named(tmp_path):
     (tmp_path / "lake.yaml").write_text("a: [")
     with pytest.raises(PolicyError, match=r"lake\.yaml cannot be read as YAML"):
         read_policy(tmp_path / "lake.yaml")
+
+
+@pytest.mark.parametrize(
+    ("of_table", "words"),
+    [
+        (
+            {"compact": {"min_files": "5"}},
+            "compact: min_files is a whole number from 1 on, got '5'",
+        ),
+        ({"compact": {"min_files": 0}}, "compact: min_files is a whole number from 1 on, got 0"),
+        ({"compact": {"max_bytes": -1}}, "compact: max_bytes is a whole number from 1 on, got -1"),
+        ({"compact": {"max_bytes": "10 X"}}, "compact: max_bytes is a number of bytes, or '10 gb'"),
+        ({"pool_slots": "x"}, "pool_slots is a whole number from 1 on, got 'x'"),
+        ({"pool_slots": True}, "pool_slots is a whole number from 1 on, got True"),
+        ({"retries": -1}, "retries is a whole number from 0 on, got -1"),
+        ({"retries": "x"}, "retries is a whole number from 0 on, got 'x'"),
+        ({"pool": 5}, "pool is a text that is not empty, got 5"),
+        ({"lake_conn_id": ""}, "lake_conn_id is a text that is not empty, got ''"),
+        ({"schedule": 5}, "schedule is a text that is not empty, got 5"),
+    ],
+)
+def test_a_value_that_cannot_be_right_is_refused_with_its_table_and_name(of_table, words):
+    with pytest.raises(PolicyError) as refused:
+        one(of_table)
+    assert str(refused.value).startswith(f"shop.orders: {words}")
+
+
+@pytest.mark.parametrize(
+    "thresholds", [{"min_files": "x"}, {"min_files": 0}, {"max_bytes": -1}, {"max_bytes": 1.5}]
+)
+def test_thresholds_that_cannot_be_right_are_refused_in_code(thresholds):
+    with pytest.raises(PolicyError, match="is a whole number from 1 on"):
+        Gate(**thresholds)
+
+
+def test_a_quota_may_have_a_unit():
+    assert one({"compact": {"max_bytes": "10 GB"}}).gate.max_bytes == 10 * 2**30
+    assert one({"compact": {"max_bytes": 7}}).gate.max_bytes == 7
+
+
+@pytest.mark.parametrize(
+    ("written", "taken"),
+    [
+        (date(2024, 1, 31), "2024-01-31"),
+        (datetime(2024, 1, 31, 10, tzinfo=UTC), "2024-01-31T10:00:00+00:00"),
+    ],
+)
+def test_a_time_without_quotes_is_the_same_time(written, taken):
+    """YAML reads it as one."""
+    table = one({"expire_snapshots": {"older_than": written}})
+    assert table.steps["expire_snapshots"] == {"older_than": taken}
