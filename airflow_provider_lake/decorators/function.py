@@ -171,7 +171,9 @@ def lake_decorator(
         operator.refuse_function(function, given)
         types = operator._argument_types()
         wanted = {name: hint for name, hint in types.items() if name in given}
-        check_arguments(given.get("task_id") or function.__name__, wanted, given)
+        task_id = given.get("task_id") or function.__name__
+        check_arguments(task_id, wanted, given)
+        operator._check_values(task_id, given)
         return made(function)
 
     decorator: Any = decorate if function is None else decorate(function)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from airflow_provider_lake.decorators.function import LakeFunctionOperator, lake_decorator
 from airflow_provider_lake.lineage import LakeLineageMixin
 from spark_jobs.job_requests.common import CommitRequest, Value
+from spark_jobs.job_requests.values import KeyColumns, TableOptionTexts
 from spark_jobs.request import refusal
 
 if TYPE_CHECKING:
@@ -39,11 +40,11 @@ class LakeFunctionCommit(CommitRequest):
     """What the rows replace."""
     create: bool = False
     """Whether an absent table, and its database, is made from the columns of the rows."""
-    primary_key: Sequence[str] | None = None
+    primary_key: KeyColumns | None = None
     """With ``create``: the primary key of the table."""
-    partition_by: Sequence[str] | None = None
+    partition_by: KeyColumns | None = None
     """With ``create``: its partition columns."""
-    table_options: Mapping[str, str] | None = None
+    table_options: TableOptionTexts | None = None
     """With ``create``: its options."""
 
     def __post_init__(self) -> None:

@@ -13,7 +13,9 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 import lakeformat as lake
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.assets.uri import lake_asset
+from airflow_provider_lake.decorators.lake_commit import LakeFunctionCommit
 from airflow_provider_lake.failures import LakeTaskKilled
+from airflow_provider_lake.job import own_keys
 from airflow_provider_lake.provider_info import get_provider_info
 from tests.airflow.conftest import TEST_DAGS
 from tests.airflow.contexts import task_context
@@ -486,3 +488,44 @@ def test_a_mapped_mistake_is_not_tried_again(dags, catalog):
 
     tries = {(ti.state, ti.try_number) for ti in run.get_task_instances()}
     assert tries == {("failed", 1)}
+
+
+WRONG_VALUES = {
+    "kinds": ("", "wants a text that is not empty"),
+    "overwrite": ("static", "wants an object or 'dynamic', got 'static'"),
+    "create": ("yes", "wants true or false, got 'yes'"),
+    "primary_key": (["a", "a"], "'a' is there twice"),
+    "partition_by": (["a", "a"], "'a' is there twice"),
+    "table_options": ({"bukket": "1"}, "bukket"),
+}
+
+
+def test_every_key_of_a_commit_has_a_value_that_is_refused():
+    assert {*own_keys(LakeFunctionCommit)} == {*WRONG_VALUES}
+
+
+@pytest.mark.parametrize("name", WRONG_VALUES)
+def test_a_value_that_no_commit_can_have_is_refused_before_the_function_is_called(name):
+    """By the decorator already, so of a mapped task, too."""
+    wrong, words = WRONG_VALUES[name]
+    decorator = task.lake_commit(**{"table": "shop.orders", "create": True, name: wrong})
+    with pytest.raises(LakeArgumentError, match=rf"'rows': .*'{name}' .*{words}"):
+
+        @decorator
+        def rows():
+            return ROWS
+
+
+@pytest.mark.parametrize("name", WRONG_VALUES)
+def test_a_default_of_a_dag_that_no_commit_can_have_is_refused_where_the_function_is_called(name):
+    wrong, words = WRONG_VALUES[name]
+    arguments = {"table": "shop.orders", "create": True, name: wrong}
+
+    def rows():
+        return ROWS
+
+    with (
+        DAG("shop", schedule=None, default_args=arguments),
+        pytest.raises(LakeArgumentError, match=rf"'rows': .*'{name}' .*{words}"),
+    ):
+        task.lake_commit(rows)()
