@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.assets.uri import SCHEME, TableAddress, address_of, split_table_name
 from airflow_provider_lake.failures import failing_for_good
 from airflow_provider_lake.hooks.lake import LakeHook
@@ -121,12 +122,24 @@ def _told(context: Context) -> Iterator[tuple[TableAddress, dict[str, Any]]]:
 def _meant(
     table: str | None, lake_conn_id: str, told: list[tuple[TableAddress, dict[str, Any]]]
 ) -> TableAddress:
+    """The table; that none can be told is the author's mistake, which a retry would repeat."""
     if table is not None:
-        return TableAddress(*split_table_name(table), lake_conn_id)
+        try:
+            return TableAddress(*split_table_name(table), lake_conn_id)
+        except ValueError as reason:
+            raise LakeArgumentError(str(reason)) from None
     tables = {address for address, _ in told}
-    if len(tables) != 1:
-        shown = ", ".join(sorted(address.name for address in tables)) or "none"
-        raise ValueError(f"say which table: the events that started this run are of {shown}")
+    if not tables:
+        raise LakeArgumentError(
+            "no event of a lake table started this run: write snapshot_range(context, "
+            "'database.table'), which a run by hand or by a schedule needs"
+        )
+    if len(tables) > 1:
+        shown = ", ".join(sorted(address.name for address in tables))
+        raise LakeArgumentError(
+            f"say which table: the events that started this run are of {shown}: write "
+            "snapshot_range(context, 'database.table')"
+        )
     return tables.pop()
 
 

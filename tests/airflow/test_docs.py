@@ -3,9 +3,12 @@
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from airflow_provider_lake.maintenance.policy import STEPS, read_policy
+from tests.airflow.conftest import TEST_DAGS
+from tests.airflow.test_decorators import result_of
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -26,6 +29,23 @@ def test_each_example_is_a_dag_that_imports(airflow_db, page, tmp_path):
 
     assert bag.import_errors == {}
     assert len(bag.dags) == len(examples) > 0
+
+
+def test_the_first_example_about_assets_runs_by_hand(airflow_db, orders):
+    """Somebody tries it before any watcher has told of a commit: it reads up to the head."""
+    from airflow.dag_processing.dagbag import DagBag
+
+    dag = DagBag(str(TEST_DAGS / "assets_page.py")).dags["count_orders"]
+    orders.write(pa.table({"id": [1, 2], "item": ["apple", "pear"]}))
+
+    def counted():
+        run = dag.test()
+        assert run.state == "success"
+        return result_of(run, "count_new_orders")
+
+    assert [counted(), counted()] == [2, 0]
+    orders.write(pa.table({"id": [3], "item": ["plum"]}))
+    assert counted() == 1
 
 
 def test_the_policy_of_the_page_means_what_it_says(tmp_path):

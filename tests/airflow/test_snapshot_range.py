@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
+from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.assets.snapshot_range import SnapshotRange, snapshot_range
 from airflow_provider_lake.assets.uri import lake_asset
 
@@ -113,6 +114,14 @@ def test_a_table_that_was_rolled_back_is_to_be_read_whole(orders):
 def test_events_of_two_tables_need_a_name(orders):
     run = context(event(0, 1))
     run["triggering_asset_events"][lake_asset("shop.items")] = [event(0, 1)]
-    with pytest.raises(ValueError, match=r"of shop\.items, shop\.orders"):
+    with pytest.raises(LakeArgumentError, match=r"of shop\.items, shop\.orders"):
         snapshot_range(run)
     assert snapshot_range(run, "shop.orders").upto == 1
+
+
+def test_a_run_without_events_needs_a_name_and_is_not_retried(orders):
+    words = r"no event of a lake table started this run: write snapshot_range\(context, 'data"
+    with pytest.raises(LakeArgumentError, match=words):
+        snapshot_range(context())
+    with pytest.raises(LakeArgumentError, match=r"a table is named database\.table, got 'orders'"):
+        snapshot_range(context(), "orders")
