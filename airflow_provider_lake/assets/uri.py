@@ -109,13 +109,27 @@ def create_asset(
 def refuse_shortened(assets: Iterable[Any]) -> None:
     """Raise for an asset of a table whose URI had more to say than Airflow has kept.
 
-    Airflow drops a fragment and an empty value of the query before it asks a handler. An asset
-    without a name of its own is named as its URI was written, so that there it can be seen.
+    Airflow drops a fragment, a login and an empty value of the query before it asks a handler. An
+    asset without a name of its own is named as its URI was written, so that there it can be seen.
     """
     for asset in assets:
-        name = getattr(asset, "name", None)
-        if isinstance(name, str) and name.lower().startswith(f"{SCHEME}://"):
-            address_of(name)
+        refuse_shortened(getattr(asset, "objects", ()))  # of a condition: all of them, or any
+        name, uri = getattr(asset, "name", None), getattr(asset, "uri", None)
+        if isinstance(name, str) and isinstance(uri, str) and _is_lake(name) and _is_lake(uri):
+            _refuse_other(name.rstrip("/"), uri)
+
+
+def _is_lake(text: str) -> bool:
+    return text.lower().startswith(f"{SCHEME}://")
+
+
+def _refuse_other(written: str, uri: str) -> None:
+    if "@" in urlsplit(written).netloc and "@" not in unquote(urlsplit(uri).netloc):
+        raise ValueError(
+            f"{uri!r} is written with a login, which is not shown here: a URI of a table has none, "
+            "the connection does"
+        )
+    address_of(written)
 
 
 def _address(parts: SplitResult) -> TableAddress:

@@ -71,7 +71,27 @@ def test_what_airflow_drops_behind_a_table_is_refused_by_the_task_that_names_it(
         address_of(f"lake://shop/orders{more}")
 
 
+def test_what_airflow_drops_is_refused_inside_a_condition_on_assets_too():
+    plain, more = Asset("lake://shop/items"), Asset("lake://shop/orders#x")
+    for given in (plain | more, plain & more, plain & (plain | more)):
+        with pytest.raises(LakeArgumentError, match="'lake://shop/orders#x' asks for more than"):
+            LakeCompactOperator(task_id="t", table="shop.orders", inlets=[given])
+    assert LakeCompactOperator(task_id="t", table="shop.orders", inlets=[plain | plain]).inlets
+
+
+def test_a_login_that_airflow_drops_is_refused_by_the_task_and_not_shown():
+    with pytest.warns(UserWarning, match="should not contain a password"):
+        asset = Asset("lake://someone:hush@shop/orders")
+    with pytest.raises(LakeArgumentError, match="lake://shop/orders") as refused:
+        LakeCompactOperator(task_id="t", table="shop.orders", outlets=[asset])
+    assert "hush" not in str(refused.value)
+
+
 def test_an_asset_may_have_any_name_of_its_own():
+    raw = Asset(name="lake://orders (raw)", uri="s3://b/raw")
+    slashed = Asset("LAKE://shop/orders/")
+    compact = LakeCompactOperator(task_id="t", table="shop.orders", inlets=[raw, slashed])
+    assert compact.inlets == [raw, slashed]
     named = Asset("orders#1", uri="lake://shop/orders")
     other = Asset(uri="s3://bucket/key#part")
     compact = LakeCompactOperator(task_id="t", table="shop.orders", outlets=[named, other])
