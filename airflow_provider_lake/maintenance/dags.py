@@ -39,6 +39,7 @@ def _dag(dag_id: str, tables: list[TablePolicy], more: Mapping[str, Any]) -> DAG
                 pool=each.pool,
                 pool_slots=each.pool_slots,
                 retries=each.retries,
+                add_suffix_on_collision=True,  # names may differ in signs that no id has
             )
     return dag
 

@@ -7,6 +7,7 @@ set to ``false`` is left out. Nothing but the file is read, so the same file giv
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
@@ -22,6 +23,7 @@ __all__ = [
     "PolicyError",
     "TablePolicy",
     "check_settings",
+    "plain_id",
     "read_policy",
 ]
 
@@ -97,7 +99,7 @@ class LakePolicy:
             found.setdefault((each.database, each.schedule), []).append(each)
         names: dict[str, list[TablePolicy]] = {}
         for (database, _), tables in sorted(found.items()):
-            base = f"lake_{database}"
+            base = f"lake_{plain_id(database)}"
             taken = sum(name == base or name.startswith(f"{base}__") for name in names)
             names[base if not taken else f"{base}__{taken + 1}"] = tables
         return names
@@ -123,6 +125,12 @@ def read_policy(source: str | Path | Mapping[str, Any]) -> LakePolicy:
         for table in _tables(str(database), defaults, _mapping(str(database), of_database))
     )
     return LakePolicy(tuple(tables))
+
+
+def plain_id(name: str) -> str:
+    """A name with no more signs than Airflow takes for the id of a DAG or of a group."""
+    trimmed = re.sub(r"^[^\w-]+|[^\w-]+$", "", name)
+    return re.sub(r"[^\w-]+", "_", trimmed) or "table"
 
 
 def check_settings(table: str, settings: Mapping[str, Any]) -> None:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import TaskGroup, task
 
-from airflow_provider_lake.maintenance.policy import STEPS, Gate, PolicyError, check_settings
+from airflow_provider_lake.maintenance.policy import (
+    STEPS,
+    Gate,
+    PolicyError,
+    check_settings,
+    plain_id,
+)
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
@@ -36,7 +42,7 @@ class LakeMaintenanceTaskGroup(TaskGroup):
         group_id: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(group_id=group_id or table.replace(".", "_"), **kwargs)
+        super().__init__(group_id=group_id or plain_id(table), **kwargs)
         if unknown := [step for step in steps if step not in STEPS]:
             raise PolicyError(f"{table}: no step {unknown[0]!r}; known are {', '.join(STEPS)}")
         shared = {"lake_conn_id": lake_conn_id, "pool": pool, "pool_slots": pool_slots}

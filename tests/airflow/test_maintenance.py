@@ -41,3 +41,27 @@ def test_a_time_of_a_file_needs_no_quotes(tmp_path):
     )
     [dag] = lake_dags(tmp_path / "lake.yaml").values()
     assert dag.task_dict["shop_orders.expire_snapshots"].older_than == "2024-01-31"
+
+
+@pytest.mark.parametrize(
+    ("table", "group_id"),
+    [
+        ("shop.orders", "shop_orders"),
+        ("shop.orders$branch_dev", "shop_orders_branch_dev"),
+        ("my shop.orders", "my_shop_orders"),
+        ("_my-shop.orders_", "_my-shop_orders_"),
+        ("{{ params.table }}", "params_table"),
+    ],
+)
+def test_a_group_has_a_name_that_airflow_takes_whatever_its_table_is_called(table, group_id):
+    with DAG("upkeep", schedule=None) as dag:
+        LakeMaintenanceTaskGroup(table=table, steps=STEPS)
+    assert [*dag.task_dict] == [f"{group_id}.expire_snapshots"]
+
+
+def test_tables_of_a_policy_whose_names_differ_in_signs_alone_have_groups_of_their_own():
+    tables = {"orders_branch_dev": STEPS, "orders$branch_dev": STEPS}
+    shared = {"schedule": "@daily", "tables": tables}
+    dags = lake_dags({"databases": {"my shop": shared}})
+    assert [*dags] == ["lake_my_shop"]
+    assert len(dags["lake_my_shop"].task_dict) == 2
