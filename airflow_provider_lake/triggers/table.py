@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncIterator, Collection
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,8 @@ def check_watched(table: str, lake_conn_id: str, poll_interval: float) -> None:
     name, pause = _as_given(lake_conn_id), _as_given(poll_interval)
     if not isinstance(name, str) or not name:
         raise ValueError(f"lake_conn_id is the id of a connection, got {lake_conn_id!r}")
-    if isinstance(pause, bool) or not isinstance(pause, int | float) or not pause > 0:
+    is_pause = isinstance(pause, int | float) and 0 < pause < math.inf
+    if not is_pause or isinstance(pause, bool):
         raise ValueError(f"poll_interval is a number of seconds above 0, got {poll_interval!r}")
 
 

@@ -71,3 +71,27 @@ def test_the_page_names_every_step_with_its_arguments():
 def test_every_template_is_on_the_page():
     text = (DOCS / "templates.md").read_text()
     assert [path.name for path in DOCS.parent.glob("dags/*.py") if path.name not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("row", "package"),
+    [
+        ("Apache Airflow", "apache-airflow"),
+        ("its Spark provider", "apache-airflow-providers-apache-spark"),
+        ("its OpenLineage provider", "apache-airflow-providers-openlineage"),
+        ("Spark", "pyspark"),
+        ("pyarrow", "pyarrow"),
+        ("numpy", "numpy"),
+        ("pandas", "pandas"),
+        ("pypaimon", "pypaimon"),
+    ],
+)
+def test_the_table_of_versions_says_what_tests_run_with(row, package):
+    text = "".join(
+        (DOCS.parent / "requirements" / f"{name}.txt").read_text()
+        for name in ("tested", "pypaimon")
+    )
+    version = re.search(rf"^{package}==(\S+)$", text, re.M)[1]
+    lines = (DOCS / "compatibility.md").read_text().splitlines()
+    [line] = [each for each in lines if re.match(rf"\| {row}\b[^|]*\|", each)]
+    assert line.endswith(f"| {version} |")

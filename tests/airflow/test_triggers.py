@@ -140,6 +140,12 @@ class StateStore:
         self.kept[key] = json.loads(json.dumps(value))
 
 
+@pytest.mark.parametrize("pause", [0, -1, True, "30", float("inf"), float("nan")])
+def test_a_pause_that_is_none_or_never_ends_is_refused(pause):
+    with pytest.raises(ValueError, match="poll_interval is a number of seconds above 0"):
+        LakeSnapshotEventTrigger(table="shop.orders", poll_interval=pause)
+
+
 async def next_event(stream):
     return (await asyncio.wait_for(anext(stream), 30)).payload
 
