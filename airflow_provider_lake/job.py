@@ -17,11 +17,11 @@ The result of a job is the task's ``return_value`` and always has these members
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from airflow.sdk.exceptions import AirflowSkipException
 
@@ -33,7 +33,7 @@ from airflow_provider_lake.links import TABLE_KEY
 from airflow_provider_lake.metrics import count_outcome, counting_failures
 from airflow_provider_lake.outlet_events import announce
 from airflow_provider_lake.supervisor import ending_with_the_supervisor
-from spark_jobs.job_requests.common import CommitKeys, CommitRequest, JobRequest
+from spark_jobs.job_requests.common import CommitKeys, CommitRequest, Engine, JobRequest
 from spark_jobs.request import check_values
 
 if TYPE_CHECKING:
@@ -133,10 +133,21 @@ class LakeJobMixin(CheckedArguments):
         """Refuse arguments that are right one by one, and mean nothing together."""
         from lakeformat import InvalidRequestError
 
-        try:
-            self.request(warehouse="not asked here", **{**self._subject(), **self._given()})
-        except InvalidRequestError as reason:
-            raise LakeArgumentError(f"task {self.task_id!r}: {reason}") from None
+        asked = {"warehouse": "not asked here", **self._subject(), **self._given()}
+        refused = []
+        for engine in self._engines():
+            try:
+                self.request(**{**asked, "engine": engine})
+            except InvalidRequestError as reason:
+                refused.append(reason)
+            else:
+                return
+        raise LakeArgumentError(f"task {self.task_id!r}: {refused[0]}")
+
+    def _engines(self) -> Sequence[str]:
+        """Who may do the work; connections, which may decide it, are not asked yet."""
+        said = getattr(self, "engine", "python")
+        return get_args(Engine) if said == "auto" or is_open(said) else (said,)
 
     def _given(self) -> dict[str, Any]:
         """The arguments that are keys of the request; None means the default."""

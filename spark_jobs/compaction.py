@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from lakeformat.count_text import counted
 from spark_jobs.job import Outcome, newest_snapshot
 from spark_jobs.progress import tell_compaction
-from spark_jobs.request import refusal
 from spark_jobs.tasks import executor_of
 
 if TYPE_CHECKING:
@@ -56,8 +55,6 @@ def how_of(wanted: _Compacting, spark: SparkSession | None, subject: str) -> Ite
     if wanted.engine == "python" or wanted.dry_run:
         yield How(wanted.executor, wanted.dry_run, wanted.commit_id())
         return
-    if wanted.executor is not None:
-        raise refusal("key 'executor' is for engine 'python': Spark has as many tasks as cores")
     with executor_of(wanted.engine, spark, f"compact {subject}") as executor:
         yield How(executor, wanted.dry_run, wanted.commit_id())
 

@@ -14,24 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = ["JdbcFrame"]
 
-_OURS = ("url", "dbtable", "query")
-
 
 class JdbcFrame:
     """All rows of one table; ``partitionColumn`` and its siblings let tasks share them."""
 
     def __init__(self, session: SparkSession, wanted: IngestRequest) -> None:
-        options = dict(wanted.source_options or {})
-        if said := [name for name in _OURS if name in options]:
-            raise lake.InvalidRequestError(
-                f"source_options say {said[0]!r}, which keys 'jdbc_url' and 'jdbc_table' say"
-            )
-        if not str(wanted.jdbc_url).startswith("jdbc:"):
-            raise lake.InvalidRequestError(
-                "key 'jdbc_url' is of SQLAlchemy, for engine 'python'; for engine 'spark' write it "
-                "as JDBC does, such as jdbc:postgresql://host/database"
-            )
-        self._frame = _loaded(session, wanted, options)
+        self._frame = _loaded(session, wanted, dict(wanted.source_options or {}))
 
     def new_columns(self) -> Any:
         from pyspark.sql.pandas.types import to_arrow_schema

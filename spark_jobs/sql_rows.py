@@ -94,16 +94,6 @@ def _connect(url: str, options: dict[str, str]) -> Any:
             "key 'jdbc_url' wants SQLAlchemy with engine 'python': pip install "
             "'airflow-provider-lake[jdbc]', or use engine 'spark'"
         ) from None
-    if url.startswith("jdbc:"):
-        raise lake.InvalidRequestError(
-            "key 'jdbc_url' is of JDBC, for engine 'spark'; for engine 'python' write it as "
-            "SQLAlchemy does, such as postgresql+psycopg2://host/database"
-        )
-    if strange := sorted(options.keys() - {"user", "password"}):
-        raise lake.InvalidRequestError(
-            f"source_options {', '.join(map(repr, strange))}: with engine 'python' they are "
-            "'user' and 'password'"
-        )
     try:
         address = sql.make_url(url)
         if "user" in options:

@@ -139,9 +139,10 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments):
 
     def _run_on_spark(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
         """Submit the job; the table has the first word on how it ended, then the job itself."""
+        self.request(**request)  # what the job would refuse needs no Spark to be found
         if self._is_published(request):
             self.log.info("an earlier try has published this: Spark is not needed")
-            return self._run_here({**request, "engine": "python"})
+            return self._run_here(request)
         conn_id = self.spark_conn_id or self.lake_hook.lake.spark_conn_id
         conn_id = conn_id or DEFAULT_SPARK_CONNECTION
         spark = spark_connection(conn_id)
@@ -194,7 +195,7 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments):
             return said  # Spark takes the exit code of a job with nothing to do for a failure
         if self._is_published(request):
             self.log.warning("Spark has failed, but the commit of this task is there")
-            return self._run_here({**request, "engine": "python"})
+            return self._run_here(request)
         if failure is None:
             failure = AirflowException(
                 f"spark-submit ended well, but job {self.job!r} said nothing: what it has done is "

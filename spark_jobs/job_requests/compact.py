@@ -41,6 +41,7 @@ class CompactRequest(CommitRequest):
 
     def __post_init__(self) -> None:
         CommitRequest.__post_init__(self)
+        _require_own_executor(self)
         if self.order_by is None and self.order_strategy is not None:
             raise refusal("key 'order_strategy' goes with 'order_by', which names the columns")
         if self.order_by is not None and (self.strategy != "full" or self.idle is not None):
@@ -71,6 +72,10 @@ class CompactDatabaseRequest(JobRequest, CommitKeys):
     dry_run: bool = False
     """Say what would be done, and change nothing."""
 
+    def __post_init__(self) -> None:
+        CommitKeys.__post_init__(self)
+        _require_own_executor(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ChangelogRequest(CommitRequest):
@@ -87,3 +92,14 @@ class ChangelogRequest(CommitRequest):
     """Engine ``python``: a bucket per CPU at a time, which is the default, or one."""
     dry_run: bool = False
     """Say what would be done, and change nothing."""
+
+    def __post_init__(self) -> None:
+        CommitRequest.__post_init__(self)
+        _require_own_executor(self)
+
+
+def _require_own_executor(
+    wanted: CompactRequest | CompactDatabaseRequest | ChangelogRequest,
+) -> None:
+    if wanted.engine == "spark" and wanted.executor is not None and not wanted.dry_run:
+        raise refusal("key 'executor' is for engine 'python': Spark has as many tasks as cores")

@@ -34,6 +34,15 @@ _ONLY_WITH = {
     "jdbc_table": ("jdbc_url",),
     "source_options": ("jdbc_url",),
 }
+_OF_THE_KEYS = ("url", "dbtable", "query")
+_ADDRESS_FOR_PYTHON = (
+    "key 'jdbc_url' is of JDBC, for engine 'spark'; for engine 'python' write it as SQLAlchemy "
+    "does, such as postgresql+psycopg2://host/database"
+)
+_ADDRESS_FOR_SPARK = (
+    "key 'jdbc_url' is of SQLAlchemy, for engine 'python'; for engine 'spark' write it as JDBC "
+    "does, such as jdbc:postgresql://host/database"
+)
 _ONLY_TO_CREATE = ("primary_key", "partition_by", "table_options")
 
 
@@ -95,6 +104,26 @@ class IngestRequest(CommitRequest):
         for name in _ONLY_TO_CREATE:
             if getattr(self, name) is not None and not self.create:
                 raise refusal(f"key {name!r} is for a table that is made: it goes with 'create'")
+        for name, option in (("primary_key", "primary-key"), ("partition_by", "partition")):
+            if getattr(self, name) and option in (self.table_options or {}):
+                raise refusal(f"key {name!r} and option {option!r} say the same: say it once")
+        if self.jdbc_url is not None:
+            self._require_address(self.jdbc_url, self.source_options or {})
+
+    def _require_address(self, url: str, options: Mapping[str, str]) -> None:
+        """No message shows the address: it may hold a password."""
+        is_of_spark = self.engine == "spark"
+        if url.startswith("jdbc:") != is_of_spark:
+            raise refusal(_ADDRESS_FOR_SPARK if is_of_spark else _ADDRESS_FOR_PYTHON)
+        if is_of_spark and (said := [name for name in _OF_THE_KEYS if name in options]):
+            raise refusal(
+                f"source_options say {said[0]!r}, which keys 'jdbc_url' and 'jdbc_table' say"
+            )
+        if not is_of_spark and (strange := sorted(options.keys() - {"user", "password"})):
+            raise refusal(
+                f"source_options {', '.join(map(repr, strange))}: with engine 'python' they are "
+                "'user' and 'password'"
+            )
 
     def _require_belonging(self, source: str) -> None:
         for name, sources in _ONLY_WITH.items():

@@ -291,6 +291,20 @@ def test_a_condition_on_many_tables_that_is_no_sql_is_refused_before_anything_is
     assert work._submission is None
 
 
+def test_what_is_nothing_for_spark_is_refused_before_anything_is_submitted(
+    orders, connect, warehouse
+):
+    """The connection, and no argument, says that it is Spark that works."""
+    connect("lake_spark", conn_type="lake", extra={"warehouse": warehouse, "engine": "spark"})
+    work = LakeCompactOperator(
+        task_id="work", table="shop.orders", lake_conn_id="lake_spark", bucket_executor="serial"
+    )
+
+    with pytest.raises(AirflowFailException, match="'executor' is for engine 'python'"):
+        work.execute(task_context())
+    assert work._submission is None
+
+
 def test_a_request_too_long_for_an_argument_travels_as_a_private_file(orders, task, tmp_path):
     code = (
         "import os, stat, sys; place = sys.argv[sys.argv.index('--request') + 1]\n"

@@ -15,6 +15,7 @@ from airflow.sdk.exceptions import AirflowFailException
 import lakeformat as lake
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.job import own_keys
+from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.job import LakeJobOperator, LakeWarehouseJobOperator
 from airflow_provider_lake.provider_info import get_provider_info
@@ -174,6 +175,25 @@ def test_what_goes_together_is_asked_beside_a_template_of_the_table():
 def test_another_table_is_named_as_the_first():
     with pytest.raises(LakeArgumentError, match="'source_table' wants database"):
         LakeIngestOperator(task_id="t", table="shop.orders", source_table="items", consumer="c")
+
+
+FOR_ONE_ENGINE = [
+    pytest.param(LakeCompactOperator, {"bucket_executor": "serial"}, "python", id="executor"),
+    pytest.param(LakeIngestOperator, {"jdbc_url": "jdbc:x://vault/shop"}, "spark", id="jdbc"),
+    pytest.param(LakeIngestOperator, {"jdbc_url": "postgresql://vault/shop"}, "python", id="sql"),
+]
+
+
+@pytest.mark.parametrize(("kind", "given", "engine"), FOR_ONE_ENGINE)
+def test_what_is_for_one_engine_is_refused_with_the_other(kind, given, engine):
+    """Without a word about it a connection may choose either."""
+    source = {"jdbc_table": "orders"} if kind is LakeIngestOperator else {}
+    [other] = {"python", "spark"} - {engine}
+    for fitting in (engine, "auto"):
+        kind(task_id="t", table="shop.orders", engine=fitting, **source, **given)
+    with pytest.raises(LakeArgumentError, match=f"for engine '{engine}'") as refused:
+        kind(task_id="t", table="shop.orders", engine=other, **source, **given)
+    assert "vault" not in str(refused.value)
 
 
 OF_TIME = [
