@@ -1,5 +1,6 @@
 """An Airflow of this run's own: its settings are made before anything imports it."""
 
+import base64
 import json
 import os
 from pathlib import Path
@@ -20,6 +21,8 @@ _BUNDLES = [
 ]
 os.environ |= {
     "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    # Processes that tests start read what this one has stored.
+    "AIRFLOW__CORE__FERNET_KEY": base64.urlsafe_b64encode(os.urandom(32)).decode(),
     "AIRFLOW__CORE__UNIT_TEST_MODE": "True",
     "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(_BUNDLES),
     "AIRFLOW__LOGGING__LOGGING_LEVEL": "WARNING",

@@ -492,7 +492,7 @@ def test_a_mapped_mistake_is_not_tried_again(dags, catalog):
 
 WRONG_VALUES = {
     "kinds": ("", "wants a text that is not empty"),
-    "overwrite": ("static", "wants an object or 'dynamic', got 'static'"),
+    "overwrite": ("static", "wants an object or 'dynamic', got a text"),
     "create": ("yes", "wants true or false, got 'yes'"),
     "primary_key": (["a", "a"], "'a' is there twice"),
     "partition_by": (["a", "a"], "'a' is there twice"),
