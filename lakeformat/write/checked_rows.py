@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pyarrow as pa
 
 from lakeformat.schema import TableSchema
 from lakeformat.write.conform import Conformer
-from lakeformat.write.row_kinds import RowKinds, require_adds
+from lakeformat.write.row_kinds import RowKinds, written_rows
 
 __all__ = ["CheckedRows"]
 
@@ -17,21 +19,29 @@ class CheckedRows:
     A writer asks the same again of what comes out, where each column has its type already.
     """
 
-    def __init__(self, schema: TableSchema, kinds: str | None, *, first_row: int) -> None:
-        """``kinds`` names a column; ``first_row`` is what the first row is called in an error."""
-        self._conform = Conformer(schema.fields)
+    def __init__(
+        self,
+        schema: TableSchema,
+        kinds: str | None,
+        *,
+        first_row: int,
+        encoded: Collection[str] = (),
+    ) -> None:
+        """``kinds`` names a column; ``first_row`` is what the first row is called in an error.
+
+        Columns of texts that are ``encoded`` may be dictionaries.
+        """
+        self._schema = schema
+        self._conform = Conformer(schema.fields, encoded)
         self._kinds = RowKinds(schema, kinds)
         self._column = kinds
-        self._is_keyed = bool(schema.primary_keys)
         self._next = first_row
 
     def add(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The next rows, or an error that names the first one the table cannot take."""
         given, kinds = self._kinds.split(batch)
         rows = self._conform(given, self._next)
-        codes = self._kinds.read(rows, kinds, self._next)
-        if not self._is_keyed:
-            require_adds(codes, self._next)
+        written_rows(self._schema, self._kinds.read(rows, kinds, self._next), self._next)
         self._next += rows.num_rows
         if self._column is None or self._column in rows.schema.names:
             return rows

@@ -15,7 +15,7 @@ from lakeformat.merge.groups import Mask, Positions
 from lakeformat.merge.row_kinds import INSERT, UPDATE_BEFORE, is_retract
 from lakeformat.schema import TableSchema
 
-__all__ = ["Kinds", "RowKinds", "accepted_rows", "require_adds", "require_first_rows"]
+__all__ = ["Kinds", "RowKinds", "accepted_rows", "written_rows"]
 
 Kinds: TypeAlias = npt.NDArray[np.int8]
 """The stored byte of each row."""
@@ -87,6 +87,30 @@ class RowKinds:
         return (batch if name in self._columns else batch.drop_columns([name])), given
 
 
+def written_rows(schema: TableSchema, kinds: Kinds, first_row: int) -> Mask | None:
+    """Which rows are written; None if all of them are. Raises for one that the table cannot take.
+
+    ``first_row`` is what messages call the first one.
+    """
+    numbers: Sequence[int] | Positions = range(first_row, first_row + len(kinds))
+    if not schema.primary_keys:
+        _refuse_retracts(
+            kinds, numbers, "and the table has no primary key: rows can only be added to it"
+        )
+        return None
+    accepted = accepted_rows(schema, kinds)
+    if accepted is not None:
+        kinds, numbers = kinds[accepted], first_row + np.flatnonzero(accepted)
+    if schema.table_options.merge_engine == "first-row":
+        _refuse_retracts(
+            kinds,
+            numbers,
+            "which merge engine 'first-row' does not take; leave such rows out, or make the table "
+            "with 'ignore-delete' = 'true'",
+        )
+    return accepted
+
+
 def accepted_rows(schema: TableSchema, kinds: Kinds) -> Mask | None:
     """Which rows of a primary-key table are written at all; None if all of them are."""
     options = schema.table_options
@@ -97,28 +121,6 @@ def accepted_rows(schema: TableSchema, kinds: Kinds) -> Mask | None:
     else:
         return None
     return ~dropped if dropped.any() else None
-
-
-def require_adds(kinds: Kinds, first_row: int) -> None:
-    """Raise if a row takes something back, which tables without a primary key cannot."""
-    numbers = range(first_row, first_row + len(kinds))
-    _refuse_retracts(
-        kinds, numbers, "and the table has no primary key: rows can only be added to it"
-    )
-
-
-def require_first_rows(
-    schema: TableSchema, kinds: Kinds, numbers: Sequence[int] | Positions
-) -> None:
-    """Raise if a row takes something back and no compaction could do anything with it."""
-    options = schema.table_options
-    if options.merge_engine == "first-row" and not options.ignore_delete:
-        _refuse_retracts(
-            kinds,
-            numbers,
-            "which merge engine 'first-row' does not take; leave such rows out, or make the table "
-            "with 'ignore-delete' = 'true'",
-        )
 
 
 def _refuse_retracts(kinds: Kinds, numbers: Sequence[int] | Positions, reason: str) -> None:

@@ -26,7 +26,7 @@ from lakeformat.write.key_value_bucket import KeyValueBuckets
 from lakeformat.write.new_files import NewFiles
 from lakeformat.write.placement import FindLiveKeys, placement_of
 from lakeformat.write.postponed_buckets import PostponedBuckets
-from lakeformat.write.row_kinds import RowKinds, accepted_rows, require_adds, require_first_rows
+from lakeformat.write.row_kinds import RowKinds, written_rows
 from lakeformat.write.sequences import SequenceNumbers
 
 __all__ = ["TableWriter"]
@@ -145,12 +145,9 @@ class TableWriter:
         rows = conform(batch, first)
         kinds = given.read(rows, said, first)
         numbers: Sequence[int] | Positions = range(first, self._rows)
-        if not self._handle.schema.primary_keys:
-            require_adds(kinds, first)
-        elif (accepted := accepted_rows(self._handle.schema, kinds)) is not None:
-            rows, kinds = rows.filter(pa.array(accepted)), kinds[accepted]
-            numbers = first + np.flatnonzero(accepted)
-        require_first_rows(self._handle.schema, kinds, numbers)
+        if (taken := written_rows(self._handle.schema, kinds, first)) is not None:
+            rows, kinds = rows.filter(pa.array(taken)), kinds[taken]
+            numbers = first + np.flatnonzero(taken)
         if rows.num_rows:
             with rewriting_if_overtaken(self._handle, self._base):
                 for placed in self._placement.take(rows, kinds, numbers):

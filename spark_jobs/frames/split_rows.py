@@ -18,9 +18,8 @@ import pyarrow as pa
 import lakeformat as lake
 from lakeformat.merge.take_rows import take_rows
 from lakeformat.write.assign import Assigner, PartitionNumbers, Place, rows_by_place
-from lakeformat.write.conform import Conformer
+from lakeformat.write.checked_rows import CheckedRows
 from lakeformat.write.repeated_values import texts_as_numbers
-from lakeformat.write.row_kinds import RowKinds
 from spark_jobs.frames.parts import to_send
 from spark_jobs.frames.pieces import PIECES_DDL, Packed, PieceWriter, piece, rows_of_pieces
 from spark_jobs.frames.routing import as_routed
@@ -99,9 +98,8 @@ class _Splitter:
         kinds: str | None,
     ) -> None:
         self.table = table
-        self._kinds = kinds
-        self._given = RowKinds(table.schema, kinds)
-        self._conform = Conformer(table.schema.fields, texts_as_numbers(table.schema))
+        encoded = texts_as_numbers(table.schema)
+        self._checked = CheckedRows(table.schema, kinds, first_row=0, encoded=encoded)
         schema = as_routed(table.schema, tasks)
         self._assign = Assigner(schema, PartitionNumbers(schema, None))
         self._tasks = tasks
@@ -115,10 +113,7 @@ class _Splitter:
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Take rows in, and give pieces once there are many."""
-        batch, said = self._given.split(batch)
-        rows = self._conform(batch, self._rows)
-        if self._kinds is not None and self._kinds not in rows.schema.names:
-            rows = rows.append_column(self._kinds, said)
+        rows = self._checked.add(batch)
         if self._held and not rows.schema.equals(self._held[0].schema):
             yield from self._pieces()  # texts of a file that are dictionaries, and of another not
         self._rows += rows.num_rows

@@ -112,8 +112,10 @@ def test_we_read_what_java_s_compactions_left(engine: str, catalog: lake.Catalog
                 java_writes(peer, name, scenario, changes)
             except PeerError:
                 assume(False)
-        ours = our_rows(catalog.table(name))
-        assert comparable(ours, scenario) == comparable(peer.read(name).rows, scenario)
+        # One that is not done when a commit is made is given up: then its rows meet in each reader.
+        ours = rows_or_refusal(lambda: our_rows(catalog.table(name)), scenario)
+        assume(ours != [REFUSED] or "product" not in scenario.options.values())
+        assert ours == rows_or_refusal(lambda: peer.read(name).rows, scenario)
 
     agrees()
 

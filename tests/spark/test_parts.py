@@ -48,20 +48,24 @@ def test_nothing_makes_no_part_and_what_has_no_size_one(sizes, parts):
     assert packed(*sizes, least=0) == parts
 
 
-def test_a_refused_row_is_named_by_its_number_among_all_rows_of_the_task(tmp_path):
+@pytest.mark.parametrize(
+    ("last", "refused"), [((2**40, "+I"), "row 4"), ((5, "upsert"), "row 4 has 'upsert'")]
+)
+def test_a_refused_row_is_named_by_its_number_among_all_rows_of_the_task(tmp_path, last, refused):
     catalog = lake.open_catalog(str(tmp_path))
     catalog.create_database("shop")
     table = catalog.create_table(
         "shop.orders", [("id", "INT")], primary_key=["id"], options={"bucket": "2"}
     )
-    batches = [pa.record_batch({"id": pa.array(ids)}) for ids in ([1, 2, 3], [4, 2**40])]
+    rows = pa.table({"id": [1, 2, 3, 4, last[0]], "op": [*["+I"] * 4, last[1]]})
+    batches = rows.to_batches(max_chunksize=3)
 
     pieces = split_rows._split(
-        split_rows.to_send(table), lambda table, batches: batches, 2, None, None, iter(batches)
+        split_rows.to_send(table), lambda table, batches: batches, 2, None, "op", iter(batches)
     )
 
-    refused = [piece["refused"] for batch in pieces for piece in batch.to_pylist()]
-    assert "row 4" in refused[-1]
+    answers = [piece["refused"] for batch in pieces for piece in batch.to_pylist()]
+    assert refused in answers[-1]
 
 
 @pytest.fixture
