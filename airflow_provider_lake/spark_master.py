@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowNotFoundException
 
+from airflow_provider_lake.absent_connection import refuse_unreadable
+
 if TYPE_CHECKING:
     from airflow.sdk import Connection
 
@@ -38,6 +40,7 @@ def spark_connection(conn_id: str) -> Connection:
     try:
         connection = BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
+        refuse_unreadable(conn_id)
         if conn_id != DEFAULT_SPARK_CONNECTION:
             raise AirflowFailException(
                 f"there is no Spark connection {conn_id!r}: make it, or leave out spark_conn_id "

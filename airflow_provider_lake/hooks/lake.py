@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
+from airflow_provider_lake.absent_connection import refuse_unreadable
 from airflow_provider_lake.connection import CONNECTION_TYPE, LakeConnection, read_connection
 from airflow_provider_lake.identity import ONLY_COMMIT, commit_user, find_first_try
 
@@ -52,6 +53,7 @@ class LakeHook(BaseHook):
         try:
             connection = self.get_connection(self.lake_conn_id)
         except AirflowNotFoundException:
+            refuse_unreadable(self.lake_conn_id)
             if self.lake_conn_id != self.default_conn_name:
                 raise AirflowNotFoundException(
                     f"there is no connection {self.lake_conn_id!r}: make it, of type 'lake' and "

@@ -3,9 +3,11 @@
 import pyarrow as pa
 import pytest
 from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.secrets.base_secrets import BaseSecretsBackend
 
 import lakeformat as lake
 from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.spark_master import spark_connection
 
 
 def test_the_connection_names_the_warehouse(warehouse):
@@ -24,6 +26,31 @@ def test_without_a_connection_the_default_is_a_folder_here(tmp_path, monkeypatch
 def test_another_connection_has_to_exist():
     with pytest.raises(AirflowNotFoundException, match="no connection 'no_such_lake': make it"):
         LakeHook("no_such_lake").get_conn()
+
+
+@pytest.mark.parametrize("conn_id", ["lake_default", "other_lake"])
+@pytest.mark.parametrize("written", ['{"conn_type": "lake", "password": "hush",}', "lake://[hush"])
+def test_a_connection_that_cannot_be_read_is_not_taken_for_absent(monkeypatch, conn_id, written):
+    """Rows for another warehouse would go into a folder here, and the task would succeed."""
+    monkeypatch.setenv(f"AIRFLOW_CONN_{conn_id.upper()}", written)
+
+    with pytest.raises(lake.InvalidRequestError, match="is there, and cannot be read") as refused:
+        LakeHook(conn_id).get_conn()
+    assert "hush" not in str(refused.value)
+
+
+def test_a_secrets_backend_that_fails_is_not_taken_for_one_that_knows_nothing(monkeypatch):
+    class Vault(BaseSecretsBackend):
+        def get_connection(self, conn_id, team_name=None):
+            raise OSError("sealed")
+
+    backends = "airflow.sdk.execution_time.supervisor.ensure_secrets_backend_loaded"
+    monkeypatch.setattr(backends, lambda: [Vault()])
+
+    with pytest.raises(lake.UnavailableError, match="Vault failed with OSError"):
+        LakeHook().get_conn()
+    with pytest.raises(lake.UnavailableError, match="Vault failed with OSError"):
+        spark_connection("spark_default")
 
 
 @pytest.mark.parametrize(

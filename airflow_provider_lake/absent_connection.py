@@ -1,0 +1,42 @@
+"""Whether a connection is absent: Airflow says so, too, of one that is there and cannot be read."""
+
+from __future__ import annotations
+
+from airflow.sdk.exceptions import AirflowNotFoundException
+
+__all__ = ["refuse_unreadable"]
+
+_ENVIRONMENT = "EnvironmentVariablesBackend"
+
+
+def refuse_unreadable(conn_id: str) -> None:
+    """Return where nobody knows the connection; raise where somebody failed to say.
+
+    Airflow passes over what a secrets backend raises, and takes the connection for undefined. A
+    default in its place would be another lake, or another Spark, than the one that is meant.
+    """
+    from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded
+
+    for backend in ensure_secrets_backend_loaded():
+        try:
+            backend.get_connection(conn_id=conn_id)
+        except (AirflowNotFoundException, NotImplementedError):
+            continue
+        except Exception as reason:  # noqa: BLE001 - each backend has errors of its own
+            raise _unreadable(conn_id, type(backend).__name__, reason) from None
+
+
+def _unreadable(conn_id: str, backend: str, reason: Exception) -> Exception:
+    """What went wrong by its class alone: the words may hold the whole connection."""
+    from lakeformat import InvalidRequestError, UnavailableError
+
+    kind = type(reason).__name__
+    if backend == _ENVIRONMENT:
+        return InvalidRequestError(
+            f"connection {conn_id!r} is there, and cannot be read ({kind}): make the variable "
+            f"AIRFLOW_CONN_{conn_id.upper()} whole JSON, or a URI"
+        )
+    return UnavailableError(
+        f"whether there is a connection {conn_id!r} is not known: {backend} failed with {kind}. "
+        "Retry once it answers; its own log says more"
+    )
