@@ -81,8 +81,9 @@ def snapshot_range(
 
     The consumer is ``airflow.<dag_id>`` unless named; from its first run on, what it has not read
     is kept from expiring. Its first run begins where the first of its events does; one that no
-    event has started begins with the whole table, and ends at its head. A retry is given the same
-    end again. One run at a time: set ``max_active_runs=1`` on the DAG.
+    event has started begins with the whole table, and ends at its head. So does one whose events
+    tell of snapshots that a rollback has taken away since. A retry is given the same end again.
+    One run at a time: set ``max_active_runs=1`` on the DAG.
     """
     told = [*_told(context)]
     meant = _meant(table, lake_conn_id, told)
@@ -91,13 +92,16 @@ def snapshot_range(
     with failing_for_good(may_come=lambda: False):
         opened = LakeHook(meant.lake_conn_id).get_conn().table(meant.name)
         ids = [payload["snapshot_id"] for payload in mine if payload.get("snapshot_id")]
-        upto = max(ids) if ids else _pinned_head(context, meant, opened)
         rewound = any(payload.get("rewound") for payload in mine)
         after = _stored(opened, meant.name, name, may_be_gone=rewound)
+        head = opened.latest_snapshot()
+        here = 0 if head is None else head.id
+        upto = _end(context, meant, here, max(ids, default=None))
         if after is None:
             begins = [payload.get("previous_snapshot_id") or 0 for payload in mine]
-            after = min(begins, default=0)
+            after = min(*begins, upto) if begins else 0
             opened.consumers.set(name, next_snapshot=after + 1)
+        rewound = rewound or after > here  # not every engine moves consumers when it rolls back
     return SnapshotRange(meant.name, meant.lake_conn_id, name, after, upto, rewound)
 
 
@@ -159,14 +163,17 @@ def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> int
     return found.next_snapshot - 1
 
 
-def _pinned_head(context: Context, meant: TableAddress, table: Table) -> int:
-    """The head when the first try of this task asked: a retry must not publish a longer range."""
+def _end(context: Context, meant: TableAddress, here: int, told: int | None) -> int:
+    """The newest snapshot that was told of; the head if there is none, or a rollback has taken it.
+
+    That head is kept for the tries to come, which must not publish a longer range.
+    """
     store, key = context.get("task_state_store"), f"lake-upto:{meant.uri}"
     pinned = None if store is None else store.get(key)
     if isinstance(pinned, int):
-        return pinned
-    head = table.latest_snapshot()
-    upto = 0 if head is None else head.id
+        return min(pinned, here)
+    if told is not None and told <= here:
+        return told
     if store is not None:
-        store.set(key, upto)
-    return upto
+        store.set(key, here)
+    return here

@@ -111,6 +111,55 @@ def test_a_table_that_was_rolled_back_is_to_be_read_whole(orders):
     assert not part.is_empty
 
 
+def test_events_of_snapshots_that_a_rollback_took_away_end_at_what_is_there(orders):
+    """Airflow gave the last event before the rollback and the one that tells of it to one run."""
+    rows_of(context(event(0, 6)))
+    orders.rollback(snapshot=4, as_latest=False)
+
+    part = snapshot_range(context(event(6, 8), event(None, 4, rewound=True)))
+
+    assert (part.rewound, part.upto) == (True, 4)
+    part.acknowledge()
+    orders.write(pa.table({"id": [55]}))
+    assert rows_of(context(event(4, 5))) == [55]
+
+
+def test_an_event_from_before_a_rollback_alone_has_nothing_to_read_and_its_retry_neither(orders):
+    rows_of(context(event(0, 6)))
+    orders.rollback(snapshot=4, as_latest=False)
+    kept = {}
+    run = context(event(6, 8), store=SimpleNamespace(get=kept.get, set=kept.__setitem__))
+
+    assert snapshot_range(run).is_empty
+    orders.write(pa.table({"id": [55]}))
+    assert snapshot_range(run).is_empty
+
+
+def test_an_event_of_a_table_that_was_made_anew_leaves_no_row_of_it_out(orders, catalog):
+    """A consumer set behind the head would pass over what comes next."""
+    catalog.drop_table("shop.orders")
+    anew = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    anew.write(pa.table({"id": [1]}))
+    assert snapshot_range(context(event(6, 8))).is_empty
+
+    anew.write(pa.table({"id": [2]}))
+    assert rows_of(context(event(1, 2))) == [2]
+
+
+def test_a_consumer_beyond_the_head_tells_of_a_rollback_that_nobody_has_told_of(orders, warehouse):
+    rows_of(context(event(0, 8)))
+    kept = Path(warehouse) / "shop.db" / "orders" / "consumer" / "consumer-airflow.totals"
+    next_snapshot = kept.read_bytes()
+    orders.rollback(snapshot=4, as_latest=False)
+    kept.write_bytes(next_snapshot)  # as another engine leaves it
+
+    part = snapshot_range(context(), "shop.orders")
+
+    assert (part.rewound, part.upto, part.is_empty) == (True, 4, False)
+    part.acknowledge()
+    assert snapshot_range(context(), "shop.orders").is_empty
+
+
 def test_events_of_two_tables_need_a_name(orders):
     run = context(event(0, 1))
     run["triggering_asset_events"][lake_asset("shop.items")] = [event(0, 1)]
