@@ -94,7 +94,7 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator):
 
     def _found(self) -> dict[str, Any] | None:
         with failing_for_good():
-            return look(LakeHook(self.lake_conn_id).get_conn(), self.table, self.condition())
+            return look(LakeHook(self.lake_conn_id), self.table, self.condition())
 
     @classmethod
     def _argument_types(cls) -> Mapping[str, Any]:

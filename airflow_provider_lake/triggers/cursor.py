@@ -27,6 +27,14 @@ class Cursor:
         return {"snapshot_id": self.snapshot_id, "identity": self.identity}
 
     @classmethod
+    def before_all(cls, cursor: Cursor | None) -> Cursor:
+        """Where a watcher stands at a table without a snapshot; one that had some is not forgotten.
+
+        Whatever comes to a table that was there before is another history, and said to be.
+        """
+        return cls(0) if cursor is None or cursor.identity is None else cursor
+
+    @classmethod
     def from_json(cls, kept: Any) -> Cursor | None:
         """What was kept; None for anything else."""
         if not isinstance(kept, dict) or not isinstance(kept.get("snapshot_id"), int):
@@ -51,7 +59,7 @@ def advance(
     Without a cursor it begins at the head and tells of nothing that was there already.
     """
     if head is None:
-        return None, Cursor(0)
+        return None, Cursor.before_all(cursor)
     here = Cursor(head.id, head.identity)
     if cursor is None or cursor == here:
         return None, here

@@ -120,7 +120,7 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         self, tick: Tick, cursor: Cursor | None
     ) -> tuple[dict[str, Any] | None, Cursor | None]:
         if self.table in tick.absent:
-            return None, Cursor(0)  # all it will have is new
+            return None, Cursor.before_all(cursor)
         head = tick.heads.get(self.table)
         if head is None:
             return None, cursor

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 from collections.abc import AsyncIterator, Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
@@ -20,9 +20,6 @@ from airflow_provider_lake.conditions import (
     write_condition,
 )
 from airflow_provider_lake.hooks.lake import LakeHook
-
-if TYPE_CHECKING:
-    from lakeformat import Catalog
 
 __all__ = [
     "MET",
@@ -38,12 +35,12 @@ REFUSED = "refused"
 _log = logging.getLogger(__name__)
 
 
-def look(catalog: Catalog, table: str, condition: Condition) -> dict[str, Any] | None:
+def look(hook: LakeHook, table: str, condition: Condition) -> dict[str, Any] | None:
     """Ask a table once; one that is not there yet, or cannot be reached now, is waited for."""
     from lakeformat import NotFoundError, UnavailableError
 
     try:
-        return condition.check(table, catalog.table(table))
+        return condition.check(table, hook.table(table))
     except (NotFoundError, UnavailableError) as reason:
         _log.warning("waiting on: %s", reason)
         return None
@@ -98,12 +95,10 @@ class LakeConditionTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Look, sleep, look again; every call that blocks runs in a thread."""
         condition = read_condition(self.condition)
-        catalog: Catalog | None = None
+        hook = LakeHook(self.lake_conn_id)
         while True:
             try:
-                if catalog is None:
-                    catalog = await asyncio.to_thread(LakeHook(self.lake_conn_id).get_conn)
-                found = await asyncio.to_thread(look, catalog, self.table, condition)
+                found = await asyncio.to_thread(look, hook, self.table, condition)
             except Exception as reason:  # noqa: BLE001 - the task tells it, and decides
                 yield _event({"status": REFUSED, "reason": _said(reason)})
                 return

@@ -74,7 +74,8 @@ def watch_of(key: WatchKey) -> Watch:
 
 async def open_ticks(key: WatchKey, lake_conn_id: str, poll_interval: float) -> AsyncIterator[Tick]:
     """Look, and look again after each interval, for ever; what is made of a look is part of it."""
-    heads = await asyncio.to_thread(_open, lake_conn_id)
+    while (heads := await asyncio.to_thread(_opened, lake_conn_id)) is None:
+        await asyncio.sleep(poll_interval)
     watch = watch_of(key)
     seen: dict[str, str | None] = {}
     while True:
@@ -85,10 +86,16 @@ async def open_ticks(key: WatchKey, lake_conn_id: str, poll_interval: float) -> 
         await asyncio.sleep(max(looked + poll_interval - time.monotonic(), 0))
 
 
-def _open(lake_conn_id: str) -> Heads:
+def _opened(lake_conn_id: str) -> Heads | None:
+    """The tables of a catalog; None while it cannot be reached, as a SQL database that is down."""
+    from lakeformat import UnavailableError
     from lakeformat.catalog.heads import Heads
 
-    return Heads(LakeHook(lake_conn_id).get_conn())
+    try:
+        return Heads(LakeHook(lake_conn_id).get_conn())
+    except UnavailableError as reason:
+        _log.warning("watching waits for the catalog: %s", reason)
+        return None
 
 
 def _look(heads: Heads, names: set[str], fresh: set[str], seen: dict[str, str | None]) -> Tick:

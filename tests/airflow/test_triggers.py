@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections import Counter
 from contextlib import aclosing
 from pathlib import Path
@@ -20,8 +21,10 @@ from airflow_provider_lake.conditions import (
     read_condition,
     write_condition,
 )
+from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
 from airflow_provider_lake.triggers.table import LakeConditionTrigger, LakeSnapshotTrigger
+from lakeformat import UnavailableError
 
 COLUMNS = [("id", "BIGINT")]
 SOON = 0.01
@@ -122,6 +125,39 @@ def test_a_connection_that_does_not_exist_is_refused(orders):
     )
     [event] = events_of(rebuilt(trigger))
     assert "no_such_lake" in event["reason"]
+
+
+@pytest.fixture
+def out_of_reach(monkeypatch):
+    """A catalog that answers from the third time on, as a SQL database that is started again."""
+    open_it, times = LakeHook.get_conn, []
+
+    def reach(hook):
+        times.append(hook)
+        if len(times) < 3:
+            raise UnavailableError("the metastore does not answer")
+        return open_it(hook)
+
+    monkeypatch.setattr(LakeHook, "get_conn", reach)
+    monkeypatch.setattr(LakeHook, "table", lambda hook, name: hook.get_conn().table(name))
+    return times
+
+
+def test_a_catalog_that_cannot_be_reached_now_is_waited_for(orders, out_of_reach):
+    write(orders, 1)
+    trigger = LakeSnapshotTrigger(table="shop.orders", poll_interval=SOON)
+
+    [event] = events_of(rebuilt(trigger))
+
+    assert (event["status"], len(out_of_reach)) == ("met", 3)
+
+
+def test_a_watcher_waits_for_its_catalog_too(orders, out_of_reach):
+    write(orders, 1)
+
+    event = watching(next_event, after_snapshot=0)
+
+    assert (event["snapshot_id"], len(out_of_reach)) == (1, 3)
 
 
 # ------------------------------------------------------------------ watching
@@ -332,6 +368,44 @@ def test_expired_and_rolled_back_histories_say_so(orders, warehouse):
     store.kept["lake-cursor:APPEND+OVERWRITE"] = {"snapshot_id": 4, "identity": "another"}
     rewound = watching(next_event, store)
     assert (rewound["rewound"], rewound["previous_snapshot_id"]) == (True, None)
+
+
+@pytest.mark.parametrize("between", ["absent", "empty", "unseen"])
+def test_a_table_made_anew_is_said_to_be_whatever_was_seen_in_between(orders, catalog, between):
+    write(orders, 1)
+    write(orders, 2)
+
+    def anew():
+        catalog.drop_table("shop.orders")
+        time.sleep(20 * SOON if between == "absent" else 0)
+        again = catalog.create_table("shop.orders", COLUMNS)
+        time.sleep(20 * SOON if between == "empty" else 0)
+        write(again, 3)
+
+    event = watching(begun(store := StateStore(), anew), store)
+
+    assert (event["rewound"], event["snapshot_id"], event["previous_snapshot_id"]) == (
+        True,
+        1,
+        None,
+    )
+
+
+def test_a_table_that_was_out_of_sight_for_a_while_is_not_told_of_again(orders, warehouse):
+    for number in (1, 2, 3):
+        write(orders, number)
+    here, there = Path(warehouse, "shop.db", "orders"), Path(warehouse, "shop.db", "elsewhere")
+
+    def out_of_sight():
+        here.rename(there)
+        time.sleep(20 * SOON)
+        there.rename(here)
+        time.sleep(20 * SOON)
+        write(orders, 4)
+
+    event = watching(begun(store := StateStore(), out_of_sight), store)
+
+    assert (event["snapshot_id"], event["commits"], event["rewound"]) == (4, 1, False)
 
 
 def test_watchers_of_a_connection_share_one_loop_and_one_listing(catalog, monkeypatch):
