@@ -25,6 +25,7 @@ __all__ = [
     "check_settings",
     "plain_id",
     "read_policy",
+    "read_steps",
 ]
 
 STEPS: dict[str, tuple[str, ...]] = {
@@ -121,10 +122,23 @@ def read_policy(source: str | Path | Mapping[str, Any]) -> LakePolicy:
         raise PolicyError("the policy names no database: write databases: {shop: {tables: {…}}}")
     tables = (
         table
-        for database, of_database in sorted(databases.items())
-        for table in _tables(str(database), defaults, _mapping(str(database), of_database))
+        for database, of_database in _named("databases", databases)
+        for table in _tables(database, defaults, _mapping(database, of_database))
     )
     return LakePolicy(tuple(tables))
+
+
+def read_steps(table: str, given: object) -> tuple[dict[str, dict[str, Any]], Gate | None]:
+    """Steps as a policy writes them, in their order, and the gate among them, if there is one."""
+    where = f"{table}: steps"
+    values = _mapping(where, given)
+    _refuse_unknown(where, values, STEPS)
+    merged = {step: _merge(table, step, None, values[step]) for step in STEPS if step in values}
+    steps = {step: dict(each) for step, each in merged.items() if each is not False}
+    if not steps:
+        raise PolicyError(f"{table} has no step: give some of {', '.join(STEPS)}")
+    gate = {key: steps["compact"].pop(key) for key in _GATE if key in steps.get("compact", {})}
+    return steps, _gate(table, gate) if gate else None
 
 
 def plain_id(name: str) -> str:
@@ -151,10 +165,25 @@ def _load(path: Path) -> Any:
     import yaml
 
     try:
-        loaded = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, yaml.YAMLError) as reason:
+        text = path.read_text("utf-8")
+        _refuse_repeated(path, yaml.compose(text, Loader=yaml.SafeLoader))
+        loaded = yaml.safe_load(text)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as reason:
         raise PolicyError(f"{path} cannot be read as YAML: {reason}") from None
     return _mapping(str(path), loaded)
+
+
+def _refuse_repeated(path: Path, node: Any) -> None:
+    """Refuse a name that stands twice in one place: YAML would drop what the first one says."""
+    lines: dict[str, int] = {}
+    for key, value in node.value if node is not None and node.id == "mapping" else ():
+        name, line = str(key.value), key.start_mark.line + 1
+        if name in lines:
+            raise PolicyError(
+                f"{path} says {name!r} in line {lines[name]} and again in line {line}: make it one"
+            )
+        lines[name] = line
+        _refuse_repeated(path, value)
 
 
 def _tables(
@@ -164,7 +193,7 @@ def _tables(
     tables = _mapping(f"{database}.tables", of_database.get("tables"))
     if not tables:
         raise PolicyError(f"database {database!r} of the policy names no table")
-    for table, of_table in sorted(tables.items()):
+    for table, of_table in _named(f"{database}.tables", tables):
         name = f"{database}.{table}"
         yield _table(name, [defaults, shared, _mapping(name, of_table)])
 
@@ -179,15 +208,12 @@ def _table(name: str, layers: Iterable[Mapping[str, Any]]) -> TablePolicy:
         _refuse_unknown(name, layer, _KNOWN)
         for key, value in layer.items():
             merged[key] = _merge(name, key, merged.get(key), value)
-    steps = {step: dict(merged[step]) for step in STEPS if merged.get(step) not in (None, False)}
-    gate = {key: steps["compact"].pop(key) for key in _GATE if key in steps.get("compact", {})}
     settings = {key: merged[key] for key in _SETTINGS if key in merged}
     if "schedule" not in settings:
         raise PolicyError(f"{name} has no schedule: give one to it, its database or defaults")
-    if not steps:
-        raise PolicyError(f"{name} has no step: give some of {', '.join(STEPS)}")
+    steps, gate = read_steps(name, {step: merged[step] for step in STEPS if step in merged})
     check_settings(name, settings)
-    return TablePolicy(table=name, steps=steps, gate=_gate(name, gate), **settings)
+    return TablePolicy(table=name, steps=steps, gate=gate or Gate(), **settings)
 
 
 def _gate(name: str, given: dict[str, Any]) -> Gate:
@@ -225,6 +251,14 @@ def _merge(name: str, key: str, before: Any, value: Any) -> Any:
 def _plain(value: Any) -> Any:
     """YAML reads 2024-01-31 as a date, unless it is in quotes; operators take it as a text."""
     return value.isoformat() if isinstance(value, date) else value
+
+
+def _named(where: str, values: Mapping[Any, Any]) -> list[tuple[str, Any]]:
+    """What has a name, in the order of names; YAML reads ``no`` as false and ``007`` as seven."""
+    for name in values:
+        if not isinstance(name, str):
+            raise PolicyError(f"{where} has the name {name!r}, which is no text: put it in quotes")
+    return sorted(values.items())
 
 
 def _mapping(where: str, value: Any) -> Mapping[str, Any]:

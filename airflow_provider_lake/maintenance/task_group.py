@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import TaskGroup, task
 
 from airflow_provider_lake.maintenance.policy import (
-    STEPS,
     Gate,
     PolicyError,
     check_settings,
     plain_id,
+    read_steps,
 )
 
 if TYPE_CHECKING:
@@ -25,15 +25,16 @@ class LakeMaintenanceTaskGroup(TaskGroup):
     """Old partitions go, files are merged, old snapshots go, then files nobody needs.
 
     ``steps`` are those of a policy: ``{"compact": {"strategy": "minor"}, "expire_snapshots":
-    {"older_than": "7 d"}}``. Others are left out; what is left out by its gate or finds nothing to
-    do stops no later step. Orphan files are only listed unless ``dry_run`` is false.
+    {"older_than": "7 d"}}``, and ``True`` for one as it comes. Others are left out; what is left
+    out by its gate or finds nothing to do stops no later step. Orphan files are only listed unless
+    ``dry_run`` is false.
     """
 
     def __init__(
         self,
         *,
         table: str,
-        steps: Mapping[str, Mapping[str, Any]],
+        steps: Mapping[str, Mapping[str, Any] | bool],
         gate: Gate | None = None,
         lake_conn_id: str = "lake_default",
         pool: str = "default_pool",
@@ -43,22 +44,28 @@ class LakeMaintenanceTaskGroup(TaskGroup):
         **kwargs: Any,
     ) -> None:
         super().__init__(group_id=group_id or plain_id(table), **kwargs)
-        if unknown := [step for step in steps if step not in STEPS]:
-            raise PolicyError(f"{table}: no step {unknown[0]!r}; known are {', '.join(STEPS)}")
+        wanted, of_steps = read_steps(table, steps)
+        chosen = _one_gate(table, gate, of_steps)
         shared = {"lake_conn_id": lake_conn_id, "pool": pool, "pool_slots": pool_slots}
         shared |= {"retries": retries}
         check_settings(table, shared)
         shared |= {"table": table, "trigger_rule": "none_failed"}
         with self:
             before: Any = None
-            for name in STEPS:
-                if name not in steps:
-                    continue
-                step = _step(name, dict(steps[name]), shared)
-                first = _gated(step, name, steps[name], gate or Gate(), shared)
+            for name, arguments in wanted.items():
+                step = _step(name, arguments, shared)
+                first = _gated(step, name, arguments, chosen, shared)
                 if before is not None:
                     before >> first
                 before = step
+
+
+def _one_gate(table: str, gate: object, of_steps: Gate | None) -> Gate:
+    if not isinstance(gate, Gate | None):
+        raise PolicyError(f"{table}: gate is a Gate(min_files=…, max_bytes=…), got {gate!r}")
+    if gate is not None and of_steps is not None:
+        raise PolicyError(f"{table}: say min_files and max_bytes in the gate or in compact, once")
+    return gate or of_steps or Gate()
 
 
 def _step(name: str, arguments: dict[str, Any], shared: Mapping[str, Any]) -> BaseOperator:

@@ -7,7 +7,7 @@ from airflow.sdk import DAG
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.maintenance.dags import lake_dags
 from airflow_provider_lake.maintenance.gate import due_compaction, due_tables
-from airflow_provider_lake.maintenance.policy import PolicyError
+from airflow_provider_lake.maintenance.policy import Gate, PolicyError
 from airflow_provider_lake.maintenance.task_group import LakeMaintenanceTaskGroup
 
 STEPS = {"expire_snapshots": {"older_than": "7 d"}}
@@ -27,11 +27,58 @@ def test_a_threshold_that_cannot_be_right_is_not_asked_again(orders, wrong):
         ({"pool_slots": "x"}, r"^shop\.orders: pool_slots is a whole number from 1 on, got 'x'"),
         ({"retries": "x"}, r"^shop\.orders: retries is a whole number from 0 on, got 'x'"),
         ({"pool": 5}, r"^shop\.orders: pool is a text that is not empty, got 5"),
+        ({"gate": {"min_files": 5}}, r"^shop\.orders: gate is a Gate\(min_files=…, max_bytes=…\)"),
+        ({"steps": {}}, r"^shop\.orders has no step: give some of expire_partitions, compact"),
+        ({"steps": {"analyze": False}}, r"^shop\.orders has no step"),
+        ({"steps": ["compact"]}, r"^shop\.orders: steps is \['compact'\], not names with values"),
+        ({"steps": {"compakt": {}}}, r"steps says 'compakt': did you mean 'compact'\?"),
+        (
+            {"steps": {"compact": {"strategi": "minor"}}},
+            r"compact says 'strategi': did you mean 's",
+        ),
+        (
+            {"steps": {"compact": {"min_files": 5}}, "gate": Gate(min_files=3)},
+            r"say min_files and max_bytes in the gate or in compact, once",
+        ),
     ],
 )
 def test_a_group_says_which_setting_of_which_table_is_wrong(wrong, words):
     with DAG("upkeep", schedule=None), pytest.raises(PolicyError, match=words):
-        LakeMaintenanceTaskGroup(table="shop.orders", steps=STEPS, **wrong)
+        LakeMaintenanceTaskGroup(**{"table": "shop.orders", "steps": STEPS, **wrong})
+
+
+def test_a_group_takes_steps_as_a_policy_writes_them():
+    with DAG("upkeep", schedule=None) as dag:
+        LakeMaintenanceTaskGroup(
+            table="shop.orders",
+            steps={"analyze": True, "compact": {"min_files": 7}, "remove_orphans": False},
+        )
+    assert [*dag.task_dict] == [
+        f"shop_orders.{name}" for name in ("compact", "is_compaction_due", "analyze")
+    ]
+    assert 7 in dag.task_dict["shop_orders.is_compaction_due"].op_args
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{on: {tables: {orders: {analyze: true}}}}", r"^databases has the name True, which is no"),
+        (
+            "{shop: {tables: {007: {}}}}",
+            r"^shop\.tables has the name 7, which is no text: put it in",
+        ),
+        ("{shop: {tables: {1: {}, a: {}}}}", r"^shop\.tables has the name 1"),
+        ("{shop: {tables: {a: {}}}, shop: {tables: {b: {}}}}", r"'shop' in line 2 and again in li"),
+        (
+            "{shop: {tables: {a: {pool: x, pool: y}}}}",
+            r"'pool' in line 2 and again in line 2: make",
+        ),
+    ],
+)
+def test_a_name_that_yaml_would_change_or_drop_is_refused(tmp_path, text, words):
+    (tmp_path / "lake.yaml").write_text(f"defaults: {{schedule: '@daily'}}\ndatabases: {text}\n")
+    with pytest.raises(PolicyError, match=words):
+        lake_dags(tmp_path / "lake.yaml")
 
 
 def test_a_time_of_a_file_needs_no_quotes(tmp_path):
