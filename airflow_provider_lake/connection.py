@@ -74,12 +74,18 @@ def read_connection(connection: Connection) -> LakeConnection:
 
 
 def _mask(value: str) -> None:
-    """Hide a value in logs, and the password in it, which an error may show alone."""
+    """Hide a value in logs, and the password in it, which an error may show alone.
+
+    Where it is written with ``:`` or ``@`` as they are, drivers disagree on where it ends, and name
+    the rest of it as a host: so each of its parts is hidden, too.
+    """
     mask_secret(value)
-    password = re.search(r"//[^/@]*:([^@]+)@", value)
-    if password is not None:
-        mask_secret(password[1])
-        mask_secret(unquote(password[1]))
+    login = re.search(r"//(.+)@", value)
+    password = login[1].partition(":")[2] if login is not None else ""
+    for part in (password, *re.split("[:@]", password)):
+        if part:
+            mask_secret(part)
+            mask_secret(unquote(part))
 
 
 def _fields(connection: Connection, name: str) -> dict[str, Any]:

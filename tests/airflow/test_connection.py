@@ -167,6 +167,9 @@ def test_no_argument_and_no_file_of_a_driver_holds_a_secret(with_secret, tmp_pat
         ({"secret_options": '{"jdbc.user": "who-2"}'}, "who-2"),
         ({"uri": "postgresql://u:part%403@host/db"}, "part%403"),
         ({"uri": "postgresql://u:part%404@host/db"}, "part@4"),
+        ({"uri": "postgresql://u:front@back-5@host/db"}, "back-5"),
+        ({"uri": "postgresql://u:front-6:b@host/db"}, "front-6"),
+        ({"uri": "postgresql://u:front/back-7@host/db"}, "front/back-7"),
         ({"options": {"jdbc.uri-like": "open-5"}}, None),
     ],
 )
