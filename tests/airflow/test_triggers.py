@@ -145,18 +145,13 @@ def out_of_reach(monkeypatch):
 
 def test_a_catalog_that_cannot_be_reached_now_is_waited_for(orders, out_of_reach):
     write(orders, 1)
-    trigger = LakeSnapshotTrigger(table="shop.orders", poll_interval=SOON)
-
-    [event] = events_of(rebuilt(trigger))
-
+    [event] = events_of(rebuilt(LakeSnapshotTrigger(table="shop.orders", poll_interval=SOON)))
     assert (event["status"], len(out_of_reach)) == ("met", 3)
 
 
 def test_a_watcher_waits_for_its_catalog_too(orders, out_of_reach):
     write(orders, 1)
-
     event = watching(next_event, after_snapshot=0)
-
     assert (event["snapshot_id"], len(out_of_reach)) == (1, 3)
 
 
