@@ -109,7 +109,13 @@ def payload_of(extra: Any) -> dict[str, Any]:
     """The payload in an event's extra, from a task or from a watcher; empty for any other."""
     if isinstance(extra, Mapping) and extra.get("from_trigger"):
         extra = extra.get("payload")
-    return dict(extra) if isinstance(extra, Mapping) and "snapshot_id" in extra else {}
+    return dict(extra) if isinstance(extra, Mapping) and _names_snapshots(extra) else {}
+
+
+def _names_snapshots(said: Mapping[str, Any]) -> bool:
+    """Whether it is ours: people send events of their own, by hand, with anything in them."""
+    ids = said.get("snapshot_id"), said.get("previous_snapshot_id")
+    return type(ids[0]) is int and (ids[1] is None or type(ids[1]) is int)
 
 
 def _told(context: Context) -> Iterator[tuple[TableAddress, dict[str, Any]]]:

@@ -68,6 +68,13 @@ def test_events_of_tasks_and_of_watchers_mean_the_same(orders):
     assert rows_of(context(plain, event(2, 4))) == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize(
+    "extra", [None, {}, {"snapshot_id": "3"}, {"snapshot_id": 3, "previous_snapshot_id": "x"}]
+)
+def test_an_event_that_somebody_made_by_hand_reads_up_to_the_head(orders, extra):
+    assert rows_of(context(SimpleNamespace(extra=extra))) == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
 def test_a_run_that_failed_before_it_acknowledged_gets_the_same_again(orders):
     run = context(event(1, 3))
     tries = [snapshot_range(run), snapshot_range(run)]
