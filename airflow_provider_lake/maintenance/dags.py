@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from airflow.sdk import DAG
+from airflow.sdk.exceptions import AirflowTimetableInvalid
 
-from airflow_provider_lake.maintenance.policy import TablePolicy, read_policy
+from airflow_provider_lake.maintenance.policy import PolicyError, TablePolicy, read_policy
 from airflow_provider_lake.maintenance.task_group import LakeMaintenanceTaskGroup
 
 __all__ = ["lake_dags"]
@@ -29,6 +30,7 @@ def lake_dags(policy: str | Path | Mapping[str, Any], **more: Any) -> dict[str, 
 def _dag(dag_id: str, tables: list[TablePolicy], more: Mapping[str, Any]) -> DAG:
     given = {"catchup": False, "max_active_runs": 1, "tags": ["lake"], **more}
     dag = DAG(dag_id, schedule=tables[0].schedule, doc_md=_described(tables), **given)
+    _check_schedule(dag, tables[0])
     with dag:
         for each in tables:
             LakeMaintenanceTaskGroup(
@@ -42,6 +44,16 @@ def _dag(dag_id: str, tables: list[TablePolicy], more: Mapping[str, Any]) -> DAG
                 add_suffix_on_collision=True,  # names may differ in signs that no id has
             )
     return dag
+
+
+def _check_schedule(dag: DAG, first: TablePolicy) -> None:
+    """What Airflow itself finds out a moment later, without a word of which schedule it is."""
+    try:
+        dag.timetable.validate()
+    except AirflowTimetableInvalid as reason:
+        raise PolicyError(
+            f"{first.table}: schedule {first.schedule!r} is none that Airflow knows: {reason}"
+        ) from None
 
 
 def _described(tables: list[TablePolicy]) -> str:

@@ -112,3 +112,13 @@ def test_tables_of_a_policy_whose_names_differ_in_signs_alone_have_groups_of_the
     dags = lake_dags({"databases": {"my shop": shared}})
     assert [*dags] == ["lake_my_shop"]
     assert len(dags["lake_my_shop"].task_dict) == 2
+
+
+def test_a_schedule_that_is_none_is_refused_with_its_table():
+    tables = {"items": {}, "orders": {"schedule": "every day"}}
+    policy = {
+        "defaults": {"schedule": "@daily", "analyze": True},
+        "databases": {"shop": {"tables": tables}},
+    }
+    with pytest.raises(PolicyError, match=r"^shop\.orders: schedule 'every day' is none that Air"):
+        lake_dags(policy)
