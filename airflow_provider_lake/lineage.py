@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     from lakeformat import Table
+    from lakeformat.types import DataType
 
 __all__ = ["LakeLineageMixin"]
 
@@ -77,16 +78,32 @@ def _opened(address: TableAddress) -> Table | None:
 
 
 def _columns(table: Table) -> Any:
-    from airflow.providers.common.compat.openlineage.facet import (
-        SchemaDatasetFacet,
-        SchemaDatasetFacetFields,
+    from airflow.providers.common.compat.openlineage.facet import SchemaDatasetFacet
+
+    fields = table.schema.fields
+    return SchemaDatasetFacet(
+        fields=[_column(field.name, field.type, field.description) for field in fields]
     )
 
-    return SchemaDatasetFacet(
-        fields=[
-            SchemaDatasetFacetFields(name=field.name, type=str(field.type))
-            for field in table.schema.fields
-        ]
+
+def _column(name: str, kind: DataType, description: str | None = None) -> Any:
+    """A column by the name of its type; parts of nested ones are called as Spark's are."""
+    from airflow.providers.common.compat.openlineage.facet import SchemaDatasetFacetFields
+
+    from lakeformat.type_text import type_to_json
+    from lakeformat.types import AtomicType, MapType, RowType, with_nullability
+
+    written = type_to_json(with_nullability(kind, nullable=True))
+    if isinstance(kind, AtomicType):
+        return SchemaDatasetFacetFields(name=name, type=written, description=description)
+    if isinstance(kind, RowType):
+        parts = [_column(field.name, field.type, field.description) for field in kind.fields]
+    elif isinstance(kind, MapType):
+        parts = [_column("key", kind.key), _column("value", kind.value)]
+    else:
+        parts = [_column("_element", kind.element)]
+    return SchemaDatasetFacetFields(
+        name=name, type=written["type"], description=description, fields=parts
     )
 
 

@@ -43,6 +43,34 @@ def test_afterwards_it_has_columns_a_version_and_statistics(warehouse):
     assert (statistics.rowCount, statistics.fileCount) == (2, 1)
 
 
+def test_columns_are_told_with_the_names_of_their_types(warehouse):
+    catalog = lake.open_catalog(warehouse)
+    catalog.create_database("shop")
+    columns = [
+        ("id", "BIGINT NOT NULL"),
+        ("price", "DECIMAL(10, 2)"),
+        ("tags", "ARRAY<STRING>"),
+        ("sizes", "MAP<STRING, INT>"),
+        ("maker", "ROW<name STRING, since DATE>"),
+    ]
+    catalog.create_table("shop.orders", columns)
+
+    [output] = Land().get_openlineage_facets_on_start().outputs
+
+    def told(fields):
+        return [
+            (field.name, field.type, *map(told, filter(None, [field.fields]))) for field in fields
+        ]
+
+    assert told(output.facets["schema"].fields) == [
+        ("id", "BIGINT"),
+        ("price", "DECIMAL(10, 2)"),
+        ("tags", "ARRAY", [("_element", "STRING")]),
+        ("sizes", "MAP", [("key", "STRING"), ("value", "INT")]),
+        ("maker", "ROW", [("name", "STRING"), ("since", "DATE")]),
+    ]
+
+
 def test_an_analysis_has_a_version_and_has_written_nothing(warehouse):
     catalog = lake.open_catalog(warehouse)
     catalog.create_database("shop")
