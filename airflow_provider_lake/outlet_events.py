@@ -6,8 +6,10 @@ The payload is that of ``assets/change.py``, whether a task or a watcher sends i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.assets.change import describe_change
 from airflow_provider_lake.assets.uri import SCHEME, TableAddress, address_of, split_table_name
 from airflow_provider_lake.hooks.lake import LakeHook
@@ -44,20 +46,39 @@ def announce(
     table = LakeHook(lake_conn_id).get_conn().table(meant.name)
     after, upto = result.get("previous_snapshot_id") or 0, int(result["snapshot_id"])
     payload = _payload(table, meant.name, after, upto)
-    for outlet in targets:
-        _tell(context, outlet, meant, payload)
+    keys = []
     if partition_column is not None:
         keys = partition_keys(table, partition_column, after=after, upto=upto)
-        for outlet in targets:
-            if keys and not _is_alias(outlet):
-                context["outlet_events"][outlet].add_partitions(keys)
+    for outlet in targets:
+        _tell(context, outlet, meant, payload)
+        if keys and not _is_alias(outlet):
+            context["outlet_events"][outlet].add_partitions(keys)
     return payload
 
 
 def partition_keys(table: Table, column: str, *, after: int, upto: int) -> list[str]:
-    """The values of a partition column that a range of snapshots has touched."""
+    """The values of a partition column that a range of snapshots has touched; days as ISO 8601."""
+    from lakeformat.types import TypeName, atomic, with_nullability
+
+    if column not in table.schema.partition_keys:
+        has = ", ".join(table.schema.partition_keys) or "none"
+        raise LakeArgumentError(
+            f"partition_column {column!r} is no partition column of {table.location}; it has {has}"
+        )
     touched = table.touched_partitions(after=after, upto=upto)
-    return sorted({value for each in touched if (value := each.get(column)) is not None})
+    is_day = atomic(TypeName.DATE) in {
+        with_nullability(field.type, nullable=True)
+        for field in table.schema.fields
+        if field.name == column
+    }
+    values = (each.get(column) for each in touched)
+    return sorted({_day(value) if is_day else value for value in values if value is not None})
+
+
+def _day(text: str) -> str:
+    """A directory is named by the days since 1970, unless ``partition.legacy-name`` is off."""
+    is_count = text.removeprefix("-").isdigit()
+    return (date(1970, 1, 1) + timedelta(days=int(text))).isoformat() if is_count else text
 
 
 def _address(result: Mapping[str, Any], lake_conn_id: str) -> TableAddress | None:

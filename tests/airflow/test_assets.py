@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from datetime import date
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.assets.openlineage import dataset_name
 from airflow_provider_lake.assets.uri import address_of, create_asset, lake_asset, split_table_name
 from airflow_provider_lake.operators.compact import LakeCompactOperator
-from airflow_provider_lake.outlet_events import announce
+from airflow_provider_lake.outlet_events import announce, partition_keys
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
 
 
@@ -217,6 +218,24 @@ def test_the_partitions_that_were_touched_can_be_the_event_s_keys(orders):
     event = told([outlet], result_of(2, 1), partition_column="dt")[outlet]
 
     assert event.partition_keys == {"2024-01-02", "2024-01-03"}
+
+
+@pytest.mark.parametrize("legacy", ["true", "false"])
+def test_keys_of_a_column_of_days_are_days_however_directories_are_named(catalog, legacy):
+    columns = [("id", "BIGINT"), ("day", "DATE")]
+    options = {"partition.legacy-name": legacy}
+    table = catalog.create_table("shop.days", columns, partition_by=["day"], options=options)
+    for day in (date(2024, 1, 31), date(1969, 12, 31), None):
+        table.write(pa.table({"id": [1], "day": pa.array([day], pa.date32())}))
+
+    assert partition_keys(table, "day", after=0, upto=3) == ["1969-12-31", "2024-01-31"]
+
+
+def test_keys_of_a_column_that_makes_no_partitions_are_refused(orders):
+    """Without keys a DAG that waits for them would never start."""
+    write(orders, "2024-01-01")
+    with pytest.raises(LakeArgumentError, match=r"'day' is no partition column of .*; it has dt"):
+        told([lake_asset("shop.orders")], result_of(1, None), partition_column="day")
 
 
 def test_nothing_published_is_nothing_told(orders):
