@@ -43,7 +43,7 @@ with DAG(
         """Add what changed to the totals, once."""
         import pyarrow as pa
         import pyarrow.compute as pc
-        from airflow.sdk.exceptions import AirflowSkipException
+        from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
         from airflow_provider_lake.assets.snapshot_range import snapshot_range
         from airflow_provider_lake.hooks.lake import LakeHook
@@ -53,7 +53,11 @@ with DAG(
         if part.is_empty:
             raise AirflowSkipException(f"snapshot {part.upto} was read before")
         if part.rewound:
-            raise ValueError(f"{ORDERS} was rolled back: drop {TOTALS} and the consumer, run again")
+            raise AirflowFailException(  # a retry would be told the same
+                f"{ORDERS} was rolled back or made anew: remove what was made of it "
+                f"(lake drop-table {TOTALS}), let the consumer begin anew "
+                f"(lake consumer reset {ORDERS} {part.consumer}), and run this by hand"
+            )
         changes = part.open_table().changes(after=part.after, upto=part.upto).to_arrow()
         is_new = pc.is_in(changes["rowkind"], pa.array(["+I", "+U"]))
         price = changes["price"].cast(pa.int64())
