@@ -61,23 +61,26 @@ def due_tables(
     """The tables of a database whose compaction is due, for ``expand_kwargs``.
 
     Those with most files come first; what would go beyond the quota of bytes waits for the next
-    run, but for the first table.
+    run, but for the first table. A table that cannot be asked, as it is damaged, comes last: its
+    own task fails and says why, and stops no other.
     """
+    from lakeformat import CorruptTableError, UnsupportedError
+
     _check(min_files, max_bytes)
     catalog = LakeHook(lake_conn_id).get_conn()
-    found = [
-        each
-        for name in catalog.list_tables(database)
-        if (
-            each := due_compaction(
-                f"{database}.{name}",
-                lake_conn_id=lake_conn_id,
-                strategy=strategy,
-                min_files=min_files,
+    found, unwell = [], []
+    for name in (f"{database}.{name}" for name in catalog.list_tables(database)):
+        try:
+            asked = due_compaction(
+                name, lake_conn_id=lake_conn_id, strategy=strategy, min_files=min_files
             )
-        )
-    ]
+        except (CorruptTableError, UnsupportedError) as reason:
+            _log.error("%s cannot be asked: %s", name, reason)
+            unwell.append({"table": name})
+        else:
+            found += [asked] if asked is not None else []
     chosen = _within(sorted(found, key=lambda each: (-each["files"], each["table"])), max_bytes)
+    chosen += unwell
     more = {"strategy": strategy, "lake_conn_id": lake_conn_id, **(arguments or {})}
     return [{"table": each["table"], **more} for each in chosen]
 

@@ -1,5 +1,7 @@
 """Upkeep as tasks: what cannot be right in a threshold or a setting is known early, by name."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from airflow.sdk import DAG
@@ -19,6 +21,17 @@ def test_a_threshold_that_cannot_be_right_is_not_asked_again(orders, wrong):
     for ask, subject in ((due_compaction, "shop.orders"), (due_tables, "shop")):
         with pytest.raises(LakeArgumentError, match="is a whole number from 1 on"):
             ask(subject, **wrong)
+
+
+def test_a_damaged_table_gets_a_task_that_says_so_and_stops_no_other(orders, catalog, warehouse):
+    catalog.create_table("shop.damaged", [("id", "BIGINT")])
+    Path(warehouse, "shop.db", "damaged", "schema", "schema-0").write_text("{")
+    for number in range(6):
+        orders.write(pa.table({"id": [number], "item": ["pear"]}))
+
+    due = due_tables("shop", max_bytes=1)
+
+    assert [each["table"] for each in due] == ["shop.orders", "shop.damaged"]
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,23 @@ def test_a_database_with_nothing_to_do_is_looked_at_and_left(dags, catalog):
     assert idle.latest_snapshot().id == 1
 
 
+def test_a_damaged_table_stops_no_other_one(dags, catalog, warehouse):
+    catalog.create_table("shop.damaged", ORDERS)
+    Path(warehouse, "shop.db", "damaged", "schema", "schema-0").write_text("{")
+    busy = catalog.create_table("shop.busy", ORDERS)
+    for number in range(6):
+        order(busy, (number, "tea", 1))
+
+    moment = MIDNIGHT + timedelta(days=2)
+    finished = dags["maintain_tables"].test(logical_date=moment, run_after=moment)
+
+    ended = {(ti.task_id, ti.rendered_map_index): ti.state for ti in finished.get_task_instances()}
+    for step in ("compact", "expire_snapshots"):
+        assert ended[step, "shop.busy"] == "success"
+        assert ended[step, "shop.damaged"] == "failed"
+    assert finished.state == "failed"
+
+
 def test_a_commit_compacts_if_it_is_worth_it(dags, catalog):
     dag = dags["compact_on_commit"]
     orders = catalog.create_table("shop.orders", ORDERS)
