@@ -22,6 +22,10 @@ def _random_uuid() -> str:
     return str(uuid.uuid4())
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Environment:
     """Clock, unique names, sleep and jitter; the default is the real world."""
@@ -35,9 +39,14 @@ class Environment:
     """A number in [0, 1), for the jitter of retries."""
     has_idle_cores: bool = True
     """Whether one file may be decoded by several threads; not where every core has a file."""
+    is_given_up: Callable[[], bool] = _never
+    """Asked while data files are read: whether nobody waits any more for what comes of it."""
 
     def __reduce__(self) -> str | tuple[type[Environment], tuple[object, ...]]:
-        """The real world is the same everywhere; its chance is not sent along."""
+        """The real world is the same everywhere; its chance is not sent along.
+
+        Nor is who gives up: work elsewhere is ended by whoever sent it there.
+        """
         if self == SYSTEM:
             return "SYSTEM"
         return Environment, (

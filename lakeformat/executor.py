@@ -67,10 +67,19 @@ def has_idle_cores(executor: str | Executor, units: int) -> bool:
     return executor == "threads" and units < _cores()
 
 
-def outcomes_of(executor: str, work: Work[T, R], units: Sequence[T]) -> Iterator[R]:
+def outcomes_of(
+    executor: str,
+    work: Work[T, R],
+    units: Sequence[T],
+    *,
+    stop: Event | None = None,
+    lost: Callable[[R], object] | None = None,
+) -> Iterator[R]:
     """The result of each unit as soon as it is there; in threads, one unit more than cores.
 
-    While one waits for its file to be on disk, the cores have others.
+    While one waits for its file to be on disk, the cores have others. If this ends early, as when
+    somebody interrupts it while it waits, ``stop`` is set for the units that are under way, and
+    ``lost`` is called with what becomes of them: nobody else hears of it.
     """
     threads = min(len(units), _cores() + 1)
     if executor == "serial" or threads < 2:
@@ -85,11 +94,18 @@ def outcomes_of(executor: str, work: Work[T, R], units: Sequence[T]) -> Iterator
                 running.add(pool.submit(work, unit))
             if not running:
                 return
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                running.remove(future)
                 yield future.result()
+    except BaseException:
+        if stop is not None:
+            stop.set()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
+        for future in running:
+            if lost is not None and not future.cancelled() and future.exception() is None:
+                lost(future.result())
 
 
 def _cores() -> int:

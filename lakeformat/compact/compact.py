@@ -236,19 +236,23 @@ class _Run:
         ) - broken | filled
 
     def _started(self, units: Sequence[CompactUnit], stop: Event) -> Iterator[UnitOutcome]:
-        work = UnitWork(self._on_cores(has_idle_cores(self.executor, len(units))))
+        environment = replace(
+            self.handle.environment,
+            # Units share the cores, or have one each.
+            has_idle_cores=has_idle_cores(self.executor, len(units)),
+            is_given_up=stop.is_set,
+        )
+        work = UnitWork(replace(self.handle, environment=environment))
         if not isinstance(self.executor, str):
             return self.executor.outcomes(work, units, stop)
 
         def unless_stopped(unit: CompactUnit) -> UnitOutcome:
             return (unit, (), None, 0) if stop.is_set() else work(unit)
 
-        return outcomes_of(self.executor, unless_stopped, units)
+        def lost(outcome: UnitOutcome) -> None:
+            delete_written(self.handle, outcome[1])
 
-    def _on_cores(self, are_idle: bool) -> TableHandle:
-        """The table, for units that share the cores or have one each."""
-        environment = replace(self.handle.environment, has_idle_cores=are_idle)
-        return replace(self.handle, environment=environment)
+        return outcomes_of(self.executor, unless_stopped, units, stop=stop, lost=lost)
 
     def _tell(self, *, planned: CompactPlan | None = None, done: CompactUnit | None = None) -> None:
         progress = self._progress

@@ -238,7 +238,10 @@ class _Run:
         def unless_stopped(part: Part) -> PartOutcome:
             return (part, [], None) if stop.is_set() else work(part)
 
-        return outcomes_of(self.executor, unless_stopped, parts)
+        def lost(outcome: PartOutcome) -> None:
+            delete_written(work.handle, outcome[1])
+
+        return outcomes_of(self.executor, unless_stopped, parts, stop=stop, lost=lost)
 
 
 class _Made:

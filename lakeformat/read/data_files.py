@@ -12,7 +12,7 @@ from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.binary_row import values_to_arrow
 from lakeformat.datafile.reader import BATCH_ROWS, read_batches, read_key_values
 from lakeformat.datafile.row_groups import PickGroups
-from lakeformat.errors import CorruptTableError
+from lakeformat.errors import CorruptTableError, LakeError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.metadata.manifest import ManifestEntry
@@ -87,7 +87,7 @@ class DataFiles:
                 pick=self._picker(entry, conditions),
                 in_threads=self._handle.environment.has_idle_cores,
             )
-            for batch in batches:
+            for batch in self._until_given_up(batches):
                 yield _with_constants(batch, wanted, constants) if constants else batch
 
     def _constants(self, entry: ManifestEntry, wanted: Fields) -> dict[str, pa.Array]:
@@ -123,7 +123,7 @@ class DataFiles:
         keep = self._deleted.keep(entry)
         with self._naming_manifest(entry):
             storage, path = self.place(entry)
-            yield from read_key_values(
+            batches = read_key_values(
                 storage,
                 path,
                 file_fields=self._fields(entry.file.schema_id),
@@ -136,6 +136,13 @@ class DataFiles:
                 encoded=encoded,
                 in_threads=self._handle.environment.has_idle_cores,
             )
+            yield from self._until_given_up(batches)
+
+    def _until_given_up(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if self._handle.environment.is_given_up():
+                raise LakeError(f"reading {self._handle.uri} was given up")
+            yield batch
 
     def _picker(self, entry: ManifestEntry, conditions: Conjunction) -> PickGroups | None:
         """What picks row groups; None if all are read and nobody counts them."""

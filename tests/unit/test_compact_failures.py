@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+from concurrent.futures import wait
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -115,6 +117,33 @@ def test_a_full_disk_ends_the_units_that_meet_it(executor):
     storage.full = ""
     table.compact(executor=executor)
     assert {e.file.level for e in live(table)} == {5}
+
+
+def test_an_interrupted_compaction_leaves_no_file(monkeypatch):
+    keyed = three_days()
+    before = data_files(keyed)
+
+    def interrupted(units, **_):
+        wait(units)  # all of them are done, and nobody has heard of it
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lakeformat.executor.wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        keyed.table.compact(executor="threads")
+    assert data_files(keyed) == before
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_a_unit_nobody_waits_for_stops_between_two_batches(keyed):
+    rows = KeyedRows(keyed=keyed)
+    for value in "xyzxy":
+        rows.commit(("+I", 1, value))
+    before = data_files(rows)
+    handle, [unit] = rows.table._handle, rows.table.plan_compaction().units
+    given_up = replace(handle.environment, is_given_up=lambda: True)
+    with pytest.raises(lake.LakeError, match="was given up"):
+        run_unit(replace(handle, environment=given_up), unit)
+    assert data_files(rows) == before
 
 
 def test_another_number_of_buckets_does_not_disturb_a_compaction_of_the_old_ones():

@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from threading import Barrier, Lock
+from threading import Barrier, Event, Lock
 from typing import Any
 
 import pyarrow as pa
@@ -59,6 +59,24 @@ def test_units_come_one_after_the_other(executor: str, units: int) -> None:
     work = Count(others=1)
     assert list(outcomes_of(executor, work, range(units))) == list(range(units))
     assert work.most == 1
+
+
+def test_who_is_interrupted_tells_the_units_under_way_and_hears_what_became_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stop, lost = Event(), list[int]()
+
+    def work(unit: int) -> int:
+        assert stop.wait(timeout=60)
+        return unit
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lakeformat.executor.wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(outcomes_of("threads", work, range(9), stop=stop, lost=lost.append))
+    assert sorted(lost) == [0, 1, 2]
 
 
 class Elsewhere:

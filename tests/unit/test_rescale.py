@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import wait
 from dataclasses import replace
 from math import gcd
 from typing import Any
@@ -184,6 +185,23 @@ def test_a_table_that_others_write_to_all_the_time_is_given_up(catalog, monkeypa
     with pytest.raises(lake.CommitConflictError, match="changed the same partitions since"):
         table.rescale(bucket=5)
     assert totals(table) == {"dt=mon": 2}
+
+
+def test_an_interrupted_rescale_leaves_no_file(catalog, monkeypatch):
+    table = by_day(catalog)
+    for dt in ("mon", "tue", "wed"):
+        table.write(rows(range(9), dt=dt))
+    storage, layout = table._handle.storage, table._handle.layout
+    before = storage.files(layout.root)
+
+    def interrupted(parts: Any, **_: Any) -> None:
+        wait(parts)  # all of them are done, and nobody has heard of it
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lakeformat.executor.wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        table.rescale(bucket=3, executor="threads")
+    assert storage.files(layout.root) == before
 
 
 @pytest.mark.parametrize("engine", ["aggregation", "partial-update"])
