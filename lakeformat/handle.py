@@ -81,13 +81,20 @@ def index_file_place(handle: TableHandle, entry: IndexManifestEntry) -> tuple[St
 
 def require_readable(handle: TableHandle) -> None:
     """Refuse a table whose rows this version would read otherwise than its options say."""
+    if (key := _decides_rows(handle)) is not None:
+        raise UnsupportedError(
+            f"{handle.uri} sets {key!r}, which decides what its rows are; "
+            "this version does not know it and would give wrong rows"
+        )
+
+
+def _decides_rows(handle: TableHandle) -> str | None:
+    """The first option that this version does not know and that makes other rows of them."""
     options = handle.options
     for key in options.unknown():
         if options.to_dict()[key].strip().lower() != "false" and _changes_rows(handle, key):
-            raise UnsupportedError(
-                f"{handle.uri} sets {key!r}, which decides what its rows are; "
-                "this version does not know it and would give wrong rows"
-            )
+            return key
+    return None
 
 
 def _changes_rows(handle: TableHandle, key: str) -> bool:
@@ -104,9 +111,10 @@ def require_committable(handle: TableHandle) -> None:
     """Refuse to publish where an option asks for something this version would not do."""
     unknown = handle.options.unknown()
     if unknown:
+        more = ", reading still works" if _decides_rows(handle) is None else ""
         raise UnsupportedError(
             f"{handle.uri} sets {', '.join(map(repr, unknown))}, which this version cannot honour "
-            "when writing; nothing was written, reading still works"
+            f"when writing; nothing was written{more}"
         )
     handle.options.validate()
 

@@ -103,10 +103,10 @@ class TableUpkeep(TableReads):
 
         ``full`` brings every bucket into its best shape, ``minor`` does what is due, as often as
         something is. ``where`` and ``partitions`` choose partitions, ``idle`` those nobody has
-        written to for so long (``"1 h"``), ``buckets`` some buckets of them. Writers go on
-        meanwhile; what they overtake is planned again. ``executor`` is ``"threads"``, a bucket
-        per CPU at a time, ``"serial"``, or an object such as ``spark_jobs.SparkExecutor``; ``tell``
-        hears how far it has come.
+        written to for so long (``"1 h"``), always in full, ``buckets`` some buckets of them.
+        Writers go on meanwhile; what they overtake is planned again. ``executor`` is
+        ``"threads"``, a bucket per CPU at a time, ``"serial"``, or an object such as
+        ``spark_jobs.SparkExecutor``; ``tell`` hears how far it has come.
 
         ``order_by`` sorts rows without primary key, so that queries open fewer files:
         ``order_strategy`` is ``"order"``, column after column, ``"zorder"`` or ``"hilbert"``.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakeformat.byte_size import size
+from lakeformat.cli.many_tables import is_database
 from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
@@ -17,6 +18,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.executor import require_executor
 
 if TYPE_CHECKING:
+    import lakeformat as lake
     from lakeformat.compact.report import CompactReport, Progress
     from lakeformat.table_by_table import TableOutcome
 
@@ -42,7 +44,10 @@ WhereOption = Annotated[
 ]
 IdleOption = Annotated[
     str | None,
-    typer.Option(metavar="AGE", help="Only partitions nobody has written to for so long: '1 h'."),
+    typer.Option(
+        metavar="AGE",
+        help="Only partitions nobody has written to for so long: '1 h'; those in full.",
+    ),
 ]
 BucketsOption = Annotated[
     list[str] | None,
@@ -96,7 +101,7 @@ def compact(
 
     An example: lake compact shop.orders --where "dt >= '2024-01-31'" --dry-run
     """
-    found = named_table(context, table)
+    found = _named_table(context, table)
     which: dict[str, Any] = {
         "strategy": strategy,
         "where": where,
@@ -119,6 +124,16 @@ def compact(
         print_json([report.to_dict()])
     else:
         typer.echo(_said(report))
+
+
+def _named_table(context: typer.Context, name: str) -> lake.Table:
+    try:
+        return named_table(context, name)
+    except InvalidRequestError as reason:
+        if not is_database(name):
+            raise
+        more = f"for the tables of a database there is `lake compact-database {name}`"
+        raise InvalidRequestError(f"{reason}; {more}") from None
 
 
 def _numbers(buckets: list[str]) -> list[int]:

@@ -18,6 +18,7 @@ from lakeformat.compact.report import BucketOutcome, CompactReport, Progress
 from lakeformat.compact.run import UnitOutcome, UnitWork
 from lakeformat.compact.unit import CompactPlan, CompactUnit, NotChosen
 from lakeformat.compact.where import Idle, Places
+from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.executor import Executor, has_idle_cores, outcomes_of, where_to_work
 from lakeformat.expired_meanwhile import again_if_overtaken
@@ -293,5 +294,5 @@ def _place(unit: CompactUnit) -> tuple[bytes, int]:
 
 
 def _also(more: int, report: CompactReport) -> str:
-    others = f"{more} more units failed; " if more else ""
+    others = f"{counted(more, 'more unit')} failed; " if more else ""
     return f"In all: {others}{report.reason}"

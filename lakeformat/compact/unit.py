@@ -201,7 +201,8 @@ class CompactPlan:
         yield f"{self.strategy} compaction of {self.table} at {at}: {len(self.units)} units"
         for unit in self.units:
             yield (
-                f"  {unit.place}: {len(unit.files)} files become about {unit.expected_files}, "
+                f"  {unit.place}: {counted(len(unit.files), 'file becomes', 'files become')} about "
+                f"{unit.expected_files}, "
                 f"{unit.bytes} bytes to read: {unit.reason}; gain: {unit.expected_gain}"
             )
         for other in self.not_chosen:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy
 import pandas
 import pyarrow as pa
@@ -9,7 +11,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
-from lakeformat.handle import TableHandle, require_readable
+from lakeformat.handle import TableHandle, require_committable, require_readable
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.schema_file import create_schema
 from lakeformat.schema import TableSchema, new_schema
@@ -126,6 +128,21 @@ def test_a_merge_engine_is_known_in_any_letter_case(engine):
     handle = TableHandle(MemoryStorage(), TableLayout("orders"), schema, SYSTEM)
     require_readable(handle)
     assert handle.options.merge_engine == "deduplicate"
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("target-file-row-num", "nothing was written, reading still works$"),
+        ("record-level.expire-time", "nothing was written$"),
+    ],
+)
+def test_what_is_refused_for_writing_alone_says_that_it_can_be_read(key, said):
+    schema = new_schema([("k", "INT")], primary_key=["k"], options={}, time_millis=0)
+    schema = replace(schema, options={key: "10"})
+    handle = TableHandle(MemoryStorage(), TableLayout("orders"), schema, SYSTEM)
+    with pytest.raises(lake.UnsupportedError, match=said):
+        require_committable(handle)
 
 
 def test_what_identifies_a_row_is_in_the_order_of_the_primary_key():
