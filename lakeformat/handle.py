@@ -130,6 +130,11 @@ def require_writable(handle: TableHandle) -> None:
             f"between partitions: that takes 'bucket' = '-1', and the table has '{bucket}'. Make "
             "the partition columns part of the key, or make the table anew"
         )
+    elif crosses_partitions(handle) and handle.options.keeps_moved_rows:
+        raise UnsupportedError(
+            f"{handle.uri} sets 'ignore-delete', and a row that moves to another partition is "
+            "deleted in the one before: its key would be there twice. Nothing was written"
+        )
     require_committable(handle)
 
 

@@ -270,6 +270,11 @@ class TableOptions(
         return self.compaction_trigger + 1 if levels is None else levels
 
     @property
+    def keeps_moved_rows(self) -> bool:
+        """Whether the deletion that takes a row out of the partition it leaves would be ignored."""
+        return self.merge_engine == "deduplicate" and self.ignore_delete
+
+    @property
     def looks_up(self) -> bool:
         """Whether compactions of a table with a primary key merge new rows with all older ones."""
         return (

@@ -54,6 +54,7 @@ def check_merging(schema: TableSchema) -> None:
     _check_sequence_field(schema)
     _check_row_kind_field(schema)
     _check_first_row(schema)
+    _check_moving_rows(schema)
     check_changelog(schema)
     if schema.table_options.merge_engine == "partial-update":
         check_partial_update(schema)
@@ -120,6 +121,17 @@ def _check_sequence_field(schema: TableSchema) -> None:
             f"option {key!r} is {','.join(names)!r}, but the primary key has no partition column "
             f"{missing[0]!r}, so a row may move between partitions whatever its sequence; add "
             f"{missing[0]!r} to the primary key, or leave the option out"
+        )
+
+
+def _check_moving_rows(schema: TableSchema) -> None:
+    missing = [name for name in schema.partition_keys if name not in schema.primary_keys]
+    if missing and schema.table_options.keeps_moved_rows:
+        raise InvalidRequestError(
+            "option 'ignore-delete' is 'true', but the primary key has no partition column "
+            f"{missing[0]!r}: a row that moves to another partition is deleted in the one before, "
+            f"or its key would be there twice; add {missing[0]!r} to the primary key, or leave the "
+            "option out"
         )
 
 

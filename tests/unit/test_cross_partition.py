@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from lakeformat.errors import BucketsChangedError, CorruptTableError
 from lakeformat.live_keys import find_keys
 
 COLUMNS = [("dt", "STRING"), ("id", "BIGINT"), ("kind", "INT"), ("note", "STRING")]
+IGNORING = {"deduplicate.ignore-delete": "true"}
 Row = tuple[str, int, int | None, str | None]
 
 
@@ -265,3 +267,26 @@ def test_whatever_is_written_a_key_stays_in_its_first_partition(commits, engine,
             table.compact()
     table.compact()
     assert content(table) == [expected[key] for key in sorted(expected)]
+
+
+def test_rows_do_not_move_where_deletes_are_ignored(catalog):
+    with pytest.raises(lake.InvalidRequestError, match="its key would be there twice; add 'dt'"):
+        crossing(catalog, ignore_delete="true")
+    table = crossing(catalog)
+    with pytest.raises(lake.InvalidRequestError, match="its key would be there twice"):
+        catalog.alter_table("shop.orders", lake.set_option("ignore-delete", "true"))
+    table.write(rows(("mon", 1, 0, "a")))
+    of_another_writer = replace(table.schema, options={**table.schema.options, **IGNORING})
+    handle = replace(table._handle, schema=of_another_writer)
+    with pytest.raises(lake.UnsupportedError, match="its key would be there twice"):
+        lake.Table(handle).write(rows(("tue", 1, 0, "b")))
+    assert content(table) == [("mon", 1, 0, "a")]
+
+
+@pytest.mark.parametrize("engine", ["first-row", "partial-update", "aggregation"])
+def test_where_rows_stay_in_their_partition_deletes_may_be_ignored(catalog, engine):
+    table = crossing(catalog, engine, ignore_delete="true")
+    table.write(rows(("mon", 1, None, "a")))
+    table.write(rows(("tue", 1, None, "b")))
+    table.compact()
+    assert [dt for dt, *_ in content(table)] == ["mon"]
