@@ -12,7 +12,7 @@ from lakeformat.compact.report import CompactReport
 from lakeformat.compact.supported import require_strategy
 from lakeformat.compact.unit import CompactPlan
 from lakeformat.compact.where import Idle, idle_millis
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.executor import Executor, where_to_work
 from lakeformat.read.predicate_filter import Where
 from lakeformat.table_by_table import TableOutcome, table_by_table
@@ -65,13 +65,20 @@ def matching_tables(
         f"{name}.{table}"
         for name in catalog.list_databases()
         if database.fullmatch(name)
-        for table in catalog.list_tables(name)
+        for table in _tables_of(catalog, name)
     ]
     return [
         name
         for name in names
         if wanted.fullmatch(name) and not (unwanted and unwanted.fullmatch(name))
     ]
+
+
+def _tables_of(catalog: Tables, database: str) -> list[str]:
+    try:
+        return catalog.list_tables(database)
+    except NotFoundError:  # dropped since databases were listed: no table of others waits for it
+        return []
 
 
 def compact_tables(

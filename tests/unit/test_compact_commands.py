@@ -130,6 +130,13 @@ def test_tables_of_a_database_are_chosen_by_regular_expressions(catalog):
             invoked(catalog, "compact-database", pattern)
 
 
+def test_a_database_that_is_dropped_meanwhile_has_no_tables(catalog, monkeypatch):
+    listed = catalog.list_databases()
+    catalog.drop_database("lab", cascade=True)
+    monkeypatch.setattr(catalog, "list_databases", lambda: listed)
+    assert matching_tables(catalog) == ["shop.events", "shop.orders"]
+
+
 def test_a_database_is_planned_and_partitions_are_chosen(catalog):
     asked = ("compact-database", "shop", "--where", "dt = '1'")
     shown = lake_says(catalog, *asked, "--plan")
