@@ -1,27 +1,41 @@
-"""Consumers that keep snapshots from expiring, and have not moved for long."""
+"""Consumers that keep snapshots or changelogs from expiring, and have not moved for long."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from lakeformat.consumers.progress import FORWARDING
 from lakeformat.consumers.table_consumers import consumer_files
 from lakeformat.duration_text import duration
 from lakeformat.errors import CorruptTableError
 from lakeformat.handle import TableHandle
+from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog_if_present
 from lakeformat.metadata.consumer import read_consumer
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 
-__all__ = ["StalledConsumer", "find_stalled"]
+__all__ = ["Rules", "StalledConsumer", "find_stalled"]
 
 _DAY = 24 * 60 * 60 * 1000
 _LONG_FOR_A_STREAM = _DAY
 """What a stream sets while it publishes is there for seconds, or until it is started again."""
 _LONG = 7 * _DAY
 """Readers may come once a week."""
+
+
+class Rules(Protocol):
+    """What expires: of numbers and times, where no consumer keeps it."""
+
+    @property
+    def retain_max(self) -> int: ...
+
+    @property
+    def retain_min(self) -> int: ...
+
+    @property
+    def older_than(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +49,8 @@ class StalledConsumer:
     is_of_stream: bool = False
     """Whether a stream into the table has set it, and died while it published a batch."""
     damage: str | None = None
+    keeps: str = "snapshot"
+    """Whether snapshots are kept, or ``changelog``: those alone that outlive their snapshots."""
 
     @property
     def finding(self) -> str:
@@ -44,7 +60,7 @@ class StalledConsumer:
         whose = " of a stream that died while it published" if self.is_of_stream else ""
         return (
             f"consumer {self.id!r}{whose} has not moved for {duration(self.unmoved_millis)}, and "
-            f"keeps snapshot {self.next_snapshot} and all after it from expiring"
+            f"keeps {self.keeps} {self.next_snapshot} and all after it from expiring"
         )
 
     def advice(self, table: str) -> str:
@@ -64,20 +80,21 @@ class StalledConsumer:
             "next_snapshot_id": self.next_snapshot,
             "unmoved_seconds": self.unmoved_millis / 1000,
             "is_of_stream": self.is_of_stream,
+            "keeps": f"{self.keeps}s",
         }
 
 
 def find_stalled(
     handle: TableHandle,
     *,
-    retain_max: int,
-    retain_min: int,
-    older_than: int,
+    snapshots: Rules | None,
+    changelogs: Rules | None,
     without: Collection[str] = (),
 ) -> tuple[StalledConsumer, ...]:
-    """Those without which a snapshot would expire by these rules.
+    """Those without which a snapshot or a changelog would expire by these rules.
 
-    A fast-forward that was interrupted is none of them: it needs its snapshots to go on.
+    ``snapshots`` is None where consumers keep changelogs alone, and ``changelogs`` where nothing
+    expires these. A fast-forward that was interrupted is none of them: it needs its snapshots.
     """
     now = handle.environment.now_millis()
     old = {
@@ -87,7 +104,7 @@ def find_stalled(
     }
     if not old:
         return ()
-    ids = snapshot_ids(handle.storage, handle.layout)
+    held = _Held(handle, snapshots, changelogs)
     found = []
     for name, unmoved in old.items():
         state = _state_of(handle, name, unmoved)
@@ -96,11 +113,10 @@ def find_stalled(
         if unmoved < _LONG and not state.is_of_stream and state.damage is None:
             continue
         if state.next_snapshot is not None:
-            kept = [number for number in ids if number >= state.next_snapshot]
-            if not kept or state.next_snapshot < ids[0]:
-                continue  # it has read all there is, or fell behind
-            if not _would_expire(handle, kept, retain_max, retain_min, older_than):
+            keeps = held.by(state.next_snapshot)
+            if keeps is None:
                 continue
+            state = replace(state, keeps=keeps)
         found.append(state)
     return tuple(found)
 
@@ -117,13 +133,47 @@ def _state_of(handle: TableHandle, name: str, unmoved: int) -> StalledConsumer |
     return StalledConsumer(name, consumer.next_snapshot, unmoved, is_of_stream)
 
 
-def _would_expire(
-    handle: TableHandle, kept: Sequence[int], retain_max: int, retain_min: int, older_than: int
-) -> bool:
-    """Whether the oldest of these would; it was the table until the next one came."""
-    if len(kept) <= retain_min:
-        return False
-    if len(kept) > retain_max:
-        return True
-    follower = read_snapshot_if_present(handle.storage, handle.layout, kept[1])
-    return follower is not None and follower.time_millis < older_than
+class _Held:
+    """What would expire but for a consumer; directories are listed once for all of them."""
+
+    def __init__(
+        self, handle: TableHandle, snapshots: Rules | None, changelogs: Rules | None
+    ) -> None:
+        self._handle = handle
+        self._rules = snapshots
+        self._rules_of_changelogs = changelogs
+        self._snapshots = snapshot_ids(handle.storage, handle.layout)
+        self._changelogs = changelog_ids(handle.storage, handle.layout)
+
+    def by(self, number: int) -> str | None:
+        """``snapshot`` or ``changelog``; None where one that reads this next keeps nothing."""
+        if number < min([*self._changelogs, *self._snapshots], default=0):
+            return None  # it fell behind
+        if self._rules is not None and self._keeps_snapshots(number, self._rules):
+            return "snapshot"
+        rules = self._rules_of_changelogs
+        is_kept = rules is not None and self._keeps_changelogs(number, rules)
+        return "changelog" if is_kept else None
+
+    def _keeps_snapshots(self, number: int, rules: Rules) -> bool:
+        """Whether the oldest would expire; it was the table until the next one came."""
+        kept = [each for each in self._snapshots if each >= number]
+        if len(kept) <= rules.retain_min:
+            return False
+        if len(kept) > rules.retain_max:
+            return True
+        storage, layout = self._handle.storage, self._handle.layout
+        follower = read_snapshot_if_present(storage, layout, kept[1])
+        return follower is not None and follower.time_millis < rules.older_than
+
+    def _keeps_changelogs(self, number: int, rules: Rules) -> bool:
+        """The same of changelogs: their own time counts, and the newest of them stays anyhow."""
+        kept = [each for each in self._changelogs if each >= number]
+        newest = self._snapshots[-1] if self._snapshots else 0
+        if len(kept) < 2 or kept[0] > newest - rules.retain_min:
+            return False
+        if kept[0] <= newest - rules.retain_max:
+            return True
+        storage, layout = self._handle.storage, self._handle.layout
+        oldest = read_changelog_if_present(storage, layout, kept[0])
+        return oldest is not None and oldest.time_millis < rules.older_than

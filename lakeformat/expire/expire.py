@@ -38,6 +38,7 @@ from lakeformat.expire.retention import (
     Retention,
     Selection,
     changelog_retention,
+    changelog_rules,
     is_decoupled,
     select_snapshots,
     snapshot_retention,
@@ -160,14 +161,12 @@ class _Run:
         return [*report.removed]
 
     def _stalled_consumers(self, forgotten: Sequence[str]) -> tuple[StalledConsumer, ...]:
-        if self.keeps_changelogs and self.handle.options.consumer_changelog_only:
-            return ()  # they keep no snapshot
-        retention = self.retention
+        options = self.handle.options
+        only_changelogs = self.keeps_changelogs and options.consumer_changelog_only
         return find_stalled(
             self.handle,
-            retain_max=retention.retain_max,
-            retain_min=retention.retain_min,
-            older_than=retention.older_than,
+            snapshots=None if only_changelogs else self.retention,
+            changelogs=changelog_rules(options, self.handle.environment.now_millis()),
             without=forgotten,
         )
 

@@ -15,6 +15,7 @@ __all__ = [
     "Retention",
     "Selection",
     "changelog_retention",
+    "changelog_rules",
     "is_decoupled",
     "select_changelogs",
     "select_snapshots",
@@ -92,6 +93,14 @@ def changelog_retention(
         ("retain_max", "changelog.num-retained.max", None),
         ("retain_min", "changelog.num-retained.min", None),
     )
+
+
+def changelog_rules(options: TableOptions, now_millis: int) -> Retention | None:
+    """The same; None where options contradict each other, which an expiry of changelogs says."""
+    try:
+        return changelog_retention(options, now_millis)
+    except InvalidRequestError:
+        return None
 
 
 def _checked(

@@ -9,6 +9,8 @@ import pyarrow.compute as pc
 
 from lakeformat.commit.same_table import require_same_table
 from lakeformat.consumers import StalledConsumer, find_stalled
+from lakeformat.errors import InvalidRequestError
+from lakeformat.expire.retention import changelog_rules, is_decoupled, snapshot_retention
 from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle
 from lakeformat.health.files import FileState, target_size
@@ -150,14 +152,12 @@ def _snapshot_facts(handle: TableHandle, newest: Snapshot | None) -> SnapshotFac
 def _stalled_consumers(handle: TableHandle, now: int) -> tuple[StalledConsumer, ...]:
     """By what the table's options say of expiry."""
     options = handle.options
-    if options.consumer_changelog_only:
-        return ()  # where changelogs outlive snapshots, that is; elsewhere the expiry tells
-    return find_stalled(
-        handle,
-        retain_max=options.snapshot_num_retained_max,
-        retain_min=options.snapshot_num_retained_min,
-        older_than=now - options.snapshot_time_retained_millis,
-    )
+    only_changelogs = is_decoupled(options) and options.consumer_changelog_only
+    try:
+        snapshots = None if only_changelogs else snapshot_retention(options, now)
+    except InvalidRequestError:
+        return ()  # nothing expires by options that contradict each other, which an expiry says
+    return find_stalled(handle, snapshots=snapshots, changelogs=changelog_rules(options, now))
 
 
 def _index_files(handle: TableHandle, snapshot: Snapshot) -> list[IndexManifestEntry]:

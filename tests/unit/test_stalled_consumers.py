@@ -129,6 +129,7 @@ def test_the_command_line_and_the_job_say_which_command_frees_it(orders, tmp_pat
         (4, {}),  # the newest stays anyhow
         (2, {"snapshot.num-retained.min": "3"}),
         (2, {"snapshot.time-retained": "30 d"}),
+        # It would keep changelogs alone, and none has outlived its snapshot yet.
         (2, {"consumer.changelog-only": "true", "changelog.time-retained": "10 d"}),
     ],
 )
@@ -157,6 +158,77 @@ def test_more_than_may_stay_are_kept_though_they_are_young(orders, clock, tmp_pa
     clock.ahead = 9 * DAY
 
     assert len(told(orders)) == 1
+
+
+def with_options(tmp_path, clock, options) -> lake.Table:
+    environment = replace(SYSTEM, now_millis=clock.now)
+    catalog = lake.open_catalog(str(tmp_path), environment=environment)
+    changes = [lake.set_option(name, value) for name, value in options.items()]
+    return catalog.alter_table("shop.orders", *changes)
+
+
+def test_where_changelogs_do_not_outlive_snapshots_those_are_kept_whatever_changelog_only_says(
+    orders, clock, tmp_path
+):
+    orders = with_options(tmp_path, clock, {"consumer.changelog-only": "true"})
+    orders.consumers.set("mirror", next_snapshot=2)
+    clock.ahead = 9 * DAY
+
+    [reason] = told(orders)
+    assert "keeps snapshot 2 and all after it from expiring" in reason
+    assert orders.expire_snapshots(dry_run=True).earliest_snapshot == 2
+
+
+@pytest.mark.parametrize("only", ["true", "false"])
+@pytest.mark.parametrize(
+    ("after", "retention"),
+    [
+        (12 * DAY, {"changelog.time-retained": "10 d"}),  # too old
+        (8 * DAY, {"changelog.num-retained.max": "2", "changelog.time-retained": "10 d"}),
+    ],
+)
+def test_one_that_keeps_changelogs_is_told_of_as_such(
+    orders, clock, tmp_path, only, after, retention
+):
+    least = {"changelog.num-retained.min": "1", "snapshot.num-retained.max": "1"}
+    told_so = {"consumer.changelog-only": only, **least, **retention}
+    orders = with_options(tmp_path, clock, told_so)
+    orders.expire_snapshots()  # leaves snapshot 4, and changelogs of those before it
+    orders.consumers.set("mirror", next_snapshot=2)
+    clock.ahead = after
+
+    report = orders.expire_snapshots(dry_run=True)
+
+    [reason] = told(orders)
+    assert "keeps changelog 2 and all after it from expiring" in reason
+    [stalled] = report.to_dict()["stalled_consumers"]
+    assert (stalled["next_snapshot_id"], stalled["keeps"]) == (2, "changelogs")
+    orders.consumers.reset("mirror")
+    assert len(orders.expire_snapshots().changelogs) > len(report.changelogs)
+    assert told(orders) == []
+
+
+def test_a_changelog_that_would_stay_anyhow_is_no_reason(orders, clock, tmp_path):
+    options = {"consumer.changelog-only": "true", "changelog.time-retained": "30 d"}
+    most = {"snapshot.num-retained.max": "1", "changelog.num-retained.max": "9"}
+    orders = with_options(tmp_path, clock, {**options, **most})
+    orders.expire_snapshots()
+    orders.consumers.set("mirror", next_snapshot=2)
+    clock.ahead = 9 * DAY
+
+    assert told(orders) == []
+
+
+@pytest.mark.parametrize("of", ["changelog", "snapshot"])
+def test_options_that_contradict_each_other_are_left_to_the_expiry_to_refuse(
+    orders, clock, tmp_path, of
+):
+    orders.consumers.set("mirror", next_snapshot=5)
+    options = {f"{of}.num-retained.min": "50", f"{of}.num-retained.max": "2"}
+    orders = with_options(tmp_path, clock, options)
+    clock.ahead = 9 * DAY
+
+    assert told(orders) == []
 
 
 def test_one_that_an_expiry_forgets_or_that_fell_behind_is_none(orders, clock, tmp_path):
