@@ -31,14 +31,14 @@ from spark_jobs.frames.worker import prepare_worker
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["RowReader", "require_one_writer", "write_in_tasks", "write_rows"]
+__all__ = ["RowReader", "require_one_writer", "write_in_task", "write_in_tasks", "write_rows"]
 
 RowReader: TypeAlias = "Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]"
 """From what a task is given to the rows it writes."""
 
 # A task answers with one row per message, or with why its rows can never be written.
-_ANSWER = pa.schema([("message", pa.binary()), ("refused", pa.string())])
-_ANSWER_DDL = "message binary, refused string"
+_ANSWER = pa.schema([("message", pa.binary()), ("refused", pa.binary())])
+_ANSWER_DDL = "message binary, refused binary"
 
 
 def write_rows(
@@ -114,10 +114,11 @@ def _messages_of(
         for answer in answers
         if answer.message is not None
     ]
-    refusals = [answer.refused for answer in answers if answer.refused is not None]
+    refusals = [bytes(answer.refused) for answer in answers if answer.refused is not None]
     if refusals:
         _abort(table, messages)
-        raise lake.InvalidRequestError(refusals[0])
+        refused: lake.LakeError = pickle.loads(refusals[0])
+        raise refused
     return messages
 
 
@@ -155,6 +156,29 @@ def _abort(table: lake.Table, messages: Sequence[lake.CommitMessage]) -> None:
         table.abort(messages)
 
 
+def write_in_task(
+    table: lake.Table,
+    rows: Iterator[pa.RecordBatch],
+    kinds: str | None,
+    overwrite: Overwritten | None,
+    read_rows: RowReader | None = None,
+) -> list[lake.CommitMessage] | lake.LakeError:
+    """What one task has written; or why it never can, an answer since another try cannot help."""
+    try:
+        writer = table.new_writer(overwrite=overwrite)
+    except (lake.InvalidRequestError, lake.NotFoundError) as reason:  # also: the table is gone
+        return reason
+    try:
+        with writer:
+            if read_rows is not None:
+                rows = read_rows(table, rows)
+            # Pieces were looked at where they were made, and fail no later than here.
+            writer.write(rows, kinds, checked=read_rows is read_pieces)
+            return writer.prepare()
+    except lake.InvalidRequestError as reason:
+        return reason
+
+
 def _write_partition(
     sent: bytes,
     read_rows: RowReader | None,
@@ -163,31 +187,25 @@ def _write_partition(
     written: Accumulator[list[bytes]] | None,
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Runs in a Spark task. A refusal is an answer, since trying again cannot help."""
+    """Runs in a Spark task."""
     first = next(batches, None)
     if first is None:
         return
     table: lake.Table = pickle.loads(sent)
     prepare_worker()
     rows: Iterator[pa.RecordBatch] = chain([first], batches)
-    try:
-        with table.new_writer(overwrite=overwrite) as writer:
-            if read_rows is not None:
-                rows = read_rows(table, rows)
-            # Pieces were looked at where they were made, and fail no later than here.
-            writer.write(rows, kinds, checked=read_rows is read_pieces)
-            messages = writer.prepare()
-    except lake.InvalidRequestError as reason:
-        yield _answer(None, str(reason))
+    answer = write_in_task(table, rows, kinds, overwrite, read_rows)
+    if isinstance(answer, lake.LakeError):
+        yield _answer(None, pickle.dumps(answer))
         return
-    sent_back = [message.to_bytes() for message in messages]
+    sent_back = [message.to_bytes() for message in answer]
     if written is not None:
         written.add(sent_back)
     for each in sent_back:
         yield _answer(each, None)
 
 
-def _answer(message: bytes | None, refused: str | None) -> pa.RecordBatch:
+def _answer(message: bytes | None, refused: bytes | None) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
-        [pa.array([message], pa.binary()), pa.array([refused], pa.string())], schema=_ANSWER
+        [pa.array([message], pa.binary()), pa.array([refused], pa.binary())], schema=_ANSWER
     )

@@ -9,12 +9,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.expired_meanwhile import rewriting_if_overtaken
 from lakeformat.handle import TableHandle, is_unaware, require_writable
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.merge.groups import Positions
 from lakeformat.metadata.commit_message import CommitMessage
+from lakeformat.metadata.schema_file import latest_schema_id
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.partition_filter import PartitionFilter
 from lakeformat.storage.creation_proof import prove_creation
@@ -66,6 +67,8 @@ class TableWriter:
         if not (is_committed_here and (replaces or is_unaware(handle))):
             base = latest_snapshot(handle.storage, handle.layout)
             self._base_snapshot = 0 if base is None else base.id
+            if base is None:
+                _require_there(handle)
         self._base = base
         self._handle = handle
         self._conform = conformer_of(schema)
@@ -176,3 +179,12 @@ class TableWriter:
         except BaseException:
             self.abort()
             raise
+
+
+def _require_there(handle: TableHandle) -> None:
+    """Files would make the directory of a dropped table anew; one with snapshots is there."""
+    if latest_schema_id(handle.storage, handle.layout) is None:
+        raise NotFoundError(
+            f"{handle.uri} is not there any more: it was renamed or dropped after it was opened "
+            "here. Nothing was written; open it under its present name"
+        )

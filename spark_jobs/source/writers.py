@@ -23,7 +23,7 @@ from lakeformat.table import Overwritten
 from spark_jobs.frames.worker import prepare_worker
 from spark_jobs.publish import publish
 from spark_jobs.source.asked import whole_number
-from spark_jobs.spark_write import require_one_writer
+from spark_jobs.spark_write import require_one_writer, write_in_task
 
 __all__ = ["LakeStreamWriter", "LakeWriter", "Written", "written_as"]
 
@@ -44,7 +44,9 @@ class Written:
 class Answer(WriterCommitMessage):
     """What a task has written, or why its rows can never be."""
 
-    def __init__(self, messages: Sequence[bytes], refused: str | None, query: str | None) -> None:
+    def __init__(
+        self, messages: Sequence[bytes], refused: lake.LakeError | None, query: str | None
+    ) -> None:
         self.messages = messages
         self.refused = refused
         self.query = query
@@ -84,19 +86,16 @@ class _TaskWriter:
             return Answer([], None, query)
         prepare_worker()
         how = self._how
-        try:
-            with self._table.new_writer(overwrite=how.overwrite) as writer:
-                writer.write(chain([first], iterator), how.kinds)
-                messages = writer.prepare()
-        except lake.InvalidRequestError as reason:
-            return Answer([], str(reason), query)  # trying again cannot help
-        return Answer([message.to_bytes() for message in messages], None, query)
+        answer = write_in_task(self._table, chain([first], iterator), how.kinds, how.overwrite)
+        if isinstance(answer, lake.LakeError):
+            return Answer([], answer, query)
+        return Answer([message.to_bytes() for message in answer], None, query)
 
     def _commit(self, answers: Sequence[WriterCommitMessage | None], commit: lake.CommitId) -> None:
         messages = _messages(answers)
         refused = [a.refused for a in answers if isinstance(a, Answer) and a.refused is not None]
         if refused:
-            raise lake.InvalidRequestError(refused[0])  # Spark aborts then, and the files go
+            raise refused[0]  # Spark aborts then, and the files go
         require_one_writer(self._table, messages)
         for tries_left in reversed(range(_TRIES)):
             try:

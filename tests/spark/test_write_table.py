@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -137,6 +138,18 @@ def test_a_failing_commit_removes_what_tasks_have_written(spark, orders, warehou
         write_table(frame_of(spark, range(9)), orders, mode="overwrite", read_snapshot=read)
 
     assert before < both == {*data_files(warehouse)}
+
+
+def test_a_table_that_is_dropped_before_a_task_writes_stays_gone(
+    spark, catalog, orders, warehouse, machines
+):
+    """Its handle was opened before."""
+    catalog.drop_table("shop.orders")
+
+    with pytest.raises(lake.NotFoundError, match=r"is not there any more.*Nothing was written"):
+        write_table(frame_of(spark, range(10)), orders)
+
+    assert not Path(warehouse, "shop.db/orders").exists()
 
 
 KEYS = {
