@@ -78,7 +78,11 @@ class _Run:
                     self._interrupt()
         finally:
             self._interrupt()
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+            # What was about to begin is known to Spark, and can be stopped, only once it has.
+            while begun := [future for future in running if not future.done()]:
+                wait(begun, _LOOK_SECONDS)
+                self._interrupt()
 
     def _job(self, part: Sequence[Any]) -> list[bytes]:
         if self._ended.is_set() or self._stop.is_set():

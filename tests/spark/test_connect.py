@@ -30,6 +30,13 @@ def test_a_connect_session_writes_compacts_reads_and_streams(catalog, warehouse,
     told = json.loads(line.removeprefix("TOLD "))
     assert told.pop("kind").startswith("pyspark.sql.connect")
     assert told.pop("rescaled") == [100]
+    stopped = told.pop("stopped")
+    assert {how: each["end"] for how, each in stopped.items()} == {
+        "by_event": "nothing came of it",
+        "by_ctrl_c": "KeyboardInterrupt",
+        "by_interrupt_all": "UnknownException",
+    }
+    assert [each for each in stopped.values() if max(each["driver"], each["tasks"]) > 45] == []
     heard = told.pop("heard")
     assert {each["unit"] for each in heard} == {"tasks"}
     assert [each["done"] for each in heard] == sorted(each["done"] for each in heard)

@@ -9,6 +9,7 @@ import pytest
 
 import lakeformat as lake
 from spark_jobs import SparkExecutor
+from spark_jobs.frames.executor import _Run
 from tests.spark.orders import data_files
 
 
@@ -99,6 +100,25 @@ def test_an_error_of_the_work_ends_all(spark):
         [*SparkExecutor(spark).outcomes(_refuses, ["a", "b"], threading.Event())]
 
 
+def test_an_error_ends_also_what_begins_while_it_is_told(spark, monkeypatch):
+    """The third unit takes the place of the first as that fails, before anybody knows of it."""
+    add_tag = _Run._add_tag
+
+    def late(run):
+        time.sleep(1)
+        add_tag(run)
+
+    monkeypatch.setattr(_Run, "_add_tag", late)
+    began = time.monotonic()
+    units = [_Refused(1 << 28), *[_Slept(1 << 28)] * 3]  # the last of them never begins
+
+    with pytest.raises(Exception, match="no unit like this"):
+        [*SparkExecutor(spark, at_once=2).outcomes(_act, units, threading.Event())]
+
+    assert time.monotonic() - began < 45, "a unit that began late was waited for"
+    assert spark.sparkContext.statusTracker().getActiveJobsIds() == []
+
+
 def test_an_executor_is_a_name_or_has_outcomes(orders):
     with pytest.raises(lake.InvalidRequestError, match="executor is one of serial, threads"):
         orders.compact(executor=object())
@@ -122,6 +142,23 @@ def test_a_commit_that_fails_leaves_no_file_of_the_tasks(spark, orders, warehous
 @dataclass(frozen=True)
 class _Sized:
     bytes: int
+
+
+@dataclass(frozen=True)
+class _Refused:
+    bytes: int
+
+
+@dataclass(frozen=True)
+class _Slept:
+    bytes: int
+
+
+def _act(unit):
+    if isinstance(unit, _Slept):
+        _sleeps(60)
+    time.sleep(1)
+    _refuses(unit)
 
 
 def _size_of(unit):

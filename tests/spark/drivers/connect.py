@@ -5,9 +5,15 @@ connect.py WAREHOUSE CHECKPOINT
 
 import json
 import logging
+import os
+import signal
 import sys
+import threading
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import lakeformat as lake
@@ -50,8 +56,80 @@ def main() -> None:
     stream.start("shop.copy").awaitTermination()
     told["copied"] = spark_jobs.count_table(spark, "shop.copy")
     told["heard"] = heard(spark, warehouse)
+    told["stopped"] = {
+        how.__name__: stopped(spark, Path(checkpoint).parent, how)
+        for how in (by_event, by_ctrl_c, by_interrupt_all)
+    }
     print("TOLD " + json.dumps(told), flush=True)
     spark.stop()
+
+
+def by_event(spark, stop):
+    stop.set()
+
+
+def by_ctrl_c(spark, stop):
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def by_interrupt_all(spark, stop):
+    spark.interruptAll()
+
+
+def stopped(spark, folder, how):
+    """How work in tasks ends that would go on for long, and after how many seconds."""
+    place, stop, asked = folder / how.__name__, threading.Event(), []
+    place.mkdir()
+
+    def ask():
+        while len([*place.iterdir()]) < 2:
+            time.sleep(0.05)
+        asked.append(time.monotonic())
+        how(spark, stop)
+
+    threading.Thread(target=ask).start()
+    end = "nothing came of it"
+    try:
+        for _ in spark_jobs.SparkExecutor(spark, at_once=2).outcomes(
+            Working(str(place)), [Unit(0), Unit(1), Unit(2)], stop
+        ):
+            end = "a unit is done"
+    except (KeyboardInterrupt, PySparkException) as error:
+        end = type(error).__name__
+    ended = time.monotonic()
+    before: dict[str, int] = {}
+    while beats(place) != before and time.monotonic() < ended + 60:
+        before = beats(place)
+        time.sleep(1)
+    return {
+        "end": end,
+        "driver": ended - asked[0],
+        "tasks": time.monotonic() - asked[0],
+        "units": len(before),
+    }
+
+
+def beats(place):
+    return {path.name: path.stat().st_size for path in place.iterdir()}
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Large enough for a task of its own."""
+
+    number: int
+    bytes: int = 1 << 28
+
+
+@dataclass(frozen=True)
+class Working:
+    place: str
+
+    def __call__(self, unit):
+        for _ in range(1200):
+            with Path(self.place, str(unit.number)).open("a") as file:
+                file.write(".")
+            time.sleep(0.1)
 
 
 def heard(spark, warehouse):
