@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -132,24 +133,72 @@ def test_rows_of_each_source_come_in_and_tables_are_looked_after(
     assert messages.rows(catalog) == [("date", 9), ("pear", 5)]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def two_hosts(spark, tmp_path_factory):
     """Spark starts no double of a task on the host it is on."""
     with standalone_cluster(tmp_path_factory.mktemp("hosts"), is_one_host=False) as started:
         yield started
 
 
-def test_of_two_attempts_that_both_write_one_counts(two_hosts, catalog, warehouse, tmp_path):
-    events = catalog.create_table("shop.events", [("id", "BIGINT"), ("note", "STRING")])
-    mark = tmp_path / "mark"
-    driver = two_hosts.driver(DRIVERS / "speculate.py", warehouse, str(mark))
+@pytest.fixture(scope="module")
+def attempts(two_hosts, tmp_path_factory):
+    """What became of tables whose tasks had doubles or were cancelled, all by one driver."""
+    folder = tmp_path_factory.mktemp("attempts")
+    catalog = lake.open_catalog(str(folder / "warehouse"))
+    catalog.create_database("shop")
+    file_by_file = {"source.split.target-size": "1 mb"}  # so that there are several tasks to read
+    for name in ("events", "copy"):
+        columns = [("id", "BIGINT"), ("note", "STRING")]
+        catalog.create_table(f"shop.{name}", columns, options=file_by_file)
+    driver = two_hosts.driver(DRIVERS / "speculate.py", str(folder / "warehouse"), str(folder))
     try:
         out, err = driver.communicate(timeout=_PATIENCE_SECONDS)
     finally:
         killed(driver)
 
     assert driver.returncode == 0, err[-3000:]
-    assert (tmp_path / "mark.double").exists()
     [line] = [line for line in out.splitlines() if line.startswith("TOLD ")]
-    assert json.loads(line.removeprefix("TOLD ")) == {"rows": 1000, "files": 4}
-    assert sorted(events.scan().to_arrow()["id"].to_pylist()) == [*range(1000)]
+    return Attempts(json.loads(line.removeprefix("TOLD ")), catalog, folder)
+
+
+@dataclass
+class Attempts:
+    told: dict
+    catalog: lake.Catalog
+    folder: Path
+
+    def ids(self, name):
+        return sorted(self.catalog.table(name).scan().to_arrow()["id"].to_pylist())
+
+
+def test_of_two_attempts_that_both_write_one_counts(attempts):
+    assert (attempts.folder / "tasks.double").exists()
+    assert attempts.told["by_tasks"] == {"rows": 1000, "files": 4}
+    assert attempts.ids("shop.events") == [*range(1000)]
+
+
+def test_the_format_reads_and_writes_rows_once_though_a_task_had_a_double(attempts):
+    assert (attempts.folder / "format.double").exists()
+    assert attempts.ids("shop.copy") == [*range(1000)]
+    assert len(attempts.catalog.table("shop.copy").snapshots()) == 1
+
+
+def test_a_cancelled_write_or_read_of_the_format_ends_within_seconds(attempts):
+    for each in attempts.told["cancelled"]:
+        assert "cancel" in each["error"].lower()
+        assert each["seconds"] < 45, "a task went on after it was cancelled"
+        assert each["jobs"] == []
+
+
+def test_orphan_removal_finds_what_doubles_and_cancelled_tasks_of_the_format_left(attempts):
+    """The write that was cancelled is among them: its rows are nowhere but there."""
+    copy = attempts.catalog.table("shop.copy")
+    place = attempts.folder / "warehouse/shop.db/copy/bucket-0"
+    files = copy.system_table("files").scan(["file_path"]).to_arrow()["file_path"].to_pylist()
+    live = {Path(file).name for file in files}
+    left = {path.name for path in place.iterdir()} - live
+
+    report = copy.remove_orphans("0 s", dry_run=False, allow_younger=True, max_share=1)
+
+    assert report.removed_files == len(left) > 0
+    assert {path.name for path in place.iterdir()} == live
