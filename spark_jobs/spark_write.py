@@ -16,6 +16,7 @@ import lakeformat as lake
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.table import Overwritten
 from lakeformat.write.spill_directory import SpillDirectory
+from spark_jobs.frames.fitting import require_fitting
 from spark_jobs.frames.local_files import in_local_files, pays_in_files
 from spark_jobs.frames.parts import classic_context, tasks_at_once, to_send
 from spark_jobs.frames.pieces import is_one_machine, shared_directory
@@ -58,12 +59,13 @@ def write_rows(
     with ExitStack() as until_written:
         if is_one_machine(session) and table.schema.table_options.bucket > 0:
             frame, read_rows = typed_for_routing(frame, table.schema), _as_they_come
-            if pays_in_files(frame):
-                directory = SpillDirectory()
-                until_written.callback(directory.remove)
-                frame, read_rows = in_local_files(frame, directory.path / "rows")
         else:
             frame = routed(frame, table.schema)
+        require_fitting(frame.schema, table.schema, kinds)
+        if read_rows is not None and pays_in_files(frame):
+            directory = SpillDirectory()
+            until_written.callback(directory.remove)
+            frame, read_rows = in_local_files(frame, directory.path / "rows")
         return write_in_tasks(frame, table, read_rows, kinds=kinds, overwrite=overwrite)
 
 

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["Asked", "Between", "read_asked", "time_of", "truth", "whole_number"]
 
 
+_TRAVELS = (
+    "scan.snapshot-id",
+    "scan.tag-name",
+    "scan.timestamp",
+    "scan.timestamp-millis",
+    "scan.watermark",
+)
+"""Each names a snapshot."""
+
+
 @dataclass(frozen=True, slots=True)
 class Between:
     """The ends of an incremental read, and where its changes are found."""
@@ -143,6 +153,11 @@ def _between(said: Mapping[str, str]) -> Between | None:
                 "incremental-between-scan-mode says how 'incremental-between' is read: give that"
             )
         return None
+    if travels := [name for name in _TRAVELS if name in said]:
+        name = "incremental-between" if times is None else "incremental-between-timestamp"
+        raise lake.InvalidRequestError(
+            f"{travels[0]} says which rows to read, and {name} which changes: give one of them"
+        )
     if ends is not None and times is not None:
         raise lake.InvalidRequestError(
             "give incremental-between or incremental-between-timestamp, not both"

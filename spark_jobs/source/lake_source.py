@@ -20,11 +20,12 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 import lakeformat as lake
+from spark_jobs.frames.fitting import require_fitting
 from spark_jobs.frames.tables import Place
 from spark_jobs.source.asked import Asked, read_asked
 from spark_jobs.source.batch_reader import LakeReader
 from spark_jobs.source.options import Use, read_said, require_fit
-from spark_jobs.source.stream_reader import LakeStreamReader
+from spark_jobs.source.stream_reader import LakeStreamReader, RefusedStreamReader
 from spark_jobs.source.writers import LakeStreamWriter, LakeWriter, written_as
 
 __all__ = ["LakeDataSource", "source_in"]
@@ -54,18 +55,22 @@ class LakeDataSource(DataSource):
         return LakeReader(self._opened_as(schema), self.at_once)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        require_fit(self._said, Use.STREAM_READ)
-        asked = self._opened_as(schema)
-        return LakeStreamReader(asked, self._said, self._place(), self._name(), self.at_once)
+        try:
+            require_fit(self._said, Use.STREAM_READ)
+            asked = self._opened_as(schema)
+            return LakeStreamReader(asked, self._said, self._place(), self._name(), self.at_once)
+        except lake.LakeError as reason:
+            return RefusedStreamReader(reason)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         require_fit(self._said, Use.WRITE)
-        return LakeWriter(self._table(), written_as(self._said, overwrite=overwrite))
+        return LakeWriter(self._fitting(schema), written_as(self._said, overwrite=overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         require_fit(self._said, Use.STREAM_WRITE)
+        how = written_as(self._said, overwrite=overwrite)
         now = partial(self._place().table, self._name())
-        return LakeStreamWriter(now(), written_as(self._said, overwrite=overwrite), now)
+        return LakeStreamWriter(self._fitting(schema), how, now)
 
     def _opened(self) -> Asked:
         if self._asked is None:
@@ -82,6 +87,12 @@ class LakeDataSource(DataSource):
                 f"schema out, and say option('columns', ...) to read some of them"
             )
         return asked
+
+    def _fitting(self, schema: StructType) -> lake.Table:
+        """The table rows of such columns are written to."""
+        table = self._table()
+        require_fitting(schema, table.schema, self._said.get("kinds"))
+        return table
 
     def _table(self) -> lake.Table:
         return self._place().table(self._name())

@@ -16,7 +16,7 @@ from spark_jobs.frames.worker import prepare_worker
 from spark_jobs.source.asked import Asked, time_of, whole_number
 from spark_jobs.source.batch_reader import Part
 
-__all__ = ["LakeStreamReader"]
+__all__ = ["LakeStreamReader", "RefusedStreamReader"]
 
 _NEXT, _FULL = "next_snapshot", "full_snapshot"
 """An offset: the snapshot whose changes come next, and the one all rows of come before."""
@@ -222,6 +222,28 @@ class LakeStreamReader(DataSourceStreamReader):
                 "again from its checkpoint to go on there with the new ones"
             )
         return now
+
+
+class RefusedStreamReader(DataSourceStreamReader):
+    """A stream that cannot be read, whose reason Spark gets when it asks for anything.
+
+    An error while the reader is made Spark 4.1 hides behind one of its own.
+    """
+
+    def __init__(self, reason: lake.LakeError) -> None:
+        self._reason = reason
+
+    def initialOffset(self) -> dict[str, Any]:
+        raise self._reason
+
+    def latestOffset(self) -> dict[str, Any]:
+        raise self._reason
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        raise self._reason
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        raise self._reason
 
 
 def _mode(said: Mapping[str, str]) -> str:

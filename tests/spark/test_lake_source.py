@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSourceReader
+from pyspark.sql.pandas.types import from_arrow_schema
 
 import lakeformat as lake
 from spark_jobs.frames.tables import Place
@@ -75,8 +76,13 @@ def ids(rows):
     return sorted(row["id"] for row in rows)
 
 
+def columns_of(table_rows):
+    """As Spark tells a writer of them."""
+    return from_arrow_schema(table_rows.schema)
+
+
 def write(source, table_rows, *, overwrite=False, **options):
-    writer = source(**options).writer(None, overwrite)
+    writer = source(**options).writer(columns_of(table_rows), overwrite)
     answers = [writer.write(iter(table_rows.to_batches()))]
     writer.commit(pickle.loads(pickle.dumps(answers)))
 
@@ -221,7 +227,7 @@ def test_the_same_commit_twice_publishes_once(source, orders, warehouse):
 def test_rows_that_do_not_fit_are_refused_in_the_driver_and_abort_leaves_nothing(
     source, orders, warehouse
 ):
-    writer = source().writer(None, False)
+    writer = source().writer(columns_of(rows_of([])), False)
     good = writer.write(iter(rows_of([50]).to_batches()))
     wrong = writer.write(iter(pa.table({"id": [1], "extra": [2]}).to_batches()))
 
@@ -238,7 +244,7 @@ def test_files_of_a_commit_nobody_knows_the_outcome_of_stay(
 ):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    writer = source().writer(None, False)
+    writer = source().writer(columns_of(rows_of([])), False)
     answers = [writer.write(iter(rows_of([50]).to_batches()))]
 
     def lose(*args, **kwargs):
@@ -307,7 +313,7 @@ def test_a_batch_has_no_more_snapshots_than_asked_for(source, events):
 def test_a_stream_of_a_keyed_table_has_to_be_told_about_rows_that_go(source, orders):
     opened = source()
     with pytest.raises(lake.InvalidRequestError, match=r"say option\('rowkind', 'true'\)"):
-        opened.streamReader(opened.schema())
+        opened.streamReader(opened.schema()).initialOffset()
 
     orders.write(rows_of([0, 1]), kinds=["-D", "+U"])
     where = {"scan_mode": "from-snapshot", "scan_snapshot__id": "2"}
@@ -380,7 +386,7 @@ def test_a_stream_whose_snapshots_have_expired_stops_and_says_what_keeps_them(so
 def test_a_stream_that_is_told_too_little_or_too_much_is_refused(source, events, options, said):
     events.write(rows_of([1]))
     with pytest.raises(lake.InvalidRequestError, match=said):
-        stream(source, **options)
+        stream(source, **options).initialOffset()
 
 
 def test_a_table_that_was_rolled_back_stops_the_stream(source, events):
@@ -463,7 +469,8 @@ def test_a_batch_that_is_done_is_not_done_again_by_a_query_that_was_changed(
     source, events, warehouse
 ):
     for rows in ([1, 2], [1], []):
-        writer = source(path="shop.events", query="copy").streamWriter(None, False)
+        opened = source(path="shop.events", query="copy")
+        writer = opened.streamWriter(opened.schema(), False)
         writer.commit([writer.write(iter(rows_of(rows).to_batches()))], 0)
 
     assert events.scan().count() == 2
@@ -472,7 +479,8 @@ def test_a_batch_that_is_done_is_not_done_again_by_a_query_that_was_changed(
 
 def test_a_batch_of_a_stream_is_a_commit_by_query_and_number(source, events):
     def batch(number):
-        writer = source(path="shop.events", query="copy").streamWriter(None, False)
+        opened = source(path="shop.events", query="copy")
+        writer = opened.streamWriter(opened.schema(), False)
         answers = [writer.write(iter(rows_of([number]).to_batches()))]
         writer.commit(answers, number)
 

@@ -44,12 +44,12 @@ def read_stream(opened):
 
 
 def write(opened):
-    writer = opened.writer(None, False)
+    writer = opened.writer(opened.schema(), False)
     return writer.write(iter([pa.record_batch({"id": [2]})])).messages
 
 
 def write_stream(opened):
-    writer = opened.streamWriter(None, False)
+    writer = opened.streamWriter(opened.schema(), False)
     return writer.write(iter([pa.record_batch({"id": [2]})])).messages
 
 

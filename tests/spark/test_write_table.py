@@ -140,6 +140,22 @@ def test_a_failing_commit_removes_what_tasks_have_written(spark, orders, warehou
     assert before < both == {*data_files(warehouse)}
 
 
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (["*", "1 AS extra"], "no column 'extra'"),
+        (["id", "dt", "id AS note"], "column 'note' holds"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused_where_there_is_no_row(
+    spark, orders, columns, said, machines
+):
+    none = frame_of(spark, range(0)).selectExpr(*columns)
+
+    with pytest.raises(lake.InvalidRequestError, match=said):
+        write_table(none, orders)
+
+
 def test_a_table_that_is_dropped_before_a_task_writes_stays_gone(
     spark, catalog, orders, warehouse, machines
 ):
