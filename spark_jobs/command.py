@@ -78,7 +78,9 @@ def _run_request(job: Job[Any], run: _Run, words: argparse.Namespace) -> int:
             print(f"{REPORT_MARKER}{json.dumps(result)}", flush=True)
     else:
         print(f"{REPORT_MARKER}{json.dumps(result)}", flush=True)
-    return code if _kept(job.name, words.result_uri, result, options) else code or FAILED
+    if _kept(job.name, words.result_uri, result, options):
+        return code
+    return FAILED if code in (DONE, NOTHING_TO_DO) else code
 
 
 def _kept(

@@ -145,6 +145,15 @@ def test_a_result_that_cannot_be_left_is_an_error(stock, tmp_path, capsys):
     assert result_in(capsys.readouterr().out)["job"] == "health"
 
 
+def test_so_is_one_of_a_job_that_had_nothing_to_do_and_a_wrong_request_stays_one(stock, tmp_path):
+    (tmp_path / "a-file").write_text("")
+    lost = ["--result-uri", "a-file/result.json"]
+    compact.main(["--request", request()])
+
+    assert compact.main(["--request", request(), *lost]) == 1
+    assert compact.main(["--request", request(strategy="none"), *lost]) == 30
+
+
 def test_what_was_done_is_told_although_a_part_failed(stock, tmp_path, capsys):
     for file in (tmp_path / "warehouse/shop.db/orders/dt=2024-01-01/bucket-0").iterdir():
         file.unlink()
