@@ -28,7 +28,8 @@ def create_views(
 
     ``orders`` has the rows, ``orders_changes`` all changes since the earliest snapshot, and
     ``orders_snapshots``, ``orders_files`` and so on the system tables. ``prefix`` stands in place
-    of ``orders``. They show what there is now: call this again for newer rows.
+    of ``orders``. They show the rows there are now: call this again for newer ones. Those of
+    system tables look anew whenever they are used.
     """
     place = place_of(spark, warehouse, catalog_options)
     opened = place.table(table)
