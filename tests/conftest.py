@@ -12,8 +12,9 @@ import pytest
 from hypothesis import settings
 
 from tests.postgres_server import postgres
+from tests.quick_java import quick_java
 
-__all__ = ["postgres"]
+__all__ = ["postgres", "quick_java"]
 
 TESTS = Path(__file__).resolve().parent
 

@@ -51,7 +51,7 @@ print(json.dumps(found))
 
 
 @pytest.fixture(autouse=True)
-def _needs_spark():
+def _needs_spark(quick_java):
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("needs Java 17 or 21 in JAVA_HOME or on the PATH; bin/test installs one")
 

@@ -22,8 +22,13 @@ def pytest_collection_modifyitems(items):
             )
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _quick_java(quick_java):
+    """Also for the Sparks that tests start in processes of their own."""
+
+
 @pytest.fixture(scope="session")
-def spark():
+def spark(quick_java):
     if importlib.util.find_spec("pyspark.core") is None:
         pytest.skip("needs pyspark: pip install 'airflow-provider-lake[spark]'")
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
