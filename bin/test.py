@@ -92,7 +92,8 @@ def run_tests(group: Group, request: Request, report: Path) -> StepResult:
     """Run one group, or the tests of it that were named, with pytest."""
     command = [*pytest(), f"--junitxml={report}"]
     if group.is_parallel and not any(word.startswith(ONE_PROCESS) for word in request.options):
-        command += ["-n", str(min(4, os.cpu_count() or 1))]
+        # Neighbours stay together, so that a module's fixtures are made once, and no process idles.
+        command += ["-n", str(min(4, os.cpu_count() or 1)), "--dist", "worksteal"]
     command += [*request.options, *request.targets(group)]
     code, seconds = stream(group.name, command)
     return read_junit(report, name=group.name, seconds=seconds, exit_code=code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -42,3 +43,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         inside = item.path.relative_to(TESTS).parts if item.path.is_relative_to(TESTS) else ()
         if len(inside) > 1:
             item.add_marker(inside[0])
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector look at what tests make, not at all modules again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
