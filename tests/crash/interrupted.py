@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from lakeformat.storage import MemoryStorage
+
+__all__ = ["Interrupted", "each_moment"]
 
 WATCHED = ("read", "open_input", "open_output", "create", "overwrite", "exists", "list", "delete")
 
@@ -13,7 +15,7 @@ class Interrupted:
     """Lets ``happens`` happen before the call with the number ``at``; calls count from 1."""
 
     def __init__(self, storage: MemoryStorage, at: int, happens: Callable[[], object]) -> None:
-        self._storage, self._at, self._happens = storage, at, happens
+        self._storage, self.at, self._happens = storage, at, happens
         self.calls: list[tuple[str, str]] = []
         self.happened = False
 
@@ -24,9 +26,61 @@ class Interrupted:
     def _counted(self, name, method):
         def call(path, *arguments):
             self.calls.append((name, path))
-            if len(self.calls) == self._at:
+            if len(self.calls) == self.at:
                 self.happened = True
                 self._happens()
             return method(path, *arguments)
 
         return call
+
+
+def each_moment(
+    start: MemoryStorage, calls: int, rival: Callable[[Recorded], object]
+) -> Iterator[tuple[MemoryStorage, Interrupted]]:
+    """Copies of ``start`` in which the rival comes before one of so many calls of a work.
+
+    Whoever asks for the next has let the work run. If the rival has nothing to do with the call it
+    came before, to come after it is the same: of moments with only such calls between them, the
+    first is tried.
+    """
+    moment = 1
+    while moment <= calls:
+        storage = start.copy()
+        seen = Recorded(storage)
+        slept = Interrupted(storage, moment, lambda seen=seen: rival(seen))
+        yield storage, slept
+        while moment <= len(slept.calls) and _is_apart(slept.calls[moment - 1], seen.calls):
+            moment += 1
+        moment += 1
+
+
+class Recorded:
+    """A storage that keeps what is called, with each path."""
+
+    def __init__(self, storage: MemoryStorage) -> None:
+        self._storage = storage
+        self.calls: set[tuple[str, str]] = set()
+
+    def __getattr__(self, name):
+        attribute = getattr(self._storage, name)
+        return self._kept(name, attribute) if callable(attribute) else attribute
+
+    def _kept(self, name, method):
+        def call(*arguments):
+            self.calls.update((name, each) for each in arguments if isinstance(each, str))
+            return method(*arguments)
+
+        return call
+
+
+_READS = {"read", "open_input", "exists", "list", "directory_exists", "uri"}
+
+
+def _is_apart(call: tuple[str, str], others: Iterable[tuple[str, str]]) -> bool:
+    """Whether neither sees what the other does: both read, or no place of theirs is one's."""
+    name, path = call
+    return not any(
+        f"{path}/".startswith(f"{other}/") or other.startswith(f"{path}/")
+        for kind, other in others
+        if not {name, kind} <= _READS
+    )

@@ -15,6 +15,7 @@ from lakeformat.errors import UnavailableError
 from lakeformat.layout import TableLayout
 from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, Fault, FaultKind, every_fault
+from tests.crash.every_state import every_state
 from tests.crash.references import referenced_files
 from tests.crash.simulated import simulated as simulated_after
 
@@ -75,8 +76,7 @@ def check_table(trial) -> None:
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + 4))
 def test_a_fault_at_any_storage_call_loses_and_doubles_nothing(seed):
-    for trial in every_fault(append_three_times, start=new_table_storage(), seed=seed):
-        trial.run()
+    for trial in every_state(append_three_times, start=new_table_storage(), seed=seed):
         try:
             check_table(trial)
         except AssertionError as error:
@@ -87,8 +87,7 @@ def test_a_fault_at_any_storage_call_loses_and_doubles_nothing(seed):
 @pytest.mark.parametrize("seed", range(SEED, SEED + 4))
 def test_repeating_an_interrupted_run_publishes_every_commit_once(seed):
     expected = [0, 1, 2, 10, 11, 12, 20, 21, 22]
-    for trial in every_fault(append_three_times, start=new_table_storage(), seed=seed):
-        trial.run()
+    for trial in every_state(append_three_times, start=new_table_storage(), seed=seed):
         recovered = trial.reopened()
         append_three_times(recovered, [])
         assert rows_of(table_in(recovered)) == expected, str(trial)

@@ -20,8 +20,9 @@ from lakeformat.storage import MemoryStorage
 from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, every_fault
 from tests.crash import append_actors, keyed_actors
+from tests.crash.every_state import every_state
 from tests.crash.interleaved import Background, Expirer, World
-from tests.crash.interrupted import Interrupted
+from tests.crash.interrupted import Interrupted, each_moment
 from tests.crash.simulated import simulated
 
 SEED = int(os.environ.get("SEED", "0"))
@@ -71,8 +72,7 @@ def compact(storage, acknowledged=None) -> None:
 def test_a_fault_at_any_storage_call_changes_no_row_and_the_next_compaction_ends_it(table):
     start = fill(CrashableStorage(), table)
     expected = content(start)
-    for trial in every_fault(compact, start=start, seed=SEED):
-        trial.run()
+    for trial in every_state(compact, start=start, seed=SEED):
         storage = trial.reopened()
         assert content(storage) == expected, f"in {trial}\n{trial.storage.trace()}"
         compact(storage)
@@ -150,8 +150,8 @@ def change_the_schema(storage) -> None:
     opened(storage).write(pa.table(rows))
 
 
-def calls_of_a_compaction(table: dict) -> int:
-    watched = Interrupted(new_storage(table), 0, lambda: None)
+def calls_of_a_compaction(start: MemoryStorage) -> int:
+    watched = Interrupted(start.copy(), 0, lambda: None)
     opened(watched).compact(executor="serial")
     return len(watched.calls)
 
@@ -173,16 +173,14 @@ def new_storage(table: dict) -> MemoryStorage:
     ],
 )
 def test_a_rival_at_any_moment_costs_nobody_a_row(table, rival: Callable):
-    alone = new_storage(table)
-    before = content(alone)
+    start = new_storage(table)
+    before, alone = content(start), start.copy()
     rival(alone)
     expected = content(alone)
-    for moment in range(1, calls_of_a_compaction(table) + 1):
-        storage = new_storage(table)
-        interrupted = Interrupted(storage, moment, lambda storage=storage: rival(storage))
-        opened(interrupted).compact(executor="serial")
-        assert content(storage) == (expected if interrupted.happened else before), moment
-        assert unreferenced(storage) == set(), f"at {moment}: {interrupted.calls[moment - 1]}"
+    for storage, slept in each_moment(start, calls_of_a_compaction(start), rival):
+        opened(slept).compact(executor="serial")
+        assert content(storage) == (expected if slept.happened else before), slept.at
+        assert unreferenced(storage) == set(), f"at {slept.at}: {slept.calls[slept.at - 1]}"
 
 
 def unreferenced(storage) -> set[str]:

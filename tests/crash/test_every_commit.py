@@ -13,6 +13,7 @@ from lakeformat.handle import TableHandle
 from lakeformat.metadata.statistics import TableStatistics
 from lakeformat.partition_filter import some_partitions
 from lakeformat.testing import CrashableStorage, FaultKind, every_fault
+from tests.crash.every_state import every_state
 from tests.crash.references import metadata_files, referenced_metadata
 from tests.paper import file, head, live, message, paper_table, vectors
 
@@ -111,8 +112,7 @@ every_step = pytest.mark.parametrize("number", range(len(STEPS)), ids=lambda n: 
 @every_step
 @pytest.mark.parametrize("seed", range(SEED, SEED + 2))
 def test_a_fault_at_any_call_leaves_the_state_before_or_after(number, seed):
-    for trial in every_fault(take(number), start=before(number), seed=seed):
-        trial.run()
+    for trial in every_state(take(number), start=before(number), seed=seed):
         orders = handle_on(trial.reopened())
         allowed = [STATES[number + 1]]
         if not trial.acknowledged:
@@ -130,8 +130,7 @@ def test_repeating_the_step_publishes_it_once(number):
     start = before(number)
     snapshots = handle_on(take_on(start, number)), handle_on(start)
     published = [0 if head(orders) is None else head(orders).id for orders in snapshots]
-    for trial in every_fault(take(number), start=start, seed=SEED):
-        trial.run()
+    for trial in every_state(take(number), start=start, seed=SEED):
         orders = handle_on(take_on(trial.reopened(), number))
         assert live(orders) == STATES[number + 1], str(trial)
         assert head(orders).id == published[0], str(trial)

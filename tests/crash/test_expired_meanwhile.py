@@ -17,7 +17,7 @@ from lakeformat.metadata.manifest_list import ListKind, manifests_of
 from lakeformat.read.plan import plan_files
 from lakeformat.storage import MemoryStorage
 from lakeformat.table import load_table
-from tests.crash.interrupted import Interrupted
+from tests.crash.interrupted import Interrupted, each_moment
 from tests.crash.simulated import simulated
 from tests.expired import unneeded
 
@@ -83,15 +83,12 @@ def content(storage) -> list[tuple]:
 
 
 def interrupted(work, name: str, rival, prepare=lambda storage: None):
-    """The storage in which ``rival`` happens before each of the calls of ``work``, and that."""
+    """Storages in which ``rival`` happens before a call of ``work``: each order that differs."""
     start = filled(name)
     prepare(start)
     watched = Interrupted(start.copy(), 0, lambda: None)
     work(watched)
-    for moment in range(1, len(watched.calls) + 1):
-        storage = start.copy()
-        slept = Interrupted(storage, moment, lambda it=storage: rival(it))
-        yield storage, slept
+    yield from each_moment(start, len(watched.calls), rival)
 
 
 def write(storage) -> None:

@@ -13,7 +13,8 @@ from lakeformat.errors import UnavailableError
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.manifest_list import read_manifest_list
 from lakeformat.table import load_table
-from lakeformat.testing import CrashableStorage, Fault, FaultKind, every_fault
+from lakeformat.testing import CrashableStorage, Fault, FaultKind
+from tests.crash.every_state import every_state
 from tests.crash.simulated import simulated
 
 SEED = int(os.environ.get("SEED", "0"))
@@ -60,8 +61,7 @@ def test_commits_keep_the_base_list_short():
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + 3))
 def test_a_fault_at_any_call_of_a_merging_append_loses_and_doubles_nothing(seed):
-    for trial in every_fault(append, start=new_table_storage(), seed=seed):
-        trial.run()
+    for trial in every_state(append, start=new_table_storage(), seed=seed):
         rows = table_in(trial.reopened()).scan().to_arrow()["id"].to_pylist()
         assert len(rows) == len(set(rows)), str(trial)
         assert set(trial.acknowledged) <= set(rows), str(trial)
@@ -69,8 +69,7 @@ def test_a_fault_at_any_call_of_a_merging_append_loses_and_doubles_nothing(seed)
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + 3))
 def test_repeating_an_interrupted_run_publishes_every_commit_once(seed):
-    for trial in every_fault(append, start=new_table_storage(), seed=seed):
-        trial.run()
+    for trial in every_state(append, start=new_table_storage(), seed=seed):
         recovered = trial.reopened()
         append(recovered, [])
         rows = table_in(recovered).scan().to_arrow()["id"].to_pylist()

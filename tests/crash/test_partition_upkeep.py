@@ -16,7 +16,8 @@ from lakeformat.layout import TableLayout
 from lakeformat.metadata.manifest_list import manifests_of
 from lakeformat.storage import MemoryStorage
 from lakeformat.table import load_table
-from lakeformat.testing import CrashableStorage, every_fault
+from lakeformat.testing import CrashableStorage
+from tests.crash.every_state import every_state
 from tests.crash.interrupted import Interrupted
 from tests.crash.simulated import simulated
 
@@ -62,8 +63,7 @@ def test_a_fault_at_any_call_of_an_expiry_leaves_partitions_whole_or_gone(table)
     start = fill(CrashableStorage(), table)
     before = content(start)
     young = [row for row in before if row[0] == NEW]
-    for trial in every_fault(expire, start=start, seed=SEED):
-        trial.run()
+    for trial in every_state(expire, start=start, seed=SEED):
         storage = trial.reopened()
         left = content(storage)
         days = {row[0] for row in left}
@@ -87,8 +87,7 @@ def mark(storage, acknowledged=None) -> None:
 def test_a_fault_at_any_call_of_a_mark_is_made_good_by_the_next():
     start = fill(CrashableStorage(), APPEND)
     before = content(start)
-    for trial in every_fault(mark, start=start, seed=SEED):
-        trial.run()
+    for trial in every_state(mark, start=start, seed=SEED):
         storage = trial.reopened()
         mark(storage)
         times = json.loads(storage.read(f"{LAYOUT.root}/dt={OLD[0]}/_SUCCESS"))
@@ -114,8 +113,7 @@ def merge_manifests(storage, acknowledged=None) -> None:
 def test_a_fault_at_any_call_changes_no_row_and_the_next_try_ends_it(table, work: Callable):
     start = fill(CrashableStorage(), table)
     before = content(start)
-    for trial in every_fault(work, start=start, seed=SEED):
-        trial.run()
+    for trial in every_state(work, start=start, seed=SEED):
         storage = trial.reopened()
         assert content(storage) == before, str(trial)
         work(storage)
@@ -133,8 +131,7 @@ def test_a_fault_at_any_call_of_a_rewrite_of_indexes_changes_no_row(table):
     catalog = FileSystemCatalog(start, "wh", simulated())
     catalog.alter_table("shop.orders", *(lake.set_option(*each) for each in options.items()))
     before = content(start)
-    for trial in every_fault(rewrite_serially, start=start, seed=SEED):
-        trial.run()
+    for trial in every_state(rewrite_serially, start=start, seed=SEED):
         storage = trial.reopened()
         assert content(storage) == before, str(trial)
         rewrite_serially(storage)
