@@ -198,7 +198,8 @@ class CompactPlan:
 
     def _lines(self) -> Iterator[str]:
         at = f"snapshot {self.snapshot_id}" if self.snapshot_id else "no snapshot"
-        yield f"{self.strategy} compaction of {self.table} at {at}: {len(self.units)} units"
+        units = counted(len(self.units), "unit")
+        yield f"{self.strategy} compaction of {self.table} at {at}: {units}"
         for unit in self.units:
             yield (
                 f"  {unit.place}: {counted(len(unit.files), 'file becomes', 'files become')} about "

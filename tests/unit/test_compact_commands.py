@@ -53,7 +53,7 @@ def invoked(catalog: lake.Catalog, *arguments: str) -> None:
 def test_a_plan_says_what_would_be_done_and_changes_nothing(catalog):
     for word in ("--plan", "--dry-run"):
         shown = lake_says(catalog, "compact", "shop.orders", word, "--where", "dt = '1'")
-        assert "1 units" in shown
+        assert "1 unit\n" in shown
         assert "partition dt=1, bucket 0: 2 files become about 1" in shown
     [plan] = json.loads(lake_says(catalog, "compact", "shop.orders", "--plan", "--json"))
     assert [bucket["reason"] for bucket in plan["buckets"]] == [
