@@ -137,7 +137,9 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
     if files.most_sorted_runs is not None:
         runs = f"at most {files.most_sorted_runs} in a bucket, too many in {files.buckets_due}"
         found.append(("sorted runs", runs))
-        level_0 = f"{counted(files.level_0_files, 'file')} with {size(files.level_0_bytes or 0)}"
+        level_0 = (
+            f"{counted(files.level_0_files or 0, 'file')} with {size(files.level_0_bytes or 0)}"
+        )
         found.append(("level 0", level_0))
     deleted = f"{deletes.delete_rows + deletes.hidden_rows} of {files.rows} ({deletes.ratio:.1%})"
     found.append(("deleted rows", deleted))
