@@ -21,7 +21,7 @@ def refuse_unreadable(conn_id: str) -> None:
         try:
             backend.get_connection(conn_id=conn_id)
         except (AirflowNotFoundException, NotImplementedError):
-            continue
+            continue  # it knows none, or keeps no connections at all, only variables
         except Exception as reason:  # noqa: BLE001 - each backend has errors of its own
             raise _unreadable(conn_id, type(backend).__name__, reason) from None
 

@@ -97,16 +97,11 @@ def _lake_connection() -> dict[str, Any]:
         "hook-class-name": "airflow_provider_lake.hooks.lake.LakeHook",
         "ui-field-behaviour": {
             "hidden-fields": ["host", "port", "login", "password", "schema", "extra"],
-            "placeholders": {
-                "warehouse": "/data/warehouse",
-                "uri": "postgresql+psycopg2://user:password@host/catalog",
-                "s3_endpoint": "https://s3.example.org",
-            },
         },
         "conn-fields": {
             "warehouse": {
                 "label": "Warehouse",
-                "description": "Path or URI of the directory that holds the databases.",
+                "description": "Path or URI of the directory of databases, such as /data/warehouse.",
                 "schema": {"type": "string", "minLength": 1},
             },
             **_catalog_fields(),
@@ -129,7 +124,8 @@ def _catalog_fields() -> dict[str, Any]:
         },
         "uri": {
             "label": "Address of the SQL database",
-            "description": "For the metastore jdbc; it may hold a password, so it is not shown.",
+            "description": "For the metastore jdbc, such as "
+            "postgresql+psycopg2://user:password@host/catalog; what is written here is not shown.",
             "schema": {"type": ["string", "null"], "format": "password"},
         },
     }
@@ -139,7 +135,7 @@ def _storage_fields() -> dict[str, Any]:
     return {
         "s3_endpoint": {
             "label": "S3 endpoint",
-            "description": "Where the store answers; AWS if empty.",
+            "description": "Where the store answers, such as https://s3.example.org; AWS if empty.",
             "schema": {"type": ["string", "null"]},
         },
         "s3_access_key": {

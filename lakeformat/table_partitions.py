@@ -115,7 +115,7 @@ class TablePartitions(TableReads):
         dry_run: bool = False,
         tell: TellDone | None = None,
     ) -> FileIndexReport:
-        """Give existing files the indexes that the options ``file-index.*`` ask for now.
+        """Give existing files the indexes that the options ``file-index.*`` name.
 
         Data files stay as they are. ``force`` builds indexes anew that are there already.
         ``tell`` hears how many files there are, and how many are done.

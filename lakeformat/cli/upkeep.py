@@ -130,7 +130,7 @@ def rewrite_file_index(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give existing files the indexes that the table's options 'file-index.*' ask for now.
+    """Give existing files the indexes that the table's options 'file-index.*' name.
 
     An example: lake rewrite-file-index shop.orders --where "dt >= '2024-01-31'" --dry-run
     """

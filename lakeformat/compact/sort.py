@@ -89,7 +89,7 @@ def asked_order(
     if strategy != "full" or idle is not None:
         raise InvalidRequestError(
             "order_by sorts all rows of the partitions chosen: it goes neither with "
-            "strategy='minor' nor with idle="
+            "strategy='minor' nor with 'idle'"
         )
     return order_by, order_strategy or "order"
 

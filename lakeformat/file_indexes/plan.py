@@ -1,4 +1,4 @@
-"""Which files have other indexes than the options of their table ask for now."""
+"""Which files have other indexes than the options of their table name."""
 
 from __future__ import annotations
 

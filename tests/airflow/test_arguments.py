@@ -107,11 +107,19 @@ def test_what_no_table_can_do_is_refused_where_it_is_parsed(operator, arguments,
     assert words in str(refused.value)
 
 
-def test_the_same_means_something_beside_the_right_words():
-    LakeRollbackOperator(task_id="a", table="a.b", snapshot=1, force=True, as_latest=False)
-    LakeRemoveOrphansOperator(task_id="b", table="a.b", older_than="1 h", allow_younger=True)
-    LakeRemoveOrphansOperator(task_id="c", table="a.b", older_than="1 d")
-    LakeRemoveOrphansOperator(task_id="d", table="a.b", older_than="2024-01-31")
+@pytest.mark.parametrize(
+    ("operator", "arguments"),
+    [
+        (LakeRollbackOperator, {"snapshot": 1, "force": True, "as_latest": False}),
+        (LakeRemoveOrphansOperator, {"older_than": "1 h", "allow_younger": True}),
+        (LakeRemoveOrphansOperator, {"older_than": "1 d"}),
+        (LakeRemoveOrphansOperator, {"older_than": "2024-01-31"}),
+    ],
+)
+def test_the_same_means_something_beside_the_right_words(operator, arguments):
+    made = operator(task_id="t", table="shop.orders", **arguments)
+
+    assert {name: getattr(made, name) for name in arguments} == arguments
 
 
 @pytest.mark.parametrize("argument", ["database", "including", "excluding"])

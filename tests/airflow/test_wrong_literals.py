@@ -216,7 +216,8 @@ def test_a_number_that_is_too_small_for_milliseconds_is_no_moment(kind, key, num
 
 @pytest.mark.parametrize(("kind", "key"), OF_TIME)
 def test_epoch_milliseconds_are_a_moment(kind, key):
-    kind(task_id="t", **asked(kind, **{key: 1_700_000_000_000}))
+    made = kind(task_id="t", **asked(kind, **{key: 1_700_000_000_000}))
+    assert getattr(made, key) == 1_700_000_000_000
 
 
 OF_NAMES = [

@@ -111,8 +111,11 @@ def test_columns_to_sort_by_may_have_commas_between(catalog):
     ("asked", "told"),
     [
         ({"order_strategy": "zorder"}, "name them in order_by"),
-        ({"order_by": ["id"], "strategy": "minor"}, "neither with strategy='minor' nor with idle"),
-        ({"order_by": ["id"], "idle": "1 h"}, "neither with strategy='minor' nor with idle"),
+        (
+            {"order_by": ["id"], "strategy": "minor"},
+            "neither with strategy='minor' nor with 'idle'",
+        ),
+        ({"order_by": ["id"], "idle": "1 h"}, "neither with strategy='minor' nor with 'idle'"),
     ],
 )
 def test_what_sorting_does_not_go_with_is_refused(catalog, asked, told):
