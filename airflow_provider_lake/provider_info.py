@@ -101,7 +101,7 @@ def _lake_connection() -> dict[str, Any]:
         "conn-fields": {
             "warehouse": {
                 "label": "Warehouse",
-                "description": "Path or URI of the directory of databases, such as /data/warehouse.",
+                "description": "Directory of databases, a path or URI, such as /data/warehouse.",
                 "schema": {"type": "string", "minLength": 1},
             },
             **_catalog_fields(),
