@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Sequence
+from functools import partial
 from typing import IO
 
 import pyarrow as pa
@@ -13,9 +16,13 @@ from lakeformat.datafile.dictionary_columns import pick_dictionary_columns
 from lakeformat.datafile.field_ids import parquet_schema
 from lakeformat.datafile.file_writer import FileContent
 from lakeformat.datafile.footer_statistics import FooterStatistics
+from lakeformat.datafile.footer_stream import FooterStream
 from lakeformat.datafile.int96_arrays import INT96_BYTES, int96_schema, leaf_columns, to_int96
-from lakeformat.datafile.int96_footer import FooterStream
+from lakeformat.datafile.int96_footer import with_int96
 from lakeformat.datafile.null_rows import with_values_below_nulls
+from lakeformat.datafile.repeated_columns import repeated_columns
+from lakeformat.datafile.repeated_footer import with_repeated
+from lakeformat.datafile.repeated_pages import RepeatingStream
 
 __all__ = ["ParquetFileWriter"]
 
@@ -27,17 +34,29 @@ class ParquetFileWriter:
     """
 
     def __init__(self, stream: IO[bytes], content: FileContent) -> None:
-        self._schema = parquet_schema(content.fields)
+        self._names = [field.name for field in content.fields]
+        self._repeated = repeated_columns(content)
+        repeated = {column.name for column in self._repeated}
+        modes = dict(zip(self._names, content.modes, strict=True))
+        fields = tuple(field for field in content.fields if field.name not in repeated)
+        self._written = [field.name for field in fields]
+        self._schema = parquet_schema(fields)
         self._stored = int96_schema(self._schema)
         leaves = list(leaf_columns(self._stored))
         int96 = [number for number, (_, kind) in enumerate(leaves) if kind == INT96_BYTES]
-        self._footer_stream = FooterStream(stream, int96) if int96 else None
-        self._stream = self._footer_stream or stream
         # INT96 has no order, so no reader may find bounds of it, those of its bytes least of all.
         self._ordered = [path for path, kind in leaves if kind != INT96_BYTES]
-        self._statistics = FooterStatistics(content.fields, content.modes)
+        self._statistics = FooterStatistics(fields, [modes[name] for name in self._written])
         self._footers: list[pq.FileMetaData] = []
         self._options, self._key_columns = content.options, content.key_columns
+        self._is_ordered = not int96
+        self._footer_stream: FooterStream | None = None
+        self._pages: RepeatingStream | None = None
+        self._stream: IO[bytes] | io.RawIOBase = stream
+        if int96 or repeated:
+            self._stream = self._footer_stream = FooterStream(stream, partial(self._footer, int96))
+        if repeated:
+            self._stream = self._pages = RepeatingStream(self._stream, self._repeated)
         self._writer: pq.ParquetWriter | None = None
 
     @property
@@ -45,6 +64,7 @@ class ParquetFileWriter:
         return self._stream.tell()
 
     def write(self, rows: pa.Table) -> None:
+        whole, rows = rows, rows.select(self._written)
         self._statistics.add(rows)
         if self._writer is None:
             self._schema = _keeping_dictionaries(self._schema, rows.schema)
@@ -52,12 +72,14 @@ class ParquetFileWriter:
         rows = with_values_below_nulls(rows).cast(self._schema)
         if self._writer is None:
             self._writer = self._open(pick_dictionary_columns(rows))
-        if self._footer_stream is not None:
+        if not self._is_ordered:
             rows = to_int96(rows, self._stored)
+        if self._pages is not None:
+            self._pages.start_group(rows.num_rows)
         try:
             self._writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
         except pa.ArrowInvalid:
-            refuse_beyond_int32(rows, self._key_columns)
+            refuse_beyond_int32(whole, self._key_columns)
             raise
 
     def close(self) -> list[ColumnStatistics]:
@@ -67,7 +89,18 @@ class ParquetFileWriter:
         writer.close()
         if self._footer_stream is not None:
             self._footer_stream.release()
-        return self._statistics.result(self._footers[0])
+        found = dict(zip(self._written, self._statistics.result(self._footers[0]), strict=True))
+        for column in self._repeated:
+            found[column.name] = found[self._written[column.source]]
+        return [found[name] for name in self._names]
+
+    def _footer(self, int96: Sequence[int], content: bytes) -> bytes:
+        """The footer of all columns, made of what Arrow says about those it has written."""
+        if int96:
+            content = with_int96(content, int96)
+        if self._pages is None:
+            return content
+        return with_repeated(content, self._repeated, self._pages.copies)
 
     def discard(self) -> None:
         if self._writer is not None:
@@ -82,7 +115,7 @@ class ParquetFileWriter:
             compression=options.file_compression,
             compression_level=options.file_compression_zstd_level if is_zstd else None,
             use_dictionary=dictionary_columns,
-            write_statistics=self._ordered if self._footer_stream is not None else True,
+            write_statistics=True if self._is_ordered else self._ordered,
             store_decimal_as_integer=True,
             write_time_adjusted_to_utc=True,  # as Java marks a TIME
             write_page_checksum=True,

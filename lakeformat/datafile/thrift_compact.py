@@ -6,11 +6,21 @@ The tree keeps what a schema is not known for: serialising an unchanged one give
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
 
-__all__ = ["Kind", "Struct", "Value", "Values", "parse_struct", "serialize_struct"]
+__all__ = [
+    "Kind",
+    "Struct",
+    "Value",
+    "Values",
+    "parse_struct",
+    "serialize_number",
+    "serialize_struct",
+    "serialize_structs",
+]
 
 
 class Kind(IntEnum):
@@ -64,6 +74,20 @@ def serialize_struct(members: Struct) -> bytes:
     out = bytearray()
     _put_struct(out, members)
     return bytes(out)
+
+
+def serialize_number(number: int) -> bytes:
+    """The bytes of a whole number."""
+    out = bytearray()
+    _put_signed(out, number)
+    return bytes(out)
+
+
+def serialize_structs(structs: Sequence[bytes]) -> bytes:
+    """The bytes of a list of structs that are bytes already."""
+    out = bytearray()
+    _put_list_header(out, Kind.STRUCT, len(structs))
+    return bytes(out) + b"".join(structs)
 
 
 class _Reader:
@@ -137,10 +161,7 @@ def _put_struct(out: bytearray, members: Struct) -> None:
 def _put_value(out: bytearray, kind: Kind, value: Value) -> None:
     match value:
         case Values(kind=item, items=items):
-            size = len(items)
-            out.append(min(size, _LONG) << 4 | item)
-            if size >= _LONG:
-                _put_unsigned(out, size)
+            _put_list_header(out, item, len(items))
             for part in items:
                 _put_value(out, item, part)
         case dict():
@@ -154,6 +175,12 @@ def _put_value(out: bytearray, kind: Kind, value: Value) -> None:
             _put_signed(out, value)
         case int():
             out.append(value)
+
+
+def _put_list_header(out: bytearray, item: Kind, size: int) -> None:
+    out.append(min(size, _LONG) << 4 | item)
+    if size >= _LONG:
+        _put_unsigned(out, size)
 
 
 def _put_signed(out: bytearray, number: int) -> None:

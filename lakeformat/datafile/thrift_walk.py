@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from lakeformat.datafile.thrift_compact import Kind
 
-__all__ = ["binary_lengths", "find_member", "list_at", "skip_struct"]
+__all__ = [
+    "binary_lengths",
+    "find_member",
+    "list_at",
+    "member_places",
+    "number_at",
+    "skip_struct",
+    "structs_at",
+]
 
 _TRUE_OR_FALSE = int(Kind.FALSE)
 _FIRST_NUMBER, _LAST_NUMBER = int(Kind.I16), int(Kind.I64)
@@ -29,6 +37,34 @@ def find_member(content: bytes, place: int, member: int) -> tuple[int, bool]:
             return place, True
         place = _after(content, place, header & 15)
     return place, False
+
+
+def member_places(content: bytes, place: int) -> tuple[dict[int, int], int]:
+    """Where the values of a struct's members begin, and where it is over."""
+    places: dict[int, int] = {}
+    number = 0
+    while header := content[place]:
+        number, place = _numbered(content, place, number)
+        places[number] = place
+        place = _after(content, place, header & 15)
+    return places, place + 1
+
+
+def number_at(content: bytes, place: int) -> tuple[int, int]:
+    """The whole number that begins at a place, and where it is over."""
+    zigzag, place = _unsigned(content, place)
+    return (zigzag >> 1) ^ -(zigzag & 1), place
+
+
+def structs_at(content: bytes, place: int) -> tuple[list[bytes], int]:
+    """The bytes of each struct of a list, and where the list is over."""
+    size, place = list_at(content, place)
+    found = []
+    for _ in range(size):
+        end = skip_struct(content, place)
+        found.append(content[place:end])
+        place = end
+    return found, place
 
 
 def list_at(content: bytes, place: int) -> tuple[int, int]:
@@ -69,8 +105,7 @@ def _numbered(content: bytes, place: int, last: int) -> tuple[int, int]:
     """The number of the member with a header at a place, and where its value begins."""
     if step := content[place] >> 4:
         return last + step, place + 1
-    zigzag, place = _unsigned(content, place + 1)
-    return (zigzag >> 1) ^ -(zigzag & 1), place
+    return number_at(content, place + 1)
 
 
 def _after(content: bytes, place: int, kind: int, *, is_item: bool = False) -> int:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.binary_row import values_from_arrow, values_to_arrow
 from lakeformat.datafile.column_statistics import ColumnStatistics
-from lakeformat.datafile.int96_footer import FooterStream
+from lakeformat.datafile.footer_stream import FooterStream
+from lakeformat.datafile.int96_footer import with_int96
 from lakeformat.datafile.reader import read_batches
 from lakeformat.datafile.rolling_writer import RollingWriter
 from lakeformat.datafile.thrift_compact import parse_struct
@@ -186,7 +187,7 @@ def test_several_row_groups_and_checksums_survive_the_new_footer():
 
 def test_what_is_written_before_the_footer_at_the_end_is_kept():
     stream, unchanged = io.BytesIO(), io.BytesIO()
-    footer_stream = FooterStream(stream, [1])
+    footer_stream = FooterStream(stream, lambda footer: with_int96(footer, [1]))
     rows = pa.table({"n": [1, 2], "t": pa.array([bytes(12), None], pa.binary(12))})
     pq.write_table(rows, unchanged, write_page_index=True, store_schema=False)
     writer = pq.ParquetWriter(footer_stream, rows.schema, write_page_index=True, store_schema=False)

@@ -1,0 +1,228 @@
+"""Key columns stand in a Parquet file twice and are encoded once; nobody can see that."""
+
+from __future__ import annotations
+
+import io
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakeformat.arrow_types import to_arrow_schema
+from lakeformat.binary_row import values_to_arrow
+from lakeformat.datafile import parquet_writer
+from lakeformat.datafile.file_writer import FileContent
+from lakeformat.datafile.parquet_writer import ParquetFileWriter
+from lakeformat.datafile.repeated_columns import RepeatedColumn, repeated_columns
+from lakeformat.datafile.repeated_pages import CopiedPages, RepeatingStream
+from lakeformat.datafile.statistics_modes import column_modes
+from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND, key_field
+from lakeformat.options import TableOptions
+from lakeformat.type_text import parse_type
+from lakeformat.types import DataField
+
+GROUP = 50_000
+"""Rows of which a column fills several pages."""
+
+
+def content_of(columns, keys, **options):
+    """The files of a table with these columns, by name and type, and this primary key."""
+    types = {name: parse_type(kind) for name, kind in columns.items()}
+    by_name = {name: DataField(n, name, types[name]) for n, name in enumerate(types)}
+    system = (SEQUENCE_NUMBER, VALUE_KIND)
+    stored = (
+        *(key_field(by_name[key]) for key in keys),
+        *system,
+        *by_name.values(),
+    )
+    typed = TableOptions({name.replace("__", "."): text for name, text in options.items()})
+    modes = column_modes([field.name for field in stored], typed)
+    return FileContent(stored, modes, typed, tuple(keys))
+
+
+def rows_of(content, columns, rows):
+    """Rows of a file, given what the columns of the table hold."""
+    system = {"_SEQUENCE_NUMBER": [*range(rows)], "_VALUE_KIND": [0] * rows}
+    values = [
+        columns[field.name.removeprefix("_KEY_")]
+        if field.name not in system
+        else system[field.name]
+        for field in content.fields
+    ]
+    arrays = [values_to_arrow(v, f.type) for v, f in zip(values, content.fields, strict=True)]
+    return pa.table(arrays, schema=to_arrow_schema(content.fields))
+
+
+def write(content, groups):
+    """The bytes of a file, and what is known of its columns."""
+    stream = io.BytesIO()
+    writer = ParquetFileWriter(stream, content)
+    for rows in groups:
+        writer.write(rows)
+    statistics = writer.close()
+    return stream.getvalue(), statistics
+
+
+def assert_as_arrow_writes_it(monkeypatch, content, groups):
+    """The same file, to the last byte, as one all of whose columns Arrow has encoded."""
+    assert repeated_columns(content)
+    found = write(content, groups)
+    with monkeypatch.context() as all_encoded:
+        all_encoded.setattr(parquet_writer, "repeated_columns", lambda _: [])
+        assert found == write(content, groups)
+
+
+NUMBERS = [*range(GROUP)]
+TEXTS = [f"key-{number:07}-{number * number:x}" for number in NUMBERS]
+FEW = [f"shop {number // 10_000}" for number in NUMBERS]
+HALVES = [number / 2 if number % 7 else None for number in NUMBERS]
+
+
+@pytest.mark.parametrize(
+    ("columns", "keys", "values"),
+    [
+        pytest.param(
+            {"k": "BIGINT NOT NULL", "v": "DOUBLE"}, ["k"], {"k": NUMBERS, "v": HALVES}, id="number"
+        ),
+        pytest.param(
+            {"k": "STRING NOT NULL", "v": "DOUBLE"}, ["k"], {"k": TEXTS, "v": HALVES}, id="text"
+        ),
+        pytest.param(
+            {"few": "STRING NOT NULL", "n": "INT NOT NULL", "v": "DOUBLE"},
+            ["few", "n"],
+            {"few": FEW, "n": NUMBERS, "v": HALVES},
+            id="dictionary",
+        ),
+        pytest.param(
+            {"v": "DOUBLE", "n": "INT NOT NULL", "w": "DOUBLE", "few": "STRING NOT NULL"},
+            ["few", "n"],
+            {"few": FEW, "n": NUMBERS, "v": HALVES, "w": HALVES},
+            id="in-another-order-between-others",
+        ),
+        pytest.param(
+            {"k": "INT NOT NULL", "list": "ARRAY<INT>", "row": "ROW<a INT, b STRING>"},
+            ["k"],
+            {"k": NUMBERS, "list": [[n] * (n % 3) for n in NUMBERS], "row": [None] * GROUP},
+            id="nested-behind",
+        ),
+        pytest.param(
+            {"at": "TIMESTAMP(9) NOT NULL", "k": "BIGINT NOT NULL", "v": "TIMESTAMP(9)"},
+            ["at", "k"],
+            {"at": NUMBERS, "k": NUMBERS, "v": NUMBERS},
+            id="int96",
+        ),
+        pytest.param(
+            {"k": "DECIMAL(38, 2) NOT NULL", **{f"c{n}": "DOUBLE" for n in range(20)}},
+            ["k"],
+            {"k": [Decimal(n) for n in NUMBERS], **{f"c{n}": HALVES for n in range(20)}},
+            id="many-columns",
+        ),
+    ],
+)
+def test_a_file_is_the_one_that_arrow_writes_of_all_columns(monkeypatch, columns, keys, values):
+    content = content_of(columns, keys)
+    rows = rows_of(content, values, GROUP)
+    groups = [rows, rows.slice(0, 30_000), rows.slice(7, 1)]
+    assert_as_arrow_writes_it(monkeypatch, content, groups)
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "zstd"])
+def test_whatever_compresses_the_pages(monkeypatch, compression):
+    content = content_of(
+        {"k": "BIGINT NOT NULL", "v": "DOUBLE"}, ["k"], file__compression=compression
+    )
+    rows = rows_of(content, {"k": NUMBERS, "v": HALVES}, GROUP)
+    assert_as_arrow_writes_it(monkeypatch, content, [rows, rows])
+
+
+def test_a_file_of_more_row_groups_than_a_short_list_has(monkeypatch):
+    content = content_of({"k": "BIGINT NOT NULL", "v": "DOUBLE"}, ["k"])
+    rows = rows_of(content, {"k": NUMBERS, "v": HALVES}, GROUP)
+    assert_as_arrow_writes_it(monkeypatch, content, [rows.slice(n, 100) for n in range(40)])
+
+
+def test_a_file_of_no_rows(monkeypatch):
+    content = content_of({"k": "BIGINT NOT NULL", "v": "DOUBLE"}, ["k"])
+    assert_as_arrow_writes_it(monkeypatch, content, [])
+
+
+def test_texts_too_long_for_bounds_in_the_footer(monkeypatch):
+    content = content_of({"k": "STRING NOT NULL"}, ["k"])
+    rows = rows_of(content, {"k": ["a" * 5000, "b" * 9000]}, 2)
+    assert_as_arrow_writes_it(monkeypatch, content, [rows])
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(-9, 9), st.text(max_size=3), st.none() | st.floats()), min_size=1
+    ),
+    st.permutations(["a", "b", "v"]),
+    st.permutations(["a", "b"]),
+)
+def test_any_rows_and_any_order_of_columns(found, order, keys):
+    kinds = {"a": "INT NOT NULL", "b": "STRING NOT NULL", "v": "DOUBLE"}
+    content = content_of({name: kinds[name] for name in order}, keys)
+    a, b, v = map(list, zip(*found, strict=True))
+    rows = rows_of(content, {"a": a, "b": b, "v": v}, len(found))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert_as_arrow_writes_it(monkeypatch, content, [rows, rows])
+
+
+def test_statistics_of_a_column_are_those_of_its_key():
+    content = content_of({"k": "INT NOT NULL"}, ["k"])
+    _, (key, _, _, column) = write(content, [rows_of(content, {"k": [3, 1, 2]}, 3)])
+    assert key == column
+    assert (column.minimum, column.maximum, column.null_count) == (1, 3, 0)
+
+
+def test_what_is_known_of_a_key_that_has_fewer_statistics_than_the_column_is_not_repeated():
+    options = {"fields__k__stats-mode": "full", "fields___KEY_k__stats-mode": "none"}
+    content = content_of({"k": "INT NOT NULL"}, ["k"], **options)
+    assert repeated_columns(content) == []
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pytest.param({"k": "INT"}, id="its column may be null, which is in its pages"),
+        pytest.param({"list": "ARRAY<INT>", "k": "INT NOT NULL"}, id="nobody counts nested values"),
+    ],
+)
+def test_a_key_that_cannot_be_repeated_is_encoded_twice(columns):
+    content = content_of(columns, ["k"])
+    assert repeated_columns(content) == []
+    rows = rows_of(content, {"k": [1, 2], "list": [[], [1, 2]]}, 2)
+    written, _ = write(content, [rows])
+    assert pq.read_table(io.BytesIO(written))["k"].to_pylist() == [1, 2]
+
+
+@pytest.mark.parametrize("size", [1, 2, 33, 1000, 10**9])
+def test_pages_may_come_in_pieces_of_any_size(size):
+    """Arrow writes headers and pages one by one; it need not."""
+    rows = pa.table({"key": pa.array(NUMBERS), "v": pa.array(np.sin(NUMBERS))})
+    plain = io.BytesIO()
+    pq.write_table(rows, plain, use_dictionary=False)
+    content, metadata = plain.getvalue(), pq.read_metadata(plain)
+    first, second = (metadata.row_group(0).column(n).data_page_offset for n in range(2))
+    end = len(content) - 8 - metadata.serialized_size
+
+    target = io.BytesIO()
+    stream = RepeatingStream(target, [RepeatedColumn("again", 9, source=0, before=2)])
+    stream.write(content[:first])
+    stream.start_group(GROUP)
+    for start in range(first, end, size):
+        stream.write(content[start : min(start + size, end)])
+    stream.write(b"footer")
+    assert target.getvalue() == content[:end] + content[first:second] + b"footer"
+    assert stream.copies == [[CopiedPages(distance=end - first, size=second - first)]]
+
+
+def test_the_next_row_group_does_not_begin_within_one():
+    stream = RepeatingStream(io.BytesIO(), [RepeatedColumn("again", 9, source=0, before=1)])
+    stream.start_group(3)
+    with pytest.raises(AssertionError, match="not whole"):
+        stream.start_group(3)
