@@ -36,7 +36,7 @@ class FileWriter(Protocol):
         ...
 
     def write(self, rows: pa.Table) -> None:
-        """Add rows with exactly the columns, in the Arrow types of the table."""
+        """Add rows, at least one, with exactly the columns, in the Arrow types of the table."""
         ...
 
     def close(self) -> list[ColumnStatistics]:

@@ -33,9 +33,10 @@ class ParquetFileWriter:
     A column of text may come as a dictionary: its values are looked at once then.
     """
 
-    def __init__(self, stream: IO[bytes], content: FileContent) -> None:
+    def __init__(self, stream: IO[bytes], content: FileContent, rows: int) -> None:
+        """Each ``write`` has about so many ``rows``."""
         self._names = [field.name for field in content.fields]
-        self._repeated = repeated_columns(content)
+        self._repeated = repeated_columns(content, rows)
         repeated = {column.name for column in self._repeated}
         modes = dict(zip(self._names, content.modes, strict=True))
         fields = tuple(field for field in content.fields if field.name not in repeated)
@@ -77,7 +78,7 @@ class ParquetFileWriter:
         if self._pages is not None:
             self._pages.start_group(rows.num_rows)
         try:
-            self._writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
+            self._writer.write_table(rows, row_group_size=rows.num_rows)
         except pa.ArrowInvalid:
             refuse_beyond_int32(whole, self._key_columns)
             raise

@@ -16,6 +16,8 @@ from lakeformat.datafile.system_fields import KEY_PREFIX
 __all__ = ["RepeatedColumn", "repeated_columns"]
 
 _FIELD_ID = b"PARQUET:field_id"
+_ROWS_PER_COLUMN = 1500
+"""So many save what it costs to change the footer, which names every column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +32,14 @@ class RepeatedColumn:
     """The column it stands before, or one more than there are."""
 
 
-def repeated_columns(content: FileContent) -> list[RepeatedColumn]:
+def repeated_columns(content: FileContent, rows: int) -> list[RepeatedColumn]:
     """The key columns of a table whose files have them in front as well, in their order.
 
-    Columns behind one that is nested are not looked at: nobody knows how many values that has.
+    None where row groups of so many ``rows`` gain nothing. Columns behind one that is nested are
+    not looked at: nobody knows how many values that has.
     """
+    if rows * len(content.key_columns) < _ROWS_PER_COLUMN * len(content.fields):
+        return []
     found: list[RepeatedColumn] = []
     numbers: dict[str, int] = {}
     schema = parquet_schema(content.fields)

@@ -16,7 +16,7 @@ from lakeformat.datafile.thrift_walk import find_member, member_places, number_a
 __all__ = ["CopiedPages", "RepeatingStream"]
 
 # Members of the header of a page, and of what it says about a page of values.
-_SIZE, _VALUES_V1, _VALUES_V2 = 3, 5, 8
+_SIZE, _VALUES = 3, 5
 _COUNT = 1
 
 
@@ -57,6 +57,7 @@ class RepeatingStream(io.RawIOBase):
 
     def start_group(self, rows: int) -> None:
         """What is written from here on are the pages of a row group."""
+        assert rows, "columns of no rows have no page that they end with"
         assert self._column == self._last, "the row group before is not whole"
         self._rows, self._column = rows, -1
         self._starts, self._pages = {}, {}
@@ -95,9 +96,8 @@ class RepeatingStream(io.RawIOBase):
             return None, b""
         self._header = b""
         self._left, _ = number_at(content, places[_SIZE])
-        values = places.get(_VALUES_V1) or places.get(_VALUES_V2)
-        if values is not None:
-            count_at, _ = find_member(content, values, _COUNT)
+        if _VALUES in places:  # else it is a dictionary
+            count_at, _ = find_member(content, places[_VALUES], _COUNT)
             self._values -= number_at(content, count_at)[0]
         return content[:end], content[end:]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 from decimal import Decimal
 
 import numpy as np
@@ -15,18 +17,24 @@ from hypothesis import strategies as st
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.binary_row import values_to_arrow
 from lakeformat.datafile import parquet_writer
+from lakeformat.datafile.column_statistics import reduce_statistics
 from lakeformat.datafile.file_writer import FileContent
+from lakeformat.datafile.key_order import KeyOrder, Keys
 from lakeformat.datafile.parquet_writer import ParquetFileWriter
 from lakeformat.datafile.repeated_columns import RepeatedColumn, repeated_columns
 from lakeformat.datafile.repeated_pages import CopiedPages, RepeatingStream
+from lakeformat.datafile.rolling_writer import ROW_GROUP_ROWS, RollingWriter
 from lakeformat.datafile.statistics_modes import column_modes
 from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND, key_field
 from lakeformat.options import TableOptions
+from lakeformat.storage import MemoryStorage
 from lakeformat.type_text import parse_type
 from lakeformat.types import DataField
 
 GROUP = 50_000
 """Rows of which a column fills several pages."""
+ENOUGH = 1_000_000
+"""Rows with which it is worth it whatever the columns are; it depends on nothing else."""
 
 
 def content_of(columns, keys, **options):
@@ -57,22 +65,25 @@ def rows_of(content, columns, rows):
     return pa.table(arrays, schema=to_arrow_schema(content.fields))
 
 
-def write(content, groups):
-    """The bytes of a file, and what is known of its columns."""
-    stream = io.BytesIO()
-    writer = ParquetFileWriter(stream, content)
-    for rows in groups:
-        writer.write(rows)
-    statistics = writer.close()
-    return stream.getvalue(), statistics
+def write(content, groups, stream=None):
+    """The bytes of a file, and what is kept of its columns."""
+    stream = stream or io.BytesIO()
+    writer = ParquetFileWriter(stream, content, ENOUGH)
+    try:
+        for rows in groups:
+            writer.write(rows)
+        statistics = writer.close()
+    finally:
+        writer.discard()
+    return stream.getvalue(), [*map(reduce_statistics, statistics, content.modes)]
 
 
 def assert_as_arrow_writes_it(monkeypatch, content, groups):
     """The same file, to the last byte, as one all of whose columns Arrow has encoded."""
-    assert repeated_columns(content)
+    assert repeated_columns(content, ENOUGH)
     found = write(content, groups)
     with monkeypatch.context() as all_encoded:
-        all_encoded.setattr(parquet_writer, "repeated_columns", lambda _: [])
+        all_encoded.setattr(parquet_writer, "repeated_columns", lambda *_: [])
         assert found == write(content, groups)
 
 
@@ -150,6 +161,45 @@ def test_a_file_of_no_rows(monkeypatch):
     assert_as_arrow_writes_it(monkeypatch, content, [])
 
 
+def test_a_file_of_more_columns_than_a_byte_counts(monkeypatch):
+    others = {f"c{n}": "INT" for n in range(140)}
+    content = content_of({**others, "k": "BIGINT NOT NULL"}, ["k"])
+    values = {name: [1, 2, 3] for name in [*others, "k"]}
+    assert_as_arrow_writes_it(monkeypatch, content, [rows_of(content, values, 3)] * 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("TINYINT", [-1, 0, 1]),
+        ("SMALLINT", [-1, 0, 1]),
+        ("BOOLEAN", [False, True, True]),
+        ("FLOAT", [-0.0, 0.0, float("nan")]),
+        ("DOUBLE", [float("nan"), -0.0, 0.0]),
+        ("DATE", [-1, 0, 1]),
+        ("TIME(3)", [0, 1, 2]),
+        ("CHAR(3)", ["", "a", "\U0001f600"]),
+        ("BYTES", [b"", b"\xff", b"\xff\xff"]),
+        ("DECIMAL(9, 2)", [Decimal("-1.25"), Decimal("0.00"), Decimal("1.25")]),
+        ("DECIMAL(18, 2)", [Decimal("-1.25"), Decimal("0.00"), Decimal("1.25")]),
+        ("TIMESTAMP(3)", [-1_000_000, 0, 1_000_000]),
+        ("TIMESTAMP(6) WITH LOCAL TIME ZONE", [-1000, 0, 1000]),
+        ("TIMESTAMP(9) WITH LOCAL TIME ZONE", [-1, 0, 1]),
+    ],
+)
+def test_a_key_of_any_type(monkeypatch, kind, values):
+    content = content_of({"v": "INT", "k": f"{kind} NOT NULL", "w": "INT"}, ["k"])
+    rows = rows_of(content, {"k": values, "v": [1, None, 3], "w": [4, 5, None]}, 3)
+    assert_as_arrow_writes_it(monkeypatch, content, [rows, rows])
+
+
+@pytest.mark.parametrize("mode", ["none", "counts", "truncate(2)", "full"])
+def test_whatever_is_kept_of_the_column(monkeypatch, mode):
+    content = content_of({"k": "STRING NOT NULL"}, ["k"], **{"metadata__stats-mode": mode})
+    rows = rows_of(content, {"k": TEXTS[:9]}, 9)
+    assert_as_arrow_writes_it(monkeypatch, content, [rows])
+
+
 def test_texts_too_long_for_bounds_in_the_footer(monkeypatch):
     content = content_of({"k": "STRING NOT NULL"}, ["k"])
     rows = rows_of(content, {"k": ["a" * 5000, "b" * 9000]}, 2)
@@ -182,7 +232,7 @@ def test_statistics_of_a_column_are_those_of_its_key():
 def test_what_is_known_of_a_key_that_has_fewer_statistics_than_the_column_is_not_repeated():
     options = {"fields__k__stats-mode": "full", "fields___KEY_k__stats-mode": "none"}
     content = content_of({"k": "INT NOT NULL"}, ["k"], **options)
-    assert repeated_columns(content) == []
+    assert repeated_columns(content, ENOUGH) == []
 
 
 @pytest.mark.parametrize(
@@ -194,7 +244,7 @@ def test_what_is_known_of_a_key_that_has_fewer_statistics_than_the_column_is_not
 )
 def test_a_key_that_cannot_be_repeated_is_encoded_twice(columns):
     content = content_of(columns, ["k"])
-    assert repeated_columns(content) == []
+    assert repeated_columns(content, ENOUGH) == []
     rows = rows_of(content, {"k": [1, 2], "list": [[], [1, 2]]}, 2)
     written, _ = write(content, [rows])
     assert pq.read_table(io.BytesIO(written))["k"].to_pylist() == [1, 2]
@@ -219,6 +269,75 @@ def test_pages_may_come_in_pieces_of_any_size(size):
     stream.write(b"footer")
     assert target.getvalue() == content[:end] + content[first:second] + b"footer"
     assert stream.copies == [[CopiedPages(distance=end - first, size=second - first)]]
+
+
+class FullDisk(io.BytesIO):
+    """Has room for some writes."""
+
+    def __init__(self, room):
+        super().__init__()
+        self.room = room
+
+    def write(self, content):
+        self.room -= 1
+        if self.room < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(content)
+
+
+def test_a_write_that_fails_is_told_as_it_was_wherever_it_is():
+    content = content_of({"k": "BIGINT NOT NULL", "v": "DOUBLE"}, ["k"])
+    rows = rows_of(content, {"k": [1, 2], "v": [None, 0.5]}, 2)
+    whole = FullDisk(1000)
+    write(content, [rows, rows], whole)
+    writes = 1000 - whole.room
+    assert writes > 20
+    for room in range(writes):
+        with pytest.raises(OSError, match="No space left on device"):
+            write(content, [rows, rows], FullDisk(room))
+
+
+def test_a_file_of_few_rows_is_written_faster_without():
+    content = content_of({"k": "BIGINT NOT NULL", "v": "DOUBLE"}, ["k"])
+    assert repeated_columns(content, 1000) == []
+    assert repeated_columns(content, 10_000)
+
+
+def test_the_wider_a_table_the_more_rows_it_takes():
+    content = content_of({"k": "INT NOT NULL", **{f"c{n}": "INT" for n in range(40)}}, ["k"])
+    assert repeated_columns(content, 10_000) == []
+    assert repeated_columns(content, ROW_GROUP_ROWS)
+
+
+@pytest.mark.parametrize(("rows", "is_repeated"), [(100, False), (20_000, True)])
+def test_a_writer_goes_by_the_rows_that_its_file_begins_with(monkeypatch, rows, is_repeated):
+    content, found = content_of({"k": "INT NOT NULL"}, ["k"]), []
+    monkeypatch.setattr(
+        parquet_writer,
+        "repeated_columns",
+        lambda *arguments: found.append(repeated_columns(*arguments)) or found[-1],
+    )
+    names = iter(["file.parquet"])
+    order = KeyOrder(["k"], Keys.ONCE)
+    writer = RollingWriter(
+        MemoryStorage(),
+        "bucket-0",
+        content.fields,
+        content.options,
+        names.__next__,
+        key_order=order,
+    )
+    for batch in rows_of(content, {"k": NUMBERS[:rows]}, rows).to_batches():
+        writer.write(batch)
+    writer.finish()
+    assert [bool(columns) for columns in found] == [is_repeated]
+
+
+def test_a_row_group_has_rows():
+    """Of none, Arrow writes no page of values: where a column ends could not be seen."""
+    content = content_of({"k": "INT NOT NULL"}, ["k"])
+    with pytest.raises(AssertionError, match="no rows"):
+        write(content, [rows_of(content, {"k": []}, 0)])
 
 
 def test_the_next_row_group_does_not_begin_within_one():
