@@ -60,7 +60,6 @@ class RepeatingStream(io.RawIOBase):
         assert rows, "columns of no rows have no page that they end with"
         assert self._column == self._last, "the row group before is not whole"
         self._rows, self._column = rows, -1
-        self._starts, self._pages = {}, {}
         self.copies.append([])
         self._start_column()
 
@@ -119,3 +118,5 @@ class RepeatingStream(io.RawIOBase):
                     self._stream.write(page)
         if self._column in self._sources:
             self._starts[self._column], self._pages[self._column] = self.tell(), []
+        if self._column == self._last:
+            self._pages.clear()  # a writer may wait long for its next row group

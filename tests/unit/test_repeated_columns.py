@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import tracemalloc
 from decimal import Decimal
 
 import numpy as np
@@ -26,6 +27,7 @@ from lakeformat.datafile.repeated_pages import CopiedPages, RepeatingStream
 from lakeformat.datafile.rolling_writer import ROW_GROUP_ROWS, RollingWriter
 from lakeformat.datafile.statistics_modes import column_modes
 from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND, key_field
+from lakeformat.errors import InvalidRequestError
 from lakeformat.options import TableOptions
 from lakeformat.storage import MemoryStorage
 from lakeformat.type_text import parse_type
@@ -297,6 +299,15 @@ def test_a_write_that_fails_is_told_as_it_was_wherever_it_is():
             write(content, [rows, rows], FullDisk(room))
 
 
+def test_a_decimal_without_room_is_told_with_the_key_of_its_row():
+    content = content_of({"d": "DECIMAL(9, 2)", "k": "BIGINT NOT NULL"}, ["k"])
+    rows = rows_of(content, {"k": [7, 8], "d": [None, None]}, 2)
+    unscaled = b"".join(number.to_bytes(16, "little") for number in (1, 1 << 40))
+    outgrown = pa.Array.from_buffers(pa.decimal128(9, 2), 2, [None, pa.py_buffer(unscaled)])
+    with pytest.raises(InvalidRequestError, match="column 'd' of the row k = 8 is 10995116277"):
+        write(content, [rows.set_column(rows.column_names.index("d"), "d", outgrown)])
+
+
 def test_a_file_of_few_rows_is_written_faster_without():
     content = content_of({"k": "BIGINT NOT NULL", "v": "DOUBLE"}, ["k"])
     assert repeated_columns(content, 1000) == []
@@ -338,6 +349,32 @@ def test_a_row_group_has_rows():
     content = content_of({"k": "INT NOT NULL"}, ["k"])
     with pytest.raises(AssertionError, match="no rows"):
         write(content, [rows_of(content, {"k": []}, 0)])
+
+
+class Nowhere(io.RawIOBase):
+    def writable(self):
+        return True
+
+    def write(self, content):
+        return len(content)
+
+    def tell(self):
+        return 0
+
+
+def test_pages_are_let_go_once_they_are_written_again():
+    content = content_of({"k": "BIGINT NOT NULL"}, ["k"], file__compression="none")
+    rows = rows_of(content, {"k": NUMBERS}, GROUP)
+    writer = ParquetFileWriter(Nowhere(), content, ENOUGH)
+    tracemalloc.start()
+    try:
+        writer.write(rows)
+        held, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        writer.discard()
+    assert most > rows["k"].nbytes
+    assert held < rows["k"].nbytes / 4
 
 
 def test_the_next_row_group_does_not_begin_within_one():
