@@ -46,7 +46,9 @@ __all__ = [
 
 _TEMPLATE_MARKS = ("{{", "{%", "{#")
 _AGE = re.compile(r"\d+\s*[A-Za-zµ]+")
-_MILLIS = re.compile(r"\d{11,}")
+# Up to the year 2286: more digits are microseconds, or a date and a time without a mark between.
+_MILLIS = re.compile(r"\d{11,13}")
+_NONE = str(None)
 _TIME = "a time such as '2024-01-31 10:00', {}or epoch milliseconds"
 _WORDS = {
     str: "a text that is not empty",
@@ -83,6 +85,8 @@ class CheckedArguments:
 
     _tables_named: ClassVar[tuple[str, ...]] = ("table",)
     """The arguments that name a table of the lake."""
+    _were_open: frozenset[str] = frozenset()
+    """The arguments that were templates, or results of tasks, until this try began."""
 
     @classmethod
     def partial(cls, **given: Any) -> Any:
@@ -100,6 +104,7 @@ class CheckedArguments:
         from jinja2 import TemplateError
 
         stock: Any = super()
+        self._were_open = frozenset(self._open_arguments())
         try:
             stock._do_render_template_fields(*given, **named)
         except TemplateError as reason:
@@ -110,9 +115,12 @@ class CheckedArguments:
 
     def _unrendered(self) -> str:
         """The arguments that are templates yet: Airflow stops at the first it cannot render."""
+        left = next(self._open_arguments(), None)
+        return "an argument" if left is None else f"argument {left!r}"
+
+    def _open_arguments(self) -> Iterator[str]:
         names = (name for name in self._argument_types())
-        left = [name for name in names if is_open(getattr(self, self._attribute_of(name)))]
-        return f"argument {left[0]!r}" if left else "an argument"
+        return (name for name in names if is_open(getattr(self, self._attribute_of(name))))
 
     @classmethod
     @abstractmethod
@@ -159,11 +167,27 @@ class CheckedArguments:
         taken = {}
         for name, hint in self._argument_types().items():
             attribute = self._attribute_of(name)
+            if name in self._were_open:
+                self._refuse_none(name, hint, getattr(self, attribute))
             taken[name] = rendered_argument(self.task_id, name, hint, getattr(self, attribute))
             setattr(self, attribute, taken[name])
         self._check_values(self.task_id, taken)
         self._check_subject()
         self._check_together()
+
+    def _refuse_none(self, name: str, hint: Any, value: Any) -> None:
+        """Refuse the text that a template makes of a value that is not there.
+
+        It could be a name. Written down as it is, it is taken for one.
+        """
+        if str not in alternatives(hint) or is_moment(hint) or not isinstance(value, str):
+            return
+        parts = value.split(".")[:2] if name in self._tables_named else ["", value]
+        if len(parts) == 2 and _NONE in parts:
+            raise LakeArgumentError(
+                f"task {self.task_id!r}: argument {name!r} renders to {value!r}: what its template "
+                "names has no value in this run"
+            )
 
     def _check_subject(self) -> None:
         """Refuse a name that no table has, as soon as there is one."""

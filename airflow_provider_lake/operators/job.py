@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_provider_lake.arguments import LakeArgumentError, argument_names, argument_types
+from airflow_provider_lake.construction import RefusingConstruction
 from airflow_provider_lake.failures import raise_failure
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.job import LakeJobMixin, attribute_of
@@ -30,7 +31,7 @@ __all__ = ["Engine", "LakeJobOperator", "LakeWarehouseJobOperator"]
 Engine: TypeAlias = Literal["auto", "python", "spark"]
 
 
-class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments):
+class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=RefusingConstruction):
     """A job of ``spark_jobs``, in this process or through spark-submit.
 
     :param lake_conn_id: connection of type ``lake``; without ``lake_default`` the warehouse is

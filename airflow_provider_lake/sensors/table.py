@@ -18,6 +18,7 @@ from airflow_provider_lake.arguments import (
     argument_types,
 )
 from airflow_provider_lake.conditions import Condition, write_condition
+from airflow_provider_lake.construction import RefusingConstruction
 from airflow_provider_lake.failures import failing_for_good
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.triggers.table import MET, LakeConditionTrigger, look
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["LakeTableSensor"]
 
 
-class LakeTableSensor(CheckedArguments, BaseSensorOperator):
+class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingConstruction):
     """Waits until a table meets a condition, which a subclass names; returns what was found.
 
     A table that does not exist, or a storage that does not answer, is waited for. The constructor

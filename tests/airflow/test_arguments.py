@@ -347,6 +347,45 @@ def test_a_table_that_renders_to_nonsense_is_told_by_name(warehouse):
         task.execute(task_context())
 
 
+@pytest.mark.parametrize("kind", [LakeCompactOperator, LakeSnapshotSensor])
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"table": "shop.orders", "bucket": [1]}, "'bucket'"),
+        ({}, "missing keyword argument 'table'"),
+    ],
+)
+def test_a_mapped_task_with_arguments_nobody_has_is_not_retried(kind, given, words):
+    """What is mapped over may be known to a run only: Airflow makes the operator there."""
+    with DAG("d", schedule=None):
+        mapped = kind.partial(task_id="t").expand_kwargs([given])
+
+    with pytest.raises(LakeArgumentError, match="task 't'") as refused:
+        mapped.unmap(given)
+    assert words in str(refused.value)
+
+
+def test_a_value_that_is_not_there_never_becomes_a_name(warehouse):
+    """Else a tag ``None`` would be made, and rows would go to a table ``shop.None``."""
+    given = {"task_id": "t", "table": "shop.orders"}
+    for waiting, name in (
+        (LakeTagOperator(**given, action="create", tag="{{ value }}"), "tag"),
+        (LakeIngestOperator(**{**given, "table": "shop.{{ value }}"}, source="*"), "table"),
+        (LakeIngestOperator(**given, source="*", checkpoint="{{ value }}"), "checkpoint"),
+    ):
+        waiting.render_template_fields({"value": None})
+        with pytest.raises(LakeArgumentError, match=f"'{name}' renders to '.*None': what its"):
+            waiting.execute(task_context())
+
+
+def test_what_is_written_down_as_none_is_a_name_like_another():
+    task = LakeTagOperator(task_id="t", table="shop.None", action="delete", tag="None")
+    task.render_template_fields({})
+    task._take_rendered()
+
+    assert task._given()["tag"] == "None"
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
