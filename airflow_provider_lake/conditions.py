@@ -29,6 +29,9 @@ __all__ = [
     "write_condition",
 ]
 
+_FIRST_MILLIS = 10**10
+"""Smaller numbers are meant as something else: seconds have ten digits."""
+
 
 class Condition(Protocol):
     """Something that a table meets now or does not meet yet."""
@@ -189,13 +192,16 @@ def at_least(least: int, what: str, value: object) -> int:
 
 def to_millis(what: str, moment: str | int | datetime) -> int:
     """A moment as epoch milliseconds; texts are ISO 8601, UTC unless they say a zone."""
-    if isinstance(moment, str) and moment.strip().lstrip("-").isdigit():
-        moment = int(moment)
     if isinstance(moment, int):
+        if moment < _FIRST_MILLIS:
+            raise ValueError(
+                f"argument {what!r} is a time in epoch milliseconds, got {moment}: seconds or a "
+                "count of days would be a moment of 1970"
+            )
         return moment
     try:
-        found = moment if isinstance(moment, datetime) else datetime.fromisoformat(moment)
-    except (TypeError, ValueError):
+        found = moment if isinstance(moment, datetime) else datetime.fromisoformat(moment.strip())
+    except (AttributeError, TypeError, ValueError):
         raise ValueError(
             f"{what} is a time such as 2024-01-31T00:00:00+00:00 or epoch milliseconds, got "
             f"{moment!r}"

@@ -102,6 +102,11 @@ class LakeTableSensor(CheckedArguments, BaseSensorOperator, metaclass=RefusingCo
         return argument_types(cls, LakeTableSensor)
 
     def _check_together(self) -> None:
+        if self.deferrable and self.poke_interval <= 0:
+            raise LakeArgumentError(
+                f"task {self.task_id!r}: argument 'poke_interval' is a number of seconds above 0, "
+                "as the triggerer would ask without a pause"
+            )
         try:
             self.condition()
         except ValueError as reason:  # a template that renders to nonsense does so again

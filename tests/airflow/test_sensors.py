@@ -33,7 +33,9 @@ def write(table, *ids, dt="a", **more):
 
 
 def sensor(kind, **arguments):
-    return kind(task_id="wait", table="shop.orders", deferrable=True, poke_interval=0, **arguments)
+    return kind(
+        task_id="wait", table="shop.orders", deferrable=True, poke_interval=0.01, **arguments
+    )
 
 
 def compacts(orders):
@@ -150,6 +152,7 @@ WRONG = [
     (LakeSnapshotSensor, {"after_snapshot": "None"}, "'after_snapshot' wants a whole number"),
     (LakeSnapshotSensor, {"since": "yesterday"}, "'since' wants a time such as"),
     (LakeSnapshotSensor, {"since": "7 d"}, "'since' wants a time such as"),
+    (LakeSnapshotSensor, {"since": "20240131000000"}, "'since' wants a time such as"),
     (LakeSnapshotSensor, {"kinds": ("MERGE",)}, "kinds are some of APPEND"),
     (LakeWatermarkSensor, {"watermark": ""}, "'watermark' wants a time such as"),
     (LakePartitionSensor, {"partition": "a"}, "'partition' wants an object"),
@@ -166,7 +169,7 @@ WRONG = [
 ]
 FITTING = {
     LakeSnapshotSensor: {},
-    LakeWatermarkSensor: {"watermark": 1},
+    LakeWatermarkSensor: {"watermark": 1_700_000_000_000},
     LakePartitionSensor: {"partition": {"dt": "a"}},
     LakeCompactionNeededSensor: {},
     LakeConsumerLagSensor: {"consumer": "c"},
@@ -220,6 +223,33 @@ def test_what_templates_render_to_is_read_as_the_arguments_types(orders):
 
     assert (waiting.after_snapshot, waiting.since) == (1, 1_700_000_000_000)
     assert (waiting.deferrable, waiting.kinds) == (True, ["COMPACT"])
+
+
+@pytest.mark.parametrize("day", ["20240131", "2024-01-31", "20240131T000000"])
+def test_a_day_without_dashes_is_that_day(day):
+    """As ``{{ ds_nodash }}`` has it: as a number it would be a moment of 1970, long reached."""
+    for kind, name, member in (
+        (LakeSnapshotSensor, "since", "since_millis"),
+        (LakeWatermarkSensor, "watermark", "millis"),
+    ):
+        waiting = any_sensor(kind, **{name: "{{ value }}"})
+        waiting.render_template_fields({"value": day})
+        waiting._take_rendered()
+
+        assert getattr(waiting.condition(), member) == 1_706_659_200_000
+
+
+def test_a_number_that_is_meant_as_seconds_or_a_day_is_no_moment_of_1970():
+    with pytest.raises(LakeArgumentError, match="'since' is a time in epoch milliseconds"):
+        any_sensor(LakeSnapshotSensor, since=1_700_000_000)
+    with pytest.raises(LakeArgumentError, match="'watermark' is a time in epoch milliseconds"):
+        any_sensor(LakeWatermarkSensor, watermark=20240131)
+
+
+def test_a_triggerer_is_never_asked_to_look_without_a_pause():
+    with pytest.raises(LakeArgumentError, match="'poke_interval' is a number of seconds above 0"):
+        any_sensor(LakeSnapshotSensor, poke_interval=0, deferrable=True)
+    assert any_sensor(LakeSnapshotSensor, poke_interval=0, deferrable=False).poke_interval == 0
 
 
 def test_a_partition_column_the_table_does_not_have_is_not_retried(orders):
