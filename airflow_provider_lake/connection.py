@@ -65,6 +65,8 @@ def read_connection(connection: Connection) -> LakeConnection:
     warehouse, engine = given.get("warehouse"), given.get("engine", "auto")
     if not isinstance(warehouse, str):
         raise _refusal(f"{name} names no warehouse: set it to a path or URI")
+    if warehouse != warehouse.strip():  # as copied with the end of a line: another place
+        raise _refusal(f"{name} has blanks around its warehouse {warehouse!r}: leave them out")
     if engine not in ENGINES:
         raise _refusal(f"{name} has engine {engine!r}: it is one of {', '.join(ENGINES)}")
     spark_conn_id = given.get("spark_conn_id")

@@ -9,13 +9,20 @@ fi
 random() {
     python3 -c "import secrets; print(secrets.token_hex($1))"
 }
+# One after the other, and before the file is there: a secret that failed to be made ends it here.
+postgres=$(random 16)
+access=$(random 8)
+secret=$(random 24)
+jwt=$(random 48)
+fernet=$(python3 -c "import base64, secrets; print(base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())")
+session=$(random 32)
 umask 077
 cat > .env <<EOF
-POSTGRES_PASSWORD=$(random 16)
-S3_ACCESS_KEY=$(random 8)
-S3_SECRET_KEY=$(random 24)
-AIRFLOW_JWT_SECRET=$(random 48)
-AIRFLOW_FERNET_KEY=$(python3 -c "import base64, secrets; print(base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())")
-AIRFLOW_SECRET_KEY=$(random 32)
+POSTGRES_PASSWORD=$postgres
+S3_ACCESS_KEY=$access
+S3_SECRET_KEY=$secret
+AIRFLOW_JWT_SECRET=$jwt
+AIRFLOW_FERNET_KEY=$fernet
+AIRFLOW_SECRET_KEY=$session
 EOF
 echo "docker/.env is written"

@@ -197,3 +197,9 @@ def test_nothing_rendered_pushed_or_returned_holds_a_secret(with_secret, tmp_pat
     rendered = {name: repr(getattr(task, name)) for name in task.template_fields}
     assert SECRET not in json.dumps([rendered, result, context["ti"].xcoms], default=str)
     assert SECRET not in caplog.text
+
+
+@pytest.mark.parametrize("warehouse", [" ", "s3://lake/warehouse\n", " /w"])
+def test_a_warehouse_with_blanks_around_it_is_no_other_place(warehouse):
+    with pytest.raises(lake.InvalidRequestError, match="has blanks around its warehouse"):
+        read(warehouse=warehouse)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -49,3 +50,29 @@ def test_the_bucket_is_made_once_and_holds_tables():
         catalog = lake.open_catalog(extra["warehouse"], options=extra["options"])
         catalog.create_database("shop")
         assert catalog.list_databases() == ["shop"]
+
+
+def made_env(folder, path):
+    script = shutil.copy(DOCKER / "make_env.sh", folder)
+    return subprocess.run(["/bin/sh", script], env={"PATH": path}, capture_output=True, check=False)
+
+
+def test_secrets_are_fresh_and_for_their_owner_alone(tmp_path):
+    assert made_env(tmp_path, os.environ["PATH"]).returncode == 0
+
+    env = tmp_path / ".env"
+    secrets = [line.partition("=")[2] for line in env.read_text().splitlines()]
+    assert len({*secrets}) == 6
+    assert min(map(len, secrets)) >= 16
+    assert env.stat().st_mode & 0o077 == 0
+    assert made_env(tmp_path, os.environ["PATH"]).returncode == 2  # it would lock the data out
+
+
+def test_without_python_no_file_of_empty_secrets_is_left(tmp_path):
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for tool in ("cat", "dirname", "readlink"):
+        (tools / tool).symlink_to(shutil.which(tool))
+
+    assert made_env(tmp_path, str(tools)).returncode != 0
+    assert not (tmp_path / ".env").exists()
