@@ -8,6 +8,7 @@ the warehouse, which Flink and Airflow both reach. Change ``TABLE`` here. For la
 The one idea: the DAG runs all the time and works only when something is due. The sensor waits in
 the triggerer, where it holds no worker; the compaction commits bucket by bucket beside the
 running Flink job, and what Flink overtakes is planned again. One compaction of a table at a time.
+A storage that does not answer is waited for; after ten failed runs in a row the DAG is paused.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ with DAG(
     schedule="@continuous",
     catchup=False,
     max_active_runs=1,
+    max_consecutive_failed_dag_runs=10,  # the next one begins at once
     default_args={"retries": 2, "retry_delay": timedelta(minutes=1)},
     doc_md=__doc__,
     tags=["lake"],

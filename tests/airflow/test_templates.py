@@ -253,6 +253,14 @@ def test_the_dedicated_compaction_works_when_something_is_due(dags, catalog):
     assert flink.scan().count() == 6
 
 
+def test_a_dag_that_runs_all_the_time_does_not_fail_all_the_time(dags):
+    """A wrong connection fails at once, and the next run would begin a moment later."""
+    endless = [dag for dag in dags.values() if dag.schedule == "@continuous"]
+
+    assert [dag.dag_id for dag in endless] == ["compact_flink_table"]
+    assert all(0 < dag.max_consecutive_failed_dag_runs <= 10 for dag in endless)
+
+
 def test_policies_run_for_tables_that_are_there_and_those_that_are_not_yet(dags, catalog):
     for name in ("daily_orders", "item_totals"):
         table = catalog.create_table(
