@@ -90,7 +90,10 @@ def raise_failure(failed: Mapping[str, Any], otherwise: Exception) -> NoReturn:
     of_jobs = {UnhealthyTableError.__name__: UnhealthyTableError}
     kind = of_jobs.get(name) or getattr(lakeformat, name, None)
     if isinstance(kind, type) and issubclass(kind, lakeformat.LakeError):
-        raise kind(failed.get("message")) from otherwise
+        error: Any = kind(failed.get("message"))
+        if "report" in failed:
+            error.result = _done(failed)
+        raise error from otherwise
     if "error" in failed:
         raise AirflowException(f"{failed['error']}: {failed.get('message')}") from otherwise
     raise otherwise
@@ -101,10 +104,16 @@ def _partly(failed: Mapping[str, Any]) -> PartlyFailedError:
     from spark_jobs.command import CONFLICT
     from spark_jobs.job import PartlyFailedError
 
-    of_failure = ("error", "message", "exit_code")
-    done = {name: value for name, value in failed.items() if name not in of_failure}
     is_conflict = failed.get("exit_code") == CONFLICT
-    return PartlyFailedError.of_result(str(failed["message"]), done, is_conflict=is_conflict)
+    return PartlyFailedError.of_result(
+        str(failed["message"]), _done(failed), is_conflict=is_conflict
+    )
+
+
+def _done(failed: Mapping[str, Any]) -> dict[str, Any]:
+    """What the job would have returned."""
+    of_failure = ("error", "message", "exit_code")
+    return {name: value for name, value in failed.items() if name not in of_failure}
 
 
 def _for_good(reason: Exception) -> AirflowFailException:

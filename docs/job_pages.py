@@ -27,7 +27,8 @@ of its own. [Shipping](shipping.md) says how it comes to a cluster.
 
 The request is a JSON object, or the path or URI of a file with one. A key that is not declared
 below is refused by name, and everything wrong with a request is said at once. `--result-uri`
-leaves the result as a file, also that of a failure (`error`, `message`, `exit_code`).
+leaves the result as a file, also that of a failure (`error`, `message`, `exit_code`, and where a
+compaction failed at some buckets or tables, what became of the others).
 `--catalog-options-env NAME` takes `catalog_options` from an environment variable, so that no
 argument shows a secret, and `--source-options-env` does so for `source_options`.
 `--watch-parent`, or `LAKE_WATCH_PARENT=1`, ends the job when the process that started it has died.

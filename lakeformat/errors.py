@@ -19,6 +19,8 @@ A message says what was attempted, on what, what was found and what to try.
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 __all__ = [
     "AlreadyExistsError",
     "BucketsChangedError",
@@ -30,14 +32,27 @@ __all__ = [
     "LakeError",
     "LockUnavailableError",
     "NotFoundError",
+    "Reported",
     "SnapshotExpiredError",
     "UnavailableError",
     "UnsupportedError",
 ]
 
 
+class Reported(Protocol):
+    """What an operation says of one table."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        ...
+
+
 class LakeError(Exception):
     """Base of every error this library raises on purpose."""
+
+    report: Reported | None = None
+    """What was done all the same, where one of many things has failed; such as the report of a
+    compaction, which goes on with the other buckets. None if it says nothing."""
 
 
 class InvalidRequestError(LakeError):

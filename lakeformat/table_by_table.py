@@ -5,21 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-from lakeformat.errors import LakeError
+from lakeformat.errors import LakeError, Reported
 
 __all__ = ["Reported", "TableOutcome", "table_by_table"]
 
 _log = logging.getLogger(__name__)
-
-
-class Reported(Protocol):
-    """What an operation says of one table."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        ...
 
 
 R = TypeVar("R", bound=Reported)
@@ -35,10 +27,11 @@ class TableOutcome(Generic[R]):
     """Why nothing was done, or not all of it; the other tables are all the same."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Plain values, ready for JSON; an error may know what was done all the same."""
+        done = self.error.report if self.report is None and self.error is not None else self.report
         return {
             "table": self.table,
-            "report": None if self.report is None else self.report.to_dict(),
+            "report": None if done is None else done.to_dict(),
             "error": None if self.error is None else f"{type(self.error).__name__}: {self.error}",
         }
 

@@ -110,7 +110,8 @@ class TableUpkeep(TableReads):
 
         ``order_by`` sorts rows without primary key, so that queries open fewer files:
         ``order_strategy`` is ``"order"``, column after column, ``"zorder"`` or ``"hilbert"``.
-        A bucket that fails stops no other: its error is raised when the others are published.
+        A bucket that fails stops no other: its error is raised when the others are published, and
+        its ``report`` says what became of each.
 
         A compaction publishes several snapshots. Tried again with the same ``commit``, it goes on
         where the earlier try ended, and reports that one's snapshots as ``earlier_snapshot_ids``.

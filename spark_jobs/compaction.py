@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lakeformat.count_text import counted
-from spark_jobs.job import Outcome, newest_snapshot
+from lakeformat.errors import LakeError
+from spark_jobs.job import Outcome, newest_snapshot, tell_what_was_done
 from spark_jobs.progress import tell_compaction
 from spark_jobs.tasks import executor_of
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakeformat import CommitId, Table
+    from lakeformat.compact.report import CompactReport
     from lakeformat.executor import Executor
 
 __all__ = ["How", "compact_table", "how_of"]
@@ -70,12 +72,25 @@ def compact_table(table: Table, which: Mapping[str, Any], how: How) -> Outcome:
             skipped=not plan.units,
             newest_before=before,
         )
-    report = table.compact(**which, commit=how.commit, executor=how.executor, tell=tell_compaction)
-    published = (*report.earlier_snapshot_ids, *report.snapshot_ids)
-    if report.unfinished is not None and not published:
+    try:
+        report = table.compact(
+            **which, commit=how.commit, executor=how.executor, tell=tell_compaction
+        )
+    except LakeError as error:
+        if error.report is not None:
+            done: Any = error.report
+            tell_what_was_done(error, _outcome_of(done, before))
+        raise
+    outcome = _outcome_of(report, before)
+    if report.unfinished is not None and not outcome.snapshot_ids:
         from lakeformat import CommitConflictError
 
         raise CommitConflictError(f"{table.location}: {report.unfinished}")
+    return outcome
+
+
+def _outcome_of(report: CompactReport, before: int | None) -> Outcome:
+    published = (*report.earlier_snapshot_ids, *report.snapshot_ids)
     return Outcome(
         reason=report.reason,
         report=report.to_dict(),

@@ -22,6 +22,7 @@ __all__ = [
     "PartlyFailedError",
     "newest_snapshot",
     "open_warehouse",
+    "tell_what_was_done",
     "wanted_table",
 ]
 
@@ -107,6 +108,15 @@ class PartlyFailedError(LakeError):
         return error
 
 
+def tell_what_was_done(error: LakeError, outcome: Outcome) -> None:
+    """Give an error that keeps its class the outcome of what was done all the same.
+
+    ``Job.answer`` makes the ``result`` of it, which goes where that of a success goes.
+    """
+    known: Any = error
+    known.outcome = outcome
+
+
 @dataclass(frozen=True)
 class Job(Generic[_Request]):
     """One job: how it is asked, and how its outcome is told."""
@@ -124,8 +134,11 @@ class Job(Generic[_Request]):
         wanted = read_request(self.request, given)
         try:
             return self._result(wanted, act(wanted), began)
-        except PartlyFailedError as error:
-            error.result = self._result(wanted, error.outcome, began)
+        except LakeError as error:
+            outcome = getattr(error, "outcome", None)
+            if outcome is not None:
+                known: Any = error
+                known.result = self._result(wanted, outcome, began)
             raise
 
     def _result(self, wanted: _Request, outcome: Outcome, began: float) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from lakeformat.cli.compact import (
     IdleOption,
     TableArgument,
     WhereOption,
+    compacted,
     progressing,
 )
 from lakeformat.cli.output import AsJson, print_json
@@ -47,12 +48,18 @@ def changelog(
     found = named_table(context, table)
     strategy = strategy_of_changelog(found.options)
     with progressing() as tell:
-        report = found.compact(
-            strategy=strategy, where=where, idle=idle, executor=executor, tell=tell
+        report, failure = compacted(
+            found, strategy=strategy, where=where, idle=idle, executor=executor, tell=tell
         )
     if as_json:
         print_json([report.to_dict()])
-        return
+    else:
+        _print(report)
+    if failure is not None:
+        raise failure
+
+
+def _print(report: CompactReport) -> None:
     typer.echo(_said(report))
     for each in report.buckets:
         place = f"partition {each.partition}, " if each.partition else ""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakeformat.byte_size import size
-from lakeformat.cli.many_tables import is_database
+from lakeformat.cli.many_tables import error_text, is_database
 from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
 from lakeformat.count_text import counted
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError, NotFoundError
 from lakeformat.executor import require_executor
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = [
     "IdleOption",
     "TableArgument",
     "WhereOption",
+    "compacted",
     "progressing",
     "register",
 ]
@@ -119,11 +120,32 @@ def compact(
             typer.echo(str(planned))
         return
     with progressing() as tell:
-        report = found.compact(**which, executor=executor, tell=tell)
+        report, failure = compacted(found, **which, executor=executor, tell=tell)
     if as_json:
         print_json([report.to_dict()])
     else:
         typer.echo(_said(report))
+    if failure is not None:
+        raise failure
+
+
+def compacted(table: lake.Table, **how: Any) -> tuple[CompactReport, LakeError | None]:
+    """What was done, and why not all of it; an error without a report is raised."""
+    try:
+        report = table.compact(**how)
+    except LakeError as error:
+        if error.report is None:
+            raise
+        done: Any = error.report
+        return done, error
+    return report, why_unfinished(report)
+
+
+def why_unfinished(report: CompactReport) -> LakeError | None:
+    """What ended it before nothing was due any more, as an error."""
+    if report.unfinished is None:
+        return None
+    return CommitConflictError(f"{report.table}: {report.unfinished}")
 
 
 def _named_table(context: typer.Context, name: str) -> lake.Table:
@@ -170,7 +192,6 @@ def compact_database(
     """
     # Arrow takes a while to load, and `lake --help` does without.
     from lakeformat.compact.database import compact_tables, matching_tables, plan_tables
-    from lakeformat.errors import LakeError, NotFoundError
 
     require_executor(executor)
     catalog: Any = existing_catalog(context)
@@ -192,22 +213,32 @@ def compact_database(
                 else compact_tables(catalog, names, **which, executor=executor, tell=tell)
             )
             for outcome in done:
-                failed.extend([outcome] if outcome.error is not None else [])
+                failed.extend([outcome] if _is_left(outcome, is_plan=plan) else [])
                 yield outcome
 
     if as_json:
         print_json(outcome.to_dict() for outcome in outcomes())
     else:
         for outcome in outcomes():
-            typer.echo(_line(outcome, is_plan=plan))
+            typer.echo(_line(context, outcome, is_plan=plan))
     if failed:
-        raise LakeError(f"{len(failed)} of {len(names)} tables failed: {failed[0].table} first")
+        raise LakeError(
+            f"{len(failed)} of {len(names)} tables failed: {failed[0].table} first; run it again "
+            "for what is left"
+        )
 
 
-def _line(outcome: TableOutcome[Any], *, is_plan: bool) -> str:
+def _is_left(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:
+    """Whether a table is not as it was wanted."""
+    if outcome.report is None:
+        return True
+    return not is_plan and why_unfinished(outcome.report) is not None
+
+
+def _line(context: typer.Context, outcome: TableOutcome[Any], *, is_plan: bool) -> str:
     if outcome.report is not None and is_plan:
         return str(outcome.report)
-    said = outcome.error if outcome.report is None else _said(outcome.report)
+    said = error_text(context, outcome) if outcome.report is None else _said(outcome.report)
     return f"{outcome.table}: {said}"
 
 

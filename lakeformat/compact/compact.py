@@ -53,8 +53,8 @@ def compact(
     """Compact a table; writers are neither blocked nor undone.
 
     What another commit has changed meanwhile is planned again, alone. A unit that fails stops no
-    other; its error is raised once the others are published. What an earlier try with the same
-    ``commit`` has published is not done again.
+    other; its error is raised once the others are published, and has the ``report``. What an
+    earlier try with the same ``commit`` has published is not done again.
     """
 
     def plan(newest: TableHandle, places: Places | None) -> CompactPlan:
@@ -110,7 +110,9 @@ def run_plans(
     if run.failures:
         first = run.failures[0]
         said = str(first).removesuffix(".")
-        raise type(first)(f"{said}. {_also(len(run.failures) - 1, report)}") from first
+        error = type(first)(f"{said}. {_also(len(run.failures) - 1, report)}")
+        error.report = report
+        raise error from first
     return report
 
 

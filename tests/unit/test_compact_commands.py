@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
+from lakeformat.compact import compact as compaction
 from lakeformat.compact.database import compact_tables, matching_tables
 from lakeformat.table_upkeep import TableUpkeep
 
@@ -188,3 +190,49 @@ def test_a_defect_met_at_one_table_is_said_and_stops_no_other(catalog, monkeypat
         "a defect of this library: OverflowError: too large"
     )
     assert outcomes["shop.orders"].report is not None
+
+
+@pytest.fixture
+def damaged(catalog) -> lake.Catalog:
+    """A data file of one partition of shop.orders is gone."""
+    orders = Path(catalog.location.removeprefix("file://"), "shop.db/orders")
+    next((orders / "dt=1/bucket-0").iterdir()).unlink()
+    return catalog
+
+
+@pytest.mark.parametrize("command", ["compact", "changelog"])
+def test_what_was_compacted_is_reported_beside_what_failed(damaged, command):
+    damaged.alter_table("shop.orders", lake.set_option("changelog-producer", "lookup"))
+    shown = runner.invoke(app, ["-w", damaged.location, command, "shop.orders", "--json"])
+    [report] = json.loads(shown.stdout)
+    assert {b["partition"]: b["outcome"] for b in report["buckets"]} == {
+        "dt=1": "failed",
+        "dt=2": "compacted",
+    }
+    assert report["snapshot_ids"] == [3]
+    assert isinstance(shown.exception, lake.CorruptTableError)
+    assert shown.exit_code == 1
+
+
+def test_people_read_what_was_compacted_beside_what_failed(damaged):
+    shown = runner.invoke(app, ["-w", damaged.location, "compact", "shop.orders"])
+    assert shown.stdout.startswith("1 failed, 1 compacted, published as snapshot 3: 2 files of ")
+    assert "is missing" in str(shown.exception)
+
+
+def test_of_many_tables_the_report_stands_beside_the_error(damaged):
+    shown = runner.invoke(app, ["-w", damaged.location, "compact-database", "shop", "--json"])
+    orders = {each["table"]: each for each in json.loads(shown.stdout)}["shop.orders"]
+    assert orders["error"].startswith("CorruptTableError: ")
+    assert orders["report"]["snapshot_ids"] == [3]
+
+
+@pytest.mark.parametrize("words", [("compact", "shop.events"), ("compact-database", "shop")])
+def test_a_compaction_that_is_left_unfinished_is_no_success(catalog, monkeypatch, words):
+    monkeypatch.setattr(compaction, "_ROUNDS", 1)
+    monkeypatch.setattr(compaction._Run, "_again", lambda *_: {(b"", 0)})
+    shown = runner.invoke(app, ["-w", catalog.location, *words])
+    assert shown.exit_code == 1
+    assert "more may be due after 1 rounds: compact again" in shown.stdout
+    shown = runner.invoke(app, ["-w", catalog.location, *words, "--json"])
+    assert json.loads(shown.stdout)

@@ -63,6 +63,9 @@ def test_a_file_that_vanished_is_named_and_no_other_bucket_is_harmed(executor):
     before = data_files(keyed)
     with pytest.raises(lake.CorruptTableError) as caught:
         keyed.table.compact(executor=executor)
+    report = caught.value.report
+    assert report is not None
+    assert report.to_dict()["snapshot_ids"] == (3,)
     for part in ("partition p=b, bucket 0", "planned at snapshot 2", lost, "is missing"):
         assert part in str(caught.value)
     assert "In all: 1 failed, 2 compacted, published as snapshot 3" in str(caught.value)

@@ -66,6 +66,19 @@ def test_a_lost_race_exits_with_20(stock, capsys, monkeypatch):
     assert "CommitConflictError: another writer was first" in capsys.readouterr().err
 
 
+def test_a_compaction_that_failed_at_a_bucket_tells_what_it_did_to_others(stock, capsys):
+    for _ in range(2):
+        stock.write(pa.table({"dt": ["2024-01-02"], "id": [1]}))
+    next(Path("warehouse/shop.db/orders/dt=2024-01-01/bucket-0").iterdir()).unlink()
+    assert compact.main(["--request", request()]) == 1
+    said = capsys.readouterr()
+    result = result_in(said.out)
+    assert (result["error"], result["exit_code"]) == ("CorruptTableError", 1)
+    assert (result["table"], result["snapshot_id"]) == ("shop.orders", 5)
+    outcomes = {each["partition"]: each["outcome"] for each in result["report"]["buckets"]}
+    assert outcomes == {"dt=2024-01-01": "failed", "dt=2024-01-02": "compacted"}
+
+
 def test_a_race_lost_at_every_table_exits_with_20_too(stock, capsys, monkeypatch):
     def lose(*args, **kwargs):
         raise lake.CommitConflictError("another writer was first")
