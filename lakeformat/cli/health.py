@@ -141,6 +141,14 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
             f"{counted(files.level_0_files or 0, 'file')} with {size(files.level_0_bytes or 0)}"
         )
         found.append(("level 0", level_0))
+    if files.untold_files is not None:
+        untold = "tells of every commit"
+        if files.untold_files:
+            of_files = (
+                f"{counted(files.untold_rows or 0, 'row')} in {counted(files.untold_files, 'file')}"
+            )
+            untold = f"does not tell yet of {of_files}: lake changelog {report.table}"
+        found.append(("changelog", untold))
     deleted = f"{deletes.delete_rows + deletes.hidden_rows} of {files.rows} ({deletes.ratio:.1%})"
     found.append(("deleted rows", deleted))
     if snapshots.count:

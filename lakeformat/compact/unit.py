@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from lakeformat.byte_size import size
 from lakeformat.compact.sort_order import RowOrder
 from lakeformat.compact.steps import Rewrite, Step, Upgrade
 from lakeformat.count_text import counted
@@ -204,7 +205,7 @@ class CompactPlan:
             yield (
                 f"  {unit.place}: {counted(len(unit.files), 'file becomes', 'files become')} about "
                 f"{unit.expected_files}, "
-                f"{unit.bytes} bytes to read: {unit.reason}; gain: {unit.expected_gain}"
+                f"{size(unit.bytes)} to read: {unit.reason}; gain: {unit.expected_gain}"
             )
         for other in self.not_chosen:
             place = f"partition {other.path}, " if other.path else ""

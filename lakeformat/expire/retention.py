@@ -203,5 +203,6 @@ def _bounds(
             highest, reason = guarded, f"{guard.what} reads {guard.next_snapshot} next"
     limited = retention.limit < highest
     if limited:
-        highest, reason = retention.limit, f"{retention.limit} go at a time: run it again for more"
+        highest = retention.limit
+        reason = f"{highest} go at a time: run it again for more, or raise --limit"
     return highest, reason, limited

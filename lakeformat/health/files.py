@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakeformat.compact.producers import strategy_of_changelog, tells
 from lakeformat.handle import TableHandle
 from lakeformat.health.report import BucketFacts, DeleteFacts, FileFacts
 from lakeformat.health.score import BYTES_PART, ENOUGH_FILES, Pending
@@ -109,7 +110,7 @@ class FileState:
 
     def facts(self) -> FileFacts:
         """All files together."""
-        fresh = self._is_fresh
+        fresh, untold = self._is_fresh, self._is_untold()
         return FileFacts(
             files=len(self._columns),
             rows=int(self._rows.sum()),
@@ -124,6 +125,8 @@ class FileState:
             most_sorted_runs=int(self.runs.max(initial=0)) if self.is_keyed else None,
             buckets_due=int(self.due.sum()),
             postponed_files=int(self._is_postponed.sum()),
+            untold_files=None if untold is None else int(untold.sum()),
+            untold_rows=None if untold is None else int(self._rows[untold].sum()),
         )
 
     @property
@@ -193,6 +196,15 @@ class FileState:
             )
             for at, partition, bucket in zip(order, partitions, numbers, strict=True)
         )
+
+    def _is_untold(self) -> Mask | None:
+        """Which files a compaction has yet to tell of in the changelog; None if none does."""
+        options = self._handle.options
+        if not self.is_keyed or not tells(options):
+            return None
+        if strategy_of_changelog(options) == "full":  # only what reaches the last level is told
+            return self._levels < options.level_count - 1
+        return self._is_fresh | self._is_postponed
 
     def _outside_last_run(self) -> Mask:
         """Files that do not lie in the highest level of their bucket."""

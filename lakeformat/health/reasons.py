@@ -139,8 +139,8 @@ def _of_history(
     if snapshots.count > _MANY_SNAPSHOTS:
         yield Reason(
             f"{counted(snapshots.count, 'snapshot has', 'snapshots have')} not expired",
-            "expire old ones, or set 'snapshot.time-retained' and 'snapshot.num-retained.max' "
-            "where an engine expires them",
+            f"lake expire {table} --limit {snapshots.count} --dry-run says what would go; where an "
+            "engine expires them, set 'snapshot.time-retained' and 'snapshot.num-retained.max'",
         )
     for each in snapshots.stalled_consumers:
         yield Reason(each.finding, each.advice(table))

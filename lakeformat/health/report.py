@@ -90,6 +90,9 @@ class FileFacts:
     """Buckets that a compaction without further options would pick."""
     postponed_files: int = 0
     """Files of rows that wait for a bucket."""
+    untold_files: int | None = None
+    """Files whose rows the changelog does not tell of yet; None where no compaction makes one."""
+    untold_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,11 @@ class Remedy(StrEnum):
     """What to do about a broken file: going back to another snapshot mends one kind only."""
 
     RESTORE = "restore the file from a backup"
-    SNAPSHOT = "restore the file from a backup or roll the table back to an earlier snapshot"
+    SNAPSHOT = (
+        "restore the file from a backup. Without one, and if it is the newest: stop all writers "
+        "and move it out of the directory, and the table is at the snapshot before it again; no "
+        "rollback does that, as it reads what it takes away"
+    )
     SCHEMA = "restore the file from a backup: data written under it cannot be read without it"
     TAG = "restore the file from a backup, or delete the tag and create it again"
     CHANGELOG = "restore the file from a backup, or delete it and lose the changes it leads to"

@@ -94,9 +94,14 @@ def _as_latest(
         raise NotFoundError(f"{handle.uri} has no snapshot: go back to a tag with as_latest=False")
     try:
         plan = plan_return(handle, head, target)
-    except CorruptTableError:
+    except CorruptTableError as damage:
         target.require_kept(handle, "a rollback to it")  # else that is what happened
-        raise
+        found = str(damage).removesuffix(".")
+        raise CorruptTableError(
+            f"{found}. Snapshot {target.snapshot.id} was compared with the newest, {head.id}, to "
+            "go back to it. If only newer ones are damaged, take them out of history: repeat the "
+            "rollback with as_latest=False (--cut-history)"
+        ) from damage
     if plan.is_empty and earlier is None:  # else a repetition would take out what came since
         return report_return(handle, plan, head.id, None, dry_run=dry_run)
     if dry_run:

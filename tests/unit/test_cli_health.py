@@ -124,3 +124,17 @@ def test_what_sorting_does_not_go_with_is_refused(catalog, asked, told):
         with pytest.raises(lake.InvalidRequestError, match=told):
             compact(**asked)
     assert table.latest_snapshot().id == 5
+
+
+def test_rows_the_changelog_does_not_tell_of_are_shown_with_the_command_that_does(catalog):
+    stock = catalog.create_table(
+        "shop.stock",
+        [("id", "BIGINT NOT NULL")],
+        primary_key=["id"],
+        options={"bucket": "1", "changelog-producer": "lookup"},
+    )
+    stock.write(pa.table({"id": [1, 2]}))
+    shown = show("health", "shop.stock")
+    assert "does not tell yet of 2 rows in 1 file: lake changelog shop.stock\n" in shown
+    show("changelog", "shop.stock")
+    assert "tells of every commit" in show("health", "shop.stock")

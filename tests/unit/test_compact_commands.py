@@ -111,7 +111,7 @@ def test_whoever_names_a_database_is_told_the_command_for_all_its_tables(catalog
 def test_a_single_file_is_one(catalog):
     catalog.table("lab.orders").write(pa.table({"dt": ["3"], "id": [1]}))
     shown = lake_says(catalog, "compact", "lab.orders", "--plan", "--where", "dt = '3'")
-    assert "partition dt=3, bucket 0: 1 file becomes about 1, 0 bytes to read" in shown
+    assert "partition dt=3, bucket 0: 1 file becomes about 1, 0 B to read" in shown
 
 
 def test_tables_of_a_database_are_chosen_by_regular_expressions(catalog):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.byte_size import size
 from lakeformat.compact.plan import plan_compaction
 from lakeformat.compact.report import Progress
 from lakeformat.compact.run import run_unit
@@ -303,7 +304,7 @@ def test_a_plan_says_why_and_can_be_sent_elsewhere():
     keyed.commit(("+I", "a", 1, "y"))
     plan = keyed.table.plan_compaction()
     assert str(plan).splitlines()[1:] == [
-        f"  partition p=a, bucket 0: 2 files become about 1, {plan.bytes} bytes to read: "
+        f"  partition p=a, bucket 0: 2 files become about 1, {size(plan.bytes)} to read: "
         "full compaction of 2 sorted runs; gain: 1 file fewer to open, no merge when read",
         "  partition p=b, bucket 0: not chosen: everything is on level 5 already",
     ]

@@ -12,7 +12,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
-from lakeformat.health import health
+from lakeformat.health import health, reasons
 from lakeformat.health.report import UnknownFiles, Verdict
 from lakeformat.metadata.tag import Tag, create_tag
 from spark_jobs import health as health_job
@@ -391,3 +391,31 @@ class _ExpiringStorage:
             for key in ("baseManifestList", "deltaManifestList"):
                 self._storage.delete(self._layout.manifest(members[key]))
         return content
+
+
+@pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
+def test_rows_the_changelog_does_not_tell_of_yet_are_counted(warehouse, producer):
+    table = warehouse.keyed(**{"changelog-producer": producer})
+    table.write(rows(1, 2))
+    table.write(rows(2))
+    found = table.health().files
+    assert (found.untold_files, found.untold_rows) == (2, 3)
+    table.compact()
+    found = table.health().files
+    assert (found.untold_files, found.untold_rows) == (0, 0)
+
+
+def test_a_table_whose_compactions_make_no_changelog_has_nothing_untold(warehouse):
+    table = warehouse.keyed(**{"changelog-producer": "input"})
+    table.write(rows(1))
+    assert table.health().files.untold_files is None
+
+
+def test_many_snapshots_name_the_command_that_lets_them_go(warehouse, monkeypatch):
+    monkeypatch.setattr(reasons, "_MANY_SNAPSHOTS", 2)
+    table = warehouse.keyed()
+    for number in range(3):
+        table.write(rows(number))
+    [reason] = table.health().reasons
+    assert reason.finding == "3 snapshots have not expired"
+    assert reason.advice.startswith("lake expire shop.orders --limit 3 --dry-run says what")

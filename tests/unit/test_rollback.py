@@ -230,6 +230,31 @@ def test_going_back_to_files_that_are_gone_is_refused_and_changes_nothing():
     assert (ids(table), table.tags.list()) == ([1, 2, 3, 4, 5], [])
 
 
+def test_a_damaged_newest_snapshot_names_the_rollback_that_does_not_read_it():
+    rows = shop()
+    storage, layout = rows.place
+    newest = rows.table.latest_snapshot()
+    assert newest is not None
+    path = layout.manifest(newest.base_manifest_list)
+    storage.overwrite(path, storage.read(path)[:100])
+    with pytest.raises(lake.CorruptTableError, match=r"100 bytes.* \(--cut-history\)$"):
+        rows.table.rollback(snapshot=3)
+    rows.table.rollback(snapshot=3, as_latest=False)
+    assert value(rows.table) == "v3"
+
+
+def test_a_newest_snapshot_that_cannot_be_read_says_what_brings_the_table_back():
+    rows = shop()
+    storage, layout = rows.place
+    storage.overwrite(layout.snapshot(4), b"")
+    with pytest.raises(lake.CorruptTableError, match="move it out of the directory"):
+        rows.table.rollback(snapshot=3, as_latest=False)
+    storage.delete(layout.snapshot(4))
+    assert value(rows.table) == "v3"
+    rows.commit(("+I", 1, "v5"))
+    assert (value(rows.table), ids(rows.table)) == ("v5", [1, 2, 3, 4])
+
+
 def live(table: lake.Table) -> set[str]:
     entries = plan_files(table._handle, table.latest_snapshot())
     return {table._handle.layout.data_file(each.bucket, each.file.file_name) for each in entries}
