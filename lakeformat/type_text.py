@@ -218,7 +218,8 @@ class _Parser:
         try:
             return TypeName(word)
         except ValueError:
-            raise self._error(f"unknown type {word!r}") from None
+            names = sorted({*map(str, TypeName), *_ALIASES, *_CONSTRUCTED, "STRING", "BYTES"})
+            raise self._error(f"unknown type {word!r}; there are {', '.join(names)}") from None
 
     def _parameters(self) -> list[int | str]:
         parameters: list[int | str] = []

@@ -7,6 +7,7 @@ absent; the others before the command, or in LAKE_METASTORE and LAKE_URI.
 from __future__ import annotations
 
 import os
+from difflib import get_close_matches
 from typing import Annotated, NoReturn
 
 import typer
@@ -166,7 +167,25 @@ def _table_in_catalog(context: typer.Context, name: str) -> lake.Table:
         raise InvalidRequestError(
             f"a table is named 'database.table', got {name!r}; the directory is called './{name}'"
         )
-    return existing_catalog(context).table(name)
+    catalog = existing_catalog(context)
+    try:
+        return catalog.table(name)
+    except NotFoundError as reason:
+        raise NotFoundError(f"{reason}{_names_like(catalog, name)}") from None
+
+
+def _names_like(catalog: lake.Catalog, name: str) -> str:
+    """The name that may have been meant, and how to see all of them."""
+    database, table = name.partition("$")[0].partition(".")[::2]
+    try:
+        tables = catalog.list_tables(database)
+    except NotFoundError:
+        return "; `lake tables` lists what there is"
+    if table in tables:  # what is missing is a branch or a file of it
+        return ""
+    close = get_close_matches(table, tables, n=1)
+    meant = f"did you mean '{database}.{close[0]}'? " if close else ""
+    return f"; {meant}`lake tables` lists what there is"
 
 
 def _refuse_system_table(name: str) -> NoReturn:

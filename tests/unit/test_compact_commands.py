@@ -236,3 +236,17 @@ def test_a_compaction_that_is_left_unfinished_is_no_success(catalog, monkeypatch
     assert "more may be due after 1 rounds: compact again" in shown.stdout
     shown = runner.invoke(app, ["-w", catalog.location, *words, "--json"])
     assert json.loads(shown.stdout)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("shop.ordres", r"; did you mean 'shop.orders'\? `lake tables` lists what there is$"),
+        ("shop.nix", r"does not exist in file:.*; `lake tables` lists what there is$"),
+        ("sohp.orders", r"database 'sohp' does not exist .*; `lake tables` lists what there is$"),
+        ("shop.orders$branch_x", r"has no branch 'x'; it has no branch$"),
+    ],
+)
+def test_a_table_that_is_not_there_names_the_one_that_may_be_meant(catalog, name, said):
+    with pytest.raises(lake.NotFoundError, match=said):
+        invoked(catalog, "compact", name)

@@ -119,7 +119,7 @@ def test_people_may_write_constructed_types_as_in_sql():
     ("text", "reason"),
     [
         ("", "it ends too early"),
-        ("NUMBER", "unknown type 'NUMBER'"),
+        ("NUMBER", "unknown type 'NUMBER'; there are ARRAY, BIGINT, .* TINYINT"),
         ("INT INT", "unexpected 'INT'"),
         ("DECIMAL(39)", "precision of DECIMAL must be from 1 to 38"),
         ("DECIMAL(5, 6)", "scale of DECIMAL must be from 0 to 5"),
