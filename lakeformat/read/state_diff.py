@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -11,8 +12,10 @@ import pyarrow as pa
 from lakeformat.datafile.system_fields import VALUE_KIND
 from lakeformat.errors import UnsupportedError
 from lakeformat.handle import TableHandle
+from lakeformat.index.deletion_vector import DeletionVector
+from lakeformat.merge.groups import KeyGroups, Mask
 from lakeformat.merge.order import MergeOrder
-from lakeformat.merge.row_kinds import DELETE
+from lakeformat.merge.row_kinds import DELETE, is_retract
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.read.changed_rows import ChangedRows
@@ -27,6 +30,7 @@ from lakeformat.schema import TableSchema
 __all__ = ["diff_states"]
 
 _Place: TypeAlias = tuple[bytes, int]
+_FileIdentity: TypeAlias = tuple[object, ...]
 _DEDUPLICATE = "deduplicate"
 
 
@@ -47,14 +51,12 @@ def diff_states(
     for place in dict.fromkeys([*new.buckets, *old.buckets]):
         _require_same_buckets(handle, old.buckets.get(place), new.buckets.get(place))
         mine, theirs = old.files(place), new.files(place)
-        if mine.keys() == theirs.keys():
+        if mine == theirs:
             continue
-        if skips_common:
-            common = mine.keys() & theirs.keys()
-            mine, theirs = ({k: v for k, v in d.items() if k not in common} for d in (mine, theirs))
-        changed = _changed(
-            handle.schema, old.rows(mine.values()), new.rows(theirs.values()), keep_deletes
-        )
+        changed = _of_new_files(handle.schema, old, new, place) if skips_common else None
+        if changed is None:
+            joined = _Joined.of(handle.schema, old.rows(place, mine), new.rows(place, theirs))
+            changed = joined.changed(keep_deletes=keep_deletes)
         for batch in changed:
             shaped = asked.of_stored(batch)
             if shaped.num_rows:
@@ -81,41 +83,76 @@ class _State:
             if entry.bucket >= 0:
                 self.buckets.setdefault((entry.partition, entry.bucket), []).append(entry)
 
-    def files(self, place: _Place) -> dict[tuple[object, ...], ManifestEntry]:
-        """By what makes their rows the same: the file, and how many of its rows are deleted."""
+    def files(self, place: _Place) -> dict[_FileIdentity, DeletionVector | None]:
+        """What makes the rows of each file: the file, and which of its rows are deleted."""
+        vectors = self._deleted.vectors(*place)
         found = self.buckets.get(place, ())
-        return {(*entry.identity, self._deleted.count(entry)): entry for entry in found}
+        return {entry.identity: vectors.get(entry.file.file_name) for entry in found}
 
-    def rows(self, files: Iterable[ManifestEntry]) -> pa.Table:
-        """The merged rows without retracts."""
+    def rows(
+        self, place: _Place, files: Container[_FileIdentity], *, keep_retracts: bool = False
+    ) -> pa.Table:
+        """The merged rows of some files of a bucket."""
         schema = MergedKinds.schema_of(self._schema.fields)
-        chosen = list(files)
+        chosen = [entry for entry in self.buckets.get(place, ()) if entry.identity in files]
         if not chosen:
             return schema.empty_table()
-        return pa.Table.from_batches(self._reader.read(chosen, keep_retracts=False), schema)
+        return pa.Table.from_batches(self._reader.read(chosen, keep_retracts=keep_retracts), schema)
 
 
-def _changed(
-    schema: TableSchema, before: pa.Table, after: pa.Table, keep_deletes: bool
-) -> Iterator[pa.RecordBatch]:
-    """The full outer join of two sides that have each key once."""
-    rows = pa.concat_tables([before, after])
-    keys = MergeOrder(tuple(field.name for field in schema.key_fields))
-    groups = keys.group(rows, numbered=False)
-    firsts, is_pair = groups.oldest, groups.sizes == 2
-    is_changed = groups.newest >= before.num_rows
-    both = np.flatnonzero(is_pair)
-    columns = schema.column_names
-    is_changed[both] = ~equal_rows(
-        rows.select(columns).take(pa.array(firsts[both])),
-        rows.select(columns).take(pa.array(groups.newest[both])),
-    )
-    is_gone = ~is_pair & (firsts < before.num_rows)
-    chosen = is_changed | is_gone if keep_deletes else is_changed
-    found = rows.take(pa.array(groups.newest[chosen]))
-    kinds = np.where(is_gone[chosen], DELETE, found[VALUE_KIND.name].to_numpy()).astype(np.int8)
-    at = found.schema.get_field_index(VALUE_KIND.name)
-    yield from found.set_column(at, found.schema.field(at), pa.array(kinds)).to_batches()
+def _of_new_files(
+    schema: TableSchema, old: _State, new: _State, place: _Place
+) -> Iterator[pa.RecordBatch] | None:
+    """The difference by the files that only one state has; None if those do not tell it.
+
+    After a rollback a key may be in a file that went, and what it is now in one that was there all
+    the time.
+    """
+    mine, theirs = old.files(place), new.files(place)
+    went = {name for name in mine if name not in theirs or mine[name] != theirs[name]}
+    came = {name for name in theirs if name not in mine or mine[name] != theirs[name]}
+    joined = _Joined.of(schema, old.rows(place, went), new.rows(place, came, keep_retracts=True))
+    return None if joined.is_gone.any() else joined.changed(keep_deletes=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """Two sides that have each key once, key by key."""
+
+    schema: TableSchema
+    rows: pa.Table
+    """Those of the state before, then those of the state after."""
+    count_before: int
+    groups: KeyGroups
+
+    @classmethod
+    def of(cls, schema: TableSchema, before: pa.Table, after: pa.Table) -> _Joined:
+        rows = pa.concat_tables([before, after])
+        keys = MergeOrder(tuple(field.name for field in schema.key_fields))
+        return cls(schema, rows, before.num_rows, keys.group(rows, numbered=False))
+
+    @property
+    def is_gone(self) -> Mask:
+        """Which keys only the state before has."""
+        gone: Mask = self.groups.newest < self.count_before
+        return gone
+
+    def changed(self, *, keep_deletes: bool) -> Iterator[pa.RecordBatch]:
+        """The rows of keys that are new or otherwise; with ``keep_deletes`` also of those gone."""
+        rows, groups, is_gone = self.rows, self.groups, self.is_gone
+        firsts, is_changed = groups.oldest, ~is_gone
+        both = np.flatnonzero(groups.sizes == 2)
+        columns = self.schema.column_names
+        is_changed[both] = ~equal_rows(
+            rows.select(columns).take(pa.array(firsts[both])),
+            rows.select(columns).take(pa.array(groups.newest[both])),
+        )
+        is_changed &= ~is_retract(rows[VALUE_KIND.name].to_numpy()[groups.newest])
+        chosen = is_changed | is_gone if keep_deletes else is_changed
+        found = rows.take(pa.array(groups.newest[chosen]))
+        kinds = np.where(is_gone[chosen], DELETE, found[VALUE_KIND.name].to_numpy()).astype(np.int8)
+        at = found.schema.get_field_index(VALUE_KIND.name)
+        yield from found.set_column(at, found.schema.field(at), pa.array(kinds)).to_batches()
 
 
 def _newest_file_decides(schema: TableSchema) -> bool:

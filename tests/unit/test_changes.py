@@ -218,6 +218,28 @@ def test_rows_that_a_compaction_moved_are_no_difference(tmp_path):
     assert listed(table.changes(1, 3, "diff")) == [("+U", 2, "c")]
 
 
+def test_what_a_rollback_has_brought_back_is_a_difference(table):
+    """The file with the old value was there all the time; the one that went hid it."""
+    table.table.rollback(snapshot=1)
+    assert listed(table.table.changes(3, 4, "diff")) == [A, B]
+    assert listed(table.table.changes(1, 4, "diff")) == []
+
+
+def test_rows_that_are_marked_otherwise_are_a_difference():
+    """Of both states the file is the same, and one of its rows is deleted."""
+    table = KeyedRows({"deletion-vectors.enabled": "true"})
+    table.commit(A, B)
+    table.table.compact()
+    table.commit(NO_B)
+    without_b = table.table.compact(strategy="minor").snapshot_ids[-1]
+    table.table.rollback(snapshot=2)
+    table.commit(("-D", 1, "a"))
+    table.table.compact(strategy="minor")
+    assert listed(table.table.changes(without_b, mode="diff")) == [B]
+    audit = table.catalog.table("shop.t$audit_log").changes(without_b, mode="diff")
+    assert sorted(listed(audit)) == [B, ("-D", 1, "a")]
+
+
 def test_states_with_other_buckets_are_not_compared(tmp_path):
     table = compacted(tmp_path / "t")
     table.commit(table.write([{"k": 7, "v": "z"}], total_buckets=2))
