@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from lakeformat.commit.abort import delete_written
 from lakeformat.commit.attempt import Intent
+from lakeformat.commit.base_manifests import PickManifests
 from lakeformat.commit.bucket_counts import BucketCounts
 from lakeformat.commit.changes import Changes, append_changes, compact_changes
 from lakeformat.commit.checks import check_arguments, is_whole_number
@@ -73,6 +74,8 @@ class CommitOptions:
     operation: str | None = None
     read_snapshot: int | None = None
     """The snapshot the change was computed from: nobody else may have changed its partitions."""
+    merge: PickManifests | None = None
+    """Which manifests the commit merges; else the options of the table say."""
 
     def __post_init__(self) -> None:
         check_arguments(self.watermark, self.properties)
@@ -309,6 +312,7 @@ class _Commits:
             check=None if is_analyze else ConflictCheck(who),
             pin=self._pin(kind),
             new_files=self._new_files(kind) if self._foreign else None,
+            merge=options.merge,
         )
 
     def _who(self, kind: CommitKind) -> Committer:

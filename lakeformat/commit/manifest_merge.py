@@ -27,7 +27,14 @@ from lakeformat.metadata.simple_stats import SimpleStats, may_contain_partition
 from lakeformat.options import TableOptions
 from lakeformat.types import DataType
 
-__all__ = ["ManifestMerge", "MergeLimits", "merge_manifests", "partition_types", "pick_manifests"]
+__all__ = [
+    "ManifestMerge",
+    "MergeLimits",
+    "merge_manifests",
+    "partition_types",
+    "pick_deletions",
+    "pick_manifests",
+]
 
 _CHECKED_ROWS = 1000
 """A new manifest is closed only after so many entries, or a multiple."""
@@ -72,6 +79,12 @@ def pick_manifests(manifests: Sequence[ManifestMeta], limits: MergeLimits) -> Ma
         return None
     count = sum(end - start for start, end in runs)
     return ManifestMerge(runs, is_full=False, reason=f"{count} neighbours are small")
+
+
+def pick_deletions(manifests: Sequence[ManifestMeta]) -> ManifestMerge | None:
+    """The merge after which no manifest deletes a file; None if none does."""
+    runs = tuple(_runs([manifest.num_deleted_files > 0 for manifest in manifests]))
+    return ManifestMerge(runs, is_full=True, reason="they delete files") if runs else None
 
 
 def _must_change(manifest: ManifestMeta, limits: MergeLimits) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from lakeformat.commit.commit import CommitOptions, commit_messages
+from lakeformat.commit.manifest_merge import pick_deletions
 from lakeformat.compact.plan import newest_schema
 from lakeformat.errors import (
     CommitConflictError,
@@ -152,7 +153,9 @@ class _Run:
             return
         places = {unit.entry.identity: place for place, unit in enumerate(units)}
         built.sort(key=lambda each: places[each.unit.entry.identity])
-        report = commit_messages(self.handle, _messages(self.handle, built), CommitOptions())
+        # A file may come in as it was some commits ago: pypaimon must not find it deleted then.
+        options = CommitOptions(merge=pick_deletions)
+        report = commit_messages(self.handle, _messages(self.handle, built), options)
         assert report.snapshot_id is not None
         self.snapshot_ids.append(report.snapshot_id)
 

@@ -13,6 +13,7 @@ from lakeformat.clean.places import FilePlaces
 from lakeformat.commit.attempt_files import AttemptFiles, WrittenList
 from lakeformat.commit.changes import Changes, as_deletes
 from lakeformat.commit.identity import BATCH_IDENTIFIER, CommitId
+from lakeformat.commit.manifest_merge import merge_manifests, pick_deletions
 from lakeformat.commit.publish import Outcome, check_place, publish
 from lakeformat.count_text import counted
 from lakeformat.errors import (
@@ -24,7 +25,7 @@ from lakeformat.errors import (
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.index_manifest import read_index_manifest
 from lakeformat.metadata.manifest import ManifestColumns, live_rows, meet, read_manifests
-from lakeformat.metadata.manifest_list import manifests_of
+from lakeformat.metadata.manifest_list import ManifestMeta, manifests_of
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import write_hints
 from lakeformat.metadata.tag import Tag, delete_tag
@@ -189,7 +190,7 @@ class _Who:
 def _build(handle: TableHandle, plan: Return, files: AttemptFiles, who: _Who) -> Snapshot:
     """The members that say what the rows are, as the target has them."""
     head, target = plan.head, plan.target.snapshot
-    base = files.write_list(manifests_of(handle.storage, handle.layout, head))
+    base = files.write_list(_base(handle, plan, files))
     delta: WrittenList = files.write_entries(plan.changes)
     row_ids = [each for each in (head.next_row_id, target.next_row_id) if each is not None]
     return Snapshot(
@@ -212,6 +213,18 @@ def _build(handle: TableHandle, plan: Return, files: AttemptFiles, who: _Who) ->
         properties=properties_of(target, who.commit, who.tag),
         next_row_id=max(row_ids, default=None),
     )
+
+
+def _base(handle: TableHandle, plan: Return, files: AttemptFiles) -> list[ManifestMeta]:
+    """The manifests of the head, without deletions of what comes back.
+
+    pypaimon takes a file for deleted if any manifest deletes it, also where a later one adds it.
+    """
+    manifests = manifests_of(handle.storage, handle.layout, plan.head)
+    merge = pick_deletions(manifests) if len(plan.added) else None
+    if merge is None:
+        return manifests
+    return merge_manifests(handle, manifests, merge, files.new_manifest)
 
 
 def _publish(handle: TableHandle, plan: Return, snapshot: Snapshot, *, is_repeatable: bool) -> None:

@@ -47,3 +47,29 @@ def test_pypaimon_reads_what_is_left_after_each_operation(catalog: lake.Catalog,
     peer.write("shop.orders", rows("v6"))
     assert note(peer) == ["v6"]
     assert table.scan().to_arrow()["note"].to_pylist() == ["v6"]
+
+
+def test_pypaimon_reads_files_that_a_rollback_has_brought_back(catalog: lake.Catalog, peer: Peer):
+    table = catalog.create_table(
+        "shop.orders", COLUMNS, primary_key=["id"], options={"bucket": "1"}
+    )
+    table.write(rows("v1"))
+    table.write(rows("v2"), overwrite={})
+    table.rollback(snapshot=1)
+    assert note(peer) == ["v1"]
+    table.rollback(snapshot=2)
+    assert note(peer) == ["v2"]
+    table.rollback(snapshot=3)
+    assert note(peer) == ["v1"]
+    assert table.scan().to_arrow()["note"].to_pylist() == ["v1"]
+
+
+def test_pypaimon_reads_files_that_are_known_again_as_they_were(catalog: lake.Catalog, peer: Peer):
+    table = catalog.create_table("shop.orders", COLUMNS, options={"bucket": "-1"})
+    table.write(rows("v1"))
+    wanted = "file-index.bloom-filter.columns", "file-index.bloom-filter.id.items"
+    index = [lake.set_option(wanted[0], "id"), lake.set_option(wanted[1], "10")]
+    for changes in (index, [], [lake.remove_option(name) for name in wanted], index):
+        table = catalog.alter_table("shop.orders", *changes) if changes else table
+        table.rewrite_file_indexes(force=not changes)
+        assert note(peer) == ["v1"]

@@ -133,11 +133,19 @@ def test_a_value_no_index_can_hold_leaves_its_file_without_and_nothing_is_commit
 
 def test_partitions_can_be_chosen_and_force_builds_anew(catalog):
     filled(catalog)
-    table = altered(catalog, BLOOM, FEW_ITEMS)
+    table = altered(catalog, BLOOM, FEW_ITEMS, BESIDE)
     report = table.rewrite_file_indexes(where="dt = 'day-0'")
     assert [each.partition for each in report.changed] == ["dt=day-0"]
     report = table.rewrite_file_indexes(partitions={"dt": "day-0"}, force=True)
     assert [each.reason for each in report.changed] == ["built anew, as asked"]
+
+
+def test_an_index_in_a_manifest_that_is_built_anew_alike_changes_nothing(catalog):
+    """A file that goes out and comes in as it was would be taken for deleted by pypaimon."""
+    filled(catalog)
+    table = altered(catalog, BLOOM, FEW_ITEMS)
+    assert len(table.rewrite_file_indexes().changed) == 2
+    assert table.rewrite_file_indexes(force=True).changed == ()
 
 
 def test_rows_that_are_deleted_count_in_an_index(catalog):
