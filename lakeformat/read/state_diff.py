@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -48,8 +48,8 @@ def diff_states(
     """
     old, new = _State(handle, before, asked), _State(handle, after, asked)
     skips_common = not keep_deletes and _newest_file_decides(handle.schema)
+    _require_same_buckets(handle, old, new)
     for place in dict.fromkeys([*new.buckets, *old.buckets]):
-        _require_same_buckets(handle, old.buckets.get(place), new.buckets.get(place))
         mine, theirs = old.files(place), new.files(place)
         if mine == theirs:
             continue
@@ -165,13 +165,14 @@ def _newest_file_decides(schema: TableSchema) -> bool:
     return options.merge_engine == _DEDUPLICATE and not options.sequence_field
 
 
-def _require_same_buckets(
-    handle: TableHandle,
-    before: Sequence[ManifestEntry] | None,
-    after: Sequence[ManifestEntry] | None,
-) -> None:
-    counts = {entry.total_buckets for files in (before, after) for entry in files or ()}
-    if len(counts) > 1:
+def _require_same_buckets(handle: TableHandle, old: _State, new: _State) -> None:
+    """By partition: a bucket of the one state may have no rows in the other."""
+    found: dict[bytes, set[int]] = {}
+    for state in (old, new):
+        for (partition, _), files in state.buckets.items():
+            found.setdefault(partition, set()).update(entry.total_buckets for entry in files)
+    counts = next((each for each in found.values() if len(each) > 1), None)
+    if counts is not None:
         shown = " and ".join(str(count) for count in sorted(counts))
         raise UnsupportedError(
             f"a partition of {handle.uri} has {shown} buckets in the two states: rows of one key "

@@ -247,6 +247,17 @@ def test_states_with_other_buckets_are_not_compared(tmp_path):
         table.open().changes(1, 4, "diff").count()
 
 
+@pytest.mark.parametrize("key", range(6))
+def test_states_whose_rows_are_in_other_buckets_are_not_compared(key):
+    """Neither state need have a file in a bucket of the other."""
+    table = KeyedRows({"bucket": "3"})
+    table.commit(("+I", key, "a"))
+    table.catalog.alter_table("shop.t", lake.set_option("bucket", "1"))
+    table.catalog.table("shop.t").rescale()
+    with pytest.raises(lake.UnsupportedError, match="has 1 and 3 buckets in the two states"):
+        table.catalog.table("shop.t").changes(1, 2, "diff").count()
+
+
 def test_a_snapshot_that_lives_on_as_changelog_is_read_for_its_changes(table):
     storage, layout = table.place
     content = storage.read(layout.snapshot(1))
