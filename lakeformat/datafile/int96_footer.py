@@ -12,9 +12,9 @@ from lakeformat.datafile.thrift_compact import (
     Kind,
     Struct,
     Value,
-    Values,
     parse_struct,
     serialize_struct,
+    structs_in,
 )
 
 __all__ = ["with_int96"]
@@ -32,19 +32,15 @@ _CHUNK_TYPE = 1
 def with_int96(content: bytes, leaves: Iterable[int]) -> bytes:
     """A footer in which the columns of these numbers are INT96."""
     footer = parse_struct(content)
-    elements = [element for element in _structs(footer, _SCHEMA) if _TYPE in element]
+    elements = [element for element in structs_in(footer, _SCHEMA) if _TYPE in element]
     for number in leaves:
         _change(elements[number], _TYPE)
         del elements[number][_TYPE_LENGTH]
-    for group in _structs(footer, _ROW_GROUPS):
-        chunks = _structs(group, _COLUMNS)
+    for group in structs_in(footer, _ROW_GROUPS):
+        chunks = structs_in(group, _COLUMNS)
         for number in leaves:
             _change(cast(Struct, chunks[number][_META_DATA][1]), _CHUNK_TYPE)
     return serialize_struct(footer)
-
-
-def _structs(members: Struct, number: int) -> list[Struct]:
-    return cast(list[Struct], cast(Values, members[number][1]).items)
 
 
 def _change(members: Struct, number: int) -> None:

@@ -16,8 +16,10 @@ from lakeformat.datafile.thrift_compact import (
     Struct,
     Value,
     Values,
+    number_in,
     parse_struct,
     serialize_struct,
+    structs_in,
 )
 
 __all__ = ["CannotJoinError", "JoinedParquet", "RowGroups", "read_row_groups"]
@@ -52,11 +54,11 @@ class RowGroups:
 
     @property
     def rows(self) -> int:
-        return _number(self.footer, _ROWS)
+        return number_in(self.footer, _ROWS)
 
     @property
     def count(self) -> int:
-        return len(_structs(self.footer, _ROW_GROUPS))
+        return len(structs_in(self.footer, _ROW_GROUPS))
 
     @property
     def frame(self) -> dict[int, tuple[Kind, Value]]:
@@ -66,11 +68,11 @@ class RowGroups:
     def are_compressed_by(self, codec: str) -> bool:
         """Whether all pages have the codec of an option's name."""
         wanted = _CODECS.get(codec)
-        return all(_number(_described(chunk), _CODEC) == wanted for chunk in self._chunks())
+        return all(number_in(_described(chunk), _CODEC) == wanted for chunk in self._chunks())
 
     def _chunks(self) -> Iterator[Struct]:
-        for group in _structs(self.footer, _ROW_GROUPS):
-            yield from _structs(group, _COLUMNS)
+        for group in structs_in(self.footer, _ROW_GROUPS):
+            yield from structs_in(group, _COLUMNS)
 
 
 def read_row_groups(stream: IO[bytes], size: int) -> RowGroups:
@@ -80,7 +82,7 @@ def read_row_groups(stream: IO[bytes], size: int) -> RowGroups:
         tail = _bytes_at(stream, end, _LENGTH_BYTES + len(_MAGIC))
         length = int.from_bytes(tail[:_LENGTH_BYTES], "little")
         found = RowGroups(parse_struct(_bytes_at(stream, end - length, length)))
-        for group in _structs(found.footer, _ROW_GROUPS):
+        for group in structs_in(found.footer, _ROW_GROUPS):
             _extent(group)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as reason:
         raise CannotJoinError from reason
@@ -111,13 +113,13 @@ class JoinedParquet:
             self._frame = frame
         if frame != self._frame:
             raise CannotJoinError
-        for group in _structs(groups.footer, _ROW_GROUPS):
+        for group in structs_in(groups.footer, _ROW_GROUPS):
             start, length = _extent(group)
             moved_by = self.size - start
             _copy(source, start, length, self._stream)
             _move(group, moved_by, ordinal=len(self._groups))
             self._groups.append(group)
-            self._rows += _number(group, _GROUP_ROWS)
+            self._rows += number_in(group, _GROUP_ROWS)
 
     def close(self) -> None:
         """Write the footer; the stream is left open."""
@@ -133,7 +135,7 @@ class JoinedParquet:
 
 def _extent(group: Struct) -> tuple[int, int]:
     """Where the pages of a row group start, and how many bytes they are, without a gap."""
-    pieces = sorted(_piece(chunk) for chunk in _structs(group, _COLUMNS))
+    pieces = sorted(_piece(chunk) for chunk in structs_in(group, _COLUMNS))
     start = end = pieces[0][0]
     for first, size in pieces:
         if first != end or size < 0:
@@ -147,8 +149,8 @@ def _piece(chunk: Struct) -> tuple[int, int]:
     is_special = _FILE_PATH in chunk or _BLOOM_FILTER in described
     if is_special or any(each in chunk for each in _CHUNK_ENCRYPTION):
         raise CannotJoinError
-    places = [_number(described, each) for each in (_DATA, _DICTIONARY) if each in described]
-    return min(place for place in places if place > 0), _number(described, _SIZE)
+    places = [number_in(described, each) for each in (_DATA, _DICTIONARY) if each in described]
+    return min(place for place in places if place > 0), number_in(described, _SIZE)
 
 
 def _move(group: Struct, distance: int, *, ordinal: int) -> None:
@@ -156,7 +158,7 @@ def _move(group: Struct, distance: int, *, ordinal: int) -> None:
     _shift(group, _GROUP_OFFSET, distance)
     if _ORDINAL in group:
         group[_ORDINAL] = Kind.I16, ordinal
-    for chunk in _structs(group, _COLUMNS):
+    for chunk in structs_in(group, _COLUMNS):
         _shift(chunk, _FILE_OFFSET, distance)
         for member in (_DATA, _INDEX, _DICTIONARY):
             _shift(_described(chunk), member, distance)
@@ -165,7 +167,7 @@ def _move(group: Struct, distance: int, *, ordinal: int) -> None:
 
 
 def _shift(members: Struct, number: int, distance: int) -> None:
-    if number in members and (place := _number(members, number)) > 0:  # 0: nobody says
+    if number in members and (place := number_in(members, number)) > 0:  # 0: nobody says
         members[number] = members[number][0], place + distance
 
 
@@ -186,11 +188,3 @@ def _bytes_at(stream: IO[bytes], place: int, size: int) -> bytes:
 
 def _described(chunk: Struct) -> Struct:
     return cast(Struct, chunk[_META_DATA][1])
-
-
-def _structs(members: Struct, number: int) -> list[Struct]:
-    return cast(list[Struct], cast(Values, members[number][1]).items)
-
-
-def _number(members: Struct, number: int) -> int:
-    return cast(int, members[number][1])

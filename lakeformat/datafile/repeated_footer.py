@@ -11,6 +11,7 @@ from lakeformat.datafile.thrift_compact import (
     Kind,
     Struct,
     Values,
+    number_in,
     parse_struct,
     serialize_number,
     serialize_struct,
@@ -113,8 +114,8 @@ def _group(
         chunk = parse_struct(_moved(moved[column.source], copy.distance))
         described = cast(Struct, chunk[_META_DATA][1])
         described[_PATH] = Kind.LIST, Values(Kind.BINARY, [column.name.encode()])
-        _add(members, _BYTES, _number(described, _RAW_SIZE))
-        _add(members, _STORED_BYTES, _number(described, _SIZE))
+        _add(members, _BYTES, number_in(described, _RAW_SIZE))
+        _add(members, _STORED_BYTES, number_in(described, _SIZE))
         new.append(serialize_struct(chunk))
     rest = serialize_struct(members)[chunks_at + len(no_chunks) :]
     return group[:chunks_at] + serialize_structs(_inserted(moved, new, columns)) + rest
@@ -148,8 +149,4 @@ def _moved(chunk: bytes, distance: int) -> bytes:
 
 def _add(members: Struct, number: int, more: int) -> None:
     kind, _ = members[number]
-    members[number] = kind, _number(members, number) + more
-
-
-def _number(members: Struct, number: int) -> int:
-    return cast(int, members[number][1])
+    members[number] = kind, number_in(members, number) + more

@@ -9,17 +9,19 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 __all__ = [
     "Kind",
     "Struct",
     "Value",
     "Values",
+    "number_in",
     "parse_struct",
     "serialize_number",
     "serialize_struct",
     "serialize_structs",
+    "structs_in",
 ]
 
 
@@ -58,6 +60,16 @@ _LISTS = (Kind.LIST, Kind.SET)
 _LONG = 15
 """A longer list, or a longer step to the next member, has its number after the header."""
 _DOUBLE = struct.Struct("<d")
+
+
+def number_in(members: Struct, number: int) -> int:
+    """A member that is a whole number."""
+    return cast(int, members[number][1])
+
+
+def structs_in(members: Struct, number: int) -> list[Struct]:
+    """A member that is a list of structs."""
+    return cast(list[Struct], cast(Values, members[number][1]).items)
 
 
 def parse_struct(content: bytes) -> Struct:
