@@ -153,8 +153,9 @@ class _Run:
             return
         places = {unit.entry.identity: place for place, unit in enumerate(units)}
         built.sort(key=lambda each: places[each.unit.entry.identity])
-        # A file may come in as it was some commits ago: pypaimon must not find it deleted then.
-        options = CommitOptions(merge=pick_deletions)
+        # A file may come in as it was before this run: pypaimon must not find it deleted then. What
+        # the run itself deletes it does not bring back, so merging once is enough.
+        options = CommitOptions(merge=None if self.snapshot_ids else pick_deletions)
         report = commit_messages(self.handle, _messages(self.handle, built), options)
         assert report.snapshot_id is not None
         self.snapshot_ids.append(report.snapshot_id)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 import lakeformat as lake
+from lakeformat.file_indexes import rewrite
 from tests.interop.peer import Peer
 
 COLUMNS = [("id", "BIGINT NOT NULL"), ("note", "STRING")]
@@ -64,12 +66,17 @@ def test_pypaimon_reads_files_that_a_rollback_has_brought_back(catalog: lake.Cat
     assert table.scan().to_arrow()["note"].to_pylist() == ["v1"]
 
 
-def test_pypaimon_reads_files_that_are_known_again_as_they_were(catalog: lake.Catalog, peer: Peer):
+@pytest.mark.parametrize("files_together", [1, 256])
+def test_pypaimon_reads_files_that_are_known_again_as_they_were(
+    catalog: lake.Catalog, peer: Peer, monkeypatch: pytest.MonkeyPatch, files_together: int
+):
+    monkeypatch.setattr(rewrite, "_GROUP_FILES", files_together)
     table = catalog.create_table("shop.orders", COLUMNS, options={"bucket": "-1"})
-    table.write(rows("v1"))
+    for number in (1, 2, 3):
+        table.write(rows(f"v{number}"))
     wanted = "file-index.bloom-filter.columns", "file-index.bloom-filter.id.items"
     index = [lake.set_option(wanted[0], "id"), lake.set_option(wanted[1], "10")]
     for changes in (index, [], [lake.remove_option(name) for name in wanted], index):
         table = catalog.alter_table("shop.orders", *changes) if changes else table
         table.rewrite_file_indexes(force=not changes)
-        assert note(peer) == ["v1"]
+        assert sorted(note(peer)) == ["v1", "v2", "v3"]

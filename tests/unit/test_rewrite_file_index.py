@@ -9,6 +9,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.commit import transaction
+from lakeformat.file_indexes import rewrite
 from lakeformat.read.plan import plan_files
 from tests.expired import files_of_tables, missing, unneeded
 
@@ -146,6 +147,17 @@ def test_an_index_in_a_manifest_that_is_built_anew_alike_changes_nothing(catalog
     table = altered(catalog, BLOOM, FEW_ITEMS)
     assert len(table.rewrite_file_indexes().changed) == 2
     assert table.rewrite_file_indexes(force=True).changed == ()
+
+
+def test_manifests_are_merged_once_in_a_run_of_many_commits(catalog, monkeypatch):
+    """What one commit of a run deletes no later one brings back."""
+    filled(catalog)
+    table = altered(catalog, BLOOM, FEW_ITEMS)
+    merged = []
+    monkeypatch.setattr(rewrite, "pick_deletions", merged.append)
+    monkeypatch.setattr(rewrite, "_GROUP_FILES", 1)
+    assert len(table.rewrite_file_indexes().snapshot_ids) == 2
+    assert len(merged) == 1
 
 
 def test_rows_that_are_deleted_count_in_an_index(catalog):
