@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow_provider_lake.assets.change import ROW_KINDS, counts, describe_change
+from spark_jobs.request import check_millis
 
 if TYPE_CHECKING:
     from lakeformat import Table
@@ -28,9 +29,6 @@ __all__ = [
     "to_millis",
     "write_condition",
 ]
-
-_FIRST_MILLIS = 10**10
-"""Smaller numbers are meant as something else: seconds have ten digits."""
 
 
 class Condition(Protocol):
@@ -193,11 +191,12 @@ def at_least(least: int, what: str, value: object) -> int:
 def to_millis(what: str, moment: str | int | datetime) -> int:
     """A moment as epoch milliseconds; texts are ISO 8601, UTC unless they say a zone."""
     if isinstance(moment, int):
-        if moment < _FIRST_MILLIS:
+        try:
+            check_millis(moment)
+        except ValueError as reason:
             raise ValueError(
-                f"argument {what!r} is a time in epoch milliseconds, got {moment}: seconds or a "
-                "count of days would be a moment of 1970"
-            )
+                f"argument {what!r} is a time in epoch milliseconds, got {moment}: {reason}"
+            ) from None
         return moment
     try:
         found = moment if isinstance(moment, datetime) else datetime.fromisoformat(moment.strip())

@@ -26,6 +26,7 @@ __all__ = [
     "Rule",
     "SourceFormat",
     "alternatives",
+    "check_millis",
     "check_values",
     "declared_keys",
     "is_moment",
@@ -40,6 +41,9 @@ __all__ = [
 SourceFormat = Literal["parquet", "csv", "json"]
 
 _Request = TypeVar("_Request")
+
+_MILLIS = range(10**10, 10**13)
+"""Up to the year 2286: seconds have ten digits, microseconds sixteen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +142,14 @@ def moment_text(hint: Any, value: Any) -> Any:
         return value
     aware = value if value.tzinfo else value.replace(tzinfo=UTC)
     return aware.astimezone(UTC).isoformat()
+
+
+def check_millis(number: int) -> None:
+    """Raise a ``ValueError`` for a number that is hardly meant as epoch milliseconds."""
+    if number < _MILLIS.start:
+        raise ValueError("seconds or a count of days would be a moment of 1970")
+    if number >= _MILLIS.stop:
+        raise ValueError("microseconds would be a moment of another age")
 
 
 def refusal(reason: str) -> InvalidRequestError:

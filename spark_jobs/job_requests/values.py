@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, TypeAlias
 
-from spark_jobs.request import Rule
+from spark_jobs.request import Rule, check_millis
 
 __all__ = [
     "BucketNumbers",
@@ -38,8 +38,6 @@ __all__ = [
 _DURATION = "a duration such as '10 s'"
 _TIME = "a time such as '2024-01-31 10:00'"
 _MILLIS = "epoch milliseconds"
-# Smaller ones are meant as something else: seconds have ten digits.
-_FIRST_MILLIS = 10**10
 # A table is made with its keys as options, too.
 _KEY_OPTIONS = ("primary-key", "partition")
 
@@ -58,8 +56,8 @@ def _some_time(value: str) -> None:
 def _moment(value: str | int) -> None:
     if isinstance(value, str):
         datetime.fromisoformat(value.strip())
-    elif value < _FIRST_MILLIS:
-        raise ValueError("seconds or a count of days would be a moment of 1970")
+    else:
+        check_millis(value)
 
 
 def age_millis(value: str | int) -> int | None:

@@ -239,7 +239,9 @@ def test_a_day_without_dashes_is_that_day(day):
         assert getattr(waiting.condition(), member) == 1_706_659_200_000
 
 
-def test_a_number_that_is_meant_as_seconds_or_a_day_is_no_moment_of_1970():
+def test_a_number_that_is_meant_as_something_else_is_no_moment():
+    with pytest.raises(LakeArgumentError, match="got 1700000000000000: microseconds would be"):
+        any_sensor(LakeSnapshotSensor, since=1_700_000_000_000_000)
     with pytest.raises(LakeArgumentError, match="'since' is a time in epoch milliseconds"):
         any_sensor(LakeSnapshotSensor, since=1_700_000_000)
     with pytest.raises(LakeArgumentError, match="'watermark' is a time in epoch milliseconds"):

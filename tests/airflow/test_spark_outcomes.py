@@ -140,6 +140,34 @@ def test_a_database_that_failed_in_part_is_the_same_error_on_both_engines(
     assert tags == [{"job": "compact_database", "table": "shop.orders"}]
 
 
+@pytest.mark.parametrize("engine", ["python", "spark"])
+def test_a_compaction_that_failed_at_a_bucket_tells_what_it_did_to_others(
+    catalog, connect, task, told, engine
+):
+    connect("spark_here", conn_type="spark", host="local[1]")
+    columns = [("dt", "STRING"), ("id", "BIGINT")]
+    days = catalog.create_table("shop.days", columns, partition_by=["dt"])
+    for day in ("a", "b", "a", "b"):
+        days.write(pa.table({"dt": [day], "id": [1]}))
+    next(Path(urlsplit(days.location).path, "dt=a/bucket-0").iterdir()).unlink()
+    given = {"table": "shop.days", "strategy": "full"}
+    if engine == "spark":
+        work = task(LakeCompactOperator, WITHOUT_TASKS, **given)
+    else:
+        work = LakeCompactOperator(task_id="work", engine=engine, **given)
+
+    with pytest.raises(AirflowFailException, match="is missing") as failed:
+        work.execute(task_context())
+
+    reason = failed.value.__cause__
+    assert isinstance(reason, lake.CorruptTableError)
+    outcomes = {each["partition"]: each["outcome"] for each in reason.result["report"]["buckets"]}
+    assert outcomes == {"dt=a": "failed", "dt=b": "compacted"}
+    assert reason.result["snapshot_id"] == days.latest_snapshot().id == 5
+    numbers = told.numbers()
+    assert (numbers["failures"], numbers["files_in"], numbers["rows_in"]) == (1, 2, 2)
+
+
 SAYS = """
 import json, pathlib, sys
 said = {said!r}

@@ -204,11 +204,19 @@ OF_TIME = [
 ]
 
 
-@pytest.mark.parametrize("number", [0, 90, 1_700_000_000])
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        (0, "seconds or a count of days would be a moment of 1970"),
+        (90, "seconds or a count of days would be a moment of 1970"),
+        (1_700_000_000, "seconds or a count of days would be a moment of 1970"),
+        (1_700_000_000_000_000, "microseconds would be a moment of another age"),
+    ],
+)
 @pytest.mark.parametrize(("kind", "key"), OF_TIME)
-def test_a_number_that_is_too_small_for_milliseconds_is_no_moment(kind, key, number):
+def test_a_number_that_is_hardly_meant_as_milliseconds_is_no_moment(kind, key, number, why):
     words = words_of_the_job(kind, key, number)
-    assert f"got {number}: seconds or a count of days would be a moment of 1970" in words
+    assert f"got {number}: {why}" in words
     with pytest.raises(LakeArgumentError) as refused:
         kind(task_id="t", **asked(kind, **{key: number}))
     assert str(refused.value) == f"task 't': {words}"
