@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, cast
 
+from lakeformat.datafile.parquet_pages import CODECS
 from lakeformat.datafile.thrift_compact import (
     Kind,
     Struct,
@@ -39,7 +40,6 @@ _PAGE_INDEX = (4, 5, 6, 7)
 _CHUNK_ENCRYPTION = (8, 9)
 # and of its description.
 _CODEC, _SIZE, _DATA, _INDEX, _DICTIONARY, _BLOOM_FILTER = 4, 7, 9, 10, 11, 14
-_CODECS = {"none": 0, "snappy": 1, "gzip": 2, "zstd": 6}
 
 
 class CannotJoinError(Exception):
@@ -67,7 +67,7 @@ class RowGroups:
 
     def are_compressed_by(self, codec: str) -> bool:
         """Whether all pages have the codec of an option's name."""
-        wanted = _CODECS.get(codec)
+        wanted = CODECS.get(codec)
         return all(number_in(_described(chunk), _CODEC) == wanted for chunk in self._chunks())
 
     def _chunks(self) -> Iterator[Struct]:

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from functools import partial
-from typing import IO
+from typing import IO, TypeAlias
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from lakeformat.datafile.arrow_file import ArrowFile
+from lakeformat.datafile.assembled_file import AssembledFile
 from lakeformat.datafile.column_statistics import ColumnStatistics
 from lakeformat.datafile.decimal_range import refuse_beyond_int32
 from lakeformat.datafile.dictionary_columns import pick_dictionary_columns
 from lakeformat.datafile.field_ids import parquet_schema
 from lakeformat.datafile.file_writer import FileContent
 from lakeformat.datafile.footer_statistics import FooterStatistics
-from lakeformat.datafile.footer_stream import FooterStream
 from lakeformat.datafile.int96_arrays import INT96_BYTES, int96_schema, leaf_columns, to_int96
 from lakeformat.datafile.int96_footer import with_int96
 from lakeformat.datafile.null_rows import with_values_below_nulls
 from lakeformat.datafile.repeated_columns import repeated_columns
-from lakeformat.datafile.repeated_footer import with_repeated
-from lakeformat.datafile.repeated_pages import RepeatingStream
 
 __all__ = ["ParquetFileWriter"]
+
+_File: TypeAlias = ArrowFile | AssembledFile
+
+WORTH_ASSEMBLING = 64 * 1024
+"""So many rows of a row group save what it costs to look at its columns one by one."""
 
 
 class ParquetFileWriter:
@@ -35,94 +37,58 @@ class ParquetFileWriter:
 
     def __init__(self, stream: IO[bytes], content: FileContent, rows: int) -> None:
         """Each ``write`` has about so many ``rows``."""
-        self._names = [field.name for field in content.fields]
-        self._repeated = repeated_columns(content, rows)
-        repeated = {column.name for column in self._repeated}
-        modes = dict(zip(self._names, content.modes, strict=True))
-        fields = tuple(field for field in content.fields if field.name not in repeated)
-        self._written = [field.name for field in fields]
-        self._schema = parquet_schema(fields)
+        self._stream, self._content = stream, content
+        self._is_assembled = rows >= WORTH_ASSEMBLING
+        self._schema = parquet_schema(content.fields)
         self._stored = int96_schema(self._schema)
-        leaves = list(leaf_columns(self._stored))
-        int96 = [number for number, (_, kind) in enumerate(leaves) if kind == INT96_BYTES]
+        leaves = [*leaf_columns(self._stored)]
+        self._int96 = [number for number, (_, kind) in enumerate(leaves) if kind == INT96_BYTES]
         # INT96 has no order, so no reader may find bounds of it, those of its bytes least of all.
-        self._ordered = [path for path, kind in leaves if kind != INT96_BYTES]
-        self._statistics = FooterStatistics(fields, [modes[name] for name in self._written])
-        self._footers: list[pq.FileMetaData] = []
-        self._options, self._key_columns = content.options, content.key_columns
-        self._is_ordered = not int96
-        self._footer_stream: FooterStream | None = None
-        self._pages: RepeatingStream | None = None
-        self._stream: IO[bytes] | io.RawIOBase = stream
-        if int96 or repeated:
-            self._stream = self._footer_stream = FooterStream(stream, partial(self._footer, int96))
-        if repeated:
-            self._stream = self._pages = RepeatingStream(self._stream, self._repeated)
-        self._writer: pq.ParquetWriter | None = None
+        ordered = [path for path, kind in leaves if kind != INT96_BYTES]
+        self._bounded = ordered if self._int96 else True
+        self._statistics = FooterStatistics(content.fields, content.modes)
+        self._file: _File | None = None
 
     @property
     def size(self) -> int:
         return self._stream.tell()
 
     def write(self, rows: pa.Table) -> None:
-        whole, rows = rows, rows.select(self._written)
         self._statistics.add(rows)
-        if self._writer is None:
+        if self._file is None:
             self._schema = _keeping_dictionaries(self._schema, rows.schema)
             self._stored = _keeping_dictionaries(self._stored, rows.schema)
-        rows = with_values_below_nulls(rows).cast(self._schema)
-        if self._writer is None:
-            self._writer = self._open(pick_dictionary_columns(rows))
-        if not self._is_ordered:
-            rows = to_int96(rows, self._stored)
-        if self._pages is not None:
-            self._pages.start_group(rows.num_rows)
+        stored = with_values_below_nulls(rows).cast(self._schema)
+        if self._file is None:
+            self._file = self._open(pick_dictionary_columns(stored))
+        if self._int96:
+            stored = to_int96(stored, self._stored)
         try:
-            self._writer.write_table(rows, row_group_size=rows.num_rows)
+            self._file.write(stored)
         except pa.ArrowInvalid:
-            refuse_beyond_int32(whole, self._key_columns)
+            refuse_beyond_int32(rows, self._content.key_columns)
             raise
 
     def close(self) -> list[ColumnStatistics]:
-        writer = self._writer or self._open([])
-        if self._footer_stream is not None:
-            self._footer_stream.hold()
-        writer.close()
-        if self._footer_stream is not None:
-            self._footer_stream.release()
-        found = dict(zip(self._written, self._statistics.result(self._footers[0]), strict=True))
-        for column in self._repeated:
-            found[column.name] = found[self._written[column.source]]
-        return [found[name] for name in self._names]
-
-    def _footer(self, int96: Sequence[int], content: bytes) -> bytes:
-        """The footer of all columns, made of what Arrow says about those it has written."""
-        if int96:
-            content = with_int96(content, int96)
-        if self._pages is None:
-            return content
-        return with_repeated(content, self._repeated, self._pages.copies)
+        return self._statistics.result((self._file or self._open([])).close())
 
     def discard(self) -> None:
-        if self._writer is not None:
-            self._writer.is_open = False
+        if self._file is not None:
+            self._file.discard()
 
-    def _open(self, dictionary_columns: list[str]) -> pq.ParquetWriter:
-        options = self._options
-        is_zstd = options.file_compression == "zstd"
-        return pq.ParquetWriter(
+    def _open(self, dictionary_columns: Sequence[str]) -> _File:
+        change_footer = partial(with_int96, leaves=self._int96) if self._int96 else None
+        arguments = (
             self._stream,
             self._stored,
-            compression=options.file_compression,
-            compression_level=options.file_compression_zstd_level if is_zstd else None,
-            use_dictionary=dictionary_columns,
-            write_statistics=True if self._is_ordered else self._ordered,
-            store_decimal_as_integer=True,
-            write_time_adjusted_to_utc=True,  # as Java marks a TIME
-            write_page_checksum=True,
-            store_schema=False,  # readers go by the table's schema; Java ignores Arrow's
-            metadata_collector=self._footers,
+            self._content.options,
+            dictionary_columns,
+            self._bounded,
+            change_footer,
         )
+        if not self._is_assembled:
+            return ArrowFile(*arguments)
+        return AssembledFile(*arguments, repeated=repeated_columns(self._content))
 
 
 def _keeping_dictionaries(schema: pa.Schema, given: pa.Schema) -> pa.Schema:

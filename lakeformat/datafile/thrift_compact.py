@@ -14,6 +14,7 @@ from typing import TypeAlias, cast
 __all__ = [
     "Kind",
     "Struct",
+    "StructWriter",
     "Value",
     "Values",
     "number_in",
@@ -100,6 +101,55 @@ def serialize_structs(structs: Sequence[bytes]) -> bytes:
     out = bytearray()
     _put_list_header(out, Kind.STRUCT, len(structs))
     return bytes(out) + b"".join(structs)
+
+
+class StructWriter:
+    """A struct written member by member, in the order of their numbers: no tree is made of it."""
+
+    __slots__ = ("_last", "_out")
+
+    def __init__(self) -> None:
+        self._out = bytearray()
+        self._last = 0
+
+    def i32(self, member: int, number: int) -> None:
+        self._begin(member, Kind.I32)
+        _put_signed(self._out, number)
+
+    def i64(self, member: int, number: int) -> None:
+        self._begin(member, Kind.I64)
+        _put_signed(self._out, number)
+
+    def flag(self, member: int, *, value: bool) -> None:
+        self._begin(member, Kind.TRUE if value else Kind.FALSE)
+
+    def binary(self, member: int, content: bytes) -> None:
+        self._begin(member, Kind.BINARY)
+        _put_unsigned(self._out, len(content))
+        self._out += content
+
+    def struct(self, member: int, content: bytes) -> None:
+        """A struct that is bytes already."""
+        self._begin(member, Kind.STRUCT)
+        self._out += content
+
+    def list(self, member: int, kind: Kind, items: Sequence[Value | bytes]) -> None:
+        """A list, of structs that are bytes already or of other values."""
+        self._begin(member, Kind.LIST)
+        _put_list_header(self._out, kind, len(items))
+        for item in items:
+            if kind is Kind.STRUCT:
+                self._out += cast(bytes, item)
+            else:
+                _put_value(self._out, kind, item)
+
+    def close(self) -> bytes:
+        self._out.append(Kind.STOP)
+        return bytes(self._out)
+
+    def _begin(self, member: int, kind: int) -> None:
+        self._out.append(member - self._last << 4 | kind)
+        self._last = member
 
 
 class _Reader:

@@ -1,4 +1,4 @@
-"""Key columns stand in a Parquet file twice and are encoded once; nobody can see that."""
+"""Columns of a Parquet file are encoded by whoever is fastest, keys once; nobody can see that."""
 
 from __future__ import annotations
 
@@ -18,18 +18,15 @@ from hypothesis import strategies as st
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.binary_row import values_to_arrow
 from lakeformat.datafile import parquet_writer
+from lakeformat.datafile.assembled_file import AssembledFile
 from lakeformat.datafile.column_statistics import reduce_statistics
 from lakeformat.datafile.file_writer import FileContent
-from lakeformat.datafile.key_order import KeyOrder, Keys
-from lakeformat.datafile.parquet_writer import ParquetFileWriter
-from lakeformat.datafile.repeated_columns import RepeatedColumn, repeated_columns
-from lakeformat.datafile.repeated_pages import CopiedPages, RepeatingStream
-from lakeformat.datafile.rolling_writer import ROW_GROUP_ROWS, RollingWriter
+from lakeformat.datafile.parquet_writer import WORTH_ASSEMBLING, ParquetFileWriter
+from lakeformat.datafile.repeated_columns import repeated_columns
 from lakeformat.datafile.statistics_modes import column_modes
 from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND, key_field
 from lakeformat.errors import InvalidRequestError
 from lakeformat.options import TableOptions
-from lakeformat.storage import MemoryStorage
 from lakeformat.type_text import parse_type
 from lakeformat.types import DataField
 
@@ -82,10 +79,9 @@ def write(content, groups, stream=None):
 
 def assert_as_arrow_writes_it(monkeypatch, content, groups):
     """The same file, to the last byte, as one all of whose columns Arrow has encoded."""
-    assert repeated_columns(content, ENOUGH)
     found = write(content, groups)
-    with monkeypatch.context() as all_encoded:
-        all_encoded.setattr(parquet_writer, "repeated_columns", lambda *_: [])
+    with monkeypatch.context() as by_arrow:
+        by_arrow.setattr(parquet_writer, "WORTH_ASSEMBLING", ENOUGH + 1)
         assert found == write(content, groups)
 
 
@@ -224,53 +220,142 @@ def test_any_rows_and_any_order_of_columns(found, order, keys):
         assert_as_arrow_writes_it(monkeypatch, content, [rows, rows])
 
 
+EDGES = st.sampled_from([1, 7, 8, 9, 503, 504, 505, 513, 19_999, 20_000, 20_001, 40_001])
+"""Rows around what a group, a run of groups and a page hold."""
+
+
+@given(EDGES, st.integers(1, 12), st.integers(1, 40), st.integers(0, 2**32), st.booleans())
+def test_texts_of_few_kinds_that_come_alone_or_in_runs(rows, kinds, longest, seed, as_dictionary):
+    random = np.random.default_rng(seed)
+    lengths = random.integers(1, longest + 1, rows)
+    numbers = np.repeat(random.integers(0, kinds, rows), lengths)[:rows]
+    few = pa.array([f"text {n}" * n for n in range(kinds)]).take(pa.array(numbers))
+    content = content_of({"k": "BIGINT NOT NULL", "few": "STRING", "one": "STRING"}, ["k"])
+    found = rows_of(content, {"k": range(rows), "few": few.to_pylist(), "one": ["x"] * rows}, rows)
+    if as_dictionary:
+        place = found.column_names.index("few")
+        found = found.set_column(place, "few", few.dictionary_encode())
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert_as_arrow_writes_it(monkeypatch, content, [found, found.slice(0, rows // 2 + 1)])
+
+
+@given(EDGES, st.integers(0, 2**32), st.sampled_from([1, 2, 3]))
+def test_numbers_of_every_width_and_bits(rows, seed, pieces):
+    """Those with one value of all come by a dictionary."""
+    random = np.random.default_rng(seed)
+    kinds = {
+        **{"TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": pa.int64()},
+        **{"DATE": pa.date32(), "TIMESTAMP(3)": pa.timestamp("ms")},
+        **{"TIMESTAMP(6)": pa.timestamp("us"), "FLOAT": pa.float32(), "DOUBLE": pa.float64()},
+    }
+    content = content_of(
+        {
+            "k": "BIGINT NOT NULL",
+            **{f"{n}{kind}": kind for kind in kinds for n in ("any", "one")},
+            "short": "DECIMAL(9, 2)",
+            "long": "DECIMAL(18, 2)",
+        },
+        ["k"],
+    )
+    found = {"_KEY_k": pa.array(range(rows)), "_SEQUENCE_NUMBER": pa.array(range(rows))}
+    found |= {"_VALUE_KIND": pa.array(np.zeros(rows, np.int8)), "k": pa.array(range(rows))}
+    for name, kind in kinds.items():
+        bits = pa.py_buffer(random.bytes(rows * kind.bit_width // 8))
+        found[f"any{name}"] = pa.Array.from_buffers(kind, rows, [None, bits])
+        found[f"one{name}"] = found[f"any{name}"].take(pa.array(np.zeros(rows, np.int64)))
+    for name, digits in (("short", 9), ("long", 18)):
+        unscaled = random.integers(-(10**digits), 10**digits, rows)
+        halves = pa.py_buffer(np.column_stack([unscaled, unscaled >> 63]))
+        found[name] = pa.Array.from_buffers(pa.decimal128(digits, 2), rows, [None, halves])
+    whole = pa.table(
+        [found[field.name] for field in content.fields], schema=to_arrow_schema(content.fields)
+    )
+    parts = pa.concat_tables([whole.slice(n * rows // pieces, rows) for n in range(pieces)])
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert_as_arrow_writes_it(monkeypatch, content, [parts, whole])
+
+
+@pytest.mark.parametrize(
+    ("kind", "groups"),
+    [
+        ("DOUBLE", [[1.0, 2.0], [1.0, float("nan")], [3.0, None], [4.0, 5.0]]),
+        ("FLOAT", [[0.0, -0.0], [-0.0, -0.0], [0.0, 0.0], [-0.0, 1.0]]),
+        ("FLOAT", [[0.0, 0.0], [0.0, -0.0], [-0.0, -0.0]]),
+        ("DOUBLE", [[float("nan")] * 2, [1.0, 1.0]]),
+        ("TINYINT", [[5, 5], [5, 6], [5, 5]]),
+        ("BIGINT", [[7, 7], [None, 7], [7, 7]]),
+        ("BOOLEAN", [[True, True], [False, True]]),
+        ("STRING", [["a", "a"], ["b", None], ["a", "c"]]),
+        ("TIMESTAMP(9)", [[0, 0], [1, None]]),
+        ("ARRAY<INT>", [[[1], [1]], [[], None]]),
+    ],
+)
+def test_row_groups_that_not_all_can_be_encoded_in_the_same_way(monkeypatch, kind, groups):
+    content = content_of({"k": "INT NOT NULL", "v": kind}, ["k"])
+    found = [rows_of(content, {"k": [1, 2], "v": group}, 2) for group in groups]
+    assert_as_arrow_writes_it(monkeypatch, content, found)
+
+
+def test_a_dictionary_with_texts_that_no_row_has(monkeypatch):
+    content = content_of({"k": "INT NOT NULL", "few": "STRING"}, ["k"])
+    found = rows_of(content, {"k": [1, 2], "few": ["b", "c"]}, 2)
+    few = pa.DictionaryArray.from_arrays(pa.array([1, 2], pa.int32()), ["a", "b", "c", "d"])
+    found = found.set_column(found.column_names.index("few"), "few", few)
+    assert_as_arrow_writes_it(monkeypatch, content, [found])
+
+
+def test_more_kinds_of_texts_than_a_byte_counts_and_longer_ones(monkeypatch):
+    content = content_of({"k": "INT NOT NULL", "many": "STRING", "long": "STRING"}, ["k"])
+    values = {
+        "k": NUMBERS,
+        "many": [f"{n % 300}" for n in NUMBERS],
+        "long": ["x" * 300 * (1 + n % 2) for n in NUMBERS],
+    }
+    assert_as_arrow_writes_it(monkeypatch, content, [rows_of(content, values, GROUP)])
+
+
+def test_a_table_without_a_key(monkeypatch):
+    fields = (
+        DataField(0, "n", parse_type("INT")),
+        DataField(1, "s", parse_type("STRING")),
+        DataField(2, "m", parse_type("MAP<STRING, INT>")),
+    )
+    content = FileContent(fields, column_modes(["n", "s", "m"], TableOptions({})), TableOptions({}))
+    rows = pa.table(
+        [
+            values_to_arrow([1, 2], fields[0].type),
+            values_to_arrow(["a", "b"], fields[1].type),
+            values_to_arrow([{"a": 1}, {}], fields[2].type),
+        ],
+        schema=to_arrow_schema(fields),
+    )
+    assert_as_arrow_writes_it(monkeypatch, content, [rows, rows])
+
+
+@pytest.mark.parametrize("rows", [WORTH_ASSEMBLING - 1, WORTH_ASSEMBLING])
+def test_few_rows_are_left_to_arrow(monkeypatch, rows):
+    seen = []
+    monkeypatch.setattr(AssembledFile, "write", lambda self, rows: seen.append(rows.num_rows))
+    content = content_of({"k": "INT NOT NULL"}, ["k"])
+    writer = ParquetFileWriter(io.BytesIO(), content, rows)
+    writer.write(rows_of(content, {"k": [1]}, 1))
+    assert seen == ([1] if rows == WORTH_ASSEMBLING else [])
+
+
+def test_a_key_that_is_stored_in_another_way_in_front_is_encoded_twice():
+    content = content_of({"k": "INT"}, ["k"])  # which may be null there, and not in front
+    assert repeated_columns(content) == {}
+    rows = rows_of(content, {"k": [1, 2]}, 2)
+    written, _ = write(content, [rows])
+    assert pq.read_table(io.BytesIO(written))["k"].to_pylist() == [1, 2]
+    assert repeated_columns(content_of({"k": "INT NOT NULL"}, ["k"])) == {"k": "_KEY_k"}
+
+
 def test_statistics_of_a_column_are_those_of_its_key():
     content = content_of({"k": "INT NOT NULL"}, ["k"])
     _, (key, _, _, column) = write(content, [rows_of(content, {"k": [3, 1, 2]}, 3)])
     assert key == column
     assert (column.minimum, column.maximum, column.null_count) == (1, 3, 0)
-
-
-def test_what_is_known_of_a_key_that_has_fewer_statistics_than_the_column_is_not_repeated():
-    options = {"fields__k__stats-mode": "full", "fields___KEY_k__stats-mode": "none"}
-    content = content_of({"k": "INT NOT NULL"}, ["k"], **options)
-    assert repeated_columns(content, ENOUGH) == []
-
-
-@pytest.mark.parametrize(
-    "columns",
-    [
-        pytest.param({"k": "INT"}, id="its column may be null, which is in its pages"),
-        pytest.param({"list": "ARRAY<INT>", "k": "INT NOT NULL"}, id="nobody counts nested values"),
-    ],
-)
-def test_a_key_that_cannot_be_repeated_is_encoded_twice(columns):
-    content = content_of(columns, ["k"])
-    assert repeated_columns(content, ENOUGH) == []
-    rows = rows_of(content, {"k": [1, 2], "list": [[], [1, 2]]}, 2)
-    written, _ = write(content, [rows])
-    assert pq.read_table(io.BytesIO(written))["k"].to_pylist() == [1, 2]
-
-
-@pytest.mark.parametrize("size", [1, 2, 33, 1000, 10**9])
-def test_pages_may_come_in_pieces_of_any_size(size):
-    """Arrow writes headers and pages one by one; it need not."""
-    rows = pa.table({"key": pa.array(NUMBERS), "v": pa.array(np.sin(NUMBERS))})
-    plain = io.BytesIO()
-    pq.write_table(rows, plain, use_dictionary=False)
-    content, metadata = plain.getvalue(), pq.read_metadata(plain)
-    first, second = (metadata.row_group(0).column(n).data_page_offset for n in range(2))
-    end = len(content) - 8 - metadata.serialized_size
-
-    target = io.BytesIO()
-    stream = RepeatingStream(target, [RepeatedColumn("again", 9, source=0, before=2)])
-    stream.write(content[:first])
-    stream.start_group(GROUP)
-    for start in range(first, end, size):
-        stream.write(content[start : min(start + size, end)])
-    stream.write(b"footer")
-    assert target.getvalue() == content[:end] + content[first:second] + b"footer"
-    assert stream.copies == [[CopiedPages(distance=end - first, size=second - first)]]
 
 
 class FullDisk(io.BytesIO):
@@ -308,49 +393,6 @@ def test_a_decimal_without_room_is_told_with_the_key_of_its_row():
         write(content, [rows.set_column(rows.column_names.index("d"), "d", outgrown)])
 
 
-def test_a_file_of_few_rows_is_written_faster_without():
-    content = content_of({"k": "BIGINT NOT NULL", "v": "DOUBLE"}, ["k"])
-    assert repeated_columns(content, 1000) == []
-    assert repeated_columns(content, 10_000)
-
-
-def test_the_wider_a_table_the_more_rows_it_takes():
-    content = content_of({"k": "INT NOT NULL", **{f"c{n}": "INT" for n in range(40)}}, ["k"])
-    assert repeated_columns(content, 10_000) == []
-    assert repeated_columns(content, ROW_GROUP_ROWS)
-
-
-@pytest.mark.parametrize(("rows", "is_repeated"), [(100, False), (20_000, True)])
-def test_a_writer_goes_by_the_rows_that_its_file_begins_with(monkeypatch, rows, is_repeated):
-    content, found = content_of({"k": "INT NOT NULL"}, ["k"]), []
-    monkeypatch.setattr(
-        parquet_writer,
-        "repeated_columns",
-        lambda *arguments: found.append(repeated_columns(*arguments)) or found[-1],
-    )
-    names = iter(["file.parquet"])
-    order = KeyOrder(["k"], Keys.ONCE)
-    writer = RollingWriter(
-        MemoryStorage(),
-        "bucket-0",
-        content.fields,
-        content.options,
-        names.__next__,
-        key_order=order,
-    )
-    for batch in rows_of(content, {"k": NUMBERS[:rows]}, rows).to_batches():
-        writer.write(batch)
-    writer.finish()
-    assert [bool(columns) for columns in found] == [is_repeated]
-
-
-def test_a_row_group_has_rows():
-    """Of none, Arrow writes no page of values: where a column ends could not be seen."""
-    content = content_of({"k": "INT NOT NULL"}, ["k"])
-    with pytest.raises(AssertionError, match="no rows"):
-        write(content, [rows_of(content, {"k": []}, 0)])
-
-
 class Nowhere(io.RawIOBase):
     def writable(self):
         return True
@@ -375,10 +417,3 @@ def test_pages_are_let_go_once_they_are_written_again():
         writer.discard()
     assert most > rows["k"].nbytes
     assert held < rows["k"].nbytes / 4
-
-
-def test_the_next_row_group_does_not_begin_within_one():
-    stream = RepeatingStream(io.BytesIO(), [RepeatedColumn("again", 9, source=0, before=1)])
-    stream.start_group(3)
-    with pytest.raises(AssertionError, match="not whole"):
-        stream.start_group(3)

@@ -1,0 +1,183 @@
+"""Parquet files put together column by column: each is encoded once, by whoever is fastest.
+
+Arrow encodes what is nested, has nulls or is text; numbers without nulls are encoded here; a key,
+which stands in a file twice, is written twice. The file is the one that Arrow writes of all of it.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakeformat.datafile.arrow_file import open_arrow
+from lakeformat.datafile.column_chunk import ColumnChunk, found_chunk
+from lakeformat.datafile.int96_arrays import leaf_columns
+from lakeformat.datafile.number_chunks import encode_constant, encode_plain
+from lakeformat.datafile.parquet_pages import PageCodec
+from lakeformat.datafile.text_chunks import encode_texts, is_text
+from lakeformat.datafile.thrift_compact import (
+    Kind,
+    Struct,
+    Values,
+    serialize_number,
+    serialize_struct,
+    serialize_structs,
+)
+from lakeformat.datafile.thrift_walk import find_member, number_at, structs_at
+from lakeformat.options import TableOptions
+
+__all__ = ["AssembledFile"]
+
+_MAGIC = b"PAR1"
+_LENGTH_BYTES = 4
+
+# Numbers of members: of the footer,
+_ROWS, _ROW_GROUPS = 3, 4
+# and of a row group.
+_COLUMNS, _BYTES, _GROUP_ROWS, _GROUP_OFFSET, _STORED_BYTES = 1, 2, 3, 5, 6
+
+
+class AssembledFile:
+    """A file whose columns come one by one, each as pages that are whole."""
+
+    def __init__(
+        self,
+        stream: IO[bytes],
+        schema: pa.Schema,
+        options: TableOptions,
+        dictionary_columns: Sequence[str],
+        bounded: Sequence[str] | bool,
+        change_footer: Callable[[bytes], bytes] | None,
+        *,
+        repeated: Mapping[str, str],
+    ) -> None:
+        """``repeated`` says of columns before which other one they are the same as."""
+        self._stream, self._schema, self._options = stream, schema, options
+        self._dictionary_columns, self._bounded = dictionary_columns, bounded
+        self._change_footer = change_footer or (lambda content: content)
+        self._repeated = repeated
+        self._codec = PageCodec.of(options)
+        self._by_arrow: set[str] = set()
+        """Columns that only Arrow could encode once, and will mostly have to again."""
+        self._groups: list[bytes] = []
+        self._rows = 0
+        stream.write(_MAGIC)
+
+    def write(self, rows: pa.Table) -> None:
+        """Add a row group."""
+        chunks = self._chunks(rows)
+        start = place = self._stream.tell()
+        described = []
+        for chunk in chunks:
+            for part in chunk.parts:
+                self._stream.write(part)
+            described.append(chunk.at(place))
+            place += chunk.size
+        self._groups.append(_group(chunks, described, rows.num_rows, start))
+        self._rows += rows.num_rows
+
+    def close(self) -> pq.FileMetaData:
+        """Write the footer; what it says, timestamps in 12 bytes being bytes."""
+        empty = _footer(_file_of(self._schema.empty_table(), self._options, [], bounded=False))
+        rows_at, _ = find_member(empty, 0, _ROWS)
+        _, rows_end = number_at(empty, rows_at)
+        groups_at, _ = find_member(empty, 0, _ROW_GROUPS)
+        _, groups_end = structs_at(empty, groups_at)
+        footer = b"".join(
+            (
+                empty[:rows_at],
+                serialize_number(self._rows),
+                empty[rows_end:groups_at],
+                serialize_structs(self._groups),
+                empty[groups_end:],
+            )
+        )
+        self._stream.write(_tail(self._change_footer(footer)))
+        return pq.read_metadata(io.BytesIO(_MAGIC + _tail(footer)))
+
+    def discard(self) -> None:
+        """There is nothing that would still write."""
+
+    def _chunks(self, rows: pa.Table) -> list[ColumnChunk]:
+        """All that a row group consists of; of a nested column there are several."""
+        found: dict[str, list[ColumnChunk]] = {}
+        for field, column in zip(rows.schema, rows.columns, strict=True):
+            if field.name not in self._repeated and (chunk := self._encoded(field, column)):
+                found[field.name] = [chunk]
+        rest = [n for n in rows.column_names if n not in found and n not in self._repeated]
+        if rest:
+            found.update(self._encoded_by_arrow(rows.select(rest)))
+        for name, source in self._repeated.items():
+            found[name] = [chunk.named(name) for chunk in found[source]]
+        return [chunk for name in rows.column_names for chunk in found[name]]
+
+    def _encoded(self, field: pa.Field, column: pa.ChunkedArray) -> ColumnChunk | None:
+        if self._codec is None or field.name in self._by_arrow:
+            return None
+        encode = encode_plain
+        if field.name in self._dictionary_columns:
+            encode = encode_texts if is_text(column.type) else encode_constant
+        chunk = encode(column, field, self._codec)
+        if chunk is None:
+            self._by_arrow.add(field.name)
+        return chunk
+
+    def _encoded_by_arrow(self, rows: pa.Table) -> Iterator[tuple[str, list[ColumnChunk]]]:
+        content = _file_of(rows, self._options, self._dictionary_columns, self._bounded)
+        footer = _footer(content)
+        groups, _ = structs_at(footer, find_member(footer, 0, _ROW_GROUPS)[0])
+        chunks, _ = structs_at(groups[0], find_member(groups[0], 0, _COLUMNS)[0])
+        left = (found_chunk(content, chunk) for chunk in chunks)
+        for field in rows.schema:
+            leaves = len([*leaf_columns(pa.schema([field]))])
+            yield field.name, [next(left) for _ in range(leaves)]
+
+
+def _file_of(
+    rows: pa.Table,
+    options: TableOptions,
+    dictionary_columns: Sequence[str],
+    bounded: Sequence[str] | bool,
+) -> pa.Buffer:
+    """A whole file, in memory."""
+    sink = pa.BufferOutputStream()
+    writer = open_arrow(sink, rows.schema, options, dictionary_columns, write_statistics=bounded)
+    try:
+        if rows.num_rows:
+            writer.write_table(rows, row_group_size=rows.num_rows)
+        writer.close()
+    finally:
+        writer.is_open = False
+    return sink.getvalue()
+
+
+def _footer(content: pa.Buffer) -> bytes:
+    end = content.size - _LENGTH_BYTES - len(_MAGIC)
+    length = int.from_bytes(content[end : end + _LENGTH_BYTES].to_pybytes(), "little")
+    footer: bytes = content[end - length : end].to_pybytes()
+    return footer
+
+
+def _tail(footer: bytes) -> bytes:
+    """All that is behind the pages."""
+    return footer + len(footer).to_bytes(_LENGTH_BYTES, "little") + _MAGIC
+
+
+def _group(
+    chunks: Sequence[ColumnChunk], described: Sequence[bytes], rows: int, start: int
+) -> bytes:
+    # Chunks are bytes already, and come first: the rest is a struct that goes on behind them.
+    no_chunks = serialize_struct({_COLUMNS: (Kind.LIST, Values(Kind.STRUCT, []))})[:-1]
+    members: Struct = {
+        _COLUMNS: (Kind.LIST, Values(Kind.STRUCT, [])),
+        _BYTES: (Kind.I64, sum(chunk.raw_size for chunk in chunks)),
+        _GROUP_ROWS: (Kind.I64, rows),
+        _GROUP_OFFSET: (Kind.I64, start),
+        _STORED_BYTES: (Kind.I64, sum(chunk.size for chunk in chunks)),
+    }
+    rest = serialize_struct(members)[len(no_chunks) :]
+    return no_chunks[:-1] + serialize_structs(described) + rest
