@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,12 +35,7 @@ class MergeModel:
     def write(self, rows: Iterable[tuple[str, Row]]) -> list[tuple[str, Row]]:
         """One flush: merge what arrived and store it; what an input changelog has of it."""
         arrived: dict[Key, list[Record]] = {}
-        for kind, row in rows:
-            kind = row[self.options["rowkind.field"]] if "rowkind.field" in self.options else kind
-            if kind == "-U" and self._is_on("ignore-update-before"):
-                continue
-            if kind in RETRACTS and self.ignores_delete:
-                continue
+        for kind, row in self._not_ignored(rows):
             key = tuple(ordered(row[name]) for name in self.primary_key)
             arrived.setdefault(key, []).append((self.next_number, kind, row))
             self.next_number += 1
@@ -48,10 +43,24 @@ class MergeModel:
         self.runs.append(self._merge_runs(arrived))
         return [(kind, row) for records in inputs for _, kind, row in records]
 
+    def _not_ignored(self, rows: Iterable[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:
+        """Rows with the kind that they have."""
+        for kind, row in rows:
+            kind = row[self.options["rowkind.field"]] if "rowkind.field" in self.options else kind
+            if kind == "-U" and self._is_on("ignore-update-before"):
+                continue
+            if kind in RETRACTS and self.ignores_delete:
+                continue
+            yield kind, row
+
     def overwrite(self, rows: Sequence[tuple[str, Row]]) -> None:
-        """Put rows in place of all, or of those in the partitions that get rows."""
+        """Put rows in place of all, or of those in the partitions that get rows.
+
+        One that is ignored does not arrive anywhere.
+        """
         if self.partition_keys and self.options.get("dynamic-partition-overwrite") != "false":
-            touched = [[row[name] for name in self.partition_keys] for _, row in rows]
+            arriving = self._not_ignored(rows)
+            touched = [[row[name] for name in self.partition_keys] for _, row in arriving]
         else:
             touched = None
         for run in self.runs:

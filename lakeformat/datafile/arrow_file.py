@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 from lakeformat.datafile.footer_stream import FooterStream
 from lakeformat.options import TableOptions
 
-__all__ = ["ArrowFile", "open_arrow"]
+__all__ = ["ArrowFile", "arrow_writer"]
 
 
-def open_arrow(
+def arrow_writer(
     stream: IO[bytes] | io.RawIOBase | pa.NativeFile,
     schema: pa.Schema,
     options: TableOptions,
@@ -53,7 +53,7 @@ class ArrowFile:
         """``bounded`` are the paths with bounds in the footer; True for all."""
         self._held = FooterStream(stream, change_footer) if change_footer else None
         self._footers: list[pq.FileMetaData] = []
-        self._writer = open_arrow(
+        self._writer = arrow_writer(
             self._held or stream,
             schema,
             options,

@@ -13,7 +13,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakeformat.datafile.arrow_file import open_arrow
+from lakeformat.datafile.arrow_file import arrow_writer
 from lakeformat.datafile.column_chunk import ColumnChunk, found_chunk
 from lakeformat.datafile.int96_arrays import leaf_columns
 from lakeformat.datafile.number_chunks import encode_constant, encode_plain
@@ -145,7 +145,7 @@ def _file_of(
 ) -> pa.Buffer:
     """A whole file, in memory."""
     sink = pa.BufferOutputStream()
-    writer = open_arrow(sink, rows.schema, options, dictionary_columns, write_statistics=bounded)
+    writer = arrow_writer(sink, rows.schema, options, dictionary_columns, write_statistics=bounded)
     try:
         if rows.num_rows:
             writer.write_table(rows, row_group_size=rows.num_rows)
