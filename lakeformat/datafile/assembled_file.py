@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO
+from functools import partial
+from typing import IO, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,7 +19,7 @@ from lakeformat.datafile.column_chunk import ColumnChunk, found_chunk
 from lakeformat.datafile.int96_arrays import leaf_columns
 from lakeformat.datafile.number_chunks import encode_constant, encode_plain
 from lakeformat.datafile.parquet_pages import PageCodec
-from lakeformat.datafile.text_chunks import encode_texts, is_text
+from lakeformat.datafile.text_chunks import encode_texts
 from lakeformat.datafile.thrift_compact import (
     Kind,
     Struct,
@@ -31,6 +32,8 @@ from lakeformat.datafile.thrift_walk import find_member, number_at, structs_at
 from lakeformat.options import TableOptions
 
 __all__ = ["AssembledFile"]
+
+Encoder: TypeAlias = Callable[[pa.ChunkedArray, pa.Field], ColumnChunk | None]
 
 _MAGIC = b"PAR1"
 _LENGTH_BYTES = 4
@@ -61,23 +64,23 @@ class AssembledFile:
         self._change_footer = change_footer or (lambda content: content)
         self._repeated = repeated
         self._codec = PageCodec.of(options)
-        self._by_arrow: set[str] = set()
+        self._declined: set[str] = set()
         """Columns that only Arrow could encode once, and will mostly have to again."""
         self._groups: list[bytes] = []
         self._rows = 0
         stream.write(_MAGIC)
 
     def write(self, rows: pa.Table) -> None:
-        """Add a row group."""
-        chunks = self._chunks(rows)
+        """Add a row group; each chunk is written, and its memory free, before the next is made."""
         start = place = self._stream.tell()
-        described = []
-        for chunk in chunks:
+        raw_size, described = 0, []
+        for chunk in self._chunks(rows):
             for part in chunk.parts:
                 self._stream.write(part)
             described.append(chunk.at(place))
             place += chunk.size
-        self._groups.append(_group(chunks, described, rows.num_rows, start))
+            raw_size += chunk.raw_size
+        self._groups.append(_group(described, rows.num_rows, raw_size, start, place - start))
         self._rows += rows.num_rows
 
     def close(self) -> pq.FileMetaData:
@@ -102,39 +105,49 @@ class AssembledFile:
     def discard(self) -> None:
         """There is nothing that would still write."""
 
-    def _chunks(self, rows: pa.Table) -> list[ColumnChunk]:
+    def _chunks(self, rows: pa.Table) -> Iterator[ColumnChunk]:
         """All that a row group consists of; of a nested column there are several."""
-        found: dict[str, list[ColumnChunk]] = {}
+        encoders = {
+            field.name: found
+            for field, column in zip(rows.schema, rows.columns, strict=True)
+            if not column.null_count and (found := self._encoder_of(field))
+        }
+        names = (name for name in rows.column_names if name not in self._repeated)
+        rest = [name for name in names if name not in encoders]
+        by_arrow = self._by_arrow(rows.select(rest)) if rest else {}
+        sources: dict[str, ColumnChunk] = {}
         for field, column in zip(rows.schema, rows.columns, strict=True):
-            if field.name not in self._repeated and (chunk := self._encoded(field, column)):
-                found[field.name] = [chunk]
-        rest = [n for n in rows.column_names if n not in found and n not in self._repeated]
-        if rest:
-            found.update(self._encoded_by_arrow(rows.select(rest)))
-        for name, source in self._repeated.items():
-            found[name] = [chunk.named(name) for chunk in found[source]]
-        return [chunk for name in rows.column_names for chunk in found[name]]
+            name = field.name
+            if name in self._repeated:
+                yield sources.pop(self._repeated[name]).named(name)
+                continue
+            chunks = by_arrow.pop(name, [])
+            if not chunks and (made := encoders[name](column, field)):
+                chunks = [made]
+            if not chunks:
+                self._declined.add(name)
+                chunks = self._by_arrow(rows.select([name]))[name]
+            if name in self._repeated.values():
+                [sources[name]] = chunks
+            yield from chunks
 
-    def _encoded(self, field: pa.Field, column: pa.ChunkedArray) -> ColumnChunk | None:
-        if self._codec is None or field.name in self._by_arrow:
+    def _encoder_of(self, field: pa.Field) -> Encoder | None:
+        """Who is tried before Arrow, if anybody is."""
+        is_text = pa.types.is_string(field.type) or pa.types.is_dictionary(field.type)
+        is_many = field.name not in self._dictionary_columns
+        if self._codec is None or field.name in self._declined or (is_text and is_many):
             return None
-        encode = encode_plain
-        if field.name in self._dictionary_columns:
-            encode = encode_texts if is_text(column.type) else encode_constant
-        chunk = encode(column, field, self._codec)
-        if chunk is None:
-            self._by_arrow.add(field.name)
-        return chunk
+        few = encode_texts if is_text else encode_constant
+        return partial(encode_plain if is_many else few, codec=self._codec)
 
-    def _encoded_by_arrow(self, rows: pa.Table) -> Iterator[tuple[str, list[ColumnChunk]]]:
+    def _by_arrow(self, rows: pa.Table) -> dict[str, list[ColumnChunk]]:
         content = _file_of(rows, self._options, self._dictionary_columns, self._bounded)
         footer = _footer(content)
         groups, _ = structs_at(footer, find_member(footer, 0, _ROW_GROUPS)[0])
         chunks, _ = structs_at(groups[0], find_member(groups[0], 0, _COLUMNS)[0])
         left = (found_chunk(content, chunk) for chunk in chunks)
-        for field in rows.schema:
-            leaves = len([*leaf_columns(pa.schema([field]))])
-            yield field.name, [next(left) for _ in range(leaves)]
+        leaves = {field.name: len([*leaf_columns(pa.schema([field]))]) for field in rows.schema}
+        return {name: [next(left) for _ in range(count)] for name, count in leaves.items()}
 
 
 def _file_of(
@@ -167,17 +180,15 @@ def _tail(footer: bytes) -> bytes:
     return footer + len(footer).to_bytes(_LENGTH_BYTES, "little") + _MAGIC
 
 
-def _group(
-    chunks: Sequence[ColumnChunk], described: Sequence[bytes], rows: int, start: int
-) -> bytes:
+def _group(described: Sequence[bytes], rows: int, raw_size: int, start: int, size: int) -> bytes:
     # Chunks are bytes already, and come first: the rest is a struct that goes on behind them.
     no_chunks = serialize_struct({_COLUMNS: (Kind.LIST, Values(Kind.STRUCT, []))})[:-1]
     members: Struct = {
         _COLUMNS: (Kind.LIST, Values(Kind.STRUCT, [])),
-        _BYTES: (Kind.I64, sum(chunk.raw_size for chunk in chunks)),
+        _BYTES: (Kind.I64, raw_size),
         _GROUP_ROWS: (Kind.I64, rows),
         _GROUP_OFFSET: (Kind.I64, start),
-        _STORED_BYTES: (Kind.I64, sum(chunk.size for chunk in chunks)),
+        _STORED_BYTES: (Kind.I64, size),
     }
     rest = serialize_struct(members)[len(no_chunks) :]
     return no_chunks[:-1] + serialize_structs(described) + rest

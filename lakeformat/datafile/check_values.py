@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lakeformat.datafile.decimal_range import check_decimals
 
-__all__ = ["check_values"]
+__all__ = ["check_values", "is_ascii"]
 
 _ALL_VALUES = frozenset(
     [
@@ -31,12 +31,12 @@ def check_values(batch: pa.RecordBatch) -> None:
             continue
         if pa.types.is_decimal128(column.type):
             check_decimals(column)
-        elif not (pa.types.is_string(column.type) and _is_ascii(column)):
+        elif not (pa.types.is_string(column.type) and is_ascii(column)):
             column.validate(full=True)
 
 
-def _is_ascii(texts: pa.Array) -> bool:
-    """Whether they are, and lie one after the other."""
+def is_ascii(texts: pa.Array) -> bool:
+    """Whether texts with valid offsets are, and lie one after the other."""
     rows = len(texts)
     if rows == 0:
         return True

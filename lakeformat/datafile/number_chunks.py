@@ -94,9 +94,9 @@ def _stored_as(kind: pa.DataType) -> str | None:
 
 
 def _values(column: pa.ChunkedArray) -> Numbers | None:
-    """All in one piece; None if some is null or has outgrown its type, or they are no numbers."""
+    """All in one piece; None if some has outgrown its type, or they are no numbers."""
     stored = _stored_as(column.type)
-    if stored is None or column.null_count:
+    if stored is None:
         return None
     parts = [numbers(chunk) for chunk in column.chunks if len(chunk)]
     if pa.types.is_decimal(column.type):

@@ -15,7 +15,7 @@ import pyarrow as pa
 from lakeformat.datafile.column_chunk import ColumnChunk, bounds_of, levels, made_chunk, repeated
 from lakeformat.datafile.parquet_pages import PAGE_ROWS, Encoding, PageCodec, Pages, Width
 
-__all__ = ["encode_texts", "is_text"]
+__all__ = ["encode_texts"]
 
 Codes: TypeAlias = npt.NDArray[np.uint8]
 
@@ -32,8 +32,6 @@ _MOST_REPEATED = 64
 
 def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> ColumnChunk | None:
     """A column with a dictionary as Arrow writes it; None where Arrow has to do so."""
-    if column.null_count:
-        return None
     is_whole = pa.types.is_dictionary(column.type)
     if not is_whole:
         column = column.dictionary_encode()
@@ -64,11 +62,6 @@ def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> 
         nullable=field.nullable,
         text_bytes=int(counts @ [len(text) for text in texts]),
     )
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether values are, as they are or by numbers of a dictionary."""
-    return bool(pa.types.is_string(kind.value_type if pa.types.is_dictionary(kind) else kind))
 
 
 def _few_texts(column: pa.ChunkedArray) -> list[bytes] | None:

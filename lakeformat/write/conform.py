@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.arrow_types import to_arrow_schema
+from lakeformat.datafile.check_values import is_ascii
 from lakeformat.errors import InvalidRequestError
 from lakeformat.types import DataField
 from lakeformat.write.defaults import default_value
@@ -136,7 +137,9 @@ def _check_values(values: pa.Array, name: str) -> None:
     """
     try:
         for part in _doubtful_in(values):
-            part.validate(full=True)
+            part.validate()
+            if not (pa.types.is_string(part.type) and is_ascii(part)):
+                part.validate(full=True)
     except pa.ArrowInvalid as reason:
         remedy = "convert texts to UTF-8 before writing, or store bytes in a BYTES column"
         if "Decimal" in str(reason):

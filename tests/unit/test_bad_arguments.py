@@ -209,6 +209,14 @@ def test_a_text_that_is_no_utf8_is_refused_by_row_and_column(catalog, kind):
         table.write(pa.table({"a": texts}))
 
 
+def test_texts_that_end_before_they_start_are_refused(catalog):
+    table = catalog.create_table("shop.orders", [("a", "STRING")])
+    offsets = pa.array([0, 2, 1], pa.int32()).buffers()[1]
+    texts = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"abc")])
+    with pytest.raises(lake.InvalidRequestError, match="column 'a' holds what is no value of"):
+        table.write(pa.table({"a": texts}))
+
+
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
 @pytest.mark.parametrize("missing", [True, False])
 def test_a_row_may_be_null_whose_member_may_not(catalog, file_format, missing):
