@@ -7,7 +7,7 @@ which stands in a file twice, is written twice. The file is the one that Arrow w
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import IO, TypeAlias
 
@@ -17,23 +17,24 @@ import pyarrow.parquet as pq
 from lakeformat.datafile.arrow_file import arrow_writer
 from lakeformat.datafile.column_chunk import ColumnChunk, found_chunk
 from lakeformat.datafile.int96_arrays import leaf_columns
-from lakeformat.datafile.number_chunks import encode_constant, encode_plain
+from lakeformat.datafile.number_chunks import encode_constant, encode_plain, is_plain
 from lakeformat.datafile.parquet_pages import PageCodec
 from lakeformat.datafile.text_chunks import encode_texts
 from lakeformat.datafile.thrift_compact import (
     Kind,
-    Struct,
-    Values,
+    StructWriter,
     serialize_number,
-    serialize_struct,
     serialize_structs,
 )
 from lakeformat.datafile.thrift_walk import find_member, number_at, structs_at
 from lakeformat.options import TableOptions
 
-__all__ = ["AssembledFile"]
+__all__ = ["AssembledFile", "is_worth_assembling"]
 
 Encoder: TypeAlias = Callable[[pa.ChunkedArray, pa.Field], ColumnChunk | None]
+
+WORTH_ASSEMBLING = 64 * 1024
+"""So many rows of a row group save what it costs to look at its columns one by one."""
 
 _MAGIC = b"PAR1"
 _LENGTH_BYTES = 4
@@ -42,6 +43,34 @@ _LENGTH_BYTES = 4
 _ROWS, _ROW_GROUPS = 3, 4
 # and of a row group.
 _COLUMNS, _BYTES, _GROUP_ROWS, _GROUP_OFFSET, _STORED_BYTES = 1, 2, 3, 5, 6
+
+
+def is_worth_assembling(
+    rows: pa.Table,
+    options: TableOptions,
+    dictionary_columns: Collection[str],
+    repeated: Collection[str],
+) -> bool:
+    """Whether at most half of a row group is left to Arrow, by what its columns take in memory.
+
+    That half is in memory once more until it is written, and nothing is gained with it.
+    """
+    if rows.num_rows < WORTH_ASSEMBLING or PageCodec.of(options) is None:
+        return False
+    left = rows.select(
+        [
+            field.name
+            for field, column in zip(rows.schema, rows.columns, strict=True)
+            if field.name not in repeated
+            and (column.null_count or not _is_encoded(field, dictionary_columns))
+        ]
+    )
+    return bool(2 * left.nbytes <= rows.nbytes)
+
+
+def _is_encoded(field: pa.Field, dictionary_columns: Collection[str]) -> bool:
+    is_text = pa.types.is_string(field.type) or pa.types.is_dictionary(field.type)
+    return field.name in dictionary_columns if is_text else is_plain(field.type)
 
 
 class AssembledFile:
@@ -71,7 +100,7 @@ class AssembledFile:
         stream.write(_MAGIC)
 
     def write(self, rows: pa.Table) -> None:
-        """Add a row group; each chunk is written, and its memory free, before the next is made."""
+        """Add a row group; a chunk that is made here is written before the next is made."""
         start = place = self._stream.tell()
         raw_size, described = 0, []
         for chunk in self._chunks(rows):
@@ -121,10 +150,11 @@ class AssembledFile:
             if name in self._repeated:
                 yield sources.pop(self._repeated[name]).named(name)
                 continue
-            chunks = by_arrow.pop(name, [])
-            if not chunks and (made := encoders[name](column, field)):
+            if name not in encoders:
+                chunks = by_arrow.pop(name)
+            elif made := encoders[name](column, field):
                 chunks = [made]
-            if not chunks:
+            else:
                 self._declined.add(name)
                 chunks = self._by_arrow(rows.select([name]))[name]
             if name in self._repeated.values():
@@ -133,12 +163,12 @@ class AssembledFile:
 
     def _encoder_of(self, field: pa.Field) -> Encoder | None:
         """Who is tried before Arrow, if anybody is."""
-        is_text = pa.types.is_string(field.type) or pa.types.is_dictionary(field.type)
-        is_many = field.name not in self._dictionary_columns
-        if self._codec is None or field.name in self._declined or (is_text and is_many):
+        is_here = _is_encoded(field, self._dictionary_columns)
+        if self._codec is None or field.name in self._declined or not is_here:
             return None
-        few = encode_texts if is_text else encode_constant
-        return partial(encode_plain if is_many else few, codec=self._codec)
+        if field.name not in self._dictionary_columns:
+            return partial(encode_plain, codec=self._codec)
+        return partial(encode_constant if is_plain(field.type) else encode_texts, codec=self._codec)
 
     def _by_arrow(self, rows: pa.Table) -> dict[str, list[ColumnChunk]]:
         content = _file_of(rows, self._options, self._dictionary_columns, self._bounded)
@@ -181,14 +211,10 @@ def _tail(footer: bytes) -> bytes:
 
 
 def _group(described: Sequence[bytes], rows: int, raw_size: int, start: int, size: int) -> bytes:
-    # Chunks are bytes already, and come first: the rest is a struct that goes on behind them.
-    no_chunks = serialize_struct({_COLUMNS: (Kind.LIST, Values(Kind.STRUCT, []))})[:-1]
-    members: Struct = {
-        _COLUMNS: (Kind.LIST, Values(Kind.STRUCT, [])),
-        _BYTES: (Kind.I64, raw_size),
-        _GROUP_ROWS: (Kind.I64, rows),
-        _GROUP_OFFSET: (Kind.I64, start),
-        _STORED_BYTES: (Kind.I64, size),
-    }
-    rest = serialize_struct(members)[len(no_chunks) :]
-    return no_chunks[:-1] + serialize_structs(described) + rest
+    found = StructWriter()
+    found.list(_COLUMNS, Kind.STRUCT, described)
+    found.i64(_BYTES, raw_size)
+    found.i64(_GROUP_ROWS, rows)
+    found.i64(_GROUP_OFFSET, start)
+    found.i64(_STORED_BYTES, size)
+    return found.close()

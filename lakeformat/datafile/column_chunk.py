@@ -25,6 +25,7 @@ _OFFSET, _META_DATA = 2, 3
 # of its description,
 _TYPE, _ENCODINGS, _PATH, _CODEC, _VALUES, _RAW_SIZE, _SIZE = 1, 2, 3, 4, 5, 6, 7
 _DATA, _DICTIONARY, _STATISTICS, _PAGE_COUNTS, _SIZES = 9, 11, 12, 13, 16
+_EXTENT = frozenset((_RAW_SIZE, _SIZE, _DATA, _DICTIONARY))
 # of the sizes in it,
 _TEXT_BYTES, _REPEATS, _LEVELS = 1, 2, 3
 # and of statistics.
@@ -33,7 +34,7 @@ _OLD_MOST, _OLD_LEAST, _NULLS, _MOST, _LEAST, _MOST_IS_EXACT, _LEAST_IS_EXACT = 
 
 @dataclass(frozen=True, slots=True)
 class ColumnChunk:
-    """Where its pages are it says as if they began at ``start``."""
+    """The places in its ``description`` are those of pages that begin at ``start``."""
 
     parts: Sequence[Content]
     description: bytes
@@ -64,15 +65,12 @@ def found_chunk(content: Content, description: bytes) -> ColumnChunk:
     """One of a file that is there."""
     described, _ = find_member(description, 0, _META_DATA)
     places, _ = member_places(description, described)
-    numbers = {member: number_at(description, places[member])[0] for member in _WHERE & {*places}}
+    numbers = {member: number_at(description, places[member])[0] for member in _EXTENT & {*places}}
     start = min(numbers[member] for member in (_DATA, _DICTIONARY) if member in numbers)
     size = numbers[_SIZE]
     return ColumnChunk(
         [content[start : start + size]], description, start, numbers[_RAW_SIZE], size
     )
-
-
-_WHERE = frozenset((_RAW_SIZE, _SIZE, _DATA, _DICTIONARY))
 
 
 def made_chunk(

@@ -15,7 +15,7 @@ from lakeformat.binary_row.arrow_memory import numbers
 from lakeformat.datafile.column_chunk import ColumnChunk, bounds_of, levels, made_chunk, repeated
 from lakeformat.datafile.parquet_pages import PAGE_ROWS, Encoding, PageCodec, Pages, Width
 
-__all__ = ["encode_constant", "encode_plain"]
+__all__ = ["encode_constant", "encode_plain", "is_plain"]
 
 Numbers: TypeAlias = npt.NDArray[Any]
 
@@ -30,6 +30,11 @@ _INT32_DIGITS, _INT64_DIGITS = 9, 18
 _UNITS = ("ms", "us")
 _CODE_BITS = b"\1"
 """In a dictionary of one value."""
+
+
+def is_plain(kind: pa.DataType) -> bool:
+    """Whether values of a type are numbers in a file."""
+    return _stored_as(kind) is not None
 
 
 def encode_plain(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> ColumnChunk | None:

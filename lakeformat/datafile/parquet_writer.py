@@ -9,7 +9,7 @@ from typing import IO, TypeAlias
 import pyarrow as pa
 
 from lakeformat.datafile.arrow_file import ArrowFile
-from lakeformat.datafile.assembled_file import AssembledFile
+from lakeformat.datafile.assembled_file import AssembledFile, is_worth_assembling
 from lakeformat.datafile.column_statistics import ColumnStatistics
 from lakeformat.datafile.decimal_range import refuse_beyond_int32
 from lakeformat.datafile.dictionary_columns import pick_dictionary_columns
@@ -25,9 +25,6 @@ __all__ = ["ParquetFileWriter"]
 
 _File: TypeAlias = ArrowFile | AssembledFile
 
-WORTH_ASSEMBLING = 64 * 1024
-"""So many rows of a row group save what it costs to look at its columns one by one."""
-
 
 class ParquetFileWriter:
     """Every ``write`` makes a row group; the first one decides which columns get a dictionary.
@@ -35,10 +32,8 @@ class ParquetFileWriter:
     A column of text may come as a dictionary: its values are looked at once then.
     """
 
-    def __init__(self, stream: IO[bytes], content: FileContent, rows: int) -> None:
-        """Each ``write`` has about so many ``rows``."""
+    def __init__(self, stream: IO[bytes], content: FileContent) -> None:
         self._stream, self._content = stream, content
-        self._is_assembled = rows >= WORTH_ASSEMBLING
         self._schema = parquet_schema(content.fields)
         self._stored = int96_schema(self._schema)
         leaves = [*leaf_columns(self._stored)]
@@ -60,7 +55,7 @@ class ParquetFileWriter:
             self._stored = _keeping_dictionaries(self._stored, rows.schema)
         stored = with_values_below_nulls(rows).cast(self._schema)
         if self._file is None:
-            self._file = self._open(pick_dictionary_columns(stored))
+            self._file = self._open(stored, pick_dictionary_columns(stored))
         if self._int96:
             stored = to_int96(stored, self._stored)
         try:
@@ -70,13 +65,16 @@ class ParquetFileWriter:
             raise
 
     def close(self) -> list[ColumnStatistics]:
-        return self._statistics.result((self._file or self._open([])).close())
+        return self._statistics.result(
+            (self._file or self._open(self._schema.empty_table(), [])).close()
+        )
 
     def discard(self) -> None:
         if self._file is not None:
             self._file.discard()
 
-    def _open(self, dictionary_columns: Sequence[str]) -> _File:
+    def _open(self, rows: pa.Table, dictionary_columns: Sequence[str]) -> _File:
+        """A file for row groups like these ``rows``."""
         change_footer = partial(with_int96, leaves=self._int96) if self._int96 else None
         arguments = (
             self._stream,
@@ -86,9 +84,10 @@ class ParquetFileWriter:
             self._bounded,
             change_footer,
         )
-        if not self._is_assembled:
-            return ArrowFile(*arguments)
-        return AssembledFile(*arguments, repeated=repeated_columns(self._content))
+        options, repeated = self._content.options, repeated_columns(self._content)
+        if is_worth_assembling(rows, options, dictionary_columns, repeated):
+            return AssembledFile(*arguments, repeated=repeated)
+        return ArrowFile(*arguments)
 
 
 def _keeping_dictionaries(schema: pa.Schema, given: pa.Schema) -> pa.Schema:

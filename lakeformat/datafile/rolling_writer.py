@@ -133,19 +133,19 @@ class RollingWriter:
         rows = table_of(self._held)
         self._held, self._held_rows, self._held_bytes = [], 0, 0
         if self._open is None:
-            self._open = self._start_file(rows.num_rows)
+            self._open = self._start_file()
         self._open.write(rows)
         if self._open.size >= self._content.options.target_file_size_bytes:
             self._roll()
 
-    def _start_file(self, rows: int) -> _OpenFile:
+    def _start_file(self) -> _OpenFile:
         name = self._next_name()
         if self._external is not None:
             place = self._external.next(name)
         else:
             place = FilePlace(self._storage, f"{self._directory}/{name}")
         self._started.append(place)
-        return _OpenFile(place, name, self._content, rows, self._key_order, self._indexes)
+        return _OpenFile(place, name, self._content, self._key_order, self._indexes)
 
     def _roll(self) -> None:
         if self._open is not None:
@@ -161,11 +161,9 @@ class _OpenFile:
         place: FilePlace,
         name: str,
         content: FileContent,
-        rows: int,
         key_order: KeyOrder | None,
         indexes: Sequence[WantedIndex],
     ) -> None:
-        """``rows`` are those of the first ``write``; the others have about as many."""
         self._place, self._name, self._rows = place, name, 0
         self._modes, self._key_order = content.modes, key_order
         self._keys = KeyRows(key_order.columns) if key_order is not None else None
@@ -174,7 +172,7 @@ class _OpenFile:
         self._stack = ExitStack()
         self._stream: IO[bytes] = self._stack.enter_context(place.storage.open_output(place.path))
         with self._leaving_on_failure():
-            self._writer = _writer(self._stream, content, name, rows)
+            self._writer = _writer(self._stream, content, name)
 
     @property
     def size(self) -> int:
@@ -240,10 +238,10 @@ class _OpenFile:
             raise
 
 
-def _writer(stream: IO[bytes], content: FileContent, name: str, rows: int) -> FileWriter:
+def _writer(stream: IO[bytes], content: FileContent, name: str) -> FileWriter:
     match FileFormat(content.options.file_format):
         case FileFormat.PARQUET:
-            return ParquetFileWriter(stream, content, rows)
+            return ParquetFileWriter(stream, content)
         case FileFormat.ORC:
             return OrcFileWriter(stream, content)
         case FileFormat.AVRO:

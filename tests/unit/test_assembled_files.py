@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import tracemalloc
+from contextlib import contextmanager
 from decimal import Decimal
 
 import numpy as np
@@ -18,10 +19,11 @@ from hypothesis import strategies as st
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.binary_row import values_to_arrow
 from lakeformat.datafile import parquet_writer
-from lakeformat.datafile.assembled_file import AssembledFile
+from lakeformat.datafile.arrow_file import ArrowFile
+from lakeformat.datafile.assembled_file import WORTH_ASSEMBLING, AssembledFile
 from lakeformat.datafile.column_statistics import reduce_statistics
 from lakeformat.datafile.file_writer import FileContent
-from lakeformat.datafile.parquet_writer import WORTH_ASSEMBLING, ParquetFileWriter
+from lakeformat.datafile.parquet_writer import ParquetFileWriter
 from lakeformat.datafile.repeated_columns import repeated_columns
 from lakeformat.datafile.statistics_modes import column_modes
 from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND, key_field
@@ -32,8 +34,6 @@ from lakeformat.types import DataField
 
 GROUP = 50_000
 """Rows of which a column fills several pages."""
-ENOUGH = 1_000_000
-"""Rows with which it is worth it whatever the columns are; it depends on nothing else."""
 
 
 def content_of(columns, keys, **options):
@@ -64,25 +64,31 @@ def rows_of(content, columns, rows):
     return pa.table(arrays, schema=to_arrow_schema(content.fields))
 
 
-def write(content, groups, stream=None):
+@contextmanager
+def encoded(*, here):
+    """Files whose columns are encoded here as far as they can be, or all by Arrow."""
+    with pytest.MonkeyPatch.context() as choice:
+        choice.setattr(parquet_writer, "is_worth_assembling", lambda *_: here)
+        yield
+
+
+def write(content, groups, stream=None, *, here=True):
     """The bytes of a file, and what is kept of its columns."""
     stream = stream or io.BytesIO()
-    writer = ParquetFileWriter(stream, content, ENOUGH)
-    try:
-        for rows in groups:
-            writer.write(rows)
-        statistics = writer.close()
-    finally:
-        writer.discard()
+    with encoded(here=here):
+        writer = ParquetFileWriter(stream, content)
+        try:
+            for rows in groups:
+                writer.write(rows)
+            statistics = writer.close()
+        finally:
+            writer.discard()
     return stream.getvalue(), [*map(reduce_statistics, statistics, content.modes)]
 
 
-def assert_as_arrow_writes_it(monkeypatch, content, groups):
+def assert_as_arrow_writes_it(content, groups):
     """The same file, to the last byte, as one all of whose columns Arrow has encoded."""
-    found = write(content, groups)
-    with monkeypatch.context() as by_arrow:
-        by_arrow.setattr(parquet_writer, "WORTH_ASSEMBLING", ENOUGH + 1)
-        assert found == write(content, groups)
+    assert write(content, groups) == write(content, groups, here=False)
 
 
 NUMBERS = [*range(GROUP)]
@@ -132,38 +138,38 @@ HALVES = [number / 2 if number % 7 else None for number in NUMBERS]
         ),
     ],
 )
-def test_a_file_is_the_one_that_arrow_writes_of_all_columns(monkeypatch, columns, keys, values):
+def test_a_file_is_the_one_that_arrow_writes_of_all_columns(columns, keys, values):
     content = content_of(columns, keys)
     rows = rows_of(content, values, GROUP)
     groups = [rows, rows.slice(0, 30_000), rows.slice(7, 1)]
-    assert_as_arrow_writes_it(monkeypatch, content, groups)
+    assert_as_arrow_writes_it(content, groups)
 
 
 @pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "zstd"])
-def test_whatever_compresses_the_pages(monkeypatch, compression):
+def test_whatever_compresses_the_pages(compression):
     content = content_of(
         {"k": "BIGINT NOT NULL", "v": "DOUBLE"}, ["k"], file__compression=compression
     )
     rows = rows_of(content, {"k": NUMBERS, "v": HALVES}, GROUP)
-    assert_as_arrow_writes_it(monkeypatch, content, [rows, rows])
+    assert_as_arrow_writes_it(content, [rows, rows])
 
 
-def test_a_file_of_more_row_groups_than_a_short_list_has(monkeypatch):
+def test_a_file_of_more_row_groups_than_a_short_list_has():
     content = content_of({"k": "BIGINT NOT NULL", "v": "DOUBLE"}, ["k"])
     rows = rows_of(content, {"k": NUMBERS, "v": HALVES}, GROUP)
-    assert_as_arrow_writes_it(monkeypatch, content, [rows.slice(n, 100) for n in range(40)])
+    assert_as_arrow_writes_it(content, [rows.slice(n, 100) for n in range(40)])
 
 
-def test_a_file_of_no_rows(monkeypatch):
+def test_a_file_of_no_rows():
     content = content_of({"k": "BIGINT NOT NULL", "v": "DOUBLE"}, ["k"])
-    assert_as_arrow_writes_it(monkeypatch, content, [])
+    assert_as_arrow_writes_it(content, [])
 
 
-def test_a_file_of_more_columns_than_a_byte_counts(monkeypatch):
+def test_a_file_of_more_columns_than_a_byte_counts():
     others = {f"c{n}": "INT" for n in range(140)}
     content = content_of({**others, "k": "BIGINT NOT NULL"}, ["k"])
     values = {name: [1, 2, 3] for name in [*others, "k"]}
-    assert_as_arrow_writes_it(monkeypatch, content, [rows_of(content, values, 3)] * 2)
+    assert_as_arrow_writes_it(content, [rows_of(content, values, 3)] * 2)
 
 
 @pytest.mark.parametrize(
@@ -185,23 +191,23 @@ def test_a_file_of_more_columns_than_a_byte_counts(monkeypatch):
         ("TIMESTAMP(9) WITH LOCAL TIME ZONE", [-1, 0, 1]),
     ],
 )
-def test_a_key_of_any_type(monkeypatch, kind, values):
+def test_a_key_of_any_type(kind, values):
     content = content_of({"v": "INT", "k": f"{kind} NOT NULL", "w": "INT"}, ["k"])
     rows = rows_of(content, {"k": values, "v": [1, None, 3], "w": [4, 5, None]}, 3)
-    assert_as_arrow_writes_it(monkeypatch, content, [rows, rows])
+    assert_as_arrow_writes_it(content, [rows, rows])
 
 
 @pytest.mark.parametrize("mode", ["none", "counts", "truncate(2)", "full"])
-def test_whatever_is_kept_of_the_column(monkeypatch, mode):
+def test_whatever_is_kept_of_the_column(mode):
     content = content_of({"k": "STRING NOT NULL"}, ["k"], **{"metadata__stats-mode": mode})
     rows = rows_of(content, {"k": TEXTS[:9]}, 9)
-    assert_as_arrow_writes_it(monkeypatch, content, [rows])
+    assert_as_arrow_writes_it(content, [rows])
 
 
-def test_texts_too_long_for_bounds_in_the_footer(monkeypatch):
+def test_texts_too_long_for_bounds_in_the_footer():
     content = content_of({"k": "STRING NOT NULL"}, ["k"])
     rows = rows_of(content, {"k": ["a" * 5000, "b" * 9000]}, 2)
-    assert_as_arrow_writes_it(monkeypatch, content, [rows])
+    assert_as_arrow_writes_it(content, [rows])
 
 
 @given(
@@ -216,8 +222,7 @@ def test_any_rows_and_any_order_of_columns(found, order, keys):
     content = content_of({name: kinds[name] for name in order}, keys)
     a, b, v = map(list, zip(*found, strict=True))
     rows = rows_of(content, {"a": a, "b": b, "v": v}, len(found))
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        assert_as_arrow_writes_it(monkeypatch, content, [rows, rows])
+    assert_as_arrow_writes_it(content, [rows, rows])
 
 
 EDGES = st.sampled_from([1, 7, 8, 9, 503, 504, 505, 513, 19_999, 20_000, 20_001, 40_001])
@@ -235,8 +240,7 @@ def test_texts_of_few_kinds_that_come_alone_or_in_runs(rows, kinds, longest, see
     if as_dictionary:
         place = found.column_names.index("few")
         found = found.set_column(place, "few", few.dictionary_encode())
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        assert_as_arrow_writes_it(monkeypatch, content, [found, found.slice(0, rows // 2 + 1)])
+    assert_as_arrow_writes_it(content, [found, found.slice(0, rows // 2 + 1)])
 
 
 @given(EDGES, st.integers(0, 2**32), st.sampled_from([1, 2, 3]))
@@ -271,8 +275,7 @@ def test_numbers_of_every_width_and_bits(rows, seed, pieces):
         [found[field.name] for field in content.fields], schema=to_arrow_schema(content.fields)
     )
     parts = pa.concat_tables([whole.slice(n * rows // pieces, rows) for n in range(pieces)])
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        assert_as_arrow_writes_it(monkeypatch, content, [parts, whole])
+    assert_as_arrow_writes_it(content, [parts, whole])
 
 
 @pytest.mark.parametrize(
@@ -290,31 +293,31 @@ def test_numbers_of_every_width_and_bits(rows, seed, pieces):
         ("ARRAY<INT>", [[[1], [1]], [[], None]]),
     ],
 )
-def test_row_groups_that_not_all_can_be_encoded_in_the_same_way(monkeypatch, kind, groups):
+def test_row_groups_that_not_all_can_be_encoded_in_the_same_way(kind, groups):
     content = content_of({"k": "INT NOT NULL", "v": kind}, ["k"])
     found = [rows_of(content, {"k": [1, 2], "v": group}, 2) for group in groups]
-    assert_as_arrow_writes_it(monkeypatch, content, found)
+    assert_as_arrow_writes_it(content, found)
 
 
-def test_a_dictionary_with_texts_that_no_row_has(monkeypatch):
+def test_a_dictionary_with_texts_that_no_row_has():
     content = content_of({"k": "INT NOT NULL", "few": "STRING"}, ["k"])
     found = rows_of(content, {"k": [1, 2], "few": ["b", "c"]}, 2)
     few = pa.DictionaryArray.from_arrays(pa.array([1, 2], pa.int32()), ["a", "b", "c", "d"])
     found = found.set_column(found.column_names.index("few"), "few", few)
-    assert_as_arrow_writes_it(monkeypatch, content, [found])
+    assert_as_arrow_writes_it(content, [found])
 
 
-def test_more_kinds_of_texts_than_a_byte_counts_and_longer_ones(monkeypatch):
+def test_more_kinds_of_texts_than_a_byte_counts_and_longer_ones():
     content = content_of({"k": "INT NOT NULL", "many": "STRING", "long": "STRING"}, ["k"])
     values = {
         "k": NUMBERS,
         "many": [f"{n % 300}" for n in NUMBERS],
         "long": ["x" * 300 * (1 + n % 2) for n in NUMBERS],
     }
-    assert_as_arrow_writes_it(monkeypatch, content, [rows_of(content, values, GROUP)])
+    assert_as_arrow_writes_it(content, [rows_of(content, values, GROUP)])
 
 
-def test_a_table_without_a_key(monkeypatch):
+def test_a_table_without_a_key():
     fields = (
         DataField(0, "n", parse_type("INT")),
         DataField(1, "s", parse_type("STRING")),
@@ -329,17 +332,55 @@ def test_a_table_without_a_key(monkeypatch):
         ],
         schema=to_arrow_schema(fields),
     )
-    assert_as_arrow_writes_it(monkeypatch, content, [rows, rows])
+    assert_as_arrow_writes_it(content, [rows, rows])
 
 
-@pytest.mark.parametrize("rows", [WORTH_ASSEMBLING - 1, WORTH_ASSEMBLING])
-def test_few_rows_are_left_to_arrow(monkeypatch, rows):
-    seen = []
-    monkeypatch.setattr(AssembledFile, "write", lambda self, rows: seen.append(rows.num_rows))
+FEW_TEXTS = ["paid", "new", "paid", "paid"] * (WORTH_ASSEMBLING // 4)
+WITH_NULLS = [None, 1, 2, 3] * (WORTH_ASSEMBLING // 4)
+LONG_TEXTS = [f"{number:020}" for number in range(WORTH_ASSEMBLING)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "is_worth_it"),
+    [
+        pytest.param({}, True, id="numbers"),
+        pytest.param({"s": ("STRING", FEW_TEXTS)}, True, id="few texts"),
+        pytest.param({"s": ("STRING", LONG_TEXTS)}, True, id="one column of texts"),
+        pytest.param({n: ("STRING", LONG_TEXTS) for n in "stu"}, False, id="mostly texts"),
+        pytest.param(
+            {n: ("INT", [None, 1, 2, 3] * (2**14)) for n in "stuvwxyz"}, False, id="nulls"
+        ),
+    ],
+)
+def test_a_file_is_left_to_arrow_where_that_encodes_most_of_it(columns, is_worth_it):
+    """What Arrow encodes is in memory once more, and nothing is gained with it."""
+    content = content_of(
+        {"k": "BIGINT NOT NULL", **{n: kind for n, (kind, _) in columns.items()}}, ["k"]
+    )
+    values = {"k": range(WORTH_ASSEMBLING), **{name: found for name, (_, found) in columns.items()}}
+    rows = rows_of(content, values, WORTH_ASSEMBLING)
+    assert file_of(content, rows) is (AssembledFile if is_worth_it else ArrowFile)
+
+
+def test_few_rows_and_codecs_that_only_arrow_has_are_left_to_it():
     content = content_of({"k": "INT NOT NULL"}, ["k"])
-    writer = ParquetFileWriter(io.BytesIO(), content, rows)
-    writer.write(rows_of(content, {"k": [1]}, 1))
-    assert seen == ([1] if rows == WORTH_ASSEMBLING else [])
+    rows = rows_of(content, {"k": range(WORTH_ASSEMBLING)}, WORTH_ASSEMBLING)
+    assert file_of(content, rows) is AssembledFile
+    assert file_of(content, rows.slice(1)) is ArrowFile
+    assert (
+        file_of(content_of({"k": "INT NOT NULL"}, ["k"], file__compression="lz4"), rows)
+        is ArrowFile
+    )
+
+
+def file_of(content, rows):
+    """Who writes a file that begins with these rows."""
+    found = []
+    with pytest.MonkeyPatch.context() as watched:
+        for kind in (AssembledFile, ArrowFile):
+            watched.setattr(kind, "write", lambda self, rows: found.append(type(self)))
+        ParquetFileWriter(io.BytesIO(), content).write(rows)
+    return found[0]
 
 
 def test_a_key_that_is_stored_in_another_way_in_front_is_encoded_twice():
@@ -407,10 +448,11 @@ class Nowhere(io.RawIOBase):
 def test_pages_are_let_go_once_they_are_written_again():
     content = content_of({"k": "BIGINT NOT NULL"}, ["k"], file__compression="none")
     rows = rows_of(content, {"k": NUMBERS}, GROUP)
-    writer = ParquetFileWriter(Nowhere(), content, ENOUGH)
+    writer = ParquetFileWriter(Nowhere(), content)
     tracemalloc.start()
     try:
-        writer.write(rows)
+        with encoded(here=True):
+            writer.write(rows)
         held, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
