@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeformat.datafile.footer_stream import FooterStream
-from lakeformat.options import TableOptions
+from lakeformat.datafile.parquet_layout import ParquetLayout
 
 __all__ = ["ArrowFile", "arrow_writer"]
 
@@ -18,18 +17,19 @@ __all__ = ["ArrowFile", "arrow_writer"]
 def arrow_writer(
     stream: IO[bytes] | io.RawIOBase | pa.NativeFile,
     schema: pa.Schema,
-    options: TableOptions,
-    dictionary_columns: Sequence[str],
+    layout: ParquetLayout,
     **more: Any,
 ) -> pq.ParquetWriter:
-    """Arrow's own writer as it is wanted for files of a table."""
+    """Arrow's own writer as it is wanted for files of a table, of all or some of their columns."""
+    options = layout.options
     is_zstd = options.file_compression == "zstd"
     return pq.ParquetWriter(
         stream,
         schema,
         compression=options.file_compression,
         compression_level=options.file_compression_zstd_level if is_zstd else None,
-        use_dictionary=[*dictionary_columns],
+        use_dictionary=[*layout.dictionary_columns],
+        write_statistics=layout.bounded,
         store_decimal_as_integer=True,
         write_time_adjusted_to_utc=True,  # as Java marks a TIME
         write_page_checksum=True,
@@ -41,25 +41,12 @@ def arrow_writer(
 class ArrowFile:
     """A file that Arrow writes as it comes."""
 
-    def __init__(
-        self,
-        stream: IO[bytes],
-        schema: pa.Schema,
-        options: TableOptions,
-        dictionary_columns: Sequence[str],
-        bounded: Sequence[str] | bool,
-        change_footer: Callable[[bytes], bytes] | None,
-    ) -> None:
-        """``bounded`` are the paths with bounds in the footer; True for all."""
-        self._held = FooterStream(stream, change_footer) if change_footer else None
+    def __init__(self, stream: IO[bytes], layout: ParquetLayout) -> None:
+        change = layout.change_footer
+        self._held = FooterStream(stream, change) if change else None
         self._footers: list[pq.FileMetaData] = []
         self._writer = arrow_writer(
-            self._held or stream,
-            schema,
-            options,
-            dictionary_columns,
-            write_statistics=bounded,
-            metadata_collector=self._footers,
+            self._held or stream, layout.schema, layout, metadata_collector=self._footers
         )
 
     def write(self, rows: pa.Table) -> None:

@@ -18,6 +18,8 @@ from lakeformat.datafile.arrow_file import arrow_writer
 from lakeformat.datafile.column_chunk import ColumnChunk, found_chunk
 from lakeformat.datafile.int96_arrays import leaf_columns
 from lakeformat.datafile.number_chunks import encode_constant, encode_plain, is_plain
+from lakeformat.datafile.parquet_end import MAGIC, footer_of, with_end
+from lakeformat.datafile.parquet_layout import ParquetLayout
 from lakeformat.datafile.parquet_pages import PageCodec
 from lakeformat.datafile.text_chunks import encode_texts
 from lakeformat.datafile.thrift_compact import (
@@ -27,7 +29,6 @@ from lakeformat.datafile.thrift_compact import (
     serialize_structs,
 )
 from lakeformat.datafile.thrift_walk import find_member, number_at, structs_at
-from lakeformat.options import TableOptions
 
 __all__ = ["AssembledFile", "is_worth_assembling"]
 
@@ -36,68 +37,50 @@ Encoder: TypeAlias = Callable[[pa.ChunkedArray, pa.Field], ColumnChunk | None]
 WORTH_ASSEMBLING = 64 * 1024
 """So many rows of a row group save what it costs to look at its columns one by one."""
 
-_MAGIC = b"PAR1"
-_LENGTH_BYTES = 4
-
 # Numbers of members: of the footer,
 _ROWS, _ROW_GROUPS = 3, 4
 # and of a row group.
 _COLUMNS, _BYTES, _GROUP_ROWS, _GROUP_OFFSET, _STORED_BYTES = 1, 2, 3, 5, 6
 
 
-def is_worth_assembling(
-    rows: pa.Table,
-    options: TableOptions,
-    dictionary_columns: Collection[str],
-    repeated: Collection[str],
-) -> bool:
+def is_worth_assembling(rows: pa.Table, layout: ParquetLayout, repeated: Collection[str]) -> bool:
     """Whether at most half of a row group is left to Arrow, by what its columns take in memory.
 
     That half is in memory once more until it is written, and nothing is gained with it.
     """
-    if rows.num_rows < WORTH_ASSEMBLING or PageCodec.of(options) is None:
+    if rows.num_rows < WORTH_ASSEMBLING or PageCodec.of(layout.options) is None:
         return False
     left = rows.select(
         [
             field.name
             for field, column in zip(rows.schema, rows.columns, strict=True)
-            if field.name not in repeated
-            and (column.null_count or not _is_encoded(field, dictionary_columns))
+            if field.name not in repeated and (column.null_count or not _is_encoded(field, layout))
         ]
     )
     return bool(2 * left.nbytes <= rows.nbytes)
 
 
-def _is_encoded(field: pa.Field, dictionary_columns: Collection[str]) -> bool:
+def _is_encoded(field: pa.Field, layout: ParquetLayout) -> bool:
     is_text = pa.types.is_string(field.type) or pa.types.is_dictionary(field.type)
-    return field.name in dictionary_columns if is_text else is_plain(field.type)
+    return field.name in layout.dictionary_columns if is_text else is_plain(field.type)
 
 
 class AssembledFile:
     """A file whose columns come one by one, each as pages that are whole."""
 
     def __init__(
-        self,
-        stream: IO[bytes],
-        schema: pa.Schema,
-        options: TableOptions,
-        dictionary_columns: Sequence[str],
-        bounded: Sequence[str] | bool,
-        change_footer: Callable[[bytes], bytes] | None,
-        *,
-        repeated: Mapping[str, str],
+        self, stream: IO[bytes], layout: ParquetLayout, repeated: Mapping[str, str]
     ) -> None:
-        """``repeated`` says of columns before which other one they are the same as."""
-        self._stream, self._schema, self._options = stream, schema, options
-        self._dictionary_columns, self._bounded = dictionary_columns, bounded
-        self._change_footer = change_footer or (lambda content: content)
-        self._repeated = repeated
-        self._codec = PageCodec.of(options)
+        """``repeated`` says of columns which other one before them they are the same as."""
+        self._stream, self._layout, self._repeated = stream, layout, repeated
+        codec = PageCodec.of(layout.options)
+        assert codec is not None
+        self._codec = codec
         self._declined: set[str] = set()
         """Columns that only Arrow could encode once, and will mostly have to again."""
         self._groups: list[bytes] = []
         self._rows = 0
-        stream.write(_MAGIC)
+        stream.write(MAGIC)
 
     def write(self, rows: pa.Table) -> None:
         """Add a row group; a chunk that is made here is written before the next is made."""
@@ -114,7 +97,7 @@ class AssembledFile:
 
     def close(self) -> pq.FileMetaData:
         """Write the footer; what it says, timestamps in 12 bytes being bytes."""
-        empty = _footer(_file_of(self._schema.empty_table(), self._options, [], bounded=False))
+        empty = footer_of(_file_of(self._layout.schema.empty_table(), self._layout))
         rows_at, _ = find_member(empty, 0, _ROWS)
         _, rows_end = number_at(empty, rows_at)
         groups_at, _ = find_member(empty, 0, _ROW_GROUPS)
@@ -128,8 +111,9 @@ class AssembledFile:
                 empty[groups_end:],
             )
         )
-        self._stream.write(_tail(self._change_footer(footer)))
-        return pq.read_metadata(io.BytesIO(_MAGIC + _tail(footer)))
+        change = self._layout.change_footer
+        self._stream.write(with_end(change(footer) if change else footer))
+        return pq.read_metadata(io.BytesIO(MAGIC + with_end(footer)))
 
     def discard(self) -> None:
         """There is nothing that would still write."""
@@ -145,34 +129,34 @@ class AssembledFile:
         rest = [name for name in names if name not in encoders]
         by_arrow = self._by_arrow(rows.select(rest)) if rest else {}
         sources: dict[str, ColumnChunk] = {}
-        for field, column in zip(rows.schema, rows.columns, strict=True):
-            name = field.name
+        for name in rows.column_names:
             if name in self._repeated:
                 yield sources.pop(self._repeated[name]).named(name)
                 continue
-            if name not in encoders:
-                chunks = by_arrow.pop(name)
-            elif made := encoders[name](column, field):
-                chunks = [made]
-            else:
-                self._declined.add(name)
-                chunks = self._by_arrow(rows.select([name]))[name]
+            encoder = encoders.get(name)
+            chunks = self._encoded(rows, name, encoder) if encoder else by_arrow.pop(name)
             if name in self._repeated.values():
                 [sources[name]] = chunks
             yield from chunks
 
+    def _encoded(self, rows: pa.Table, name: str, encoder: Encoder) -> list[ColumnChunk]:
+        made = encoder(rows.column(name), rows.schema.field(name))
+        if made is not None:
+            return [made]
+        self._declined.add(name)
+        return self._by_arrow(rows.select([name]))[name]
+
     def _encoder_of(self, field: pa.Field) -> Encoder | None:
         """Who is tried before Arrow, if anybody is."""
-        is_here = _is_encoded(field, self._dictionary_columns)
-        if self._codec is None or field.name in self._declined or not is_here:
+        if field.name in self._declined or not _is_encoded(field, self._layout):
             return None
-        if field.name not in self._dictionary_columns:
+        if field.name not in self._layout.dictionary_columns:
             return partial(encode_plain, codec=self._codec)
         return partial(encode_constant if is_plain(field.type) else encode_texts, codec=self._codec)
 
     def _by_arrow(self, rows: pa.Table) -> dict[str, list[ColumnChunk]]:
-        content = _file_of(rows, self._options, self._dictionary_columns, self._bounded)
-        footer = _footer(content)
+        content = _file_of(rows, self._layout)
+        footer = footer_of(content)
         groups, _ = structs_at(footer, find_member(footer, 0, _ROW_GROUPS)[0])
         chunks, _ = structs_at(groups[0], find_member(groups[0], 0, _COLUMNS)[0])
         left = (found_chunk(content, chunk) for chunk in chunks)
@@ -180,15 +164,10 @@ class AssembledFile:
         return {name: [next(left) for _ in range(count)] for name, count in leaves.items()}
 
 
-def _file_of(
-    rows: pa.Table,
-    options: TableOptions,
-    dictionary_columns: Sequence[str],
-    bounded: Sequence[str] | bool,
-) -> pa.Buffer:
-    """A whole file, in memory."""
+def _file_of(rows: pa.Table, layout: ParquetLayout) -> pa.Buffer:
+    """A whole file of these columns, in memory."""
     sink = pa.BufferOutputStream()
-    writer = arrow_writer(sink, rows.schema, options, dictionary_columns, write_statistics=bounded)
+    writer = arrow_writer(sink, rows.schema, layout)
     try:
         if rows.num_rows:
             writer.write_table(rows, row_group_size=rows.num_rows)
@@ -196,18 +175,6 @@ def _file_of(
     finally:
         writer.is_open = False
     return sink.getvalue()
-
-
-def _footer(content: pa.Buffer) -> bytes:
-    end = content.size - _LENGTH_BYTES - len(_MAGIC)
-    length = int.from_bytes(content[end : end + _LENGTH_BYTES].to_pybytes(), "little")
-    footer: bytes = content[end - length : end].to_pybytes()
-    return footer
-
-
-def _tail(footer: bytes) -> bytes:
-    """All that is behind the pages."""
-    return footer + len(footer).to_bytes(_LENGTH_BYTES, "little") + _MAGIC
 
 
 def _group(described: Sequence[bytes], rows: int, raw_size: int, start: int, size: int) -> bytes:

@@ -15,10 +15,11 @@ from lakeformat.datafile.thrift_compact import (
     parse_struct,
     serialize_number,
     serialize_struct,
+    serialize_unsigned,
 )
 from lakeformat.datafile.thrift_walk import find_member, member_places, number_at
 
-__all__ = ["ColumnChunk", "bounds_of", "found_chunk", "levels", "made_chunk", "repeated"]
+__all__ = ["ColumnChunk", "bounds_of", "found_chunk", "levels", "made_chunk", "run_of"]
 
 # Numbers of members: of a column chunk,
 _OFFSET, _META_DATA = 2, 3
@@ -26,6 +27,8 @@ _OFFSET, _META_DATA = 2, 3
 _TYPE, _ENCODINGS, _PATH, _CODEC, _VALUES, _RAW_SIZE, _SIZE = 1, 2, 3, 4, 5, 6, 7
 _DATA, _DICTIONARY, _STATISTICS, _PAGE_COUNTS, _SIZES = 9, 11, 12, 13, 16
 _EXTENT = frozenset((_RAW_SIZE, _SIZE, _DATA, _DICTIONARY))
+# of how many pages of a kind it has,
+_PAGE_KIND, _PAGE_ENCODING, _PAGES = 1, 2, 3
 # of the sizes in it,
 _TEXT_BYTES, _REPEATS, _LEVELS = 1, 2, 3
 # and of statistics.
@@ -76,7 +79,7 @@ def found_chunk(content: Content, description: bytes) -> ColumnChunk:
 def made_chunk(
     pages: Pages,
     column: str,
-    width: int,
+    physical_type: int,
     rows: int,
     statistics: bytes,
     *,
@@ -92,7 +95,7 @@ def made_chunk(
             (PageKind.DATA, Encoding.RLE_DICTIONARY),
         ]
     described = StructWriter()
-    described.i32(_TYPE, width)
+    described.i32(_TYPE, physical_type)
     described.list(_ENCODINGS, Kind.I32, encodings)
     described.list(_PATH, Kind.BINARY, [column.encode()])
     described.i32(_CODEC, pages.codec.number)
@@ -114,9 +117,9 @@ def made_chunk(
 
 def _page_count(kind: int, encoding: int, pages: Pages) -> bytes:
     found = StructWriter()
-    found.i32(1, kind)
-    found.i32(2, encoding)
-    found.i32(3, 1 if kind == PageKind.DICTIONARY else pages.count)
+    found.i32(_PAGE_KIND, kind)
+    found.i32(_PAGE_ENCODING, encoding)
+    found.i32(_PAGES, 1 if kind == PageKind.DICTIONARY else pages.count)
     return found.close()
 
 
@@ -147,16 +150,10 @@ def levels(rows: int, *, nullable: bool) -> bytes:
     """What a page begins with: that none of its values is null, if one could be."""
     if not nullable:
         return b""
-    run = repeated(rows, b"\1")
+    run = run_of(rows, b"\1")
     return len(run).to_bytes(4, "little") + run
 
 
-def repeated(rows: int, value: bytes) -> bytes:
+def run_of(rows: int, value: bytes) -> bytes:
     """One value so often, as a run of it."""
-    count = bytearray()
-    number = rows << 1
-    while number > 127:
-        count.append(number & 127 | 128)
-        number >>= 7
-    count.append(number)
-    return bytes(count) + value
+    return serialize_unsigned(rows << 1) + value

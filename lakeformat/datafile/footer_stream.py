@@ -6,10 +6,9 @@ import io
 from collections.abc import Callable
 from typing import IO
 
-__all__ = ["FooterStream"]
+from lakeformat.datafile.parquet_end import END_BYTES, MAGIC, footer_of, with_end
 
-_MAGIC = b"PAR1"
-_LENGTH_BYTES = 4
+__all__ = ["FooterStream"]
 
 
 class FooterStream(io.RawIOBase):
@@ -42,10 +41,7 @@ class FooterStream(io.RawIOBase):
         """Write what was kept, the footer as it is to be."""
         assert self._held is not None
         held, self._held = bytes(self._held), None
-        end = len(held) - _LENGTH_BYTES - len(_MAGIC)
-        start = end - int.from_bytes(held[end : end + _LENGTH_BYTES], "little")
-        assert held.endswith(_MAGIC)
-        assert start >= 0
-        footer = self._change(held[start:end])
-        length = len(footer).to_bytes(_LENGTH_BYTES, "little")
-        self._stream.write(held[:start] + footer + length + _MAGIC)
+        assert held.endswith(MAGIC)
+        footer = footer_of(held)
+        start = len(held) - END_BYTES - len(footer)
+        self._stream.write(held[:start] + with_end(self._change(footer)))

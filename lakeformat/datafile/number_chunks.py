@@ -12,14 +12,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakeformat.binary_row.arrow_memory import numbers
-from lakeformat.datafile.column_chunk import ColumnChunk, bounds_of, levels, made_chunk, repeated
-from lakeformat.datafile.parquet_pages import PAGE_ROWS, Encoding, PageCodec, Pages, Width
+from lakeformat.datafile.column_chunk import ColumnChunk, bounds_of, levels, made_chunk, run_of
+from lakeformat.datafile.parquet_pages import PAGE_ROWS, Encoding, PageCodec, Pages, PhysicalType
 
 __all__ = ["encode_constant", "encode_plain", "is_plain"]
 
 Numbers: TypeAlias = npt.NDArray[Any]
 
-_WIDTHS = {"<i4": Width.INT32, "<i8": Width.INT64, "<f4": Width.FLOAT, "<f8": Width.DOUBLE}
+_PHYSICAL_TYPES = {
+    "<i4": PhysicalType.INT32,
+    "<i8": PhysicalType.INT64,
+    "<f4": PhysicalType.FLOAT,
+    "<f8": PhysicalType.DOUBLE,
+}
 _STORED = {
     **dict.fromkeys((pa.int8(), pa.int16(), pa.int32(), pa.date32(), pa.time32("ms")), "<i4"),
     pa.int64(): "<i8",
@@ -71,14 +76,16 @@ def encode_constant(
     pages.add_dictionary(value.tobytes(), 1)
     for start in range(0, len(values), PAGE_ROWS):
         rows = min(PAGE_ROWS, len(values) - start)
-        content = levels(rows, nullable=field.nullable) + _CODE_BITS + repeated(rows, b"\0")
+        content = levels(rows, nullable=field.nullable) + _CODE_BITS + run_of(rows, b"\0")
         pages.add_values(content, rows, Encoding.RLE_DICTIONARY, statistics)
     return _chunk(pages, values, field, statistics)
 
 
 def _chunk(pages: Pages, values: Numbers, field: pa.Field, statistics: bytes) -> ColumnChunk:
-    width = _WIDTHS[values.dtype.str]
-    return made_chunk(pages, field.name, width, len(values), statistics, nullable=field.nullable)
+    physical_type = _PHYSICAL_TYPES[values.dtype.str]
+    return made_chunk(
+        pages, field.name, physical_type, len(values), statistics, nullable=field.nullable
+    )
 
 
 def _bounds(least: np.generic, most: np.generic) -> bytes:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, cast
 
+from lakeformat.datafile.parquet_end import END_BYTES, MAGIC, footer_length, with_end
 from lakeformat.datafile.parquet_pages import CODECS
 from lakeformat.datafile.thrift_compact import (
     Kind,
@@ -25,8 +26,6 @@ from lakeformat.datafile.thrift_compact import (
 
 __all__ = ["CannotJoinError", "JoinedParquet", "RowGroups", "read_row_groups"]
 
-_MAGIC = b"PAR1"
-_LENGTH_BYTES = 4
 _COPY_BYTES = 4 << 20
 
 # Numbers of members: of the footer,
@@ -77,16 +76,16 @@ class RowGroups:
 
 def read_row_groups(stream: IO[bytes], size: int) -> RowGroups:
     """The footer of a file of ``size`` bytes; ``CannotJoinError`` if it is not a common one."""
-    end = size - _LENGTH_BYTES - len(_MAGIC)
+    end = size - END_BYTES
     try:
-        tail = _bytes_at(stream, end, _LENGTH_BYTES + len(_MAGIC))
-        length = int.from_bytes(tail[:_LENGTH_BYTES], "little")
+        tail = _bytes_at(stream, end, END_BYTES)
+        length = footer_length(tail)
         found = RowGroups(parse_struct(_bytes_at(stream, end - length, length)))
         for group in structs_in(found.footer, _ROW_GROUPS):
             _extent(group)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as reason:
         raise CannotJoinError from reason
-    if tail[_LENGTH_BYTES:] != _MAGIC or any(each in found.footer for each in _ENCRYPTION):
+    if not tail.endswith(MAGIC) or any(each in found.footer for each in _ENCRYPTION):
         raise CannotJoinError
     return found
 
@@ -99,7 +98,7 @@ class JoinedParquet:
         self._frame: Struct | None = None
         self._groups: list[Value] = []
         self._rows = 0
-        stream.write(_MAGIC)
+        stream.write(MAGIC)
 
     @property
     def size(self) -> int:
@@ -129,8 +128,7 @@ class JoinedParquet:
             _ROWS: (Kind.I64, self._rows),
             _ROW_GROUPS: (Kind.LIST, Values(Kind.STRUCT, self._groups)),
         }
-        content = serialize_struct(dict(sorted(footer.items())))
-        self._stream.write(content + len(content).to_bytes(_LENGTH_BYTES, "little") + _MAGIC)
+        self._stream.write(with_end(serialize_struct(dict(sorted(footer.items())))))
 
 
 def _extent(group: Struct) -> tuple[int, int]:

@@ -11,7 +11,16 @@ import pyarrow as pa
 from lakeformat.datafile.thrift_compact import StructWriter
 from lakeformat.options import TableOptions
 
-__all__ = ["CODECS", "PAGE_ROWS", "Content", "Encoding", "PageCodec", "PageKind", "Pages", "Width"]
+__all__ = [
+    "CODECS",
+    "PAGE_ROWS",
+    "Content",
+    "Encoding",
+    "PageCodec",
+    "PageKind",
+    "Pages",
+    "PhysicalType",
+]
 
 CODECS = {"none": 0, "snappy": 1, "gzip": 2, "zstd": 6}
 """Those options of which Arrow has the same codec for a page and for a writer."""
@@ -33,15 +42,18 @@ class Encoding:
     PLAIN, RLE, RLE_DICTIONARY = 0, 3, 8
 
 
-class Width:
-    """The physical types of which columns are encoded here."""
+class PhysicalType:
+    """Those of which columns are encoded here."""
 
     INT32, INT64, FLOAT, DOUBLE, BYTE_ARRAY = 1, 2, 4, 5, 6
 
 
-# Numbers of members: of a page's header, and of what it says of a dictionary or of values.
+# Numbers of members: of a page's header,
 _KIND, _RAW_SIZE, _SIZE, _CHECKSUM, _VALUES, _DICTIONARY = 1, 2, 3, 4, 5, 7
-_COUNT, _ENCODING, _IS_SORTED, _NULLS_BY, _REPEATS_BY, _STATISTICS = 1, 2, 3, 3, 4, 5
+# of what it says of both kinds of pages, of values, and of a dictionary.
+_COUNT, _ENCODING = 1, 2
+_NULLS_BY, _REPEATS_BY, _STATISTICS = 3, 4, 5
+_IS_SORTED = 3
 _SIGN = 1 << 31
 
 

@@ -19,6 +19,7 @@ from lakeformat.datafile.footer_statistics import FooterStatistics
 from lakeformat.datafile.int96_arrays import INT96_BYTES, int96_schema, leaf_columns, to_int96
 from lakeformat.datafile.int96_footer import with_int96
 from lakeformat.datafile.null_rows import with_values_below_nulls
+from lakeformat.datafile.parquet_layout import ParquetLayout
 from lakeformat.datafile.repeated_columns import repeated_columns
 
 __all__ = ["ParquetFileWriter"]
@@ -76,18 +77,13 @@ class ParquetFileWriter:
     def _open(self, rows: pa.Table, dictionary_columns: Sequence[str]) -> _File:
         """A file for row groups like these ``rows``."""
         change_footer = partial(with_int96, leaves=self._int96) if self._int96 else None
-        arguments = (
-            self._stream,
-            self._stored,
-            self._content.options,
-            dictionary_columns,
-            self._bounded,
-            change_footer,
+        layout = ParquetLayout(
+            self._stored, self._content.options, dictionary_columns, self._bounded, change_footer
         )
-        options, repeated = self._content.options, repeated_columns(self._content)
-        if is_worth_assembling(rows, options, dictionary_columns, repeated):
-            return AssembledFile(*arguments, repeated=repeated)
-        return ArrowFile(*arguments)
+        repeated = repeated_columns(self._content)
+        if is_worth_assembling(rows, layout, repeated):
+            return AssembledFile(self._stream, layout, repeated)
+        return ArrowFile(self._stream, layout)
 
 
 def _keeping_dictionaries(schema: pa.Schema, given: pa.Schema) -> pa.Schema:

@@ -15,6 +15,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakeformat.datafile.parquet_end import END_BYTES, MAGIC, footer_length
 from lakeformat.datafile.thrift_walk import binary_lengths, find_member, list_at, skip_struct
 
 __all__ = ["SoundStatistics", "read_footer"]
@@ -27,7 +28,6 @@ _ROW_GROUPS, _CHUNKS, _META_DATA, _STATISTICS = 4, 1, 3, 12
 _ENCRYPTION = 8
 _PAIRS = ((1, 2), (5, 6))
 """The bounds of a chunk, as they were once and as they are; one without the other is ignored."""
-_MAGIC = b"PAR1"
 _TAIL = 64 * 1024
 
 
@@ -91,12 +91,12 @@ def read_footer(stream: IO[bytes]) -> tuple[pq.FileMetaData, bytes]:
     size = stream.seek(0, io.SEEK_END)
     stream.seek(max(size - _TAIL, 0))
     tail = stream.read(_TAIL)
-    length = int.from_bytes(tail[-8:-4], "little") + 8
+    length = footer_length(tail) + END_BYTES
     if len(tail) < length <= size:
         stream.seek(size - length)
         tail = stream.read(length)
-    metadata = pq.read_metadata(io.BytesIO(_MAGIC + tail))
-    return metadata, tail[-length:-8]
+    metadata = pq.read_metadata(io.BytesIO(MAGIC + tail))
+    return metadata, tail[-length:-END_BYTES]
 
 
 def _bound_lengths(metadata: pq.FileMetaData) -> Iterator[list[dict[int, int]]]:
@@ -104,7 +104,7 @@ def _bound_lengths(metadata: pq.FileMetaData) -> Iterator[list[dict[int, int]]]:
     sink = pa.BufferOutputStream()
     metadata.write_metadata_file(sink)
     content = sink.getvalue().to_pybytes()
-    place, _ = find_member(content, len(_MAGIC), _ROW_GROUPS)
+    place, _ = find_member(content, len(MAGIC), _ROW_GROUPS)
     groups, place = list_at(content, place)
     for _ in range(groups):
         place, _ = find_member(content, place, _CHUNKS)

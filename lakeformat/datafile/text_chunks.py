@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lakeformat.datafile.column_chunk import ColumnChunk, bounds_of, levels, made_chunk, repeated
-from lakeformat.datafile.parquet_pages import PAGE_ROWS, Encoding, PageCodec, Pages, Width
+from lakeformat.datafile.column_chunk import ColumnChunk, bounds_of, levels, made_chunk, run_of
+from lakeformat.datafile.parquet_pages import PAGE_ROWS, Encoding, PageCodec, Pages, PhysicalType
 
 __all__ = ["encode_texts"]
 
@@ -56,7 +56,7 @@ def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> 
     return made_chunk(
         pages,
         field.name,
-        Width.BYTE_ARRAY,
+        PhysicalType.BYTE_ARRAY,
         len(codes),
         _bounds(texts, counts),
         nullable=field.nullable,
@@ -87,14 +87,14 @@ def _packed(codes: Codes, bits: int) -> bytes | None:
     if len(repeated_runs) > _MOST_REPEATED:
         return None
     for first, end in repeated_runs:
-        parts += [_groups(codes[start:first], bits), repeated(end - first, bytes([codes[first]]))]
+        parts += [_groups(codes[start:first], bits), run_of(end - first, bytes([codes[first]]))]
         start = end
     rest = codes[start:]
     whole = len(rest) // _GROUP * _GROUP
     last = rest[whole:]
     is_run = whole % (_RUN_GROUPS * _GROUP) == 0 and len(last) and (last == last[0]).all()
     if is_run:  # behind groups that are told already
-        parts += [_groups(rest[:whole], bits), repeated(len(last), bytes([last[0]]))]
+        parts += [_groups(rest[:whole], bits), run_of(len(last), bytes([last[0]]))]
     else:
         parts.append(_groups(rest, bits))
     return b"".join(parts)

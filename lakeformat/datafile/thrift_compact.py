@@ -22,6 +22,7 @@ __all__ = [
     "serialize_number",
     "serialize_struct",
     "serialize_structs",
+    "serialize_unsigned",
     "structs_in",
 ]
 
@@ -93,6 +94,13 @@ def serialize_number(number: int) -> bytes:
     """The bytes of a whole number."""
     out = bytearray()
     _put_signed(out, number)
+    return bytes(out)
+
+
+def serialize_unsigned(number: int) -> bytes:
+    """The bytes of a whole number that is told without its sign, as lengths are."""
+    out = bytearray()
+    _put_unsigned(out, number)
     return bytes(out)
 
 
