@@ -9,14 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import lakeformat as lake
-from benchmarks.keyed_table import NAME, SEED, VALUES, KeyColumns
+from benchmarks.key_runs import KeyRuns
+from benchmarks.keyed_table import NAME, VALUES, KeyColumns
 from benchmarks.question import Question
 from benchmarks.sample_rows import sample_batches
 from lakeformat.datafile.reader import BATCH_ROWS
@@ -24,7 +23,6 @@ from lakeformat.datafile.rolling_writer import ROW_GROUP_ROWS
 
 __all__ = ["Made", "compact", "compaction_question", "distinct_keys", "values_of", "write_table"]
 
-Numbers: TypeAlias = npt.NDArray[np.int64]
 Made: TypeAlias = Callable[[], Iterator[pa.RecordBatch]]
 """Reads the rows that came of it."""
 
@@ -33,16 +31,14 @@ BASELINE, CANDIDATE = "stream all files + write the result", "table.compact()"
 
 
 def write_table(
-    folder: Path, rows: int, *, key: KeyColumns, runs: int, overlap: float, buckets: int = 1
+    folder: Path, rows: int, *, key: KeyColumns, runs: KeyRuns, buckets: int = 1
 ) -> None:
-    """So many runs; ``overlap`` of the keys of each are in a run before, below 0 no run meets
-    another.
-    """
+    """A commit for each run."""
     catalog = lake.open_catalog(str(folder))
     catalog.create_database("bench")
     table: lake.Table | None = None
     values, start = values_of(rows), 0
-    for keys in _runs(rows, runs, overlap):
+    for keys in runs(rows):
         columns, new = key(keys), values.slice(start, len(keys))
         run = pa.table({**columns, **dict(zip(VALUES, new.columns, strict=True))})
         start += len(keys)
@@ -116,15 +112,13 @@ def distinct_keys(made: Made) -> tuple[int, int]:
 
 
 def compaction_question(
-    sentence: str, *, key: KeyColumns, runs: int, overlap: float, target: float
+    sentence: str, *, key: KeyColumns, runs: KeyRuns, target: float
 ) -> Question[Path, Made]:
     """Full compaction of one bucket on one core against the floor."""
     return Question(
         sentence=sentence,
         rows=10_000_000,
-        make_data=lambda folder, rows: write_table(
-            folder, rows, key=key, runs=runs, overlap=overlap
-        ),
+        make_data=lambda folder, rows: write_table(folder, rows, key=key, runs=runs),
         open_data=lambda folder: folder,
         candidates={BASELINE: floor, CANDIDATE: partial(compact, executor="serial")},
         baseline=BASELINE,
@@ -151,21 +145,3 @@ def _write(batches: list[pa.RecordBatch], path: Path, encoded: list[str]) -> Non
         writer.write_table(rows, row_group_size=ROW_GROUP_ROWS)
     with path.open("rb") as written:
         os.fsync(written.fileno())
-
-
-def _runs(rows: int, runs: int, overlap: float) -> Iterator[Numbers]:
-    size = rows // runs
-    if overlap < 0:
-        for number in range(runs):
-            yield np.arange(number * size, (number + 1) * size)
-        return
-    random = np.random.default_rng(SEED)
-    again = int(size * overlap)
-    numbers = random.permutation(size + (runs - 1) * (size - again))
-    known = size
-    yield np.sort(numbers[:size])
-    for _ in range(runs - 1):
-        updated = random.choice(numbers[:known], again, replace=False)
-        added = numbers[known : known + size - again]
-        yield np.sort(np.concatenate([updated, added]))
-        known += len(added)

@@ -7,13 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import lakeformat as lake
+from benchmarks.key_runs import Numbers, scattered
 from benchmarks.sample_rows import sample_batches
 from lakeformat.datafile.reader import BATCH_ROWS
 
@@ -28,14 +27,12 @@ __all__ = [
 ]
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]
-Numbers: TypeAlias = npt.NDArray[np.int64]
 
 KeyColumns: TypeAlias = Callable[[Numbers], dict[str, pa.Array]]
 """The primary key of numbers that rise: columns that rise with them."""
 
 NAME = "bench.keyed"
 RUNS = 5
-SEED = 20_240_301
 VALUES = ("v", "s", "ts", "status", "amt")
 
 
@@ -44,7 +41,7 @@ def write_runs(folder: Path, rows: int, key: KeyColumns) -> None:
     catalog = lake.open_catalog(str(folder))
     catalog.create_database("bench")
     table: lake.Table | None = None
-    for keys in _runs(rows):
+    for keys in scattered(RUNS, again=0.5)(rows):
         columns = key(keys)
         values = pa.Table.from_batches(sample_batches(len(keys))).select(VALUES)
         run = pa.table({**columns, **dict(zip(VALUES, values.columns, strict=True))})
@@ -89,16 +86,3 @@ def drain(batches: Batches) -> None:
     """Read every batch and keep none."""
     for _ in batches:
         pass
-
-
-def _runs(rows: int) -> Iterator[Numbers]:
-    random = np.random.default_rng(SEED)
-    size = rows // RUNS
-    numbers = random.permutation(size + (RUNS - 1) * (size - size // 2))
-    known = size
-    yield np.sort(numbers[:size])
-    for _ in range(RUNS - 1):
-        updated = random.choice(numbers[:known], size // 2, replace=False)
-        added = numbers[known : known + size - size // 2]
-        yield np.sort(np.concatenate([updated, added]))
-        known += len(added)

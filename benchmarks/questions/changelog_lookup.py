@@ -13,7 +13,8 @@ import pyarrow as pa
 
 import lakeformat as lake
 from benchmarks.compaction import Made, distinct_keys, values_of
-from benchmarks.keyed_table import NAME, SEED, VALUES
+from benchmarks.key_runs import SEED
+from benchmarks.keyed_table import NAME, VALUES
 from benchmarks.question import Question
 from benchmarks.questions.merge_read import key
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.compaction import Made, compact, distinct_keys, write_table
+from benchmarks.key_runs import scattered
 from benchmarks.question import Question
 from benchmarks.questions.merge_read import key
 
@@ -18,7 +19,7 @@ QUESTION: Question[Path, Made] = Question(
     sentence="What does compacting a hundred buckets in threads cost beyond doing it serially?",
     rows=10_000_000,
     make_data=lambda folder, rows: write_table(
-        folder, rows, key=key, runs=5, overlap=0.5, buckets=100
+        folder, rows, key=key, runs=scattered(5, again=0.5), buckets=100
     ),
     open_data=lambda folder: folder,
     candidates={

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.compaction import compaction_question
+from benchmarks.key_runs import ranges
 from benchmarks.questions.merge_read import key
 
 __all__ = ["QUESTION"]
@@ -10,7 +11,6 @@ __all__ = ["QUESTION"]
 QUESTION = compaction_question(
     "What does compacting files cost that overlap nothing?",
     key=key,
-    runs=10,
-    overlap=-1,
+    runs=ranges(10, again=0),
     target=1.0,
 )

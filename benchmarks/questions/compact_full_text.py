@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.compaction import compaction_question
+from benchmarks.key_runs import scattered
 from benchmarks.questions.merge_read_text import key
 
 __all__ = ["QUESTION"]
@@ -10,7 +11,6 @@ __all__ = ["QUESTION"]
 QUESTION = compaction_question(
     "What does compacting five runs by a text key cost beyond reading and writing?",
     key=key,
-    runs=5,
-    overlap=0.5,
+    runs=scattered(5, again=0.5),
     target=0.7,
 )

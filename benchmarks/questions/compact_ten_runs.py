@@ -1,16 +1,16 @@
-"""Full compaction of ten runs, a tenth of whose keys meet."""
+"""Full compaction of ten runs that have keys all over, a tenth of them from runs before."""
 
 from __future__ import annotations
 
 from benchmarks.compaction import compaction_question
+from benchmarks.key_runs import scattered
 from benchmarks.questions.merge_read import key
 
 __all__ = ["QUESTION"]
 
 QUESTION = compaction_question(
-    "What does compacting ten runs cost beyond reading and writing?",
+    "What does compacting ten runs of random keys cost beyond reading and writing?",
     key=key,
-    runs=10,
-    overlap=0.1,
+    runs=scattered(10, again=0.1),
     target=0.9,
 )
