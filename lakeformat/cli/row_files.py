@@ -43,8 +43,12 @@ _BY_SUFFIX = {
 }
 
 
-def form_of(said: str | None, output: str | None) -> Form:
+def form_of(said: str | None, output: str | None, *, as_json: bool) -> Form:
     """As somebody says, or as the name of the file does; else for people."""
+    if as_json:
+        if said not in (None, Form.JSON):
+            raise InvalidRequestError(f"--json is --format json, got --format {said} as well")
+        return Form.JSON
     if said is None:
         return Form.TABLE if output is None else form_of_file(output)
     if said not in [*Form]:

@@ -45,6 +45,7 @@ FormatOption = Annotated[
         help="table, csv, json (one object per line) or parquet; by the end of --output's name.",
     ),
 ]
+AsJsonRows = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 OutputOption = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Write here instead of printing; replaced when complete."),
@@ -76,6 +77,7 @@ def scan(
     ] = None,
     limit: LimitOption = None,
     form: FormatOption = None,
+    as_json: AsJsonRows = False,
     output: OutputOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -85,7 +87,7 @@ def scan(
     """
     from lakeformat.cli.row_files import form_of
 
-    chosen = form_of(form, output)
+    chosen = form_of(form, output, as_json=as_json)
     found = named_table(context, table).scan(
         listed(columns) if columns is not None else None,
         where=where,
@@ -115,6 +117,7 @@ def changes(
     where: WhereOption = None,
     limit: LimitOption = None,
     form: FormatOption = None,
+    as_json: AsJsonRows = False,
     output: OutputOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
@@ -126,7 +129,7 @@ def changes(
     from lakeformat.compact.producers import tells
     from lakeformat.read.rows import Rows
 
-    chosen = form_of(form, output)
+    chosen = form_of(form, output, as_json=as_json)
     opened = named_table(context, table)
     found = opened.changes(
         _window_end(after),

@@ -18,7 +18,8 @@ DISK_ERRORS = frozenset(
 
 _RETRY = "Retry once the file system answers again."
 _REMEDIES = {
-    errno.ENOSPC: "The disk is full: free some space, or expire snapshots, then retry.",
+    errno.ENOSPC: "The disk is full: free some space, then retry; expiring snapshots frees more, "
+    "and needs a little to begin with.",
     errno.EDQUOT: "The disk quota is used up: free some space or raise the quota, then retry.",
     errno.EFBIG: "The file is larger than the file system or a limit (ulimit -f) allows: raise it, "
     "or lower 'target-file-size', then retry.",

@@ -84,7 +84,9 @@ def test_what_is_written_into_a_file_is_read_back_the_same(warehouse, end):
 
 
 def test_json_is_one_object_per_line(warehouse):
-    shown = warehouse.run("scan", "shop.orders", "--format", "json", "--columns", "k, at,price")
+    asked = ["scan", "shop.orders", "--columns", "k, at,price"]
+    shown = warehouse.run(*asked, "--format", "json")
+    assert warehouse.run(*asked, "--json") == shown
     assert [json.loads(line) for line in shown.splitlines()] == [
         {"k": 1, "at": "2024-01-31 10:00:00.123", "price": "1.50"},
         {"k": 2, "at": None, "price": None},
@@ -165,6 +167,11 @@ def test_rows_are_put_in_place_of_others(warehouse):
             ["scan", "shop.orders", "--format", "table", "--output", "x"],
             lake.InvalidRequestError,
             "choose",
+        ),
+        (
+            ["scan", "shop.orders", "--format", "csv", "--json"],
+            lake.InvalidRequestError,
+            "--json is --format json",
         ),
         (["scan", "shop.orders$files"], lake.InvalidRequestError, "`lake files shop.orders`"),
         (["scan", "shop.orders", "--snapshot", "9"], lake.NotFoundError, "snapshots 1 to 1"),
