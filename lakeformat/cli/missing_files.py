@@ -29,11 +29,12 @@ _FILES = (
     Shown("bucket", "bucket"),
     Shown("rows", "rows"),
     Shown("bytes", "size", size),
+    Shown("left", "left", size),
     Shown("path", "file"),
 )
 _TABLES = (
     Shown("checked_files", "files"),
-    Shown("missing_files", "gone"),
+    Shown("missing_files", "lost"),
     Shown("missing_rows", "rows"),
     Shown("missing_bytes", "size", size),
 )
@@ -63,16 +64,16 @@ def missing_files(
     max_share: Annotated[
         float,
         typer.Option(
-            metavar="PART", help="Refuse if more than this part of the table's files is not there."
+            metavar="PART", help="Refuse if more than this part of the table's files is not whole."
         ),
     ] = 0.5,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find data files a table has and that are gone; taken out, the others can be read again.
+    """Find data files a table has that are gone or cut short; without them it can be read again.
 
-    The newest snapshot is looked at, and no older one. The rows of files that are gone are lost.
-    Without --remove nothing is changed, and the exit code is 1 if a file is gone.
+    The newest snapshot is looked at, and no older one. The rows of files that it finds are lost.
+    Without --remove nothing is changed, and the exit code is 1 if there is such a file.
     An example: lake missing-files shop.orders
     """
     how: dict[str, Any] = {"dry_run": not remove, "max_share": max_share}

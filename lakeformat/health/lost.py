@@ -1,4 +1,4 @@
-"""Files that the newest snapshot needs and that are not there."""
+"""Files that the newest snapshot needs and that are not whole."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from lakeformat.metadata.snapshot_directory import read_snapshot_if_present
 from lakeformat.orphans.name_set import Numbers, numbers_of
 from lakeformat.read.data_files import DataFiles
 from lakeformat.read.deletions import deleted_rows_of
+from lakeformat.storage.stored_bytes import stored_bytes
 
 __all__ = ["find_lost"]
 
@@ -30,25 +31,32 @@ def find_lost(
     live: ManifestColumns,
     index_files: Sequence[IndexManifestEntry],
 ) -> tuple[str, ...]:
-    """Their addresses. What the listing has not seen is looked for by its name."""
+    """Their addresses. What the listing has not seen whole is looked for by its name."""
     deleted = deleted_rows_of(handle, snapshot, ())
     files = DataFiles(handle, snapshot, deleted)
-    seen = listed["number"].to_numpy()
     names = numbers_of(name or b"" for name in live.file_name.values())
-    places = [files.place(entry) for entry in live.entries(_unseen(names, seen))]
+    doubtful = live.entries(_not_seen_whole(names, live.file_size.numbers, listed))
+    places = [(files.place(entry), entry.file.file_size) for entry in doubtful]
     names = numbers_of(entry.file_name.encode() for entry in index_files)
-    places += [deleted.place(index_files[at]) for at in _unseen(names, seen).tolist()]
+    sizes = np.array([entry.file_size for entry in index_files], np.int64)
+    doubtful_marks = [index_files[at] for at in _not_seen_whole(names, sizes, listed).tolist()]
+    places += [(deleted.place(entry), entry.file_size) for entry in doubtful_marks]
     with ThreadPoolExecutor(_LOOKS_AT_ONCE) as pool:
-        there = list(pool.map(lambda place: place[0].exists(place[1]), places))
+        left = list(pool.map(lambda place: stored_bytes(*place[0]), places))
     lost = [
         storage.uri(path)
-        for (storage, path), is_there in zip(places, there, strict=True)
-        if not is_there
+        for ((storage, path), size), found in zip(places, left, strict=True)
+        if found is None or found < size
     ]
     if lost and read_snapshot_if_present(handle.storage, handle.layout, snapshot.id) is None:
         return ()  # it has expired meanwhile, and its files with it
     return tuple(sorted(lost))
 
 
-def _unseen(names: Numbers, seen: Numbers) -> Positions:
-    return np.flatnonzero(~np.isin(names, seen))
+def _not_seen_whole(names: Numbers, sizes: Numbers, listed: pa.Table) -> Positions:
+    """Of a name that was seen in several places the smallest file counts: it is looked at again."""
+    seen, there = listed["number"].to_numpy(), listed["size"].to_numpy()
+    order = np.lexsort((there, seen))
+    seen, there = np.append(seen[order], -1), np.append(there[order], -1)
+    at = np.searchsorted(seen[:-1], names)
+    return np.flatnonzero((seen[at] != names) | (there[at] < sizes))

@@ -63,7 +63,7 @@ def _of_lost_files(storage: StorageFacts) -> Iterator[Reason]:
         return
     more = ", …" if len(lost) > _SHOWN_FILES else ""
     yield Reason(
-        f"{_many(len(lost), 'file')} of the newest snapshot cannot be found: "
+        f"{_many(len(lost), 'file')} of the newest snapshot cannot be found, or not to the end: "
         f"{', '.join(lost[:_SHOWN_FILES])}{more}; reads that need them fail",
         "put them back from a copy, or write their partitions anew from the source",
         is_severe=True,

@@ -152,7 +152,7 @@ class StorageFacts:
     unknown: UnknownFiles | None = None
     """None if nobody asked; metadata files are counted here too."""
     lost_files: tuple[str, ...] | None = None
-    """Addresses of files that the newest snapshot needs and that are gone; None if nobody asked."""
+    """Addresses of files the newest snapshot needs, gone or cut short; None if nobody asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Takes data files out of a table that its newest snapshot leads to and that are gone."""
+"""Takes data files out of a table that its newest snapshot leads to and that are not whole."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from lakeformat.commit.commit import CommitOptions, commit_messages
 from lakeformat.commit.identity import CommitId
@@ -23,6 +23,7 @@ from lakeformat.partition import partition_path
 from lakeformat.read.deletions import find_vectors
 from lakeformat.read.plan import FilePlan, plan_columns
 from lakeformat.storage import Storage, resolve
+from lakeformat.storage.stored_bytes import stored_bytes
 
 __all__ = ["MissingFile", "MissingFilesReport", "remove_missing_files"]
 
@@ -31,10 +32,13 @@ _READERS = 16
 _NAMED_FILES = 1_000
 _log = logging.getLogger(__name__)
 
+_Lack: TypeAlias = tuple[ManifestEntry, int | None]
+"""A file, and how many bytes of it are left; None if it is gone."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingFile:
-    """A data file that is not there."""
+    """A data file that is not there, or not to its end."""
 
     path: str
     """Where it should be."""
@@ -43,11 +47,13 @@ class MissingFile:
     rows: int
     """Rows that are lost with it."""
     bytes: int
+    left: int | None = None
+    """So many of its bytes are there, where it was cut short; None where it is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingFilesReport:
-    """The outcome of one look for data files that are gone."""
+    """The outcome of one look for data files that are gone or cut short."""
 
     table: str
     dry_run: bool
@@ -100,7 +106,7 @@ def remove_missing_files(
         if report.objection is not None:
             raise InvalidRequestError(report.objection)
         try:
-            messages = _messages(handle, snapshot, missing)
+            messages = _messages(handle, snapshot, [entry for entry, _ in missing])
             done = commit_messages(handle, messages, CommitOptions(commit=commit))
         except CommitConflictError:
             if not remaining:
@@ -114,7 +120,7 @@ def remove_missing_files(
     raise AssertionError("the last plan returns or raises")
 
 
-def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[ManifestEntry]:
+def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[_Lack]:
     """Each bucket is listed once; what it lacks is asked for by name before it counts."""
     readers = handle.options.file_operation_threads or _READERS
     with ThreadPoolExecutor(readers) as pool:
@@ -124,20 +130,24 @@ def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[ManifestEntry]:
             absent = [*pool.map(lambda rows: _absent(handle, plan, rows), window)]
             doubtful = [entry for entries in absent for entry in entries]
             paths = [_path(handle, entry) for entry in doubtful]
-            there = pool.map(lambda place: place[0].exists(place[1]), paths)
+            left = pool.map(lambda place: stored_bytes(*place), paths)
             yield from (
-                entry for entry, is_there in zip(doubtful, there, strict=True) if not is_there
+                (entry, size)
+                for entry, size in zip(doubtful, left, strict=True)
+                if size is None or size < entry.file.file_size
             )
 
 
 def _absent(handle: TableHandle, plan: FilePlan, rows: Positions) -> list[ManifestEntry]:
-    """The files of a bucket that are not in its directory; those outside of the table are none."""
+    """The files of a bucket that are not whole in its directory, or lie outside of the table."""
     names = plan.columns.file_name.take(rows).texts()
+    sizes = plan.columns.file_size.take(rows).numbers.tolist()
     [first] = plan.columns.entries(rows[:1])
     directory = partition_path(handle.schema, first.partition)
     listed = handle.storage.list(handle.layout.bucket_directory(first.bucket, directory))
-    there = {info.name for info in listed if not info.is_directory}
-    lacking = rows[[name not in there for name in names]]
+    there = {info.name: info.size for info in listed if not info.is_directory}
+    pairs = zip(names, sizes, strict=True)
+    lacking = rows[[name is None or there.get(name, -1) < size for name, size in pairs]]
     return plan.columns.entries(lacking) if len(lacking) else []
 
 
@@ -191,22 +201,21 @@ def _objection(report: MissingFilesReport, max_share: float) -> str | None:
         return None
     return (
         f"{report.missing_files} of {report.checked_files} data files of {report.table} are not "
-        f"there, more than max_share={max_share:.0%}: is the storage mounted, and is this the "
-        "right place? If they are lost, say max_share=1"
+        f"there as a whole, more than max_share={max_share:.0%}: is the storage mounted, and is "
+        "this the right place? If they are lost, say max_share=1"
     )
 
 
 def _report(
     handle: TableHandle,
     snapshot: Snapshot | None,
-    missing: Sequence[ManifestEntry],
+    missing: Sequence[_Lack],
     checked: int,
     *,
     dry_run: bool,
 ) -> MissingFilesReport:
-    rows = sum(entry.file.row_count for entry in missing)
+    rows = sum(entry.file.row_count for entry, _ in missing)
     of = "" if snapshot is None else f" of snapshot {snapshot.id}, the newest,"
-    gone = "1 is gone" if len(missing) == 1 else f"{len(missing):,} are gone"
     todo = ""
     if dry_run:
         todo = (
@@ -221,17 +230,25 @@ def _report(
         checked_files=checked,
         missing_files=len(missing),
         missing_rows=rows,
-        missing_bytes=sum(entry.file.file_size for entry in missing),
+        missing_bytes=sum(entry.file.file_size for entry, _ in missing),
         objection=None,
-        files=tuple(_shown(handle, entry) for entry in missing[:_NAMED_FILES]),
-        reason=f"{counted(checked, 'data file')}{of} looked for: {gone}, with "
+        files=tuple(_shown(handle, *each) for each in missing[:_NAMED_FILES]),
+        reason=f"{counted(checked, 'data file')}{of} looked for: {_lacks(missing)}, with "
         f"{counted(rows, 'row')}{todo}"
         if missing
-        else f"{counted(checked, 'data file')}{of} looked for: none is gone",
+        else f"{counted(checked, 'data file')}{of} looked for: none is gone or cut short",
     )
 
 
-def _shown(handle: TableHandle, entry: ManifestEntry) -> MissingFile:
+def _lacks(missing: Sequence[_Lack]) -> str:
+    gone = sum(left is None for _, left in missing)
+    parts = ((gone, "gone"), (len(missing) - gone, "cut short"))
+    return ", ".join(
+        f"{count:,} {'is' if count == 1 else 'are'} {what}" for count, what in parts if count
+    )
+
+
+def _shown(handle: TableHandle, entry: ManifestEntry, left: int | None) -> MissingFile:
     storage, path = _path(handle, entry)
     return MissingFile(
         path=storage.uri(path),
@@ -239,4 +256,5 @@ def _shown(handle: TableHandle, entry: ManifestEntry) -> MissingFile:
         bucket=entry.bucket,
         rows=entry.file.row_count,
         bytes=entry.file.file_size,
+        left=left,
     )

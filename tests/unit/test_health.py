@@ -284,6 +284,19 @@ def test_files_that_are_gone_are_named(warehouse, count):
     assert table.health().storage.lost_files is None
 
 
+def test_files_that_are_cut_short_are_named_too(warehouse):
+    """Of rows, and of marks that say which rows are deleted."""
+    table = warehouse.table(**{"deletion-vectors.enabled": "true"})
+    table.write(rows(1, 2))
+    table.delete("id = 1")
+    whole = [*warehouse.root.rglob("shop.db/orders/bucket-0/*"), *warehouse.root.rglob("index/*")]
+    assert len(whole) == 2
+    for path in whole:
+        path.write_bytes(path.read_bytes()[:-1])
+    lost = table.health(unknown=True).storage.lost_files
+    assert lost == tuple(sorted(f"file://{path}" for path in whole))
+
+
 def test_a_file_that_is_committed_after_the_listing_is_none_that_is_gone(warehouse, monkeypatch):
     table = warehouse.table()
     table.write(rows(1))

@@ -65,8 +65,38 @@ def test_files_that_are_gone_are_taken_out_and_the_rest_can_be_read(catalog, how
     again = table.remove_missing_files(dry_run=False)
     assert (again.published, again.reason) == (
         None,
-        "3 data files of snapshot 5, the newest, looked for: none is gone",
+        "3 data files of snapshot 5, the newest, looked for: none is gone or cut short",
     )
+
+
+def cut_short(path: Path) -> int:
+    """Only so many bytes are left, as of a file that was being restored."""
+    path.write_bytes(content := path.read_bytes()[:-1])
+    return len(content)
+
+
+def test_files_that_are_cut_short_count_as_well_and_stay_where_they_are(catalog):
+    table = made(catalog)
+    gone, cut, *_ = data_files(table)
+    gone.unlink()
+    left = cut_short(cut)
+    asked = table.remove_missing_files()
+    assert "1 is gone, 1 is cut short, with 2 rows" in asked.reason
+    assert [(Path(each.path).name, each.left) for each in asked.files] == [
+        (gone.name, None),
+        (cut.name, left),
+    ]
+    table.remove_missing_files(dry_run=False)
+    assert ids(table) == [2, 3]
+    assert cut.exists()
+
+
+def test_a_file_that_has_more_than_was_said_is_whole(catalog):
+    """Encryption on the way, for one, makes files longer."""
+    table = made(catalog)
+    first = next(data_files(table))
+    first.write_bytes(first.read_bytes() + b"more")
+    assert table.remove_missing_files().missing_files == 0
 
 
 def test_asking_first_changes_nothing(catalog):
@@ -119,7 +149,7 @@ def test_deletion_vectors_forget_the_files_that_are_gone():
     commit(handle, message(handle, one, two))
     marks = vectors(handle, "marks", "one", "two")
     commit(handle, message(handle, new_index_files=[marks]))
-    handle.storage.overwrite(handle.layout.data_file(0, "two"), b"rows")
+    handle.storage.overwrite(handle.layout.data_file(0, "two"), b"rows" * 250)
     report = lake.Table(handle).remove_missing_files(dry_run=False)
     assert report.missing_files == 1
     assert live(handle) == ["two"]
