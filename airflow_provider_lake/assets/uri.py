@@ -1,6 +1,8 @@
 """``lake://<database>/<table>``: how a table is called as an asset, checked when a DAG is parsed.
 
 A table of another connection than the default one says so: ``lake://shop/orders?conn_id=other``.
+An asset with watchers is one of its own: ``lake://shop/orders?watcher=commits``. Airflow 3.3 ends a
+watcher whenever it reads a DAG that names the watcher's asset without it, as an outlet for example.
 Database and table keep their case, as two tables of a catalog may differ by it alone. Characters
 that a URI cannot hold are percent-encoded. No data stack is loaded here: every DAG file would pay.
 """
@@ -8,13 +10,13 @@ that a URI cannot hold are percent-encoded. No data stack is loaded here: every 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 if TYPE_CHECKING:
-    from airflow.sdk import Asset
+    from airflow.sdk import Asset, AssetWatcher
 
 __all__ = [
     "SCHEME",
@@ -29,6 +31,7 @@ __all__ = [
 
 SCHEME = "lake"
 _DEFAULT_CONN_ID = "lake_default"
+_CONNECTION, _WATCHER = "conn_id", "watcher"
 # The library's rule for names, written down again: importing it would load Arrow. A test compares.
 _FORBIDDEN = r"./\\$%:*?\"<>|\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 _NAME = re.compile(rf"[^\s{_FORBIDDEN}][^{_FORBIDDEN}]*")
@@ -52,15 +55,22 @@ class TableAddress:
     @property
     def uri(self) -> str:
         """The one URI of this table; the default connection is not named."""
+        return self.watched_uri(())
+
+    def watched_uri(self, watchers: Iterable[str]) -> str:
+        """The URI of its asset with watchers of these names."""
         other = self.lake_conn_id != _DEFAULT_CONN_ID
-        query = f"conn_id={quote(self.lake_conn_id, safe='')}" if other else ""
+        given = [(_CONNECTION, self.lake_conn_id)] if other else []
+        given += [(_WATCHER, name) for name in sorted({*watchers})]
+        query = "&".join(f"{key}={quote(text, safe='')}" for key, text in given)
         path = f"/{quote(self.table, safe='$')}"
         return urlunsplit((SCHEME, quote(self.database, safe=""), path, query, ""))
 
 
 def sanitize_uri(parts: SplitResult) -> SplitResult:
     """Airflow's handler of the scheme: the normal form, or a ``ValueError`` that says why not."""
-    return urlsplit(_address(parts).uri)
+    given = parse_qsl(parts.query)
+    return urlsplit(_address(parts).watched_uri(name for key, name in given if key == _WATCHER))
 
 
 def address_of(uri: str) -> TableAddress:
@@ -86,17 +96,26 @@ def split_table_name(name: str) -> tuple[str, str]:
 
 
 def lake_asset(
-    table: str, *, lake_conn_id: str = _DEFAULT_CONN_ID, name: str | None = None, **more: Any
+    table: str,
+    *,
+    lake_conn_id: str = _DEFAULT_CONN_ID,
+    name: str | None = None,
+    watchers: Sequence[AssetWatcher] = (),
+    **more: Any,
 ) -> Asset:
     """The asset of ``database.table``; its name is its URI unless another is given.
 
     Airflow tells assets apart by name and URI together: declare an asset the same way everywhere.
+    One with ``watchers`` is another than the one that tasks have as an outlet, and is told of by
+    its watchers alone, whoever commits; their names are part of its URI.
     """
     from airflow.sdk import Asset
 
-    database, plain = split_table_name(table)
-    uri = TableAddress(database, plain, lake_conn_id).uri
-    return Asset(name=uri if name is None else name, uri=uri, **more)
+    names = [watcher.name for watcher in watchers]
+    if not all(names):
+        raise ValueError(f"the watchers of {table} need names, which tell their assets apart")
+    uri = TableAddress(*split_table_name(table), lake_conn_id).watched_uri(names)
+    return Asset(name=uri if name is None else name, uri=uri, watchers=[*watchers], **more)
 
 
 def create_asset(
@@ -149,14 +168,14 @@ def _address(parts: SplitResult) -> TableAddress:
 
 def _connection(query: str, shown: str) -> str:
     given = parse_qsl(query, keep_blank_values=True)
-    if not given:
-        return _DEFAULT_CONN_ID
-    if [key for key, _ in given] != ["conn_id"] or not given[0][1]:
+    connections = [text for key, text in given if key == _CONNECTION]
+    is_known = all(key in (_CONNECTION, _WATCHER) and text for key, text in given)
+    if len(connections) > 1 or not is_known:
         raise ValueError(
-            f"{shown!r} asks for more than a table: behind '?' stands conn_id=<connection> or"
-            " nothing"
+            f"{shown!r} asks for more than a table: behind '?' stand conn_id=<connection>, "
+            "watcher=<name> or nothing"
         )
-    return given[0][1]
+    return connections[0] if connections else _DEFAULT_CONN_ID
 
 
 def _is_branch(text: str) -> bool:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from airflow.sdk import DAG, Asset, AssetAlias
+from airflow.sdk import DAG, Asset, AssetAlias, AssetWatcher
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 import lakeformat as lake
@@ -17,6 +17,7 @@ from airflow_provider_lake.assets.uri import address_of, create_asset, lake_asse
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.outlet_events import announce, partition_keys
 from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
+from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,8 @@ from airflow_provider_lake.sensors.snapshot import LakeSnapshotSensor
         ("lake://shop/orders$branch_dev", "lake://shop/orders$branch_dev"),
         ("lake://shop/orders?conn_id=", "lake://shop/orders"),
         ("lake://Shop/Orders", "lake://Shop/Orders"),
+        ("lake://shop/orders?watcher=b&watcher=a", "lake://shop/orders?watcher=a&watcher=b"),
+        ("lake://s/t?watcher=a b&conn_id=c", "lake://s/t?conn_id=c&watcher=a%20b"),
         ("lake://shop/my orders", "lake://shop/my%20orders"),
         ("lake://shop/my%20orders#note", "lake://shop/my%20orders"),
     ],
@@ -49,6 +52,7 @@ def test_a_table_has_one_uri(written, normal):
         "lake://shop/a.b",
         "lake://shop/orders?branch=dev",
         "lake://shop/orders?conn_id=a&conn_id=b",
+        "lake://shop/orders?watchers=a",
     ],
 )
 def test_what_names_no_table_is_refused_at_parse(written):
@@ -86,6 +90,31 @@ def test_a_login_that_airflow_drops_is_refused_by_the_task_and_not_shown():
     with pytest.raises(LakeArgumentError, match="lake://shop/orders") as refused:
         LakeCompactOperator(task_id="t", table="shop.orders", outlets=[asset])
     assert "hush" not in str(refused.value)
+
+
+def test_an_asset_with_watchers_is_one_of_its_own():
+    """Airflow ends the watchers of an asset with each DAG that names it without them."""
+    commits, changes = (
+        AssetWatcher(name, LakeSnapshotEventTrigger(table="shop.orders", changelog=changelog))
+        for name, changelog in (("commits to orders", False), ("changes", True))
+    )
+    plain, watched, other, both = (
+        lake_asset("shop.orders", watchers=watchers)
+        for watchers in ([], [commits], [changes], [commits, changes])
+    )
+    assert watched.uri == watched.name == "lake://shop/orders?watcher=commits%20to%20orders"
+    assert watched.watchers == [commits]
+    assert len({asset.uri for asset in (plain, watched, other, both)}) == 4
+    assert both.uri == lake_asset("shop.orders", watchers=[changes, commits]).uri
+    assert {address_of(asset.uri) for asset in (plain, watched, both)} == {address_of(plain.uri)}
+    compact = LakeCompactOperator(task_id="t", table="shop.orders", outlets=[watched])
+    assert compact.outlets == [watched]
+
+
+def test_a_watcher_without_a_name_is_refused():
+    nameless = AssetWatcher("", LakeSnapshotEventTrigger(table="shop.orders"))
+    with pytest.raises(ValueError, match=r"watchers of shop\.orders need names"):
+        lake_asset("shop.orders", watchers=[nameless])
 
 
 def test_an_asset_may_have_any_name_of_its_own():
