@@ -70,7 +70,7 @@ class TableOrphans(TableReads):
         max_share: float = 0.5,
         commit: CommitId | None = None,
     ) -> MissingFilesReport:
-        """Take data files out of the table that are not there any more; ask first which.
+        """Take data files out of the table that are gone or cut short; ask first which.
 
         Their rows are lost, and every read of them fails until this is done. More than
         ``max_share`` of the files is refused: rather the storage is not the right one then.

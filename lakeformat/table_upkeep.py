@@ -29,7 +29,8 @@ class TableUpkeep(TableReads):
         """Facts about the newest snapshot, a score, and a verdict with reasons and advice.
 
         ``time_travel`` looks at every snapshot, tag and branch for the bytes they alone keep,
-        ``unknown`` lists the directories for files nothing refers to, and for such as are gone.
+        ``unknown`` lists the directories for files nothing refers to, and for such as are gone or
+        cut short.
         """
         return check_health(self._handle, time_travel=time_travel, unknown=unknown)
 

@@ -16,7 +16,8 @@ class LakeHealthOperator(LakeJobOperator):
     A table that is as bad as ``fail_when`` says fails the task at once, without retries.
 
     :param time_travel: look at every snapshot, tag and branch for the bytes they alone keep
-    :param unknown: list the directories for files nothing refers to, and for such as are gone
+    :param unknown: list the directories for files nothing refers to, and for such as are gone or
+        cut short
     :param fail_when: fail where the verdict is ``degraded`` or worse, or ``unhealthy``
     """
 

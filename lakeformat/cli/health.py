@@ -40,7 +40,8 @@ UnknownOption = Annotated[
     bool,
     typer.Option(
         "--unknown",
-        help="Also list the directories: for files nothing refers to, and such as are gone.",
+        help="Also list the directories: for files nothing refers to, and such as are gone or cut "
+        "short.",
     ),
 ]
 

@@ -29,7 +29,7 @@ _FILES = (
     Shown("bucket", "bucket"),
     Shown("rows", "rows"),
     Shown("bytes", "size", size),
-    Shown("left", "left", size),
+    Shown("bytes_left", "left", size),
     Shown("path", "file"),
 )
 _TABLES = (

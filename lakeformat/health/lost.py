@@ -17,7 +17,7 @@ from lakeformat.metadata.snapshot_directory import read_snapshot_if_present
 from lakeformat.orphans.name_set import Numbers, numbers_of
 from lakeformat.read.data_files import DataFiles
 from lakeformat.read.deletions import deleted_rows_of
-from lakeformat.storage.stored_bytes import stored_bytes
+from lakeformat.storage.what_is_left import what_is_left
 
 __all__ = ["find_lost"]
 
@@ -36,17 +36,17 @@ def find_lost(
     files = DataFiles(handle, snapshot, deleted)
     names = numbers_of(name or b"" for name in live.file_name.values())
     doubtful = live.entries(_not_seen_whole(names, live.file_size.numbers, listed))
-    places = [(files.place(entry), entry.file.file_size) for entry in doubtful]
+    places = [(*files.place(entry), entry.file.file_size) for entry in doubtful]
     names = numbers_of(entry.file_name.encode() for entry in index_files)
     sizes = np.array([entry.file_size for entry in index_files], np.int64)
     doubtful_marks = [index_files[at] for at in _not_seen_whole(names, sizes, listed).tolist()]
-    places += [(deleted.place(entry), entry.file_size) for entry in doubtful_marks]
+    places += [(*deleted.place(entry), entry.file_size) for entry in doubtful_marks]
     with ThreadPoolExecutor(_LOOKS_AT_ONCE) as pool:
-        left = list(pool.map(lambda place: stored_bytes(*place[0]), places))
+        remains = list(pool.map(lambda place: what_is_left(*place), places))
     lost = [
         storage.uri(path)
-        for ((storage, path), size), found in zip(places, left, strict=True)
-        if found is None or found < size
+        for (storage, path, _), found in zip(places, remains, strict=True)
+        if not found.is_whole
     ]
     if lost and read_snapshot_if_present(handle.storage, handle.layout, snapshot.id) is None:
         return ()  # it has expired meanwhile, and its files with it

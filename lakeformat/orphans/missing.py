@@ -23,7 +23,7 @@ from lakeformat.partition import partition_path
 from lakeformat.read.deletions import find_vectors
 from lakeformat.read.plan import FilePlan, plan_columns
 from lakeformat.storage import Storage, resolve
-from lakeformat.storage.stored_bytes import stored_bytes
+from lakeformat.storage.what_is_left import FileRemains, what_is_left
 
 __all__ = ["MissingFile", "MissingFilesReport", "remove_missing_files"]
 
@@ -47,8 +47,8 @@ class MissingFile:
     rows: int
     """Rows that are lost with it."""
     bytes: int
-    left: int | None = None
-    """So many of its bytes are there, where it was cut short; None where it is gone."""
+    bytes_left: int | None = None
+    """How many of them are there, where it was cut short; None where it is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,12 +130,17 @@ def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[_Lack]:
             absent = [*pool.map(lambda rows: _absent(handle, plan, rows), window)]
             doubtful = [entry for entries in absent for entry in entries]
             paths = [_path(handle, entry) for entry in doubtful]
-            left = pool.map(lambda place: stored_bytes(*place), paths)
+            sizes = [entry.file.file_size for entry in doubtful]
+            remains = pool.map(_what_is_left, paths, sizes)
             yield from (
-                (entry, size)
-                for entry, size in zip(doubtful, left, strict=True)
-                if size is None or size < entry.file.file_size
+                (entry, found.size)
+                for entry, found in zip(doubtful, remains, strict=True)
+                if not found.is_whole
             )
+
+
+def _what_is_left(place: tuple[Storage, str], written: int) -> FileRemains:
+    return what_is_left(*place, written)
 
 
 def _absent(handle: TableHandle, plan: FilePlan, rows: Positions) -> list[ManifestEntry]:
@@ -256,5 +261,5 @@ def _shown(handle: TableHandle, entry: ManifestEntry, left: int | None) -> Missi
         bucket=entry.bucket,
         rows=entry.file.row_count,
         bytes=entry.file.file_size,
-        left=left,
+        bytes_left=left,
     )

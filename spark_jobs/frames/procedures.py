@@ -242,7 +242,7 @@ def _remove_orphan_files(
 
 
 def _remove_unexisting_files(table: lake.Table, *, dry_run: bool = False) -> Any:
-    """Take files out of the table that are gone."""
+    """Take files out of the table that are gone or cut short."""
     return table.remove_missing_files(dry_run)
 
 

@@ -17,6 +17,6 @@ class HealthRequest(TableRequest):
     time_travel: bool = True
     """Look at every snapshot, tag and branch for the bytes they alone keep."""
     unknown: bool = False
-    """List the directories for files nothing refers to, and for such as are gone."""
+    """List the directories for files nothing refers to, and for such as are gone or cut short."""
     fail_when: Literal["degraded", "unhealthy"] | None = None
     """Fail, with the reasons and advice, where the verdict is this one or worse."""

@@ -297,6 +297,19 @@ def test_files_that_are_cut_short_are_named_too(warehouse):
     assert lost == tuple(sorted(f"file://{path}" for path in whole))
 
 
+def test_a_file_with_a_shorter_one_of_its_name_elsewhere_is_not_lost(warehouse):
+    """And a cut one is, though a whole copy lies elsewhere."""
+    table = warehouse.partitioned(**{"compaction.min.file-num": "9"})
+    table.write(pa.concat_tables([rows(1), rows(2, dt="b")]))
+    first, other = sorted(warehouse.root.rglob("dt=*/bucket-0/*"))
+    for path, copy in ((first, other.parent / first.name), (other, first.parent / other.name)):
+        copy.write_bytes(path.read_bytes()[:-9])
+    assert table.health(unknown=True).storage.lost_files == ()
+    (other.parent / first.name).write_bytes(first.read_bytes())
+    first.write_bytes(first.read_bytes()[:-9])
+    assert table.health(unknown=True).storage.lost_files == (f"file://{first}",)
+
+
 def test_a_file_that_is_committed_after_the_listing_is_none_that_is_gone(warehouse, monkeypatch):
     table = warehouse.table()
     table.write(rows(1))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
@@ -82,13 +83,25 @@ def test_files_that_are_cut_short_count_as_well_and_stay_where_they_are(catalog)
     left = cut_short(cut)
     asked = table.remove_missing_files()
     assert "1 is gone, 1 is cut short, with 2 rows" in asked.reason
-    assert [(Path(each.path).name, each.left) for each in asked.files] == [
+    assert [(Path(each.path).name, each.bytes_left) for each in asked.files] == [
         (gone.name, None),
         (cut.name, left),
     ]
     table.remove_missing_files(dry_run=False)
     assert ids(table) == [2, 3]
     assert cut.exists()
+
+
+def test_a_shorter_file_with_an_end_is_another_one_that_can_be_read(catalog):
+    """Somebody wrote it again in its place."""
+    table = catalog.create_table("shop.orders", COLUMNS, options={"file.compression": "none"})
+    table.write(pa.table({"id": [*range(1000)], "dt": ["a"] * 1000}))
+    [path] = data_files(table)
+    written = path.stat().st_size
+    pq.write_table(pq.read_table(path), path, compression="zstd")
+    assert path.stat().st_size < written
+    assert table.remove_missing_files().missing_files == 0
+    assert len(ids(table)) == 1000
 
 
 def test_a_file_that_has_more_than_was_said_is_whole(catalog):
@@ -136,6 +149,11 @@ def test_files_outside_of_the_table_are_looked_for_where_they_are(catalog, tmp_p
     table = made(catalog, options=options)
     assert table.remove_missing_files().missing_files == 0
     next((tmp_path / "outside").rglob("data-*")).unlink()
+    cut = next((tmp_path / "outside").rglob("data-*"))
+    whole = cut.read_bytes()
+    left = cut_short(cut)
+    assert {each.bytes_left for each in table.remove_missing_files().files} == {None, left}
+    cut.write_bytes(whole)
     report = table.remove_missing_files(dry_run=False)
     assert report.missing_files == 1
     assert report.files[0].path.startswith(f"file://{tmp_path}/outside/bucket-0/")
