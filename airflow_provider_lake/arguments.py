@@ -12,7 +12,7 @@ import json
 import re
 import types
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
@@ -31,7 +31,7 @@ from typing import (
 from airflow.sdk.definitions._internal.mixins import ResolveMixin
 from airflow.sdk.exceptions import AirflowFailException
 
-from airflow_provider_lake.assets.uri import refuse_shortened, split_table_name
+from airflow_provider_lake.assets.uri import refuse_shortened, refuse_watched, split_table_name
 from spark_jobs.request import alternatives, is_moment, moment_text, shown
 
 __all__ = [
@@ -95,7 +95,7 @@ class CheckedArguments:
         given |= {name: moment_text(hint, given[name]) for name, hint in wanted.items()}
         check_arguments(str(given.get("task_id")), wanted, given)
         cls._check_values(str(given.get("task_id")), {name: given[name] for name in wanted})
-        _check_assets(str(given.get("task_id")), (given.get("inlets"), given.get("outlets")))
+        _check_assets(str(given.get("task_id")), given.get("inlets"), given.get("outlets"))
         stock: Any = super()
         return stock.partial(**given)
 
@@ -158,7 +158,7 @@ class CheckedArguments:
         check_arguments(self.task_id, wanted, given)
         self._check_values(self.task_id, given)
         self._check_subject()
-        _check_assets(self.task_id, (self.inlets, self.outlets))
+        _check_assets(self.task_id, self.inlets, self.outlets)
         if not is_open(self._asked_together()):
             self._check_together()
 
@@ -205,13 +205,17 @@ class CheckedArguments:
                 ) from None
 
 
-def _check_assets(task_id: str, given: Iterable[Any]) -> None:
-    """Refuse an asset that Airflow would take for another table than was written."""
-    for assets in given:
-        try:
-            refuse_shortened(assets if isinstance(assets, list | tuple) else [assets])
-        except ValueError as reason:
-            raise LakeArgumentError(f"task {task_id!r}: the asset {reason}") from None
+def _check_assets(task_id: str, inlets: Any, outlets: Any) -> None:
+    """Refuse an asset that Airflow would take for another than was written, or is told of twice."""
+    try:
+        refuse_shortened([*_listed(inlets), *_listed(outlets)])
+        refuse_watched(_listed(outlets))
+    except ValueError as reason:
+        raise LakeArgumentError(f"task {task_id!r}: the asset {reason}") from None
+
+
+def _listed(assets: Any) -> Sequence[Any]:
+    return assets if isinstance(assets, list | tuple) else [assets]
 
 
 @cache

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.assets.change import describe_change
-from airflow_provider_lake.assets.uri import SCHEME, TableAddress, address_of, split_table_name
+from airflow_provider_lake.assets.uri import (
+    SCHEME,
+    TableAddress,
+    address_of,
+    is_watched,
+    split_table_name,
+)
 from airflow_provider_lake.hooks.lake import LakeHook
 
 if TYPE_CHECKING:
@@ -93,7 +99,8 @@ def _targets(outlets: Sequence[Any], meant: TableAddress) -> Iterator[Any]:
 
     for outlet in outlets:
         is_lake = isinstance(outlet, Asset) and outlet.uri.startswith(f"{SCHEME}://")
-        if _is_alias(outlet) or (is_lake and address_of(outlet.uri) == meant):
+        is_told_here = is_lake and not is_watched(outlet.uri)
+        if _is_alias(outlet) or (is_told_here and address_of(outlet.uri) == meant):
             yield outlet
 
 

@@ -10,7 +10,7 @@ that a URI cannot hold are percent-encoded. No data stack is loaded here: every 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
@@ -23,8 +23,10 @@ __all__ = [
     "TableAddress",
     "address_of",
     "create_asset",
+    "is_watched",
     "lake_asset",
     "refuse_shortened",
+    "refuse_watched",
     "sanitize_uri",
     "split_table_name",
 ]
@@ -69,8 +71,7 @@ class TableAddress:
 
 def sanitize_uri(parts: SplitResult) -> SplitResult:
     """Airflow's handler of the scheme: the normal form, or a ``ValueError`` that says why not."""
-    given = parse_qsl(parts.query)
-    return urlsplit(_address(parts).watched_uri(name for key, name in given if key == _WATCHER))
+    return urlsplit(_address(parts).watched_uri(_watchers_in(parts)))
 
 
 def address_of(uri: str) -> TableAddress:
@@ -100,22 +101,31 @@ def lake_asset(
     *,
     lake_conn_id: str = _DEFAULT_CONN_ID,
     name: str | None = None,
-    watchers: Sequence[AssetWatcher] = (),
+    watchers: Iterable[AssetWatcher] | None = None,
     **more: Any,
 ) -> Asset:
     """The asset of ``database.table``; its name is its URI unless another is given.
 
     Airflow tells assets apart by name and URI together: declare an asset the same way everywhere.
     One with ``watchers`` is another than the one that tasks have as an outlet, and is told of by
-    its watchers alone, whoever commits; their names are part of its URI.
+    its watchers, whoever commits; their names are part of its URI, which is its name.
     """
     from airflow.sdk import Asset
 
-    names = [watcher.name for watcher in watchers]
-    if not all(names):
+    address = TableAddress(*split_table_name(table), lake_conn_id)
+    if not (watching := [*(watchers or ())]):
+        return Asset(name=address.uri if name is None else name, uri=address.uri, **more)
+    if name is not None:
+        raise ValueError(
+            f"the asset of {table} with watchers is called by its URI, so that it is told apart "
+            f"from the one without: leave out name={name!r}"
+        )
+    names: list[Any] = [watcher.name for watcher in watching]
+    if not all(isinstance(each, str) and each for each in names):
         raise ValueError(f"the watchers of {table} need names, which tell their assets apart")
-    uri = TableAddress(*split_table_name(table), lake_conn_id).watched_uri(names)
-    return Asset(name=uri if name is None else name, uri=uri, watchers=[*watchers], **more)
+    uri = address.watched_uri(names)
+    own = [_watching_alone(watcher, address, uri) for watcher in watching]
+    return Asset(name=uri, uri=uri, watchers=own, **more)
 
 
 def create_asset(
@@ -123,6 +133,22 @@ def create_asset(
 ) -> Asset:
     """Airflow's factory of the scheme, which hooks report what they read and wrote through."""
     return lake_asset(table, lake_conn_id=lake_conn_id, extra=extra)
+
+
+def refuse_watched(outlets: Iterable[Any]) -> None:
+    """Raise for an asset that its watcher tells of: an event of a task would be a second one."""
+    for outlet in outlets:
+        uri = getattr(outlet, "uri", None)
+        if isinstance(uri, str) and is_watched(uri):
+            raise ValueError(
+                f"{uri!r} is told of by its watcher: as an outlet, give the task "
+                f"lake_asset({address_of(uri).name!r})"
+            )
+
+
+def is_watched(uri: str) -> bool:
+    """Whether an asset is one with watchers."""
+    return _is_lake(uri) and bool(_watchers_in(urlsplit(uri)))
 
 
 def refuse_shortened(assets: Iterable[Any]) -> None:
@@ -136,6 +162,23 @@ def refuse_shortened(assets: Iterable[Any]) -> None:
         name, uri = getattr(asset, "name", None), getattr(asset, "uri", None)
         if isinstance(name, str) and isinstance(uri, str) and _is_lake(name) and _is_lake(uri):
             _refuse_other(name.rstrip("/"), uri)
+
+
+def _watching_alone(watcher: AssetWatcher, address: TableAddress, uri: str) -> AssetWatcher:
+    """How far a watcher of ours has come is kept only if its trigger is no other asset's too."""
+    trigger: Any = watcher.trigger
+    if not hasattr(trigger, "for_asset"):
+        return watcher
+    if (trigger.table, trigger.lake_conn_id) != (address.name, address.lake_conn_id):
+        raise ValueError(
+            f"the watcher {watcher.name!r} watches {trigger.table!r} of {trigger.lake_conn_id!r}, "
+            f"and its asset is {address.name!r} of {address.lake_conn_id!r}"
+        )
+    return type(watcher)(name=watcher.name, trigger=trigger.for_asset(uri))
+
+
+def _watchers_in(parts: SplitResult) -> list[str]:
+    return [name for key, name in parse_qsl(parts.query) if key == _WATCHER]
 
 
 def _is_lake(text: str) -> bool:

@@ -38,7 +38,8 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
     crash may make it come a second time: consumers read what is new to them
     (``snapshot_range``), not what an event says.
 
-    All watchers of one connection with the same interval share one loop.
+    All watchers of one connection with the same interval share one loop. ``lake_asset`` says which
+    ``asset`` it is for: two assets with the very same trigger would have no place to keep that.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         changelog: bool = False,
         after_snapshot: int | None = None,
         poll_interval: float = 30,
+        asset: str | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         check_watched(table, lake_conn_id, poll_interval)
@@ -63,6 +65,11 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         self.changelog = changelog
         self.after_snapshot = after_snapshot
         self.poll_interval = poll_interval
+        self.asset = asset
+
+    def for_asset(self, uri: str) -> LakeSnapshotEventTrigger:
+        """The same trigger for one asset alone."""
+        return type(self)(**{**self.serialize()[1], "asset": uri})
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Class path and arguments, which build it again in the triggerer."""
@@ -73,6 +80,7 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
             "changelog": self.changelog,
             "after_snapshot": self.after_snapshot,
             "poll_interval": self.poll_interval,
+            "asset": self.asset,
         }
 
     def shared_stream_key(self) -> Hashable:

@@ -103,18 +103,52 @@ def test_an_asset_with_watchers_is_one_of_its_own():
         for watchers in ([], [commits], [changes], [commits, changes])
     )
     assert watched.uri == watched.name == "lake://shop/orders?watcher=commits%20to%20orders"
-    assert watched.watchers == [commits]
+    assert [watcher.name for watcher in watched.watchers] == ["commits to orders"]
     assert len({asset.uri for asset in (plain, watched, other, both)}) == 4
     assert both.uri == lake_asset("shop.orders", watchers=[changes, commits]).uri
     assert {address_of(asset.uri) for asset in (plain, watched, both)} == {address_of(plain.uri)}
-    compact = LakeCompactOperator(task_id="t", table="shop.orders", outlets=[watched])
-    assert compact.outlets == [watched]
+    assert lake_asset("shop.orders", watchers=None) == plain
+    assert lake_asset("shop.orders", watchers=(each for each in [commits])).watchers
 
 
-def test_a_watcher_without_a_name_is_refused():
-    nameless = AssetWatcher("", LakeSnapshotEventTrigger(table="shop.orders"))
-    with pytest.raises(ValueError, match=r"watchers of shop\.orders need names"):
-        lake_asset("shop.orders", watchers=[nameless])
+def test_no_two_assets_have_the_same_trigger():
+    """Airflow keeps how far a watcher has come only where its trigger is one asset's alone."""
+    trigger = LakeSnapshotEventTrigger(table="shop.orders", poll_interval=5)
+    one, two = AssetWatcher("a/b", trigger), AssetWatcher("two", trigger)
+    assets = [lake_asset("shop.orders", watchers=each) for each in ([one], [two], [one, two])]
+    path, arguments = trigger.serialize()
+    for asset in assets:
+        for watcher in asset.watchers:
+            assert watcher.trigger.serialize() == (path, {**arguments, "asset": asset.uri})
+    assert len({asset.uri for asset in assets}) == 3
+    assert assets[0].uri == "lake://shop/orders?watcher=a%2Fb"
+    assert lake_asset("shop.orders", watchers=[one, one]).uri == assets[0].uri
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "watcher", "words"),
+    [
+        ("shop.orders", None, "", "need names"),
+        ("shop.orders", None, 5, "need names"),
+        ("shop.orders", "orders", "commits", "leave out name='orders'"),
+        ("shop.items", None, "commits", "watches 'shop.orders' .* its asset is 'shop.items'"),
+    ],
+)
+def test_watchers_that_would_mix_assets_up_are_refused(table, name, watcher, words):
+    watchers = [AssetWatcher(watcher, LakeSnapshotEventTrigger(table="shop.orders"))]
+    with pytest.raises(ValueError, match=words):
+        lake_asset(table, name=name, watchers=watchers)
+
+
+def test_an_asset_with_watchers_is_told_of_by_no_task(orders):
+    """Its watcher sees the commit of the task as well."""
+    trigger = LakeSnapshotEventTrigger(table="shop.orders")
+    watched = lake_asset("shop.orders", watchers=[AssetWatcher("commits", trigger)])
+    with pytest.raises(LakeArgumentError, match=r"give the task lake_asset\('shop.orders'\)"):
+        LakeCompactOperator(task_id="t", table="shop.orders", outlets=[watched])
+    assert LakeCompactOperator(task_id="t", table="shop.orders", inlets=[watched]).inlets
+    write(orders, "a")
+    assert told([watched], result_of(1, 0))[watched].extra == {}
 
 
 def test_an_asset_may_have_any_name_of_its_own():
