@@ -33,8 +33,8 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
     waited for, and then told of from its first commit; one that exists is told of from the moment
     it is first watched, or from ``after_snapshot`` on.
 
-    How far it has come is kept in the asset's state store, so nothing is missed while no
-    triggerer runs, nor where Airflow ends a watcher and starts it again. Right after an event a
+    How far it has come is kept in the asset's state store: what is committed while no triggerer
+    runs, or while Airflow has ended the watcher, is told afterwards. Right after an event a
     crash may make it come a second time: consumers read what is new to them
     (``snapshot_range``), not what an event says.
 

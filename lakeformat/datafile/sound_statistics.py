@@ -15,7 +15,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakeformat.datafile.parquet_end import END_BYTES, MAGIC, footer_length
+from lakeformat.datafile.parquet_end import END_BYTES, MAGIC, footer_length, footer_of
 from lakeformat.datafile.thrift_walk import binary_lengths, find_member, list_at, skip_struct
 
 __all__ = ["SoundStatistics", "read_footer"]
@@ -96,7 +96,7 @@ def read_footer(stream: IO[bytes]) -> tuple[pq.FileMetaData, bytes]:
         stream.seek(size - length)
         tail = stream.read(length)
     metadata = pq.read_metadata(io.BytesIO(MAGIC + tail))
-    return metadata, tail[-length:-END_BYTES]
+    return metadata, footer_of(tail)
 
 
 def _bound_lengths(metadata: pq.FileMetaData) -> Iterator[list[dict[int, int]]]:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pyarrow as pa
 
+from lakeformat.datafile.remains import what_is_left
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestColumns
@@ -17,7 +18,6 @@ from lakeformat.metadata.snapshot_directory import read_snapshot_if_present
 from lakeformat.orphans.name_set import Numbers, numbers_of
 from lakeformat.read.data_files import DataFiles
 from lakeformat.read.deletions import deleted_rows_of
-from lakeformat.storage.what_is_left import what_is_left
 
 __all__ = ["find_lost"]
 

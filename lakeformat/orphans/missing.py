@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from lakeformat.commit.commit import CommitOptions, commit_messages
 from lakeformat.commit.identity import CommitId
 from lakeformat.count_text import counted
+from lakeformat.datafile.remains import what_is_left
 from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.commit_message import CommitMessage
@@ -23,7 +24,6 @@ from lakeformat.partition import partition_path
 from lakeformat.read.deletions import find_vectors
 from lakeformat.read.plan import FilePlan, plan_columns
 from lakeformat.storage import Storage, resolve
-from lakeformat.storage.what_is_left import FileRemains, what_is_left
 
 __all__ = ["MissingFile", "MissingFilesReport", "remove_missing_files"]
 
@@ -129,18 +129,13 @@ def _missing(handle: TableHandle, plan: FilePlan) -> Iterator[_Lack]:
             window = places[at : at + readers]
             absent = [*pool.map(lambda rows: _absent(handle, plan, rows), window)]
             doubtful = [entry for entries in absent for entry in entries]
-            paths = [_path(handle, entry) for entry in doubtful]
-            sizes = [entry.file.file_size for entry in doubtful]
-            remains = pool.map(_what_is_left, paths, sizes)
+            wanted = [(*_path(handle, entry), entry.file.file_size) for entry in doubtful]
+            remains = pool.map(lambda place: what_is_left(*place), wanted)
             yield from (
                 (entry, found.size)
                 for entry, found in zip(doubtful, remains, strict=True)
                 if not found.is_whole
             )
-
-
-def _what_is_left(place: tuple[Storage, str], written: int) -> FileRemains:
-    return what_is_left(*place, written)
 
 
 def _absent(handle: TableHandle, plan: FilePlan, rows: Positions) -> list[ManifestEntry]:

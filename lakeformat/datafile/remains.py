@@ -1,12 +1,13 @@
-"""Whether a file is there as it was written."""
+"""Whether a data file is there as it was written."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 
+from lakeformat.datafile.parquet_end import MAGIC
 from lakeformat.errors import NotFoundError, UnavailableError
-from lakeformat.storage.base import Storage
+from lakeformat.storage import Storage
 
 __all__ = ["FileRemains", "what_is_left"]
 
@@ -46,4 +47,4 @@ def what_is_left(storage: Storage, path: str, written: int) -> FileRemains:
 
 def _ends_a_file(end: bytes) -> bool:
     """Parquet ends with its name, ORC with its name and the length of what tells about it."""
-    return end == b"PAR1" or end.startswith(b"ORC")
+    return end == MAGIC or end.startswith(b"ORC")

@@ -1,12 +1,12 @@
-"""Whether a file is there as it was written."""
+"""Whether a data file is there as it was written."""
 
 from __future__ import annotations
 
 import pytest
 
+from lakeformat.datafile.remains import FileRemains, what_is_left
 from lakeformat.errors import UnavailableError
 from lakeformat.storage import MemoryStorage
-from lakeformat.storage.what_is_left import FileRemains, what_is_left
 
 WRITTEN = 100
 
