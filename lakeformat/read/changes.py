@@ -23,7 +23,7 @@ class Changes(Rows):
     """The changes of a window; nothing is read before a result is asked for.
 
     The first column is ``rowkind``: ``+I`` inserted, ``-U`` and ``+U`` before and after an
-    update, ``-D`` deleted. Snapshots come in their order; a comparison holds a bucket in memory.
+    update, ``-D`` deleted. Snapshots come in their order.
     """
 
     def __init__(

@@ -1,9 +1,13 @@
-"""What is different between two states of a primary-key table, key by key."""
+"""What is different between two states of a primary-key table, key by key.
+
+Both states of a bucket are read in the order of keys, side by side: memory is a few batches of each
+of their sorted runs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +20,8 @@ from lakeformat.index.deletion_vector import DeletionVector
 from lakeformat.merge.groups import KeyGroups, Mask
 from lakeformat.merge.order import MergeOrder
 from lakeformat.merge.row_kinds import DELETE, is_retract
+from lakeformat.merge.streams import rounds_of
+from lakeformat.merge.take_rows import take_rows
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.read.changed_rows import ChangedRows
@@ -26,11 +32,13 @@ from lakeformat.read.merged_kinds import MergedKinds
 from lakeformat.read.plan import plan_files
 from lakeformat.read.prune import on_columns
 from lakeformat.schema import TableSchema
+from lakeformat.types import DataField
 
 __all__ = ["diff_states"]
 
 _Place: TypeAlias = tuple[bytes, int]
 _FileIdentity: TypeAlias = tuple[object, ...]
+_Batches: TypeAlias = Iterator[pa.RecordBatch]
 _DEDUPLICATE = "deduplicate"
 
 
@@ -47,20 +55,19 @@ def diff_states(
     With ``keep_deletes`` also, as ``-D``, those of ``before`` whose key is gone.
     """
     old, new = _State(handle, before, asked), _State(handle, after, asked)
-    skips_common = not keep_deletes and _newest_file_decides(handle.schema)
+    by_new_files = not keep_deletes and _newest_file_decides(handle.schema)
     _require_same_buckets(handle, old, new)
     for place in dict.fromkeys([*new.buckets, *old.buckets]):
         mine, theirs = old.files(place), new.files(place)
         if mine == theirs:
             continue
-        changed = _of_new_files(handle.schema, old, new, place) if skips_common else None
-        if changed is None:
-            joined = _Joined.of(handle.schema, old.rows(place, mine), new.rows(place, theirs))
-            changed = joined.changed(keep_deletes=keep_deletes)
-        for batch in changed:
-            shaped = asked.of_stored(batch)
-            if shaped.num_rows:
-                yield shaped
+        sides = _of_new_files(handle.schema, old, new, place) if by_new_files else None
+        before_rows, after_rows = sides or (old.rows(place, mine), new.rows(place, theirs))
+        for joined in _joined(handle.schema, before_rows, after_rows):
+            for batch in joined.changed(keep_deletes=keep_deletes):
+                shaped = asked.of_stored(batch)
+                if shaped.num_rows:
+                    yield shaped
 
 
 class _State:
@@ -69,7 +76,6 @@ class _State:
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None, asked: ChangedRows) -> None:
         self.buckets: dict[_Place, list[ManifestEntry]] = {}
         self._deleted = DeletedRows(handle, ())
-        self._schema = handle.schema
         if snapshot is None:
             return
         self._deleted = find_deleted_rows(handle, snapshot)
@@ -90,20 +96,25 @@ class _State:
         return {entry.identity: vectors.get(entry.file.file_name) for entry in found}
 
     def rows(
-        self, place: _Place, files: Container[_FileIdentity], *, keep_retracts: bool = False
-    ) -> pa.Table:
-        """The merged rows of some files of a bucket."""
-        schema = MergedKinds.schema_of(self._schema.fields)
+        self,
+        place: _Place,
+        files: Container[_FileIdentity],
+        wanted: tuple[DataField, ...] | None = None,
+        *,
+        keep_retracts: bool = False,
+    ) -> _Batches:
+        """The merged rows of some files of a bucket, in the order of their keys."""
         chosen = [entry for entry in self.buckets.get(place, ()) if entry.identity in files]
         if not chosen:
-            return schema.empty_table()
-        return pa.Table.from_batches(self._reader.read(chosen, keep_retracts=keep_retracts), schema)
+            return iter(())
+        reader = replace(self._reader, wanted=wanted or self._reader.wanted)
+        return reader.read(chosen, keep_retracts=keep_retracts)
 
 
 def _of_new_files(
     schema: TableSchema, old: _State, new: _State, place: _Place
-) -> Iterator[pa.RecordBatch] | None:
-    """The difference by the files that only one state has; None if those do not tell it.
+) -> tuple[_Batches, _Batches] | None:
+    """Both sides by the files that only one state has; None if those do not tell the difference.
 
     After a rollback a key may be in a file that went, and what it is now in one that was there all
     the time.
@@ -111,25 +122,33 @@ def _of_new_files(
     mine, theirs = old.files(place), new.files(place)
     went = {name for name in mine if name not in theirs or mine[name] != theirs[name]}
     came = {name for name in theirs if name not in mine or mine[name] != theirs[name]}
-    joined = _Joined.of(schema, old.rows(place, went), new.rows(place, came, keep_retracts=True))
-    return None if joined.is_gone.any() else joined.changed(keep_deletes=False)
+    if went:
+        keys = schema.key_fields
+        gone, there = old.rows(place, went, keys), new.rows(place, came, keys, keep_retracts=True)
+        if any(each.is_gone.any() for each in _joined(schema, gone, there)):
+            return None
+    return old.rows(place, went), new.rows(place, came, keep_retracts=True)
+
+
+def _joined(schema: TableSchema, before: _Batches, after: _Batches) -> Iterator[_Joined]:
+    """All keys of both sides, some after the other."""
+    order = MergeOrder(tuple(field.name for field in schema.key_fields))
+    for parts in rounds_of([before, after], order.keys):
+        sides = dict(parts)
+        rows = pa.Table.from_batches([*sides.get(0, ()), *sides.get(1, ())]).combine_chunks()
+        count_before = sum(batch.num_rows for batch in sides.get(0, ()))
+        yield _Joined(schema, rows, count_before, order.group(rows, numbered=False))
 
 
 @dataclass(frozen=True, slots=True)
 class _Joined:
-    """Two sides that have each key once, key by key."""
+    """Some keys of two sides that have each key once, key by key."""
 
     schema: TableSchema
     rows: pa.Table
     """Those of the state before, then those of the state after."""
     count_before: int
     groups: KeyGroups
-
-    @classmethod
-    def of(cls, schema: TableSchema, before: pa.Table, after: pa.Table) -> _Joined:
-        rows = pa.concat_tables([before, after])
-        keys = MergeOrder(tuple(field.name for field in schema.key_fields))
-        return cls(schema, rows, before.num_rows, keys.group(rows, numbered=False))
 
     @property
     def is_gone(self) -> Mask:
@@ -144,12 +163,12 @@ class _Joined:
         both = np.flatnonzero(groups.sizes == 2)
         columns = self.schema.column_names
         is_changed[both] = ~equal_rows(
-            rows.select(columns).take(pa.array(firsts[both])),
-            rows.select(columns).take(pa.array(groups.newest[both])),
+            take_rows(rows.select(columns), firsts[both]),
+            take_rows(rows.select(columns), groups.newest[both]),
         )
         is_changed &= ~is_retract(rows[VALUE_KIND.name].to_numpy()[groups.newest])
         chosen = is_changed | is_gone if keep_deletes else is_changed
-        found = rows.take(pa.array(groups.newest[chosen]))
+        found = take_rows(rows, groups.newest[chosen])
         kinds = np.where(is_gone[chosen], DELETE, found[VALUE_KIND.name].to_numpy()).astype(np.int8)
         at = found.schema.get_field_index(VALUE_KIND.name)
         yield from found.set_column(at, found.schema.field(at), pa.array(kinds)).to_batches()

@@ -1,0 +1,95 @@
+"""Two states are compared key by key as they are read: no bucket has to fit into memory."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from lakeformat.merge.streams import MOST
+from tests.keyed_rows import KeyedRows
+
+KEYS = 12 * MOST
+"""So many are read in several rounds."""
+ABSENT = 0
+VALUES = np.array(["", "a", "b"])
+
+State: TypeAlias = npt.NDArray[np.int64]
+"""By key which of the values it has."""
+
+
+@pytest.fixture(scope="module")
+def history() -> tuple[KeyedRows, list[State]]:
+    """A table of many keys, and what it holds at each of its snapshots, from 0 on."""
+    table, random = KeyedRows(), np.random.default_rng(7)
+    states = [np.full(KEYS, ABSENT)]
+    for _ in range(2):
+        states.append(_updated(table, states[-1], random))
+    table.table.compact()
+    states.append(states[-1])
+    states.append(_updated(table, states[-1], random))
+    table.table.rollback(snapshot=1)
+    states.append(states[1])
+    return table, states
+
+
+def _updated(table: KeyedRows, state: State, random: np.random.Generator) -> State:
+    """Write some rows that are new, some updated, some as they were, some deleted."""
+    keys = random.choice(KEYS, KEYS // 2, replace=False)
+    values = random.choice(len(VALUES), len(keys), p=[0.2, 0.4, 0.4])
+    kinds = np.where(values == ABSENT, "-D", "+I").tolist()
+    table.table.write(pa.table({"k": pa.array(keys, pa.int32()), "v": VALUES[values]}), kinds)
+    found = state.copy()
+    found[keys] = values
+    return found
+
+
+def _state_of(rows: pa.Table) -> State:
+    found = np.full(KEYS, ABSENT)
+    keys = rows["k"].to_numpy()
+    assert len(np.unique(keys)) == len(keys)
+    found[keys] = np.searchsorted(VALUES, rows["v"].to_pylist())
+    return found
+
+
+def _changes(table: lake.Table, first: int, last: int) -> pa.Table:
+    return table.changes(first, last, "diff").to_arrow()
+
+
+WINDOWS = [(0, 2), (1, 3), (1, 4), (2, 3), (4, 5), (3, 5), (1, 5)]
+
+
+@pytest.mark.parametrize(("first", "last"), WINDOWS)
+def test_a_difference_of_many_rows_leads_from_one_state_to_the_other(history, first, last):
+    """Rows written again unchanged may be among it; those of keys that are gone are not."""
+    table, states = history
+    before, after = states[first], states[last]
+    found = _state_of(_changes(table.table, first, last))
+    is_told = found != ABSENT
+    assert (found[is_told] == after[is_told]).all()
+    assert (is_told | (before == after) | (after == ABSENT)).all()
+
+
+@pytest.mark.parametrize(("first", "last"), WINDOWS)
+def test_with_what_is_gone_the_difference_is_exact(history, first, last):
+    table, states = history
+    before, after = states[first], states[last]
+    told = _changes(table.catalog.table("shop.t$audit_log"), first, last)
+    is_gone = np.array(told["rowkind"].to_pylist()) == "-D"
+    gone, come = (_state_of(told.filter(pa.array(rows))) for rows in (is_gone, ~is_gone))
+    assert (gone == np.where(after == ABSENT, before, ABSENT)).all()
+    assert (come == np.where(after == before, ABSENT, after)).all()
+
+
+def test_it_comes_in_pieces_in_the_order_of_keys(history):
+    table, states = history
+    pieces = [*table.table.changes(0, 2, "diff").to_batches()]
+    assert max(piece.num_rows for piece in pieces) < KEYS / 2
+    assert sum(piece.num_rows for piece in pieces) == np.count_nonzero(states[2])
+    ends = [(piece["k"][0].as_py(), piece["k"][-1].as_py()) for piece in pieces]
+    assert all(end < start for (_, end), (start, _) in pairwise(ends))
