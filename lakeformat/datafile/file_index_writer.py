@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.index.file_index import (
+    BloomFilterWriter,
     IndexType,
     encode_bitmap_index,
-    encode_bloom_filter,
     encode_bsi,
     encode_file_index,
     encode_range_bitmap,
@@ -28,58 +29,80 @@ INDEX_SUFFIX = ".index"
 """What the name of an index beside its data file has more than that one's."""
 
 
+class IndexWriter(Protocol):
+    """Makes one index of a column from its parts."""
+
+    def add(self, column: pa.ChunkedArray) -> None: ...
+
+    def encode(self) -> bytes: ...
+
+
 @dataclass(frozen=True, slots=True)
 class WantedIndex:
     """One index of one column."""
 
     column: str
     index_type: str
-    encode: Callable[[pa.ChunkedArray], bytes]
+    new_writer: Callable[[], IndexWriter]
 
 
 def wanted_indexes(fields: Sequence[DataField], options: TableOptions) -> list[WantedIndex]:
     """What the options ask of every new file."""
     by_name = {field.name: field for field in fields}
     return [
-        WantedIndex(column, index_type, _encoder(index_type, by_name[column], options))
+        WantedIndex(column, index_type, _new_writer(index_type, by_name[column], options))
         for index_type, columns in indexed_columns(options).items()
         for column in columns
     ]
 
 
 class FileIndexWriter:
-    """Keeps the indexed columns of one file until it is whole: bitmaps need all rows at once."""
+    """Makes all indexes of one file while its rows go by."""
 
     def __init__(self, wanted: Sequence[WantedIndex]) -> None:
-        self._wanted = wanted
-        self._held: dict[str, list[pa.ChunkedArray]] = {each.column: [] for each in wanted}
+        """What cannot be indexed is left out: without an index a file is read whenever it may
+        matter, which is right if not fast.
+        """
+        self._writers: list[tuple[WantedIndex, IndexWriter]] = []
+        for each in wanted:
+            with suppress(UnsupportedError):  # another engine asked for it, of such a type
+                self._writers.append((each, each.new_writer()))
 
     def add(self, rows: pa.Table) -> None:
         """Rows that follow those already added."""
-        for column, held in self._held.items():
-            held.append(rows[column])
+        for each, writer in self._writers:
+            writer.add(rows[each.column])
 
     def encode(self) -> bytes | None:
         """The container; None if nothing could be indexed."""
         bodies: dict[str, dict[str, bytes | None]] = {}
-        for each in self._wanted:
-            held = self._held[each.column]
-            values = pa.chunked_array([chunk for part in held for chunk in part.chunks])
-            try:
-                bodies.setdefault(each.column, {})[each.index_type] = each.encode(values)
-            except UnsupportedError:
-                # A value no such index has room for, like the lowest BIGINT: without an index
-                # the file is read whenever it may matter, which is right if not fast.
-                continue
+        for each, writer in self._writers:
+            with suppress(UnsupportedError):  # no room for a value, like the lowest BIGINT
+                bodies.setdefault(each.column, {})[each.index_type] = writer.encode()
         found = {column: by_type for column, by_type in bodies.items() if by_type}
         return encode_file_index(found) if found else None
 
 
-def _encoder(
+class _WholeColumn:
+    """Keeps a column until the file is whole: a bitmap needs all rows at once."""
+
+    def __init__(self, encode: Callable[[pa.ChunkedArray], bytes]) -> None:
+        self._encode = encode
+        self._chunks: list[pa.Array] = []
+
+    def add(self, column: pa.ChunkedArray) -> None:
+        self._chunks += column.chunks
+
+    def encode(self) -> bytes:
+        return self._encode(pa.chunked_array(self._chunks))
+
+
+def _new_writer(
     index_type: str, field: DataField, options: TableOptions
-) -> Callable[[pa.ChunkedArray], bytes]:
+) -> Callable[[], IndexWriter]:
     name, data_type = field.name, field.type
     settings: dict[str, Any]
+    encode: Callable[..., bytes]
     match index_type:
         case IndexType.BLOOM_FILTER:
             settings = {
@@ -88,7 +111,7 @@ def _encoder(
                     TableOptions.file_index_bloom_filter_false_positives, name
                 ),
             }
-            encode: Callable[..., bytes] = encode_bloom_filter
+            return partial(BloomFilterWriter, data_type, **_given(settings))
         case IndexType.BITMAP:
             version = options.of_column(TableOptions.file_index_bitmap_version, name)
             settings = {
@@ -101,5 +124,8 @@ def _encoder(
         case _:
             chunk_size = options.of_column(TableOptions.file_index_range_bitmap_chunk_bytes, name)
             settings, encode = {"chunk_size": chunk_size}, encode_range_bitmap
-    given = {key: value for key, value in settings.items() if value is not None}
-    return partial(encode, data_type=data_type, **given)
+    return partial(_WholeColumn, partial(encode, data_type=data_type, **_given(settings)))
+
+
+def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in settings.items() if value is not None}

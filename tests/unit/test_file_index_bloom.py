@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 
 from lakeformat.arrow_types import to_arrow_type
 from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
-from lakeformat.index.file_index.bloom_filter import encode_bloom_filter, read_bloom_filter
+from lakeformat.index.file_index.bloom_filter import (
+    BloomFilterWriter,
+    encode_bloom_filter,
+    read_bloom_filter,
+)
 from lakeformat.types import BYTES, STRING, ArrayType, TypeName, atomic
 
 INT = atomic(TypeName.INT)
@@ -74,6 +78,15 @@ def test_no_number_that_is_there_is_denied(values, items, false_positives):
     data_type = atomic(TypeName.BIGINT)
     found = filter_of(values, data_type, items=items, false_positives=false_positives)
     assert all(found.may_contain(value) for value in values)
+
+
+@given(st.lists(st.lists(st.none() | st.text(max_size=40), max_size=5), max_size=4))
+def test_a_filter_made_of_parts_is_that_of_the_whole(parts):
+    writer = BloomFilterWriter(STRING, items=9)
+    for part in parts:
+        writer.add(pa.chunked_array([pa.array(part, pa.string())]))
+    whole = pa.array([value for part in parts for value in part], pa.string())
+    assert writer.encode() == encode_bloom_filter(whole, STRING, items=9)
 
 
 def test_few_values_that_are_not_there_are_admitted():

@@ -12,7 +12,7 @@ from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.options import TableOptions
 from lakeformat.read.plan import plan_files
 from lakeformat.storage import MemoryStorage
-from lakeformat.types import STRING, DataField
+from lakeformat.types import STRING, ArrayType, DataField, TypeName, atomic
 from tests.golden.tables import HOW_TO_UNSKIP, golden_tables
 from tests.keyed_rows import KeyedRows, listed
 
@@ -108,6 +108,19 @@ def test_a_file_with_a_value_no_index_holds_goes_without():
     )
     table.write(pa.table({"n": [-(2**63)]}))
     assert listed(table.scan(where="n < 0")) == [(-(2**63),)]
+
+
+@pytest.mark.parametrize("index_type", ["bloom-filter", "bsi", "bitmap"])
+def test_a_column_no_such_index_holds_goes_without(index_type):
+    """A table of another engine may ask for it."""
+    options = TableOptions(
+        {f"file-index.{index_type}.columns": "v, k", "file-index.bloom-filter.k.items": "10"}
+    )
+    fields = (DataField(0, "v", ArrayType(STRING)), DataField(1, "k", atomic(TypeName.INT)))
+    writer = RollingWriter(MemoryStorage("it"), "/t", fields, options, lambda: "data-0.parquet")
+    writer.write(pa.record_batch({"v": [["a"]], "k": pa.array([7], pa.int32())}))
+    [file] = writer.finish()
+    assert {*decode_file_index(file.embedded_index or b"", "it")} == {"k"}
 
 
 def test_an_aborted_write_leaves_no_index_behind():

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from lakeformat.index.file_index.bitmap import encode_bitmap_index
-from lakeformat.index.file_index.bloom_filter import BloomFilter, encode_bloom_filter
+from lakeformat.index.file_index.bloom_filter import (
+    BloomFilter,
+    BloomFilterWriter,
+    encode_bloom_filter,
+)
 from lakeformat.index.file_index.bsi import encode_bsi
 from lakeformat.index.file_index.column_index import (
     EMPTY,
@@ -24,6 +28,7 @@ from lakeformat.index.file_index.range_bitmap import encode_range_bitmap
 __all__ = [
     "EMPTY",
     "BloomFilter",
+    "BloomFilterWriter",
     "ColumnIndex",
     "EmptyIndex",
     "IndexType",

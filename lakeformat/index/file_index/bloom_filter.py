@@ -27,7 +27,13 @@ from lakeformat.index.file_index.integers import (
 )
 from lakeformat.types import AtomicType, DataType, TypeName
 
-__all__ = ["BLOOM_FILTER", "BloomFilter", "encode_bloom_filter", "read_bloom_filter"]
+__all__ = [
+    "BLOOM_FILTER",
+    "BloomFilter",
+    "BloomFilterWriter",
+    "encode_bloom_filter",
+    "read_bloom_filter",
+]
 
 BLOOM_FILTER = "bloom-filter"
 DEFAULT_ITEMS = 1_000_000
@@ -47,16 +53,36 @@ def encode_bloom_filter(
     items: int = DEFAULT_ITEMS,
     false_positives: float = DEFAULT_FALSE_POSITIVES,
 ) -> bytes:
-    """The filter of a column, sized for ``items`` values and a rate between 0 and 1; nulls are
-    not in it.
-    """
-    data_type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
-    bit_count, hash_count = _size(items, false_positives)
-    bits = np.zeros(bit_count, bool)
-    hashes = _hash(as_column(column, data_type), data_type)
-    for number in range(1, hash_count + 1):
-        bits[_places(hashes, number, bit_count)] = True
-    return struct.pack(">i", hash_count) + np.packbits(bits, bitorder="little").tobytes()
+    """The filter of a column that is there as a whole."""
+    writer = BloomFilterWriter(data_type, items=items, false_positives=false_positives)
+    writer.add(column)
+    return writer.encode()
+
+
+class BloomFilterWriter:
+    """Makes the filter of a column from its parts, of which it keeps no value."""
+
+    def __init__(
+        self,
+        data_type: DataType,
+        *,
+        items: int = DEFAULT_ITEMS,
+        false_positives: float = DEFAULT_FALSE_POSITIVES,
+    ) -> None:
+        """Sized for ``items`` values and a rate between 0 and 1."""
+        self._type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
+        bit_count, self._hash_count = _size(items, false_positives)
+        self._bits = np.zeros(bit_count, bool)
+
+    def add(self, column: Column) -> None:
+        """Any values, in any order; nulls are not in the filter."""
+        hashes = _hash(as_column(column, self._type), self._type)
+        for number in range(1, self._hash_count + 1):
+            self._bits[_places(hashes, number, len(self._bits))] = True
+
+    def encode(self) -> bytes:
+        body = np.packbits(self._bits, bitorder="little").tobytes()
+        return struct.pack(">i", self._hash_count) + body
 
 
 def read_bloom_filter(body: bytes, data_type: DataType, source: str) -> BloomFilter:
