@@ -71,7 +71,7 @@ def changes_written(
             scan = source.state_scan(each.snapshot_id)
             parts += [(scan, split) for split in scan.splits()]
         else:
-            parts += source.changes(each.snapshot_id - 1, each.snapshot_id).by_file()
+            parts += source.changes(each.snapshot_id - 1, each.snapshot_id).parts()
     if not parts:
         return []
     frame, read_rows = parts_frame(started(), parts, _read_changes)

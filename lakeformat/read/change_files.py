@@ -54,6 +54,11 @@ class ChangedFiles:
     is_kept: bool = True
     """Whether a changelog that outlives the snapshot keeps them."""
 
+    @property
+    def size_bytes(self) -> int:
+        """How large they are."""
+        return sum(entry.file.file_size for entry in self.entries)
+
 
 class ChangeFiles:
     """Reads the changes of snapshots of one table, each snapshot on its own."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
@@ -14,9 +15,12 @@ from lakeformat.read.change_files import ChangedFiles, ChangeFiles
 from lakeformat.read.change_window import ChangeMode, Window, read_change
 from lakeformat.read.changed_rows import ChangedRows
 from lakeformat.read.rows import Rows
-from lakeformat.read.state_diff import diff_states
+from lakeformat.read.state_diff import StateDiff
 
-__all__ = ["Changes"]
+__all__ = ["Changes", "ChangesPart"]
+
+_PLANNED_AT_ONCE = 16
+"""Snapshots whose files are looked up at the same time."""
 
 
 class Changes(Rows):
@@ -45,35 +49,56 @@ class Changes(Rows):
         """The snapshots whose changes these are, in their order."""
         return self._window.snapshot_ids
 
-    def by_file(self) -> Sequence[Rows]:
-        """The same rows in parts that follow each other, for many readers; they can be pickled."""
-        if self._window.mode is ChangeMode.DIFF:
-            return [self]
-        return [
-            Rows(self.schema, partial(_rows_of, self._handle, self._asked, part))
-            for found in self._found()
-            for part in (replace(found, entries=(entry,)) for entry in found.entries)
-        ]
+    def parts(self) -> list[ChangesPart]:
+        """The same rows in parts that follow each other, for many readers; they can be pickled.
 
-    def _found(self) -> Iterator[ChangedFiles]:
-        files = ChangeFiles(self._handle, self._asked)
-        find = files.delta if self._window.mode is ChangeMode.DELTA else files.changelog
-        return (find(read_change(self._handle, number)) for number in self._window.snapshot_ids)
+        Each file is a part, or each bucket that differs where two states are compared.
+        """
+        handle, window, asked = self._handle, self._window, self._asked
+        if window.mode is ChangeMode.DIFF:
+            with telling_of_expiry(handle, window.before_state, window.after_state):
+                buckets = self._difference().by_bucket()
+            return [ChangesPart(self.schema, each.rows, each.size_bytes) for each in buckets]
+        find = partial(self._files_of, ChangeFiles(handle, asked))
+        with ThreadPoolExecutor(_PLANNED_AT_ONCE) as pool:
+            planned = [*pool.map(find, window.snapshot_ids)]
+        files = [replace(found, entries=(entry,)) for found in planned for entry in found.entries]
+        return [
+            ChangesPart(self.schema, partial(_rows_of, handle, asked, each), each.size_bytes)
+            for each in files
+        ]
 
     def _changes(self) -> Iterator[pa.RecordBatch]:
         window = self._window
         if window.mode is ChangeMode.DIFF:
             with telling_of_expiry(self._handle, window.before_state, window.after_state):
-                yield from diff_states(
-                    self._handle,
-                    window.before_state,
-                    window.after_state,
-                    self._asked,
-                    keep_deletes=self._keep_deletes,
-                )
+                difference = self._difference()
+            yield from difference.rows()
             return
-        for found in self._found():
-            yield from _rows_of(self._handle, self._asked, found)
+        files = ChangeFiles(self._handle, self._asked)
+        for number in window.snapshot_ids:
+            yield from files.rows(self._files_of(files, number))
+
+    def _difference(self) -> StateDiff:
+        before, after = self._window.before_state, self._window.after_state
+        return StateDiff.plan(
+            self._handle, before, after, self._asked, keep_deletes=self._keep_deletes
+        )
+
+    def _files_of(self, files: ChangeFiles, number: int) -> ChangedFiles:
+        find = files.delta if self._window.mode is ChangeMode.DELTA else files.changelog
+        return find(read_change(self._handle, number))
+
+
+class ChangesPart(Rows):
+    """Some of the changes of a window, for one reader."""
+
+    def __init__(
+        self, schema: pa.Schema, read: Callable[[], Iterator[pa.RecordBatch]], size_bytes: int
+    ) -> None:
+        super().__init__(schema, read)
+        self.size_bytes = size_bytes
+        """How large the files are that are read for it."""
 
 
 def _rows_of(

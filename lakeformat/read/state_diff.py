@@ -6,7 +6,7 @@ of their sorted runs.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lakeformat.datafile.system_fields import VALUE_KIND
 from lakeformat.errors import UnsupportedError
+from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle
 from lakeformat.index.deletion_vector import DeletionVector
 from lakeformat.merge.groups import KeyGroups, Mask
@@ -34,7 +35,7 @@ from lakeformat.read.prune import on_columns
 from lakeformat.schema import TableSchema
 from lakeformat.types import DataField
 
-__all__ = ["diff_states"]
+__all__ = ["StateDiff"]
 
 _Place: TypeAlias = tuple[bytes, int]
 _FileIdentity: TypeAlias = tuple[object, ...]
@@ -42,52 +43,109 @@ _Batches: TypeAlias = Iterator[pa.RecordBatch]
 _DEDUPLICATE = "deduplicate"
 
 
-def diff_states(
-    handle: TableHandle,
-    before: Snapshot | None,
-    after: Snapshot | None,
-    asked: ChangedRows,
-    *,
-    keep_deletes: bool = False,
-) -> Iterator[pa.RecordBatch]:
-    """The rows of ``after`` that ``before`` has not or has otherwise.
+@dataclass(frozen=True, slots=True)
+class StateDiff:
+    """The rows of a state that one before has not or has otherwise; it can be pickled.
 
-    With ``keep_deletes`` also, as ``-D``, those of ``before`` whose key is gone.
+    With ``keep_deletes`` also, as ``-D``, those of the state before whose key is gone.
     """
-    old, new = _State(handle, before, asked), _State(handle, after, asked)
-    by_new_files = not keep_deletes and _newest_file_decides(handle.schema)
-    _require_same_buckets(handle, old, new)
-    for place in dict.fromkeys([*new.buckets, *old.buckets]):
-        mine, theirs = old.files(place), new.files(place)
-        if mine == theirs:
-            continue
-        sides = _of_new_files(handle.schema, old, new, place) if by_new_files else None
-        before_rows, after_rows = sides or (old.rows(place, mine), new.rows(place, theirs))
-        for joined in _joined(handle.schema, before_rows, after_rows):
-            for batch in joined.changed(keep_deletes=keep_deletes):
-                shaped = asked.of_stored(batch)
-                if shaped.num_rows:
-                    yield shaped
+
+    handle: TableHandle
+    asked: ChangedRows
+    keep_deletes: bool
+    before: Snapshot | None
+    after: Snapshot | None
+    files_before: tuple[ManifestEntry, ...]
+    files_after: tuple[ManifestEntry, ...]
+
+    @classmethod
+    def plan(
+        cls,
+        handle: TableHandle,
+        before: Snapshot | None,
+        after: Snapshot | None,
+        asked: ChangedRows,
+        *,
+        keep_deletes: bool,
+    ) -> StateDiff:
+        """Find the files of both states; states with other buckets are refused."""
+        mine, theirs = _files_of(handle, before, asked), _files_of(handle, after, asked)
+        _require_same_buckets(handle, [*mine, *theirs])
+        return cls(handle, asked, keep_deletes, before, after, mine, theirs)
+
+    @property
+    def size_bytes(self) -> int:
+        """How large the files are."""
+        return sum(entry.file.file_size for entry in (*self.files_before, *self.files_after))
+
+    def by_bucket(self) -> list[StateDiff]:
+        """The same in parts: the buckets that differ."""
+        old, new = self._states()
+        return [
+            replace(
+                self,
+                files_before=tuple(old.buckets.get(place, ())),
+                files_after=tuple(new.buckets.get(place, ())),
+            )
+            for place in _changed(old, new)
+        ]
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Stream them, bucket after bucket."""
+        with telling_of_expiry(self.handle, self.before, self.after):
+            for joined in self._joined():
+                for batch in joined.changed(keep_deletes=self.keep_deletes):
+                    shaped = self.asked.of_stored(batch)
+                    if shaped.num_rows:
+                        yield shaped
+
+    def _joined(self) -> Iterator[_Joined]:
+        schema = self.handle.schema
+        old, new = self._states()
+        by_new_files = not self.keep_deletes and _newest_file_decides(schema)
+        for place in _changed(old, new):
+            sides = _of_new_files(schema, old, new, place) if by_new_files else None
+            whole = old.rows(place, old.files(place)), new.rows(place, new.files(place))
+            yield from _joined(schema, *(sides or whole))
+
+    def _states(self) -> tuple[_State, _State]:
+        return (
+            _State(self.handle, self.before, self.files_before),
+            _State(self.handle, self.after, self.files_after),
+        )
+
+
+def _files_of(
+    handle: TableHandle, snapshot: Snapshot | None, asked: ChangedRows
+) -> tuple[ManifestEntry, ...]:
+    if snapshot is None:
+        return ()
+    conditions = () if asked.where is None else asked.where.conditions()
+    # Other columns than those of the key are known after the merge only.
+    conditions = on_columns(conditions, handle.schema.primary_keys)
+    found = plan_files(handle, snapshot, conditions=conditions)
+    return tuple(entry for entry in found if entry.bucket >= 0)
+
+
+def _by_place(entries: Iterable[ManifestEntry]) -> dict[_Place, list[ManifestEntry]]:
+    found: dict[_Place, list[ManifestEntry]] = {}
+    for entry in entries:
+        found.setdefault((entry.partition, entry.bucket), []).append(entry)
+    return found
 
 
 class _State:
-    """The files of one state, and their merged rows."""
+    """Some files of one state, and their merged rows."""
 
-    def __init__(self, handle: TableHandle, snapshot: Snapshot | None, asked: ChangedRows) -> None:
-        self.buckets: dict[_Place, list[ManifestEntry]] = {}
+    def __init__(
+        self, handle: TableHandle, snapshot: Snapshot | None, entries: Iterable[ManifestEntry]
+    ) -> None:
+        self.buckets = _by_place(entries)
         self._deleted = DeletedRows(handle, ())
-        if snapshot is None:
-            return
-        self._deleted = find_deleted_rows(handle, snapshot)
-        self._reader = MergedKinds(
-            handle.schema, DataFiles(handle, snapshot, self._deleted), handle.schema.fields
-        )
-        conditions = () if asked.where is None else asked.where.conditions()
-        keys = handle.schema.primary_keys  # other columns are known after the merge only
-        conditions = on_columns(conditions, keys)
-        for entry in plan_files(handle, snapshot, conditions=conditions):
-            if entry.bucket >= 0:
-                self.buckets.setdefault((entry.partition, entry.bucket), []).append(entry)
+        if snapshot is not None:
+            self._deleted = find_deleted_rows(handle, snapshot)
+            files = DataFiles(handle, snapshot, self._deleted)
+            self._reader = MergedKinds(handle.schema, files, handle.schema.fields)
 
     def files(self, place: _Place) -> dict[_FileIdentity, DeletionVector | None]:
         """What makes the rows of each file: the file, and which of its rows are deleted."""
@@ -109,6 +167,12 @@ class _State:
             return iter(())
         reader = replace(self._reader, wanted=wanted or self._reader.wanted)
         return reader.read(chosen, keep_retracts=keep_retracts)
+
+
+def _changed(old: _State, new: _State) -> list[_Place]:
+    """The buckets whose files, or whose deleted rows, are not the same."""
+    places = dict.fromkeys([*new.buckets, *old.buckets])
+    return [place for place in places if old.files(place) != new.files(place)]
 
 
 def _of_new_files(
@@ -184,12 +248,11 @@ def _newest_file_decides(schema: TableSchema) -> bool:
     return options.merge_engine == _DEDUPLICATE and not options.sequence_field
 
 
-def _require_same_buckets(handle: TableHandle, old: _State, new: _State) -> None:
+def _require_same_buckets(handle: TableHandle, entries: Iterable[ManifestEntry]) -> None:
     """By partition: a bucket of the one state may have no rows in the other."""
     found: dict[bytes, set[int]] = {}
-    for state in (old, new):
-        for (partition, _), files in state.buckets.items():
-            found.setdefault(partition, set()).update(entry.total_buckets for entry in files)
+    for entry in entries:
+        found.setdefault(entry.partition, set()).add(entry.total_buckets)
     counts = next((each for each in found.values() if len(each) > 1), None)
     if counts is not None:
         shown = " and ".join(str(count) for count in sorted(counts))

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["PartWork", "classic_context", "pack", "spread", "tasks_at_once", "to_send"]
+__all__ = [
+    "PartWork",
+    "classic_context",
+    "pack",
+    "pack_in_order",
+    "spread",
+    "tasks_at_once",
+    "to_send",
+]
 
 T = TypeVar("T")
 PartWork: TypeAlias = "Callable[[Any], Iterator[pa.RecordBatch]]"
@@ -84,8 +92,7 @@ def pack(
         ((piece, max(size, least_bytes)) for piece, size in pieces), key=lambda each: -each[1]
     )
     total = sum(weight for _, weight in weighed)
-    room = max(1, least_bytes, min(target_bytes, -(-total // at_once)))
-    several = max(1, -(-total // room))
+    several = max(1, -(-total // _room(total, at_once, target_bytes, least_bytes)))
     parts: list[list[T]] = [[] for _ in range(min(len(weighed), several))]
     lightest = [(0, number) for number in range(len(parts))]
     for piece, weight in weighed:
@@ -93,3 +100,24 @@ def pack(
         parts[number].append(piece)
         heapreplace(lightest, (taken + weight, number))
     return [parts[number] for _, number in sorted(lightest, key=lambda each: (-each[0], each[1]))]
+
+
+def pack_in_order(
+    pieces: Sequence[tuple[T, int]], *, at_once: int, target_bytes: int, least_bytes: int
+) -> list[list[T]]:
+    """The same, but pieces that follow each other stay so."""
+    weights = [max(size, least_bytes) for _, size in pieces]
+    room = _room(sum(weights), at_once, target_bytes, least_bytes)
+    parts: list[list[T]] = []
+    left = 0
+    for (piece, _), weight in zip(pieces, weights, strict=True):
+        if weight > left:
+            parts.append([])
+            left = room
+        parts[-1].append(piece)
+        left -= weight
+    return parts
+
+
+def _room(total: int, at_once: int, target_bytes: int, least_bytes: int) -> int:
+    return max(1, least_bytes, min(target_bytes, -(-total // at_once)))

@@ -19,7 +19,7 @@ from lakeformat.read.results import Results
 from lakeformat.read.splits import Split
 from lakeformat.types import DataField
 from spark_jobs.frames.columns import ToSpark, spark_schema
-from spark_jobs.frames.parts import PartWork, pack
+from spark_jobs.frames.parts import PartWork, pack, pack_in_order
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -63,28 +63,37 @@ def plan_changes(
     upto: WindowEnd | None,
     mode: str,
     asked: Mapping[str, Any],
+    at_once: int,
     *,
     with_kind: bool = True,
 ) -> ReadPlan:
-    """Each snapshot by itself; two states that are compared are one part.
+    """Files in the order of snapshots, or buckets of two states that are compared.
 
     Without their kind, rows that go are left out.
     """
     if not with_kind:
         asked = {**asked, "where": _that_stay(asked.get("where"))}
     changes = table.changes(after, upto, mode, **asked)
-    if changes.mode == "diff":
-        return plan_results([changes], with_kind=with_kind)
-    parts = [table.changes(n - 1, n, changes.mode, **asked) for n in changes.snapshot_ids]
-    return plan_results(parts or [changes], with_kind=with_kind)
+    schema, skipped = _shape(changes.schema, with_kind)
+    parts = pack_in_order(
+        [(part, part.size_bytes) for part in changes.parts()],
+        at_once=at_once,
+        target_bytes=table.options.source_split_target_size_bytes,
+        least_bytes=table.options.source_split_open_file_cost_bytes,
+    )
+    return ReadPlan(schema, parts, partial(_read_results, ToSpark(schema), skipped))
 
 
-def plan_results(results: Sequence[Results], *, with_kind: bool = True) -> ReadPlan:
-    """Rows that only one reader can make; without their kind, if it comes first."""
-    schema = results[0].schema
+def plan_results(results: Results) -> ReadPlan:
+    """Rows that only one reader can make."""
+    schema, _ = _shape(results.schema, with_kind=True)
+    return ReadPlan(schema, [[results]], partial(_read_results, ToSpark(schema), 0))
+
+
+def _shape(schema: pa.Schema, with_kind: bool) -> tuple[StructType, int]:
+    """The columns of the DataFrame, and how many come before them."""
     skipped = 0 if with_kind else 1
-    spark = schema_of(pa.schema([*schema][skipped:]))
-    return ReadPlan(spark, results, partial(_read_results, ToSpark(spark), skipped))
+    return schema_of(pa.schema([*schema][skipped:])), skipped
 
 
 def schema_of(schema: pa.Schema) -> StructType:
@@ -109,6 +118,9 @@ def _read_splits(
             yield to_spark([*kinds, *batch.columns])
 
 
-def _read_results(to_spark: ToSpark, skipped: int, results: Results) -> Iterator[pa.RecordBatch]:
-    for batch in results.to_batches():
-        yield to_spark(batch.columns[skipped:])
+def _read_results(
+    to_spark: ToSpark, skipped: int, parts: Sequence[Results]
+) -> Iterator[pa.RecordBatch]:
+    for part in parts:
+        for batch in part.to_batches():
+            yield to_spark(batch.columns[skipped:])

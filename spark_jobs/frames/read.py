@@ -64,7 +64,7 @@ def read_table(
     scan = found.scan(columns, **{key: value for key, value in asked.items() if value is not None})
     if isinstance(scan, lake.Scan):
         return frame_of_scan(spark, scan, native=native)
-    return _frame(spark, plan_results([scan]))
+    return _frame(spark, plan_results(scan))
 
 
 def read_changes(
@@ -82,11 +82,12 @@ def read_changes(
 ) -> DataFrame:
     """What changed after one snapshot and up to another, as in ``Table.changes``.
 
-    Each snapshot is read in a task of its own; a comparison of two states is one task.
+    Tasks read files in the order of snapshots, or buckets of two states that are compared; how
+    much each reads is said by the table's options ``source.split.*``.
     """
     found = find_table(spark, table, warehouse, catalog_options)
     asked = {"columns": columns, "where": where, "partitions": partitions}
-    return _frame(spark, plan_changes(found, after, upto, mode, asked))
+    return _frame(spark, plan_changes(found, after, upto, mode, asked, tasks_at_once(spark)))
 
 
 def frame_of_scan(spark: SparkSession, scan: lake.Scan, *, native: bool | None = None) -> DataFrame:

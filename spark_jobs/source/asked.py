@@ -59,10 +59,12 @@ class Asked:
         """What tasks of a batch read."""
         if (between := self.between) is not None:
             ends = (between.after, between.upto, between.mode)
-            return plan_changes(self.table, *ends, self.of_changes, with_kind=self.with_kind)
+            return plan_changes(
+                self.table, *ends, self.of_changes, at_once, with_kind=self.with_kind
+            )
         if isinstance(self.rows, lake.Scan):
             return plan_splits(self.rows, self.rows.splits(), at_once, with_kind=self.with_kind)
-        return plan_results([self.rows])
+        return plan_results(self.rows)
 
     @property
     def of_changes(self) -> dict[str, Any]:
@@ -72,7 +74,7 @@ class Asked:
     def _plan_of_nothing(self) -> ReadPlan:
         if isinstance(self.rows, lake.Scan):
             return plan_splits(self.rows, [], 1, with_kind=self.with_kind)
-        return plan_results([self.rows])
+        return plan_results(self.rows)
 
 
 def read_asked(table: lake.Table, said: Mapping[str, str]) -> Asked:

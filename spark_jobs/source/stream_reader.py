@@ -123,6 +123,9 @@ class LakeStreamReader(DataSourceStreamReader):
                 "with a checkpoint of its own, and with a 'consumer-id', so that the table keeps "
                 "what it has not read"
             ) from error
+        except lake.LakeError as error:
+            self._stopped(error, begins_with)
+            raise
         return [StreamPart(p.work, part, begins_with) for p in plans for part in p.parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -132,9 +135,12 @@ class LakeStreamReader(DataSourceStreamReader):
         try:
             yield from partition.work(partition.part)
         except lake.LakeError as error:
-            self._table_now(at=partition.begins_with)  # or why it is not to be read
-            error.add_note(f"the stream stops, before snapshot {partition.begins_with}")
+            self._stopped(error, partition.begins_with)
             raise
+
+    def _stopped(self, error: lake.LakeError, begins_with: int) -> None:
+        self._table_now(at=begins_with)  # or why it is not to be read
+        error.add_note(f"the stream stops, before snapshot {begins_with}")
 
     def commit(self, end: dict[str, Any]) -> None:
         self._remember(end[_NEXT])
@@ -146,13 +152,20 @@ class LakeStreamReader(DataSourceStreamReader):
             plans.append(
                 plan_splits(scan, scan.splits(), self._at_once, with_kind=self._asked.with_kind)
             )
-        plans += map(self._changes, range(start[_NEXT], end[_NEXT]))
+        if start[_NEXT] < end[_NEXT]:
+            plans.append(self._changes(start[_NEXT] - 1, end[_NEXT] - 1))
         return plans
 
-    def _changes(self, snapshot: int) -> ReadPlan:
+    def _changes(self, after: int, upto: int) -> ReadPlan:
         asked = self._asked
         return plan_changes(
-            asked.table, snapshot - 1, snapshot, "auto", asked.of_changes, with_kind=asked.with_kind
+            asked.table,
+            after,
+            upto,
+            "auto",
+            asked.of_changes,
+            self._at_once,
+            with_kind=asked.with_kind,
         )
 
     def _beginning(self) -> dict[str, Any]:

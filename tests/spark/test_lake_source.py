@@ -127,6 +127,21 @@ def test_changes_have_a_kind_and_without_it_rows_that_go_are_left_out(source, or
     assert ids(read(source(incremental__between="1,2", rowkind="false"))) == [1]
 
 
+@pytest.mark.parametrize("mode", ["delta", "diff"])
+def test_changes_are_parts_for_each_core_whatever_the_number_of_snapshots(source, orders, mode):
+    """Many small files make one part; one snapshot, or one comparison, makes several."""
+    asked = {"incremental__between__scan__mode": mode}
+    orders.write(rows_of(range(20), "b"))
+    one = source(incremental__between="1,2", **asked)
+    for number in range(4):
+        orders.write(rows_of([number, number + 1], "c"))
+    several = source(incremental__between="1,6", **asked)
+
+    assert {row["id"] for row in read(one)} == {row["id"] for row in read(several)} == {*range(20)}
+    for opened in (one, several):
+        assert len(opened.reader(opened.schema()).partitions()) == 2
+
+
 def test_all_rows_are_inserted_where_a_kind_is_asked_for(source, orders):
     assert {row["rowkind"] for row in read(source(rowkind="true"))} == {"+I"}
 

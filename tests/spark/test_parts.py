@@ -10,7 +10,7 @@ import pytest
 
 import lakeformat as lake
 from spark_jobs.frames import split_rows
-from spark_jobs.frames.parts import pack
+from spark_jobs.frames.parts import pack, pack_in_order
 from spark_jobs.frames.pieces import PieceWriter
 from spark_jobs.frames.worker import prepare_worker
 
@@ -46,6 +46,26 @@ def test_a_piece_above_the_target_is_a_part_of_its_own():
 @pytest.mark.parametrize(("sizes", "parts"), [([], []), ([0, 0], [[0, 0]])])
 def test_nothing_makes_no_part_and_what_has_no_size_one(sizes, parts):
     assert packed(*sizes, least=0) == parts
+
+
+@pytest.mark.parametrize(
+    ("sizes", "parts"),
+    [
+        ([], []),
+        ([10] * 8, [[10] * 4, [10] * 4]),
+        ([60, 50, 70, 30, 500, 1, 2], [[60], [50], [70, 30], [500], [1, 2]]),
+    ],
+)
+def test_pieces_whose_order_counts_stay_beside_each_other(sizes, parts):
+    pieces = [(size, size) for size in sizes]
+    assert pack_in_order(pieces, at_once=2, target_bytes=100, least_bytes=1) == parts
+
+
+def test_a_thousand_small_pieces_are_not_as_many_parts():
+    pieces = [(number, 10) for number in range(1000)]
+    parts = pack_in_order(pieces, at_once=2, target_bytes=100_000, least_bytes=1000)
+    assert [len(part) for part in parts] == [100] * 10
+    assert [number for part in parts for number in part] == [*range(1000)]
 
 
 @pytest.mark.parametrize(

@@ -175,10 +175,20 @@ def test_parts_that_can_be_sent_elsewhere_have_the_rows_in_their_order(tmp_path,
         table.write(pa.table({"k": pa.array(range(20), pa.int32()), "v": [f"{number}"] * 20}))
     changes = table.changes(1, 3, mode, columns=["k", "v"], where="k < 18")
 
-    parts = pickle.loads(pickle.dumps(changes.by_file()))
+    parts = pickle.loads(pickle.dumps(changes.parts()))
 
-    assert len(parts) == (1 if mode == "diff" else 8)
+    assert len(parts) == (4 if mode == "diff" else 8)
+    assert all(part.size_bytes > 0 for part in parts)
     assert [row for part in parts for row in listed(part)] == listed(changes)
+
+
+def test_buckets_that_are_the_same_in_both_states_are_no_part():
+    table = KeyedRows({"bucket": "4"})
+    table.commit(*(("+I", key, "a") for key in range(20)))
+    table.commit(("+I", 3, "b"))
+    [part] = table.table.changes(1, 2, "diff").parts()
+    assert listed(part) == [("+I", 3, "b")]
+    assert table.table.changes(2, 2, "diff").parts() == []
 
 
 def test_changes_of_a_branch_are_its_own(tmp_path):
