@@ -95,7 +95,7 @@ def neighbours(value: Any, field: DataField) -> tuple[pa.Scalar | None, pa.Scala
     elif data_type.name is T.DECIMAL:
         step = Decimal(1).scaleb(-data_type.scale, _WIDE)
         most = _largest_decimal(data_type)
-        least = -most
+        least = most.copy_negate()
     else:
         return None
     exact = _exact(value)
@@ -180,7 +180,7 @@ def _decimal(value: Any, data_type: AtomicType) -> pa.Scalar:
     scale = 0 if not text else -(exponent + len(digits) - len(text))
     if scale > data_type.scale:
         raise _Unfit(f"it has more than {data_type.scale} digits after the point")
-    if abs(exact) > _largest_decimal(data_type):
+    if exact.copy_abs() > _largest_decimal(data_type):  # abs() would round to 28 digits
         before = data_type.precision - data_type.scale
         raise _Unfit(f"it has more than {before} digits before the point")
     kept = Decimal((sign, tuple(map(int, text)), -scale)) if text else Decimal(0)
@@ -198,8 +198,9 @@ def _floating(value: Any, data_type: AtomicType) -> float:
     narrow = np.float32 if data_type.name is T.FLOAT else np.float64
     with np.errstate(over="ignore"):
         found = narrow(float(exact))
-    if np.isfinite(found) and exact in (Decimal(float(found)), Decimal(str(found))):
-        return float(found)  # the number itself, or the shortest name of it
+    names = (Decimal(float(found)), Decimal(str(found)), Decimal(repr(float(found))))
+    if np.isfinite(found) and exact in names:
+        return float(found)  # the number itself, the shortest name of it, or Python's
     raise _Unfit(f"the nearest is {found}; write that, or compare with a range around it")
 
 

@@ -30,6 +30,7 @@ TYPES = {
     "s": "STRING",
     "flag": "BOOLEAN",
     "price": "DECIMAL(6, 2)",
+    "wide": "DECIMAL(38, 1)",
     "dt": "DATE",
     "at": "TIMESTAMP(3)",
     "fine": "TIMESTAMP(9)",
@@ -280,6 +281,8 @@ def test_what_is_no_condition_is_refused_by_its_text(text, told):
 
 
 MIDNIGHT = datetime(2024, 1, 31)
+WIDEST = Decimal("9" * 37 + ".9")
+"""More digits than Python's arithmetic keeps by itself."""
 
 
 @pytest.mark.parametrize(
@@ -292,11 +295,15 @@ MIDNIGHT = datetime(2024, 1, 31)
         ("d", 1, 1.0),
         ("d", Decimal("0.1"), 0.1),
         ("f", 0.1, float(np.float32(0.1))),
+        ("f", float(np.float32(0.1)), float(np.float32(0.1))),
+        ("f", "0.10000000149011612", float(np.float32(0.1))),
         ("d", "Infinity", math.inf),
         ("price", 0.1, Decimal("0.10")),
         ("price", "1e2", Decimal("100.00")),
         ("price", Decimal("9999.990"), Decimal("9999.99")),
         ("price", 0, Decimal("0.00")),
+        ("wide", WIDEST, WIDEST),
+        ("wide", WIDEST.copy_negate(), WIDEST.copy_negate()),
         ("flag", "TRUE", True),
         ("dt", "2024-01-31", date(2024, 1, 31)),
         ("clock", "10:30:00.250", time(10, 30, 0, 250_000)),
@@ -318,6 +325,22 @@ MIDNIGHT = datetime(2024, 1, 31)
 )
 def test_a_value_becomes_one_of_its_column(column, value, held):
     assert bound(col(column) == value).predicate.value.as_py() == held
+
+
+@pytest.mark.parametrize(
+    ("predicate", "found"),
+    [
+        (col("wide") == WIDEST, [WIDEST]),
+        (col("wide") < WIDEST, [WIDEST.copy_negate()]),
+        (col("wide") < Decimal("9" * 37 + ".95"), [WIDEST, WIDEST.copy_negate()]),
+        (col("wide") < Decimal("-" + "9" * 37 + ".95"), []),
+        (col("wide") >= Decimal("-" + "9" * 37 + ".95"), [WIDEST, WIDEST.copy_negate()]),
+    ],
+)
+def test_the_ends_of_the_widest_decimals_are_compared_to_the_last_digit(predicate, found):
+    values = pa.array([WIDEST, WIDEST.copy_negate(), None], SCHEMA.field("wide").type)
+    batch = pa.record_batch({"wide": values})
+    assert batch.filter(bound(predicate).mask(batch))["wide"].to_pylist() == found
 
 
 def test_nanoseconds_of_a_text_are_kept():
