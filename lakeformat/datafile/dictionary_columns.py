@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakeformat.binary_row.layout import COMPACT_DECIMAL_PRECISION
+
 __all__ = ["pick_dictionary_columns", "repeating_texts", "repeats_itself"]
 
 SAMPLE_ROWS = 8 * 1024
@@ -44,8 +46,17 @@ def pick_dictionary_columns(rows: pa.Table) -> list[str]:
         path
         for name in sample.column_names
         for path, values in _leaves(name, sample.column(name).combine_chunks())
-        if repeats_itself(values)
+        if not _has_fixed_bytes(values.type) and repeats_itself(values)
     ]
+
+
+def _has_fixed_bytes(kind: pa.DataType) -> bool:
+    """Whether a file has values of a type as bytes, all of one length, in two's complement.
+
+    Java never gives those a dictionary. It looks the value of a condition up in one with as few
+    bytes as it needs, finds it nowhere, and leaves out all rows.
+    """
+    return bool(pa.types.is_decimal(kind) and kind.precision > COMPACT_DECIMAL_PRECISION)
 
 
 def repeating_texts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,6 +37,22 @@ def test_every_type_arrives_with_its_null_and_extremes(
     table.write(rows)
     found = peer.read("shop.t")
     assert_same(found.columns, found.rows, json_rows(rows))
+
+
+@in_every_format
+@pytest.mark.parametrize("digits", [5, 18, 19, 38])
+def test_decimals_that_repeat_are_found_by_their_value(
+    catalog: lake.Catalog, peer: JavaPeer, digits: int, file_format: str
+):
+    """As a condition of Java's looks into the dictionaries of a file."""
+    columns = [("price", f"DECIMAL({digits}, 2)")]
+    table = catalog.create_table("shop.t", columns, options={"file.format": file_format})
+    schema = table.schema.arrow_schema()
+    prices = [Decimal("1.00"), Decimal("-0.05"), None]
+    table.write(pa.Table.from_arrays([pa.array(prices * 100, schema.types[0])], schema=schema))
+    for price in ("1.00", "-0.05"):
+        assert peer.read("shop.t", where=("price", "=", price)).rows == [[price]] * 100
+    assert peer.read("shop.t", where=("price", "=", "2.00")).rows == []
 
 
 # Before 1970, Arrow counts the nanoseconds in an ORC file from the later second, down to here.

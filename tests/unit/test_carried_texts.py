@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -60,6 +62,11 @@ class TestWhichColumnsGetADictionary:
 
     def test_not_those_whose_equal_values_are_neighbours(self):
         assert not self.picked([number // 4 for number in range(16 * SAMPLE_ROWS)])
+
+    def test_not_decimals_that_are_bytes_for_java_finds_nothing_in_a_dictionary_of_those(self):
+        ones = [Decimal(1)] * 100
+        assert self.picked(pa.array(ones, pa.decimal128(18, 0)))
+        assert not self.picked(pa.array(ones, pa.decimal128(19, 0)))
 
     def test_nulls_are_no_values(self):
         assert self.picked([None])
