@@ -20,7 +20,7 @@ from lakeformat.index.file_index import (
     encode_range_bitmap,
 )
 from lakeformat.options import TableOptions
-from lakeformat.schema_changes.file_index_rules import indexed_columns
+from lakeformat.schema_changes.file_index_rules import indexed_fields
 from lakeformat.types import DataField
 
 __all__ = ["INDEX_SUFFIX", "FileIndexWriter", "WantedIndex", "wanted_indexes"]
@@ -48,11 +48,9 @@ class WantedIndex:
 
 def wanted_indexes(fields: Sequence[DataField], options: TableOptions) -> list[WantedIndex]:
     """What the options ask of every new file."""
-    by_name = {field.name: field for field in fields}
     return [
-        WantedIndex(column, index_type, _new_writer(index_type, by_name[column], options))
-        for index_type, columns in indexed_columns(options).items()
-        for column in columns
+        WantedIndex(field.name, index_type, _new_writer(index_type, field, options))
+        for index_type, field in indexed_fields(fields, options)
     ]
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.file_index_types import INDEXABLE, is_indexable
 from lakeformat.options import TableOptions
 from lakeformat.options.option import ColumnOption, Option
 from lakeformat.schema import TableSchema
 from lakeformat.type_text import type_to_json
+from lakeformat.types import DataField
 
-__all__ = ["check_file_indexes", "indexed_columns"]
+__all__ = ["check_file_indexes", "indexed_columns", "indexed_fields"]
 
 _COLUMNS = {
     "bloom-filter": TableOptions.file_index_bloom_filter_columns,
@@ -32,6 +34,7 @@ _SETTINGS: dict[str, tuple[Option[Any], ...]] = {
     "range-bitmap": (TableOptions.file_index_range_bitmap_chunk_bytes,),
 }
 _MOST_BITS = 2**31 - 8
+_NO_COLUMN = "the table has no such column; values inside a MAP cannot be indexed"
 
 
 def indexed_columns(options: TableOptions) -> dict[str, tuple[str, ...]]:
@@ -44,6 +47,25 @@ def indexed_columns(options: TableOptions) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def indexed_fields(
+    fields: Sequence[DataField], options: TableOptions
+) -> Iterator[tuple[str, DataField]]:
+    """Each type of index with each of its columns, for whoever is about to write files.
+
+    Java leaves these options as they are when a column is renamed, and from then on writes no file
+    itself; it also takes a key of a MAP for a column.
+    """
+    by_name = {field.name: field for field in fields}
+    for index_type, columns in indexed_columns(options).items():
+        for name in columns:
+            if name not in by_name:
+                raise UnsupportedError(
+                    f"option {_COLUMNS[index_type].key!r} names {name!r}, but {_NO_COLUMN}; "
+                    "nothing was written: set the option to columns that there are, or remove it"
+                )
+            yield index_type, by_name[name]
+
+
 def check_file_indexes(schema: TableSchema) -> None:
     """Raise unless every index and every setting of one has its column."""
     options = schema.table_options
@@ -52,7 +74,7 @@ def check_file_indexes(schema: TableSchema) -> None:
     for index_type, columns in indexed.items():
         for name in columns:
             if name not in types:
-                reason = "the table has no such column; values inside a MAP cannot be indexed"
+                reason = _NO_COLUMN
             elif not is_indexable(index_type, types[name]):
                 held = ", ".join(sorted(INDEXABLE[index_type]))
                 reason = f"it is {type_to_json(types[name])}; a {index_type} index takes {held}"

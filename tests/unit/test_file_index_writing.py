@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 
@@ -174,6 +176,33 @@ def test_compacted_files_have_their_index_and_changelog_files_none():
 def test_an_index_that_cannot_be_is_refused_when_the_table_is_made(options, message):
     with pytest.raises(lake.InvalidRequestError, match=message):
         KeyedRows(options, keyed=False)
+
+
+def test_columns_that_another_engine_renamed_are_named_and_what_to_do(tmp_path):
+    """Java leaves the option as it is, and from then on writes nothing itself."""
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    options = {"file-index.bitmap.columns": "v", "file-index.bsi.columns": "k"}
+    table = catalog.create_table("shop.t", [("k", "INT"), ("v", "STRING")], options=options)
+    table.write(pa.table({"k": [0, 1], "v": ["a", "a"]}))
+    schemas = tmp_path / "shop.db" / "t" / "schema"
+    renamed = json.loads((schemas / "schema-0").read_text()) | {"id": 1}
+    renamed["fields"][1]["name"] = "w"
+    (schemas / "schema-1").write_text(json.dumps(renamed))
+    table = catalog.table("shop.t")
+    row = pa.table({"k": [2], "w": ["b"]})
+    message = "'file-index.bitmap.columns' names 'v', but the table has no such column.* remove it"
+    for change in (
+        lambda: table.write(row),
+        lambda: table.delete("k = 1"),
+        lambda: table.rewrite_file_indexes(),
+    ):
+        with pytest.raises(lake.UnsupportedError, match=message):
+            change()
+    catalog.alter_table("shop.t", lake.set_option("file-index.bitmap.columns", "w"))
+    table = catalog.table("shop.t")
+    table.write(row)
+    assert table.scan(where="w = 'b'").to_arrow().to_pylist() == [{"k": 2, "w": "b"}]
 
 
 @needs_golden_tables
