@@ -94,9 +94,14 @@ class CommitUndecidableError(LakeError):
 class UnavailableError(LakeError):
     """The storage refused or did not answer: nothing is known to be wrong with the table."""
 
+    nothing_was_written: bool = False
+    """Whether that is certain of the file that was meant; otherwise it may be there by now."""
+
 
 class LockUnavailableError(UnavailableError):
     """The lock of a table was not to be had, or not for long enough: nothing was written."""
+
+    nothing_was_written = True
 
 
 class CorruptTableError(LakeError):

@@ -8,12 +8,7 @@ from enum import Enum
 from lakeformat.commit.built_on import is_built_on
 from lakeformat.commit.changes import Changes
 from lakeformat.commit.same_table import is_same_table
-from lakeformat.errors import (
-    CorruptTableError,
-    LakeError,
-    LockUnavailableError,
-    UnavailableError,
-)
+from lakeformat.errors import CorruptTableError, LakeError, UnavailableError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.fence import is_fenced, write_fence
 from lakeformat.metadata.snapshot import Snapshot
@@ -48,7 +43,7 @@ def publish(handle: TableHandle, snapshot: Snapshot) -> Outcome:
             if publish_snapshot(handle.storage, handle.layout, snapshot):
                 return Outcome.COMMITTED
         except LakeError as error:
-            if isinstance(error, LockUnavailableError) or not isinstance(error, UnavailableError):
+            if not isinstance(error, UnavailableError) or error.nothing_was_written:
                 if is_open:
                     return Outcome.UNKNOWN
                 raise  # certainly nothing was written

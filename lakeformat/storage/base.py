@@ -78,8 +78,9 @@ class Storage(Protocol):
         """Publish ``content`` as ``path``, whole, durable and only if nothing is there.
 
         Returns False, and changes nothing, if the path is taken. Any number of processes
-        may race: exactly one gets True. ``UnavailableError`` leaves the outcome open: the
-        caller reads back before it decides. A crash may leave a ``temporary_sibling`` behind.
+        may race: exactly one gets True. ``UnavailableError`` leaves the outcome open, unless
+        ``nothing_was_written``: the caller reads back before it decides. A crash may leave a
+        ``temporary_sibling`` behind.
 
         A storage that keeps directories makes the last one on the way, as ``snapshot`` in a new
         table, and no other: ``NotFoundError`` (``vanished``), and nothing is written, if those

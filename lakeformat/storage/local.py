@@ -101,11 +101,7 @@ class LocalStorage:
         with translated("publish", path):
             if os.path.lexists(path):
                 return False
-            try:
-                make_durable_directory(os.path.dirname(path), levels=1)
-                temporary = self._write_temporary(path, content)
-            except FileNotFoundError:  # moved away or removed under our hands
-                raise vanished(path) from None
+            temporary = self._prepare(path, content)
             try:
                 won = _link(temporary, path)
             finally:
@@ -208,6 +204,15 @@ class LocalStorage:
                 raise
             for parent in {os.path.dirname(old), os.path.dirname(new)}:
                 sync_directory(parent)
+
+    def _prepare(self, path: str, content: bytes) -> str:
+        """The file that is to be linked; a disk that has no room for it leaves no doubt."""
+        with translated("publish", path, writes_nothing=True):
+            try:
+                make_durable_directory(os.path.dirname(path), levels=1)
+                return self._write_temporary(path, content)
+            except FileNotFoundError:  # moved away or removed under our hands
+                raise vanished(path) from None
 
     def _write_temporary(self, path: str, content: bytes) -> str:
         temporary = temporary_sibling(path, self._ids())

@@ -33,16 +33,20 @@ _REMEDIES = {
 
 
 @contextmanager
-def translated(operation: str, path: str) -> Iterator[None]:
-    """Raise the library's error for any OSError of the block, saying what was tried on what."""
+def translated(operation: str, path: str, *, writes_nothing: bool = False) -> Iterator[None]:
+    """Raise the library's error for any OSError of the block, saying what was tried on what.
+
+    ``writes_nothing`` says that whatever fails in the block, nothing is at ``path`` for it.
+    """
     try:
         yield
     except FileExistsError as error:
         raise AlreadyExistsError(f"Cannot {operation} {path}: the name is taken.") from error
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        message = f"Cannot {operation} {path}: {reason}. {_remedy(error)}"
-        raise UnavailableError(message) from error
+        refusal = UnavailableError(f"Cannot {operation} {path}: {reason}. {_remedy(error)}")
+        refusal.nothing_was_written = writes_nothing
+        raise refusal from error
 
 
 @contextmanager

@@ -141,9 +141,10 @@ _WRITING = (
     ),
     Row(
         "15",
-        "the disk is full while manifests are written",
+        "the disk is full while manifests or the snapshot are written",
         "as 5; own metadata is removed, data files stay until they are given up",
         (
+            f"{_RECOVERY}test_a_snapshot_a_full_disk_has_no_room_for_is_certainly_not_published",
             f"{_RECOVERY}test_on_a_full_disk_the_prepared_files_stay_until_somebody_gives_them_up",
             f"{_EVERY}test_a_commit_that_fails_before_publication_leaves_nothing_behind",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 from dataclasses import replace
@@ -14,7 +15,7 @@ from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
 from lakeformat.layout import TableLayout
-from lakeformat.storage import MemoryStorage
+from lakeformat.storage import LocalStorage, MemoryStorage
 from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, every_fault
 from tests.crash.references import left_behind, referenced_files
@@ -125,6 +126,29 @@ def test_on_a_full_disk_the_prepared_files_stay_until_somebody_gives_them_up():
     assert set(storage.files()) == before
     storage.is_full = False
     table.commit(messages, commit=IDENTITY)
+    assert ids_in(table) == [1]
+
+
+def test_a_snapshot_a_full_disk_has_no_room_for_is_certainly_not_published(tmp_path, monkeypatch):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    write_temporary = LocalStorage._write_temporary
+
+    def full(storage, path, content):
+        if "/snapshot/" in path:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write_temporary(storage, path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStorage, "_write_temporary", full)
+        with pytest.raises(lake.UnavailableError, match=r"snapshot-1: .* free some space"):
+            table.write(pa.table({"id": [1]}))
+
+    assert [path for path in tmp_path.rglob("*-*") if path.is_file()] == [
+        tmp_path / "shop.db/orders/schema/schema-0"
+    ]
+    table.write(pa.table({"id": [1]}))
     assert ids_in(table) == [1]
 
 

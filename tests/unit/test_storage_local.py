@@ -144,6 +144,24 @@ def test_a_refusing_disk_is_named_with_a_remedy(
     assert os.listdir(tmp_path) == []
 
 
+def test_only_before_the_link_is_it_certain_that_nothing_was_published(
+    storage, tmp_path, monkeypatch
+):
+    link = os.link
+
+    def linked_and_then_refused(source, target):
+        link(source, target)
+        refuse(monkeypatch, "fsync", errno.EIO)
+
+    monkeypatch.setattr(os, "link", linked_and_then_refused)
+    with pytest.raises(UnavailableError, match="publish") as late:
+        storage.create(f"{tmp_path}/f", b"x")
+    with pytest.raises(UnavailableError, match="publish") as early:
+        storage.create(f"{tmp_path}/g", b"x")
+    assert (late.value.nothing_was_written, early.value.nothing_was_written) == (False, True)
+    assert os.listdir(tmp_path) == ["f"]
+
+
 def test_an_output_that_cannot_be_synced_is_removed(storage, tmp_path, monkeypatch):
     refuse(monkeypatch, "fsync", errno.ENOSPC)
     with (
