@@ -108,5 +108,5 @@ def _point_at(handle: TableHandle, account: Account, files: NumberedFiles, end: 
         return
     try:
         files.write_earliest_hint(end)
-    except LakeError:  # readers list the directory then
-        _log.warning("hint EARLIEST of %s not updated", handle.uri, exc_info=True)
+    except LakeError as error:  # readers list the directory then
+        _log.warning("hint EARLIEST of %s not updated: %s", handle.uri, error)

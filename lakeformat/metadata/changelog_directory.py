@@ -76,8 +76,8 @@ def write_changelog(storage: Storage, layout: TableLayout, snapshot: Snapshot) -
     storage.overwrite(layout.changelog(snapshot.id), snapshot.to_json())
     try:
         _files(storage, layout).write_latest_hint(snapshot.id)
-    except LakeError:  # readers list the directory then
-        _log.warning("changelog hint of %s not updated", storage.uri(layout.root), exc_info=True)
+    except LakeError as error:  # readers list the directory then
+        _log.warning("changelog hint of %s not updated: %s", storage.uri(layout.root), error)
 
 
 def _there(ids: list[int]) -> str:

@@ -116,8 +116,12 @@ def write_hints(storage: Storage, layout: TableLayout, snapshot_id: int) -> None
                 files.write_earliest_hint(ids[0])
             else:  # the table or branch was moved away a moment ago
                 _free_place(storage, layout)
-    except LakeError:
-        _log.warning("hints of %s not updated", storage.uri(layout.root), exc_info=True)
+    except LakeError as error:
+        # Without a traceback: a commit that is done ends with this, before the eyes of people.
+        _log.warning(
+            "hints of %s not updated, which costs readers a listing and nothing else: %s",
+            *(storage.uri(layout.root), error),
+        )
 
 
 def _free_place(storage: Storage, layout: TableLayout) -> None:

@@ -35,5 +35,5 @@ def remove_success_file(handle: TableHandle, tag: str) -> None:
         return
     try:
         handle.storage.delete(handle.layout.tag_success_file(tag))
-    except LakeError:  # the tag is gone, and that is what was asked for
-        _log.warning("success file of tag %r was not removed", tag, exc_info=True)
+    except LakeError as error:  # the tag is gone, and that is what was asked for
+        _log.warning("success file of tag %r was not removed: %s", tag, error)

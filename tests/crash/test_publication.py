@@ -109,6 +109,16 @@ def test_hints_that_cannot_be_written_cost_no_commit_and_no_answer(hints_before)
     assert earliest_snapshot_id(storage, LAYOUT) == 1
 
 
+def test_hints_that_cannot_be_written_are_one_line_with_the_reason(caplog):
+    storage = NoHints(f"publication-{next(_names)}")
+    table = table_in(storage)
+    storage.frozen = True
+    table.write(row(1))
+    [said] = caplog.text.splitlines()
+    assert "a listing and nothing else: " in said
+    assert said.endswith("the store refuses")
+
+
 @pytest.mark.parametrize("hint", [b"", b"abc", b"99", b"-1", b"\xff", b"1"])
 def test_the_oldest_snapshot_is_found_by_listing_where_its_hint_leads_nowhere(hint):
     storage = MemoryStorage(f"publication-{next(_names)}")
