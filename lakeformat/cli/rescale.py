@@ -10,6 +10,7 @@ from lakeformat.byte_size import size
 from lakeformat.cli.compact import TableArgument, WhereOption
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.cli.wording import in_words_of_commands
 
 if TYPE_CHECKING:
     from lakeformat.compact.rescale_report import RescaleReport
@@ -56,7 +57,7 @@ def rescale(
         return
     if report.partitions:
         print_rows(_COLUMNS, _values(report), empty="no partition")
-    typer.echo(report.reason)
+    typer.echo(in_words_of_commands(report.reason, context.find_root().command))
 
 
 def _values(report: RescaleReport) -> dict[str, list[Any]]:

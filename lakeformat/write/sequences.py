@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakeformat.count_text import counted
 from lakeformat.errors import CorruptTableError, InvalidRequestError
 from lakeformat.expired_meanwhile import again_if_overtaken, is_overtaken
 from lakeformat.handle import TableHandle, has_hash_index, is_unaware
@@ -126,7 +127,7 @@ class SequenceNumbers:
         place = partition_path(self._handle.schema, entry.partition)
         raise InvalidRequestError(
             f"{f'partition {place} of ' if place else ''}{self._handle.uri} has "
-            f"{entry.total_buckets} buckets and option 'bucket' is '{count}' now: rows cannot be "
-            "added under another number; overwrite the partition to give it the new one, or set "
-            "the option back"
+            f"{counted(entry.total_buckets, 'bucket')} and option 'bucket' is '{count}' now: rows "
+            "cannot be added under another number; rescale it, which keeps its rows, or overwrite "
+            "it to give it the new one, or set the option back"
         )
