@@ -7,8 +7,8 @@ where a crash has ended it. A fence tells commits that are under way that their 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from lakeformat.errors import CommitConflictError, LakeError, UnavailableError
 from lakeformat.handle import TableHandle
@@ -40,11 +40,11 @@ def cut_history(
     _bring_back(handle, target)
     strays = _strays(handle, number if plan.newest is None else plan.newest)
     began = handle.environment.now_millis()
-    _fence_first(handle, target, strays, cut)
-    _point_hint(handle, number)
-    for name in plan.tags:
-        delete_tag(storage, layout, name)
-        remove_success_file(handle, name)
+    with _fence(handle, target, strays, cut):
+        _point_hint(handle, number)
+        for name in plan.tags:
+            delete_tag(storage, layout, name)
+            remove_success_file(handle, name)
     gone = _remove_behind(handle, number, strays, began)
     _remove_changelogs(handle, plan.changelogs)
     for consumer in plan.consumers:
@@ -75,25 +75,30 @@ def _bring_back(handle: TableHandle, target: Origin) -> None:
     _files(handle).write_earliest_hint(target.snapshot.id)
 
 
-def _fence_first(
+@contextmanager
+def _fence(
     handle: TableHandle, target: Origin, strays: Sequence[Snapshot], cut: StartedCut | None
-) -> None:
+) -> Iterator[None]:
     """Before anything goes: an expiry announces first and looks for fences then.
 
-    So either it finds the fence, or the target is found to be expiring here.
+    So either it finds the fence, or the target is found to be expiring here. If the block fails,
+    as on a full disk, no snapshot goes: the fence would only hold up expiry, which makes room. It
+    stays where the target, brought back by a tag, is the newest by the hint already.
     """
     if not strays:
+        yield
         return
-    unique = handle.environment.new_id() if cut is None else cut.fence
     if cut is None:
+        unique = handle.environment.new_id()
         write_fence(handle.storage, handle.layout, unique, strays)
     else:
-        cut.fence_off(target.snapshot.id, strays)
+        unique = cut.fence_off(target.snapshot.id, strays)
     try:
         Origin(target.snapshot).require_kept(handle, "a rollback to it")
+        yield
     except LakeError:
-        if cut is None or not cut.is_begun:
-            with suppress(LakeError):  # it would hold up expiry, although nothing goes
+        with suppress(LakeError):
+            if _files(handle).latest_id() != target.snapshot.id:
                 handle.storage.delete(handle.layout.fence(unique))
         raise
 

@@ -116,11 +116,17 @@ class StartedCut:
             return False
         return first_behind is None or first_behind.identity not in self.removed
 
-    def fence_off(self, target: int, removed: Sequence[Snapshot]) -> None:
-        """Say before anything goes what is taken out, and by whom; what is said is not changed."""
+    def fence_off(self, target: int, removed: Sequence[Snapshot]) -> str:
+        """Say before anything goes what is taken out, and by whom; what is said is not changed.
+
+        The name of what was written now: an earlier try keeps its fence.
+        """
         storage, layout = self.handle.storage, self.handle.layout
-        if not create_fence(storage, layout, self.fence, removed, self._note(target)):
-            write_fence(storage, layout, self.handle.environment.new_id(), removed)
+        if create_fence(storage, layout, self.fence, removed, self._note(target)):
+            return self.fence
+        unique = self.handle.environment.new_id()
+        write_fence(storage, layout, unique, removed)
+        return unique
 
     def finish(self, report: RollbackReport) -> None:
         """Say that nothing is left to do: from here on a repetition does nothing."""

@@ -408,6 +408,27 @@ def test_an_expiry_behind_the_fence_lets_the_target_live_whoever_commits_meanwhi
     assert (ids(rows.table), value(rows.table)) == ([1, 2], "v2")
 
 
+@pytest.mark.parametrize("commit", [None, lake.CommitId("run", 1)], ids=["anonymous", "identified"])
+def test_one_that_fails_before_anything_went_does_not_hold_up_the_expiry_that_makes_room(commit):
+    rows = shop()
+    handle = rows.table._handle
+
+    class Full(MemoryStorage):
+        def __init__(self) -> None:
+            self.__dict__.update(handle.storage.__dict__)
+
+        def overwrite(self, path: str, content: bytes) -> None:
+            if path.endswith("/LATEST"):
+                raise lake.UnavailableError("the disk is full")
+            super().overwrite(path, content)
+
+    table = load_table(Full(), handle.layout, handle.environment)
+    with pytest.raises(lake.UnavailableError, match="full"):
+        table.rollback(snapshot=2, as_latest=False, commit=commit)
+    assert ids(rows.table) == [1, 2, 3, 4]
+    assert rows.table.expire_snapshots(**EXPIRE).snapshots == (1, 2, 3)
+
+
 def test_a_rollback_that_was_suspended_for_a_day_removes_nothing():
     """Its fence counts as abandoned by then, and its target may have expired."""
     rows = shop()
