@@ -112,8 +112,8 @@ def run_drop(storage: Storage, layout: TableLayout, plan: DropPlan) -> None:
             place.delete_directory(bucket)
     at_once = mover(storage)
     if at_once is not None:
-        _hide(storage, at_once, layout, plan)
-        remove_dropped(storage, layout.root.rpartition("/")[0])
+        hidden = _hide(storage, at_once, layout, plan)
+        _remove_hidden(storage, layout.root.rpartition("/")[0], hidden, plan)
         return
     for info in storage.list(layout.root):
         if info.name != SCHEMA_DIRECTORY:
@@ -122,18 +122,36 @@ def run_drop(storage: Storage, layout: TableLayout, plan: DropPlan) -> None:
     storage.delete_directory(layout.root)
 
 
-def _hide(storage: Storage, at_once: MovesDirectories, layout: TableLayout, plan: DropPlan) -> None:
+def _hide(
+    storage: Storage, at_once: MovesDirectories, layout: TableLayout, plan: DropPlan
+) -> str | None:
+    """Where the table is now; None if an earlier try has hidden it."""
     hidden = dropped_sibling(layout.root)
     try:
         at_once.rename_directory(layout.root, hidden)
     except NotFoundError:
-        return  # an earlier try has come so far
+        return None  # an earlier try has come so far
     if plan.identity and _identity(storage, TableLayout(hidden)) != plan.identity:
         at_once.rename_directory(hidden, layout.root)
         raise CommitConflictError(
             f"table '{plan.table}' was made anew by another program while it was dropped: the new "
             "one stays; look at it and drop it again"
         )
+    return hidden
+
+
+def _remove_hidden(storage: Storage, directory: str, hidden: str | None, plan: DropPlan) -> None:
+    """Its files, and then what others left: those that would not go do not keep ours."""
+    try:
+        if hidden is not None:
+            storage.delete_directory(hidden)
+        remove_dropped(storage, directory)
+    except UnavailableError as error:
+        database = plan.table.partition(".")[0]
+        raise UnavailableError(
+            f"table '{plan.table}' is dropped, but not all files of dropped tables went; "
+            f"repair('{database}') removes them once that is possible: {error}"
+        ) from error
 
 
 def _identity(storage: Storage, layout: TableLayout) -> str:

@@ -159,6 +159,29 @@ def test_a_drop_that_was_killed_leaves_a_hidden_directory_that_is_no_table(
     assert catalog.repair() == RepairReport()
 
 
+def test_files_that_do_not_go_with_their_table_are_told_of_and_keep_no_other(
+    catalog, opened, shop, monkeypatch
+):
+    stuck = shop / ".dropped-1"
+    stuck.mkdir()
+    delete = LocalStorage.delete_directory
+
+    def refuse(storage, path):
+        if path == str(stuck):
+            raise lake.UnavailableError("permission denied")
+        delete(storage, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalStorage, "delete_directory", refuse)
+        told = r"'shop.orders' is dropped, but .* repair\('shop'\) .*: permission denied"
+        with pytest.raises(lake.UnavailableError, match=told):
+            catalog.drop_table("shop.orders")
+    assert list(shop.iterdir()) == [stuck]
+    assert opened().list_tables("shop") == []
+    opened().repair("shop")
+    assert list(shop.iterdir()) == []
+
+
 def test_a_table_made_anew_at_the_last_moment_of_a_drop_stays(tmp_path, meanwhile):
     catalog = lake.open_catalog(str(tmp_path / "wh"))
     catalog.create_database("shop")
