@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -180,10 +181,7 @@ def write(
     try:
         found = named_table(context, table)
     except NotFoundError as reason:
-        raise NotFoundError(
-            f"{reason}; a table is made first: lake create-table {table} --column 'id BIGINT' "
-            "--column 'dt STRING', or catalog.create_table in Python"
-        ) from None
+        raise NotFoundError(f"{reason}; {_made_first(context, table)}") from None
     rows = read_rows(inputs, found.schema, kinds)
     report = found.write(
         progressing(rows, "writing"),
@@ -194,6 +192,23 @@ def write(
         print_json([report.to_dict()])
     else:
         typer.echo(f"{counted(report.rows, 'row')}: {report.reason}")
+
+
+def _made_first(context: typer.Context, missing: str) -> str:
+    """How to make what is not there: the branch of a table that is, or the table."""
+    from lakeformat.catalog.names import BRANCH_PREFIX
+
+    table, _, suffixes = missing.partition("$")
+    branch = suffixes.partition("$")[0]
+    if branch.startswith(BRANCH_PREFIX):
+        with suppress(NotFoundError):
+            named_table(context, table)
+            name = branch.removeprefix(BRANCH_PREFIX)
+            return f"a branch is made first: lake branch create {table} {name}"
+    return (
+        f"a table is made first: lake create-table {table} --column 'id BIGINT' "
+        "--column 'dt STRING', or catalog.create_table in Python"
+    )
 
 
 def _emit(rows: Any, form: Form, output: str | None, limit: int | None) -> int | None:

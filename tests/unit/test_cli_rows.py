@@ -266,3 +266,15 @@ def test_rows_for_a_table_that_is_not_there_say_how_to_make_it(warehouse):
         lake.NotFoundError, match=r"lake create-table shop\.no --column 'id BIGINT'"
     ):
         warehouse.run("write", "shop.no", warehouse.file("in.json"))
+
+
+@pytest.mark.parametrize(
+    ("missing", "command"),
+    [
+        ("shop.copy$branch_dev", "lake branch create shop.copy dev"),
+        ("shop.no$branch_dev", "lake create-table shop.no --column"),
+    ],
+)
+def test_rows_for_a_branch_that_is_not_there_say_what_has_to_be_made(warehouse, missing, command):
+    with pytest.raises(lake.NotFoundError, match=f"made first: {command}"):
+        warehouse.run("write", missing, warehouse.file("in.json"))
