@@ -14,7 +14,8 @@ snapshot, tag or branch that stays:
    again. ``remove_empty_directories`` last. ``withdraw`` the intent.
 
 ``metadata_of`` (``leads.py``) names the manifests, lists, index files and statistics a snapshot
-leads to; ``live_removals`` and ``changelog_removals`` its data and changelog files, as candidates.
+leads to, ``metadata_removals`` those of them that may go; ``added_removals`` adds the data or
+changelog files of manifests to the candidates.
 ``Removal`` is one file with its kind, size and the reason why it goes: a dry run prints these.
 """
 
@@ -33,8 +34,6 @@ from lakeformat.clean.intent import (
 from lakeformat.clean.leads import (
     MetadataFiles,
     added_removals,
-    changelog_removals,
-    live_removals,
     metadata_of,
     metadata_removals,
 )
@@ -54,9 +53,7 @@ __all__ = [
     "added_removals",
     "announce",
     "bucket_directories",
-    "changelog_removals",
     "find_protection",
-    "live_removals",
     "metadata_of",
     "metadata_removals",
     "read_intents",

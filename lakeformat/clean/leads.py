@@ -22,8 +22,6 @@ from lakeformat.metadata.snapshot import Snapshot
 __all__ = [
     "MetadataFiles",
     "added_removals",
-    "changelog_removals",
-    "live_removals",
     "manifest_batches",
     "metadata_of",
     "metadata_removals",
@@ -120,27 +118,6 @@ def metadata_removals(
     for name, size in files.lists.items():
         if name not in kept.lists:
             yield Removal(storage, layout.manifest(name), FileClass.MANIFEST_LIST, reason, size)
-
-
-def live_removals(handle: TableHandle, snapshot: Snapshot, reason: str) -> Candidates:
-    """Every data file a snapshot or tag consists of, as candidates."""
-    found, net = Candidates(handle), dict[str, int]()
-    manifests = manifests_of(handle.storage, handle.layout, snapshot)
-    for columns in manifest_batches(handle, manifests):
-        found.add(columns.filter(~columns.is_delete), FileClass.DATA, reason)
-        for keys, delete in zip(found.keys(columns), columns.is_delete.tolist(), strict=True):
-            for key in keys:
-                net[key] = net.get(key, 0) + (-1 if delete else 1)
-    found.drop(key for key, count in net.items() if count <= 0)
-    return found
-
-
-def changelog_removals(handle: TableHandle, snapshot: Snapshot, reason: str) -> Candidates:
-    """Every changelog file of a snapshot, as candidates."""
-    found = Candidates(handle)
-    manifests = manifests_of(handle.storage, handle.layout, snapshot, ListKind.CHANGELOG)
-    added_removals(found, manifest_batches(handle, manifests), FileClass.CHANGELOG, reason)
-    return found
 
 
 def added_removals(
