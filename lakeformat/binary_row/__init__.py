@@ -7,7 +7,7 @@ each type is in Python.
 
 from __future__ import annotations
 
-from lakeformat.binary_row.column_decoder import FramedRows, decode_column, decode_columns
+from lakeformat.binary_row.column_decoder import FramedRows, decode_columns
 from lakeformat.binary_row.column_encoder import encode_columns
 from lakeformat.binary_row.decode import decode_row
 from lakeformat.binary_row.encode import encode_row
@@ -19,7 +19,6 @@ __all__ = [
     "FramedRows",
     "Value",
     "Variant",
-    "decode_column",
     "decode_columns",
     "decode_row",
     "encode_columns",

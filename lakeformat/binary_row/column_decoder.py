@@ -39,7 +39,7 @@ from lakeformat.binary_row.wide_decimal import decode_wide, exceeds_precision
 from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
 from lakeformat.types import AtomicType, DataType, TypeName
 
-__all__ = ["FramedRows", "decode_column", "decode_columns"]
+__all__ = ["FramedRows", "decode_columns"]
 
 Mask = NDArray[np.bool_]
 
@@ -52,11 +52,6 @@ def decode_columns(rows: pa.Array, types: Sequence[DataType]) -> list[pa.Array]:
     """Every column of framed rows, each of the type ``to_arrow_type`` names."""
     framed = FramedRows(rows, types)
     return [framed.column(position) for position in range(len(types))]
-
-
-def decode_column(rows: pa.Array, types: Sequence[DataType], position: int) -> pa.Array:
-    """One column of framed rows; the others are not looked at."""
-    return FramedRows(rows, types).column(position)
 
 
 class FramedRows:

@@ -11,7 +11,6 @@ import pytest
 from lakeformat.binary_row import (
     FramedRows,
     Variant,
-    decode_column,
     decode_columns,
     decode_row,
     encode_columns,
@@ -62,7 +61,7 @@ def test_every_bit_of_a_nan_and_of_minus_zero_is_kept():
     array = pa.array(patterns.view(np.float32))
     rows = encode_columns([array], [parse_type("FLOAT")])
     assert [int.from_bytes(row.as_py()[12:16], "little") for row in rows] == patterns.tolist()
-    decoded = decode_column(rows, [parse_type("FLOAT")], 0)
+    decoded = FramedRows(rows, [parse_type("FLOAT")]).column(0)
     assert decoded.to_numpy(zero_copy_only=False).view(np.uint32).tolist() == patterns.tolist()
 
 
@@ -77,7 +76,7 @@ def test_one_value_far_longer_than_the_others_costs_no_more_than_its_length():
 def test_many_long_values_are_moved_and_hashed_whole():
     words = ["x" * size for size in range(200)]
     rows = encode_columns([pa.array(words)], [STRING])
-    assert decode_column(rows, [STRING], 0).to_pylist() == words
+    assert FramedRows(rows, [STRING]).column(0).to_pylist() == words
     assert row_hashes([pa.array(words)], [STRING]).tolist() == [
         hash_row(encode_row([word], [STRING])) for word in words
     ]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeformat.binary_row import (
-    decode_column,
+    FramedRows,
     decode_columns,
     decode_row,
     encode_columns,
@@ -186,7 +186,7 @@ def test_damaged_rows_are_an_error_or_valid_values_and_never_anything_else(table
     whole: list[Any] = []
     for position, data_type in enumerate(types):
         try:
-            column = decode_column(array, types, position)
+            column = FramedRows(array, types).column(position)
         except (CorruptTableError, UnsupportedError):
             continue
         column.validate(full=True)

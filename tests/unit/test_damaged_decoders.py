@@ -264,7 +264,6 @@ DECODERS: dict[str, Decoder] = {
         ROWS,
         (
             column_decoder.decode_columns,
-            column_decoder.decode_column,
             importlib.import_module("lakeformat.binary_row.wide_decimal").decode_wide,
         ),
     ),

@@ -221,11 +221,12 @@ def test_what_shows_the_present_takes_no_snapshot(catalog):
     ],
 )
 def test_values_are_printed_as_java_prints_what_a_row_holds(type_text, value, text):
-    from lakeformat.binary_row import decode_column
+    from lakeformat.binary_row import FramedRows
 
     data_type = parse_type(type_text)
     framed = pa.array([frame_row(encode_row([value], [data_type]), 1)], pa.binary())
-    assert internal_text(decode_column(framed, [data_type], 0), data_type).to_pylist() == [text]
+    column = FramedRows(framed, [data_type]).column(0)
+    assert internal_text(column, data_type).to_pylist() == [text]
 
 
 def test_a_row_without_fields_is_a_pair_of_braces():
