@@ -15,7 +15,6 @@ from lakeformat.binary_row.unaligned import Positions, Words
 __all__ = ["decode_wide", "encode_wide", "exceeds_digits", "exceeds_precision", "magnitude"]
 
 _ONE = np.uint64(1)
-_SIGN = np.uint64(63)
 _HALF_BITS = np.int64(64)
 # The first number that needs one more byte than the one before it does.
 _BYTE_STEPS = np.array([1 << bits for bits in range(7, 64, 8)], np.uint64)

@@ -10,7 +10,7 @@ from pyroaring import BitMap
 
 from lakeformat.index.byte_cursor import ByteCursor
 
-__all__ = ["bitmap_of", "encode_bitmap", "read_bitmap", "rows_of", "skip_bitmap"]
+__all__ = ["bitmap_of", "encode_bitmap", "read_bitmap", "skip_bitmap"]
 
 _COOKIE = 12346
 _COOKIE_WITH_RUNS = 12347
@@ -27,11 +27,6 @@ def bitmap_of(rows: npt.NDArray[np.int64]) -> BitMap:
     values = array("I")
     values.frombytes(rows.astype(np.uint32).tobytes())
     return BitMap(values)
-
-
-def rows_of(bitmap: BitMap) -> npt.NDArray[np.int64]:
-    """The row positions of a bitmap, ascending."""
-    return np.asarray(bitmap.to_array(), dtype=np.int64)
 
 
 def encode_bitmap(bitmap: BitMap) -> bytes:
