@@ -17,8 +17,6 @@ from lakeformat.storage import Storage
 
 __all__ = [
     "changelog_ids",
-    "earliest_changelog_id",
-    "latest_changelog_id",
     "read_changelog",
     "read_changelog_if_present",
     "write_changelog",
@@ -30,16 +28,6 @@ _log = logging.getLogger(__name__)
 def changelog_ids(storage: Storage, layout: TableLayout) -> list[int]:
     """The numbers of all changelogs that are there, ascending."""
     return _files(storage, layout).ids()
-
-
-def earliest_changelog_id(storage: Storage, layout: TableLayout) -> int | None:
-    """The number of the oldest changelog; None when there is none."""
-    return _files(storage, layout).earliest_id()
-
-
-def latest_changelog_id(storage: Storage, layout: TableLayout) -> int | None:
-    """The number of the newest changelog; None when there is none."""
-    return _files(storage, layout).latest_id()
 
 
 def read_changelog(storage: Storage, layout: TableLayout, snapshot_id: int) -> Snapshot:

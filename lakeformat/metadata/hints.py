@@ -1,7 +1,8 @@
 """Numbered files with hints: ``snapshot-<n>`` or ``changelog-<n>``, and LATEST and EARLIEST.
 
 A hint is what another program believed some time ago: it saves a listing when it is right and
-is ignored when it is not. No answer may depend on it.
+is ignored when it is not. No answer may depend on it. EARLIEST is kept for other engines and not
+read here.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class NumberedFiles:
 
     def latest_id(self) -> int | None:
         """The highest number; None when there is no file."""
-        hint = self._read_hint("LATEST")
+        hint = self._read_latest_hint()
         if hint is not None:
             # Numbers have no gaps: writers that were faster than the hint are found by walking
             # on, at a cost that does not grow with the number of files.
@@ -58,13 +59,6 @@ class NumberedFiles:
             )
         return newest
 
-    def earliest_id(self) -> int | None:
-        """The lowest number; None when there is no file."""
-        hint = self._read_hint("EARLIEST")
-        if hint is not None and self._exists(hint):
-            return hint
-        return min(self.ids(), default=None)
-
     def write_latest_hint(self, number: int) -> None:
         """Point LATEST at a file."""
         self.storage.overwrite(f"{self.directory}/LATEST", str(number).encode())
@@ -76,9 +70,9 @@ class NumberedFiles:
     def _exists(self, number: int) -> bool:
         return self.storage.exists(f"{self.directory}/{self.prefix}{number}")
 
-    def _read_hint(self, name: str) -> int | None:
+    def _read_latest_hint(self) -> int | None:
         try:
-            content = self.storage.read(f"{self.directory}/{name}")
+            content = self.storage.read(f"{self.directory}/LATEST")
         except NotFoundError:
             return None
         text = content.decode("ascii", errors="replace").strip()

@@ -14,7 +14,6 @@ from lakeformat.storage.empty_directory import empty_remover
 
 __all__ = [
     "FIRST_SNAPSHOT_ID",
-    "earliest_snapshot_id",
     "is_still_newest",
     "latest_snapshot",
     "latest_snapshot_id",
@@ -58,11 +57,6 @@ def is_still_newest(storage: Storage, layout: TableLayout, known: Snapshot) -> b
 def latest_snapshot_id(storage: Storage, layout: TableLayout) -> int | None:
     """The number of the newest snapshot; None for a table nobody has committed to."""
     return _files(storage, layout).latest_id()
-
-
-def earliest_snapshot_id(storage: Storage, layout: TableLayout) -> int | None:
-    """The number of the oldest snapshot that has not expired; None for a table without any."""
-    return _files(storage, layout).earliest_id()
 
 
 def snapshot_ids(storage: Storage, layout: TableLayout) -> list[int]:

@@ -10,13 +10,11 @@ from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.changelog_directory import (
     changelog_ids,
-    earliest_changelog_id,
-    latest_changelog_id,
     read_changelog,
     write_changelog,
 )
+from lakeformat.metadata.hints import NumberedFiles
 from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.metadata.snapshot_directory import earliest_snapshot_id
 from lakeformat.storage import MemoryStorage
 
 LAYOUT = TableLayout("t")
@@ -56,25 +54,13 @@ def test_no_answer_depends_on_a_hint(hint):
     for name in ("LATEST", "EARLIEST"):
         path = f"{LAYOUT.changelog_directory}/{name}"
         storage.delete(path) if hint is None else storage.overwrite(path, hint)
-    assert latest_changelog_id(storage, LAYOUT) == 4
-    assert changelog_ids(storage, LAYOUT) == [2, 3, 4]
-    # Any changelog there is may be believed to be the earliest.
-    assert earliest_changelog_id(storage, LAYOUT) == (3 if hint == b"3" else 2)
+    files = NumberedFiles(storage, LAYOUT.changelog_directory, "changelog-")
+    assert (files.ids(), files.latest_id()) == ([2, 3, 4], 4)
 
 
-@pytest.mark.parametrize(("hint", "earliest"), [(b"2", 2), (b"1", 2), (b"junk", 2), (b"3", 3)])
-def test_the_earliest_snapshot_is_believed_if_it_exists(hint, earliest):
-    storage = MemoryStorage("snapshots")
-    for number in (2, 3):
-        storage.overwrite(LAYOUT.snapshot(number), snapshot(number).to_json())
-    storage.overwrite(LAYOUT.earliest_hint, hint)
-    assert earliest_snapshot_id(storage, LAYOUT) == earliest
-
-
-def test_without_changelogs_there_is_no_first_and_no_last():
+def test_without_changelogs_there_is_none_to_read():
     storage = MemoryStorage("empty")
-    assert latest_changelog_id(storage, LAYOUT) is None
-    assert earliest_changelog_id(storage, LAYOUT) is None
+    assert changelog_ids(storage, LAYOUT) == []
     with pytest.raises(NotFoundError, match="no changelog 1; it keeps none beyond snapshots"):
         read_changelog(storage, LAYOUT, 1)
 
