@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.compact import (
     ExecutorOption,
     IdleOption,
-    TableArgument,
     WhereOption,
     compacted,
     progressing,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakeformat.byte_size import size
+from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.many_tables import error_text, is_database
 from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.progress import progress_line
@@ -25,17 +26,12 @@ if TYPE_CHECKING:
 __all__ = [
     "ExecutorOption",
     "IdleOption",
-    "TableArgument",
     "WhereOption",
     "compacted",
     "progressing",
     "register",
 ]
 
-TableArgument = Annotated[
-    str,
-    typer.Argument(metavar="TABLE", help="database.table, a branch of it, or its directory"),
-]
 StrategyOption = Annotated[
     str, typer.Option(help="full: every bucket into its best shape; minor: only what is due.")
 ]

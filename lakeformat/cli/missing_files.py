@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakeformat.byte_size import size
+from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import progress_line
@@ -20,10 +21,6 @@ __all__ = ["register"]
 EXIT_FAILED = 1
 _SHOWN_FILES = 20
 
-TableArgument = Annotated[
-    str,
-    typer.Argument(metavar="TABLE", help="database.table, a branch of it, or its directory"),
-]
 _FILES = (
     Shown("partition", "partition"),
     Shown("bucket", "bucket"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakeformat.byte_size import size
+from lakeformat.cli.arguments import DryRun, TableArgument
 from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import progress_line
@@ -21,15 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-TableArgument = Annotated[
-    str,
-    typer.Argument(metavar="TABLE", help="database.table, a branch of it, or its directory"),
-]
 SpecsArgument = Annotated[
     list[str],
     typer.Argument(metavar="PARTITION...", help="By its values, such as dt=2024-01-31,h=1."),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")]
 OlderThanOption = Annotated[
     str | None,
     typer.Option(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakeformat.byte_size import size
-from lakeformat.cli.compact import TableArgument, WhereOption
+from lakeformat.cli.arguments import DryRun, TableArgument
+from lakeformat.cli.compact import WhereOption
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.cli.wording import in_words_of_commands
@@ -21,7 +22,6 @@ BucketOption = Annotated[
     int | None,
     typer.Option(metavar="N", help="How many buckets; otherwise what option 'bucket' says."),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")]
 
 _COLUMNS = (
     Shown("partition", "partition"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakeformat.cli.compact import TableArgument
+from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.progress import progress_line

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakeformat.byte_size import size
-from lakeformat.cli.compact import TableArgument, progressing
+from lakeformat.cli.arguments import TableArgument
+from lakeformat.cli.compact import progressing
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.count_text import counted

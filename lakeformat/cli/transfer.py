@@ -10,6 +10,7 @@ import typer
 
 import lakeformat as lake
 from lakeformat.byte_size import size
+from lakeformat.cli.arguments import DryRun
 from lakeformat.cli.many_tables import error_text
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import done_of
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")]
 NewTableArgument = Annotated[
     str, typer.Argument(metavar="NEW", help="database.table of the new table")
 ]

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from lakeformat.byte_size import size
+from lakeformat.cli.arguments import DryRun, TableArgument
 from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import counting_rows, done_of, progress_line
@@ -15,11 +16,6 @@ from lakeformat.errors import InvalidRequestError
 
 __all__ = ["register"]
 
-TableArgument = Annotated[
-    str,
-    typer.Argument(metavar="TABLE", help="database.table, a branch of it, or its directory"),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")]
 ColumnOption = Annotated[
     list[str] | None,
     typer.Option("--column", "-c", metavar="COLUMN", help="A column; may be repeated."),
