@@ -22,7 +22,7 @@ from lakeformat.expire.plan import Plan
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.changelog_directory import write_changelog
 from lakeformat.metadata.expired_changes import has_expired_changes
-from lakeformat.metadata.hints import NumberedFiles
+from lakeformat.metadata.hints import NumberedFiles, numbered_changelogs, numbered_snapshots
 from lakeformat.metadata.snapshot import Snapshot
 
 __all__ = ["Account", "hide_changelogs", "hide_snapshots", "remove_files"]
@@ -60,7 +60,7 @@ def hide_snapshots(
             write_changelog(storage, layout, snapshot)
         _hide(handle, account, layout.snapshot(snapshot.id), "snapshot", snapshot)
         account.snapshots.append(snapshot.id)
-    _point_at(handle, account, NumberedFiles(storage, layout.snapshot_directory, "snapshot-"), end)
+    _point_at(handle, account, numbered_snapshots(storage, layout), end)
 
 
 def hide_changelogs(
@@ -71,8 +71,7 @@ def hide_changelogs(
     for changelog in changelogs:
         _hide(handle, account, layout.changelog(changelog.id), "changelog", changelog)
         account.changelogs.append(changelog.id)
-    files = NumberedFiles(storage, layout.changelog_directory, "changelog-")
-    _point_at(handle, account, files, end)
+    _point_at(handle, account, numbered_changelogs(storage, layout), end)
 
 
 def remove_files(handle: TableHandle, account: Account, plan: Plan) -> bool:

@@ -10,7 +10,7 @@ import logging
 
 from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
 from lakeformat.layout import TableLayout
-from lakeformat.metadata.hints import NumberedFiles
+from lakeformat.metadata.hints import numbered_changelogs
 from lakeformat.metadata.json_file import Remedy, decode_json_file
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 def changelog_ids(storage: Storage, layout: TableLayout) -> list[int]:
     """The numbers of all changelogs that are there, ascending."""
-    return _files(storage, layout).ids()
+    return numbered_changelogs(storage, layout).ids()
 
 
 def read_changelog(storage: Storage, layout: TableLayout, snapshot_id: int) -> Snapshot:
@@ -63,14 +63,10 @@ def write_changelog(storage: Storage, layout: TableLayout, snapshot: Snapshot) -
     """Keep a snapshot that is about to expire; doing it again changes nothing."""
     storage.overwrite(layout.changelog(snapshot.id), snapshot.to_json())
     try:
-        _files(storage, layout).write_latest_hint(snapshot.id)
+        numbered_changelogs(storage, layout).write_latest_hint(snapshot.id)
     except LakeError as error:  # readers list the directory then
         _log.warning("changelog hint of %s not updated: %s", storage.uri(layout.root), error)
 
 
 def _there(ids: list[int]) -> str:
     return f"changelogs {ids[0]} to {ids[-1]} exist" if ids else "it keeps none beyond snapshots"
-
-
-def _files(storage: Storage, layout: TableLayout) -> NumberedFiles:
-    return NumberedFiles(storage, layout.changelog_directory, "changelog-")

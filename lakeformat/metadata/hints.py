@@ -11,10 +11,10 @@ import logging
 from dataclasses import dataclass
 
 from lakeformat.errors import NotFoundError
-from lakeformat.layout import numbered
+from lakeformat.layout import TableLayout, numbered
 from lakeformat.storage import Storage
 
-__all__ = ["NumberedFiles"]
+__all__ = ["NumberedFiles", "numbered_changelogs", "numbered_snapshots"]
 
 FIRST_ID = 1
 _STEPS = 32
@@ -78,3 +78,13 @@ class NumberedFiles:
         text = content.decode("ascii", errors="replace").strip()
         is_number = text.isascii() and text.isdigit() and len(text) <= len(str(1 << 63))
         return int(text) if is_number and int(text) >= FIRST_ID else None
+
+
+def numbered_snapshots(storage: Storage, layout: TableLayout) -> NumberedFiles:
+    """The snapshots of a table or branch."""
+    return NumberedFiles(storage, layout.snapshot_directory, "snapshot-")
+
+
+def numbered_changelogs(storage: Storage, layout: TableLayout) -> NumberedFiles:
+    """The changelogs that outlive their snapshots."""
+    return NumberedFiles(storage, layout.changelog_directory, "changelog-")

@@ -6,7 +6,7 @@ import logging
 
 from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
 from lakeformat.layout import TableLayout
-from lakeformat.metadata.hints import NumberedFiles
+from lakeformat.metadata.hints import numbered_snapshots
 from lakeformat.metadata.json_file import Remedy, decode_json_file
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
@@ -56,12 +56,12 @@ def is_still_newest(storage: Storage, layout: TableLayout, known: Snapshot) -> b
 
 def latest_snapshot_id(storage: Storage, layout: TableLayout) -> int | None:
     """The number of the newest snapshot; None for a table nobody has committed to."""
-    return _files(storage, layout).latest_id()
+    return numbered_snapshots(storage, layout).latest_id()
 
 
 def snapshot_ids(storage: Storage, layout: TableLayout) -> list[int]:
     """The numbers of all snapshots that are there, ascending."""
-    return _files(storage, layout).ids()
+    return numbered_snapshots(storage, layout).ids()
 
 
 def read_snapshot(storage: Storage, layout: TableLayout, snapshot_id: int) -> Snapshot:
@@ -101,7 +101,7 @@ def publish_snapshot(storage: Storage, layout: TableLayout, snapshot: Snapshot) 
 
 def write_hints(storage: Storage, layout: TableLayout, snapshot_id: int) -> None:
     """Point ``LATEST`` at a snapshot just published; failing costs readers a listing, no more."""
-    files = _files(storage, layout)
+    files = numbered_snapshots(storage, layout)
     try:
         files.write_latest_hint(snapshot_id)
         if not storage.exists(layout.earliest_hint):
@@ -124,7 +124,3 @@ def _free_place(storage: Storage, layout: TableLayout) -> None:
     directories = empty_remover(storage)
     if directories is not None and directories.remove_empty_directory(layout.snapshot_directory):
         directories.remove_empty_directory(layout.metadata_root)
-
-
-def _files(storage: Storage, layout: TableLayout) -> NumberedFiles:
-    return NumberedFiles(storage, layout.snapshot_directory, "snapshot-")

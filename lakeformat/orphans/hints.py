@@ -11,7 +11,7 @@ from lakeformat.errors import NotFoundError
 from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH
 from lakeformat.metadata.branch_directory import branches
-from lakeformat.metadata.hints import NumberedFiles
+from lakeformat.metadata.hints import NumberedFiles, numbered_changelogs, numbered_snapshots
 from lakeformat.storage import Storage
 
 __all__ = ["HintChange", "RepairReport", "repair_hints"]
@@ -54,11 +54,7 @@ def repair_hints(handle: TableHandle, *, dry_run: bool) -> RepairReport:
     changes: list[HintChange] = []
     gaps: list[str] = []
     for branch in map(layout.on_branch, names):
-        for directory, prefix in (
-            (branch.snapshot_directory, "snapshot-"),
-            (branch.changelog_directory, "changelog-"),
-        ):
-            files = NumberedFiles(storage, directory, prefix)
+        for files in (numbered_snapshots(storage, branch), numbered_changelogs(storage, branch)):
             changes += _repair(files, dry_run=dry_run)
             gaps += _gaps(files)
     done = "would be put right" if dry_run else "put right"

@@ -14,7 +14,7 @@ from lakeformat.errors import CommitConflictError, LakeError, UnavailableError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.consumer import Consumer, write_consumer
 from lakeformat.metadata.fence import ABANDONED_MILLIS, remove_old_fences, write_fence
-from lakeformat.metadata.hints import NumberedFiles
+from lakeformat.metadata.hints import numbered_changelogs, numbered_snapshots
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import (
     read_snapshot_if_present,
@@ -72,7 +72,7 @@ def _bring_back(handle: TableHandle, target: Origin) -> None:
     except LakeError:
         storage.delete(path)
         raise
-    _files(handle).write_earliest_hint(target.snapshot.id)
+    numbered_snapshots(handle.storage, handle.layout).write_earliest_hint(target.snapshot.id)
 
 
 @contextmanager
@@ -139,7 +139,7 @@ def _remove_changelogs(handle: TableHandle, behind: Sequence[int]) -> None:
     if not behind:
         return
     storage, layout = handle.storage, handle.layout
-    files = NumberedFiles(storage, layout.changelog_directory, "changelog-")
+    files = numbered_changelogs(storage, layout)
     left = [each for each in files.ids() if each not in behind]
     if left:
         files.write_latest_hint(max(left))
@@ -152,8 +152,4 @@ def _remove_changelogs(handle: TableHandle, behind: Sequence[int]) -> None:
 
 def _point_hint(handle: TableHandle, number: int) -> None:
     """Other engines take a hint for right if nothing is behind it."""
-    _files(handle).write_latest_hint(number)
-
-
-def _files(handle: TableHandle) -> NumberedFiles:
-    return NumberedFiles(handle.storage, handle.layout.snapshot_directory, "snapshot-")
+    numbered_snapshots(handle.storage, handle.layout).write_latest_hint(number)

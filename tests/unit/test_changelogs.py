@@ -13,7 +13,7 @@ from lakeformat.metadata.changelog_directory import (
     read_changelog,
     write_changelog,
 )
-from lakeformat.metadata.hints import NumberedFiles
+from lakeformat.metadata.hints import numbered_changelogs
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.storage import MemoryStorage
 
@@ -54,7 +54,7 @@ def test_no_answer_depends_on_a_hint(hint):
     for name in ("LATEST", "EARLIEST"):
         path = f"{LAYOUT.changelog_directory}/{name}"
         storage.delete(path) if hint is None else storage.overwrite(path, hint)
-    files = NumberedFiles(storage, LAYOUT.changelog_directory, "changelog-")
+    files = numbered_changelogs(storage, LAYOUT)
     assert (files.ids(), files.latest_id()) == ([2, 3, 4], 4)
 
 

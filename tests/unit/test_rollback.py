@@ -10,7 +10,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.clean import announce
 from lakeformat.metadata.consumer import Consumer, read_consumers, write_consumer
-from lakeformat.metadata.hints import NumberedFiles
+from lakeformat.metadata.hints import numbered_changelogs
 from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
 from lakeformat.read.plan import plan_files
 from lakeformat.storage.memory import MemoryStorage
@@ -155,7 +155,7 @@ def test_changelogs_behind_the_target_go():
     for number in (1, 2, 3):
         content = read_snapshot(storage, layout, number).to_json()
         storage.overwrite(layout.changelog(number), content)
-    changelogs = NumberedFiles(storage, layout.changelog_directory, "changelog-")
+    changelogs = numbered_changelogs(storage, layout)
     changelogs.write_latest_hint(3)
     assert table.rollback(snapshot=2, as_latest=False).removed_changelogs == (3,)
     assert (changelogs.ids(), changelogs.latest_id()) == ([1, 2], 2)
