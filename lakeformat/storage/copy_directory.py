@@ -6,13 +6,13 @@ believed to be ours without reading it, and whatever another has made there stay
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import shutil
 from collections.abc import Mapping
 
 from lakeformat.errors import AlreadyExistsError, CommitConflictError, LakeError
 from lakeformat.storage.base import FileInfo, Storage
+from lakeformat.storage.digest import content_digest
 
 __all__ = ["MOVE_MARK", "copy_directory"]
 
@@ -131,9 +131,9 @@ class _Copying:
 
     def _is_same(self, name: str) -> bool:
         source, target = (f"{directory}/{name}" for directory in (self._old, self._new))
-        return _size(self._storage, source) == _size(self._storage, target) and _digest(
+        return _size(self._storage, source) == _size(self._storage, target) and content_digest(
             self._storage, source
-        ) == _digest(self._storage, target)
+        ) == content_digest(self._storage, target)
 
     def _taken(self, name: str, why: str) -> AlreadyExistsError:
         storage = self._storage
@@ -171,11 +171,3 @@ def _is_temporary(name: str) -> bool:
 def _size(storage: Storage, path: str) -> int:
     with storage.open_input(path) as stream:
         return stream.seek(0, 2)
-
-
-def _digest(storage: Storage, path: str) -> bytes:
-    digest = hashlib.sha256()
-    with storage.open_input(path) as stream:
-        while chunk := stream.read(_CHUNK):
-            digest.update(chunk)
-    return digest.digest()

@@ -7,7 +7,6 @@ interrupted goes on with it.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import shutil
@@ -33,6 +32,7 @@ from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot, write_hints
 from lakeformat.read.time_travel import find_snapshot
 from lakeformat.storage import Storage
+from lakeformat.storage.digest import content_digest
 from lakeformat.table import ReadOnlyTable, Table
 from lakeformat.transfer.contents import Contents, contents_of_snapshot, contents_of_table
 from lakeformat.transfer.report import CloneReport
@@ -247,7 +247,7 @@ class _Clone:
 
     def _is_same(self, path: str, target: str) -> bool:
         source = f"{self.handle.layout.root}/{path}"
-        return _digest(self.handle.storage, source) == _digest(self.storage, target)
+        return content_digest(self.handle.storage, source) == content_digest(self.storage, target)
 
     def _create(self, path: str, content: bytes) -> None:
         self.storage.make_directory(path.rpartition("/")[0])
@@ -262,11 +262,3 @@ class _Clone:
         """List the table where a catalog keeps lists, and take the mark away."""
         self.catalog.repair(self.name)
         self.storage.delete(self._mark)
-
-
-def _digest(storage: Storage, path: str) -> bytes:
-    digest = hashlib.sha256()
-    with storage.open_input(path) as stream:
-        while chunk := stream.read(_CHUNK):
-            digest.update(chunk)
-    return digest.digest()

@@ -1,0 +1,20 @@
+"""What tells two files apart without holding either of them."""
+
+from __future__ import annotations
+
+import hashlib
+
+from lakeformat.storage.base import Storage
+
+__all__ = ["content_digest"]
+
+_CHUNK = 8 << 20
+
+
+def content_digest(storage: Storage, path: str) -> bytes:
+    """The SHA-256 of a file, read in parts."""
+    digest = hashlib.sha256()
+    with storage.open_input(path) as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.digest()
