@@ -19,11 +19,10 @@ from lakeformat.datafile.file_description import FileOrigin
 from lakeformat.datafile.key_value_files import KeyValueFiles
 from lakeformat.datafile.key_value_writer import KeyValueWriter
 from lakeformat.datafile.reader import BATCH_ROWS
-from lakeformat.datafile.system_fields import VALUE_KIND
 from lakeformat.handle import TableHandle
 from lakeformat.merge.groups import Positions
 from lakeformat.merge.of_table import merge_engine, merge_order
-from lakeformat.merge.row_kinds import is_retract
+from lakeformat.merge.row_kinds import without_retracts
 from lakeformat.merge.sections import is_interleaved
 from lakeformat.merge.streams import batch_rows_of, merge_runs
 from lakeformat.metadata.commit_message import CommitMessage
@@ -131,12 +130,7 @@ class _Rows:
 def _kept(tables: Iterator[pa.Table], *, drop_delete: bool) -> Iterator[pa.RecordBatch]:
     for table in tables:
         for batch in table.to_batches():
-            yield _without_retracts(batch) if drop_delete else batch
-
-
-def _without_retracts(batch: pa.RecordBatch) -> pa.RecordBatch:
-    retracts = is_retract(batch.column(VALUE_KIND.name).to_numpy())
-    return batch.filter(pa.array(~retracts)) if retracts.any() else batch
+            yield without_retracts(batch) if drop_delete else batch
 
 
 def _rewrite(

@@ -12,7 +12,7 @@ from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.datafile.system_fields import VALUE_KIND
 from lakeformat.merge.looked_up import supersedes, with_level
 from lakeformat.merge.of_table import merge_order, read_engine
-from lakeformat.merge.row_kinds import is_retract
+from lakeformat.merge.row_kinds import without_retracts
 from lakeformat.merge.streams import merge_runs
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.read.data_files import DataFiles
@@ -49,7 +49,7 @@ class MergedKinds:
             runs = [self._run(run, fields) for run in section]
             for table in merge_runs(runs, order, engine):
                 for batch in table.select([VALUE_KIND.name, *names]).to_batches():
-                    yield batch if keep_retracts else _without_retracts(batch)
+                    yield batch if keep_retracts else without_retracts(batch)
 
     def _run(
         self, run: Sequence[ManifestEntry], fields: tuple[DataField, ...]
@@ -59,8 +59,3 @@ class MergedKinds:
             if supersedes(self.schema.table_options):
                 rows = map(partial(with_level, level=entry.file.level), rows)
             yield from rows
-
-
-def _without_retracts(batch: pa.RecordBatch) -> pa.RecordBatch:
-    retracts = is_retract(batch.column(VALUE_KIND.name).to_numpy())
-    return batch.filter(pa.array(~retracts)) if retracts.any() else batch
