@@ -18,7 +18,7 @@ def equal_rows(left: pa.Table, right: pa.Table) -> Mask:
     """Where two tables with the same columns have equal rows."""
     equal = np.ones(left.num_rows, np.bool_)
     for mine, theirs in zip(left.columns, right.columns, strict=True):
-        equal &= equal_values(_whole(mine), _whole(theirs))
+        equal &= equal_values(mine.combine_chunks(), theirs.combine_chunks())
     return equal
 
 
@@ -43,7 +43,9 @@ def _equal_present(left: pa.Array, right: pa.Array) -> Mask:
     if pa.types.is_map(kind) or pa.types.is_list(kind):
         return _equal_lists(left, right)
     if pa.types.is_floating(kind):
-        left, right = (_whole(orderable(pa.chunked_array([each]))) for each in (left, right))
+        left, right = (
+            orderable(pa.chunked_array([each])).combine_chunks() for each in (left, right)
+        )
     found: Mask = pc.equal(left, right).to_numpy(zero_copy_only=False)
     return found
 
@@ -80,8 +82,3 @@ def _elements(lists: pa.Array) -> pa.Array:
 def _nulls(values: pa.Array) -> Mask:
     found: Mask = values.is_null().to_numpy(zero_copy_only=False)
     return found
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    found = column.combine_chunks()
-    return found if isinstance(found, pa.Array) else found.chunk(0)

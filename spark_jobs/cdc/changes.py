@@ -43,7 +43,7 @@ def field_of(table: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
         if name not in table.schema.names:
             return None
         column = table[name]
-        return _whole(column) if not pa.types.is_null(column.type) else None
+        return column.combine_chunks() if not pa.types.is_null(column.type) else None
     if not pa.types.is_struct(table.type) or table.type.get_field_index(name) < 0:
         return None
     found = pc.struct_field(table, name)
@@ -102,8 +102,3 @@ def updates_of(
         gone = pa.StructArray.from_arrays([*columns.values()], fields=list(rows.type))
         found.append(Changes("-D", positions[moved], gone.filter(pa.array(moved))))
     return found
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    found = column.combine_chunks()
-    return found if isinstance(found, pa.Array) else found.chunk(0)
