@@ -7,7 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from lakeformat.merge.functions.elements import Elements, codes_of, elements_of, lists_of, pairs_of
+from lakeformat.merge.functions.elements import (
+    codes_of,
+    elements_of,
+    lists_of,
+    pairs_of,
+    slice_elements,
+)
 from lakeformat.merge.functions.folding import Folding
 from lakeformat.merge.functions.function import Accumulator, Column
 from lakeformat.merge.functions.number_states import has_value
@@ -48,7 +54,8 @@ def without(states: pa.Array, values: pa.Array, *, every: bool) -> pa.Array:
     """Lists without the elements of others: every equal one, or the first for each."""
     both = pa.concat_arrays([states, values])
     codes = codes_of(both.values)
-    found, gone = _elements(both, 0, len(states)), _elements(both, len(states), len(values))
+    found = slice_elements(both, 0, len(states))
+    gone = slice_elements(both, len(states), len(values))
     keys = np.concatenate([found.keys, gone.keys])
     pairs = pairs_of(keys, codes[np.concatenate([found.places, gone.places])])
     mine, theirs = pairs.of[: len(found.keys)], pairs.of[len(found.keys) :]
@@ -59,10 +66,6 @@ def without(states: pa.Array, values: pa.Array, *, every: bool) -> pa.Array:
         kept = _occurrence(mine) >= taken_out[mine]
     elements = both.values.take(pa.array(found.places[kept]))
     return lists_of(elements, found.keys[kept], np.ones(len(states), bool), states.type)
-
-
-def _elements(lists: pa.Array, start: int, count: int) -> Elements:
-    return elements_of(lists, KeyGroups(start + np.arange(count), np.arange(count)))
 
 
 def _occurrence(pairs: Positions) -> Positions:

@@ -11,7 +11,16 @@ import pyarrow.compute as pc
 from lakeformat.merge.functions.segments import combined
 from lakeformat.merge.groups import KeyGroups, Mask, Positions
 
-__all__ = ["Elements", "Pairs", "codes_of", "elements_of", "lists_of", "maps_of", "pairs_of"]
+__all__ = [
+    "Elements",
+    "Pairs",
+    "codes_of",
+    "elements_of",
+    "lists_of",
+    "maps_of",
+    "pairs_of",
+    "slice_elements",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +46,11 @@ def elements_of(values: pa.Array, groups: KeyGroups) -> Elements:
     before = np.cumsum(lengths) - lengths
     places = begins[rows] + np.arange(len(rows)) - before[rows]
     return Elements(groups.key_of[rows], rows, places)
+
+
+def slice_elements(values: pa.Array, start: int, count: int) -> Elements:
+    """The elements of some values in a row, each value a key of its own."""
+    return elements_of(values, KeyGroups(start + np.arange(count), np.arange(count)))
 
 
 def _offsets(keys: Positions, count: int) -> pa.Array:

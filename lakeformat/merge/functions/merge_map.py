@@ -7,7 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from lakeformat.merge.functions.elements import Elements, codes_of, elements_of, maps_of, pairs_of
+from lakeformat.merge.functions.elements import (
+    codes_of,
+    elements_of,
+    maps_of,
+    pairs_of,
+    slice_elements,
+)
 from lakeformat.merge.functions.folding import Folding
 from lakeformat.merge.functions.function import Accumulator, Column
 from lakeformat.merge.functions.number_states import has_value
@@ -44,14 +50,11 @@ class MergeMapFunction:
     def subtract(self, states: pa.Array, values: pa.Array) -> pa.Array:
         both = pa.concat_arrays([states, values])
         codes = codes_of(both.keys)
-        found, gone = _entries(both, 0, len(states)), _entries(both, len(states), len(values))
+        found = slice_elements(both, 0, len(states))
+        gone = slice_elements(both, len(states), len(values))
         keys = np.concatenate([found.keys, gone.keys])
         pairs = pairs_of(keys, codes[np.concatenate([found.places, gone.places])])
         kept = ~np.isin(pairs.of[: len(found.keys)], pairs.of[len(found.keys) :])
         places = pa.array(found.places[kept])
         names, items = both.keys.take(places), both.items.take(places)
         return maps_of(names, items, found.keys[kept], np.ones(len(states), bool), states.type)
-
-
-def _entries(maps: pa.Array, start: int, count: int) -> Elements:
-    return elements_of(maps, KeyGroups(start + np.arange(count), np.arange(count)))
