@@ -1,4 +1,7 @@
-"""What no column may be called or made of: files and schemas of it could not be read back."""
+"""What no column may be called or made of: files and schemas of it could not be read back.
+
+``is_text`` and ``is_whole_number`` ask the same of any argument, whatever its annotation says.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from lakeformat.types import (
     VectorType,
 )
 
-__all__ = ["MAX_DEPTH", "check_fields", "is_text", "require_text"]
+__all__ = ["MAX_DEPTH", "check_fields", "is_text", "is_whole_number", "require_text"]
 
 MAX_DEPTH = 32
 """How deep types nest. Parquet readers give up far below what JSON and this could hold."""
@@ -31,6 +34,11 @@ def is_text(value: object) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def is_whole_number(value: object) -> bool:
+    """An int, and not a bool, which Python takes for one."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def require_text(what: str, value: object) -> None:

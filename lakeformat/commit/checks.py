@@ -7,9 +7,9 @@ from typing import Any
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.metadata.commit_message import CommitMessage
-from lakeformat.type_rules import is_text
+from lakeformat.type_rules import is_text, is_whole_number
 
-__all__ = ["check_arguments", "check_messages", "is_whole_number", "known_rows"]
+__all__ = ["check_arguments", "check_messages", "known_rows"]
 
 _LONG = range(-(2**63), 2**63)
 
@@ -25,11 +25,6 @@ def check_arguments(watermark: int | None, properties: Mapping[str, str] | None)
             raise InvalidRequestError(
                 f"properties are text for text, got {key!r}: {value!r}; write str(value)"
             )
-
-
-def is_whole_number(value: object) -> bool:
-    """An int, and not a bool, which Python takes for one."""
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def check_messages(messages: Iterable[CommitMessage]) -> list[CommitMessage]:

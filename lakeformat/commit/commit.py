@@ -16,7 +16,7 @@ from lakeformat.commit.attempt import Intent
 from lakeformat.commit.base_manifests import PickManifests
 from lakeformat.commit.bucket_counts import BucketCounts
 from lakeformat.commit.changes import Changes, append_changes, compact_changes
-from lakeformat.commit.checks import check_arguments, is_whole_number
+from lakeformat.commit.checks import check_arguments
 from lakeformat.commit.conflict_text import Committer
 from lakeformat.commit.conflicts import ConflictCheck, check_within
 from lakeformat.commit.identity import BATCH_IDENTIFIER, CommitId, EarlierCommits, require_same
@@ -41,6 +41,7 @@ from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.metadata.statistics import TableStatistics, write_statistics
 from lakeformat.partition_filter import PartitionFilter, these_partitions
+from lakeformat.type_rules import is_whole_number
 
 __all__ = [
     "DYNAMIC",

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from lakeformat.commit.checks import is_whole_number
 from lakeformat.errors import CommitUndecidableError, InvalidRequestError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present
-from lakeformat.type_rules import is_text
+from lakeformat.type_rules import is_text, is_whole_number
 
 __all__ = [
     "BATCH_IDENTIFIER",

@@ -15,6 +15,7 @@ from lakeformat.metadata.file_name_part import check_file_name_part
 from lakeformat.metadata.json_file import Remedy, decode_json_file
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
+from lakeformat.type_rules import is_whole_number
 
 __all__ = [
     "Tag",
@@ -140,7 +141,11 @@ def _time_parts(moment: datetime) -> list[int]:
 def _create_time(value: Any) -> datetime:
     if isinstance(value, str):
         return datetime.fromisoformat(value).replace(tzinfo=None)
-    if not isinstance(value, list) or len(value) not in _PARTS or not all(map(_is_int, value)):
+    if (
+        not isinstance(value, list)
+        or len(value) not in _PARTS
+        or not all(map(is_whole_number, value))
+    ):
         raise ValueError(f"tagCreateTime is {value!r}, not [year, month, day, hour, minute, …]")
     year, month, day, hour, minute, second, nanos = [*value, 0, 0][: _PARTS.stop - 1]
     micros = nanos // NANOS_PER_MICRO
@@ -165,7 +170,3 @@ def _seconds(value: Any) -> float:
         raise ValueError(f"tagTimeRetained is {value!r}, neither seconds nor a text like 'PT24H'")
     days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -20,6 +20,7 @@ from lakeformat.metadata.tag import read_tag
 from lakeformat.read.change_files import NO_PRODUCER
 from lakeformat.read.change_files import changelog_producer as producer_of
 from lakeformat.read.time_travel import newest_at, to_millis
+from lakeformat.type_rules import is_whole_number
 
 __all__ = [
     "NO_PRODUCER",
@@ -113,11 +114,6 @@ def _mode(handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, mode: s
     return chosen
 
 
-def is_whole(number: object) -> bool:
-    """Whether it is a number, which True is not."""
-    return isinstance(number, int) and not isinstance(number, bool)
-
-
 class _Ends:
     """The snapshots a table has, and what the ends of a window mean among them."""
 
@@ -177,7 +173,7 @@ class _Ends:
         if isinstance(end, datetime):
             found = newest_at(self._handle, to_millis(end))
             return None if found is None else found.id
-        if not is_whole(end) or end < 0:
+        if not is_whole_number(end) or end < 0:
             raise InvalidRequestError(
                 f"{name} is the number of a snapshot, the name of a tag or a datetime, got {end!r}"
             )

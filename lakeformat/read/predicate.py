@@ -17,6 +17,7 @@ import pyarrow as pa
 from lakeformat.errors import InvalidRequestError
 from lakeformat.read.predicate_literals import literal_text
 from lakeformat.read.prune import Op
+from lakeformat.type_rules import is_text
 
 __all__ = [
     "And",
@@ -233,7 +234,7 @@ class Column:
                 f"like of {self.name!r} takes a text and one character to escape with, "
                 f"got {pattern!r} and {escape!r}"
             )
-        if not all(_is_encodable(said) for said in (pattern, escape)):
+        if not (is_text(pattern) and is_text(escape)):
             raise InvalidRequestError(
                 f"like of {self.name!r} takes a text that UTF-8 can hold, got {pattern!r}"
             )
@@ -283,14 +284,6 @@ def _predicate(other: object) -> Predicate:
             "parentheses, and compare a BOOLEAN column with == True"
         )
     return other
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _plain(name: str, text: str) -> str:

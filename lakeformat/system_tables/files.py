@@ -19,6 +19,7 @@ from lakeformat.system_tables.declaration import column, declare
 from lakeformat.system_tables.file_keys import key_texts
 from lakeformat.system_tables.file_statistics import FileStatistics
 from lakeformat.system_tables.live_files import LiveFiles
+from lakeformat.type_rules import is_text
 
 __all__ = ["FILES"]
 
@@ -45,7 +46,7 @@ class _Files(LiveFiles):
                     self.source.handle.layout.data_file(0, name)
         directory = cache(self._directory)
         storage = self.source.handle.storage
-        is_local = storage.scheme == "file" and _is_text(self.source.handle.layout.root)
+        is_local = storage.scheme == "file" and is_text(self.source.handle.layout.root)
         return [
             external or (path if is_local else storage.uri(path))
             for external, path in (
@@ -93,15 +94,6 @@ class _Files(LiveFiles):
     def _directory(self, partition: int, bucket: int) -> str:
         layout = self.source.handle.layout
         return layout.bucket_directory(bucket, self.partitions.distinct_directories[partition])
-
-
-def _is_text(path: str) -> bool:
-    """Whether a path is no bytes that nobody can spell."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 @cache
