@@ -11,7 +11,6 @@ import errno
 import os
 import shutil
 import stat
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import IO
@@ -19,6 +18,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
+from lakeformat.environment import SYSTEM
 from lakeformat.errors import NotFoundError, UnsupportedError
 from lakeformat.storage.base import FileInfo, refuse_root, temporary_sibling, vanished
 from lakeformat.storage.creation_proof import REMEDY
@@ -33,17 +33,13 @@ _NO_HARD_LINKS = frozenset(
 )
 
 
-def _random_id() -> str:
-    return str(uuid.uuid4())
-
-
 class LocalStorage:
     """A storage whose paths are absolute local paths; any number of processes may share it.
 
     ``ids`` gives the unique part of temporary names.
     """
 
-    def __init__(self, *, ids: Callable[[], str] = _random_id) -> None:
+    def __init__(self, *, ids: Callable[[], str] = SYSTEM.new_id) -> None:
         self._ids = ids
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,15 +12,11 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
+from lakeformat.environment import SYSTEM
 from lakeformat.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
 from lakeformat.storage.base import FileInfo, refuse_root, vanished
 
-__all__ = ["MemoryStorage", "now_millis", "shared_memory_storage"]
-
-
-def now_millis() -> int:
-    """The clock of the machine, in epoch milliseconds."""
-    return time.time_ns() // 1_000_000
+__all__ = ["MemoryStorage", "shared_memory_storage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +28,9 @@ class _File:
 class MemoryStorage:
     """A thread-safe storage in a dict; a directory lives while it has a file or was made."""
 
-    def __init__(self, name: str = "default", *, clock: Callable[[], int] = now_millis) -> None:
+    def __init__(
+        self, name: str = "default", *, clock: Callable[[], int] = SYSTEM.now_millis
+    ) -> None:
         self.name = name
         self._clock = clock
         self._lock = threading.RLock()

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import builtins
 import threading
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
+from lakeformat.environment import SYSTEM
 from lakeformat.errors import (
     AlreadyExistsError,
     InvalidRequestError,
@@ -28,10 +28,6 @@ from lakeformat.storage.base import FileInfo, refuse_root, temporary_sibling, va
 from lakeformat.storage.creation_proof import require_proof
 
 __all__ = ["RenameStorage"]
-
-
-def _random_id() -> str:
-    return str(uuid.uuid4())
 
 
 class RenameStorage:
@@ -46,7 +42,7 @@ class RenameStorage:
         connect: Callable[[], FileSystem],
         authority: str,
         *,
-        ids: Callable[[], str] = _random_id,
+        ids: Callable[[], str] = SYSTEM.new_id,
     ) -> None:
         self._connect = connect
         self._authority = authority

@@ -25,9 +25,10 @@ from typing import IO, Any, TypeVar
 
 import pyarrow as pa
 
+from lakeformat.environment import SYSTEM
 from lakeformat.errors import AlreadyExistsError, LakeError, UnavailableError
 from lakeformat.storage.base import FileInfo, temporary_sibling
-from lakeformat.storage.memory import MemoryStorage, now_millis
+from lakeformat.storage.memory import MemoryStorage
 from lakeformat.testing.faults import Call, Fault, FaultKind, PowerCut
 
 __all__ = ["CrashableStorage"]
@@ -48,7 +49,7 @@ class CrashableStorage:
     """
 
     def __init__(
-        self, *faults: Fault, seed: int = 0, clock: Callable[[], int] = now_millis
+        self, *faults: Fault, seed: int = 0, clock: Callable[[], int] = SYSTEM.now_millis
     ) -> None:
         self.log: builtins.list[Call] = []
         self.faults = faults
