@@ -17,9 +17,14 @@ from lakeformat.metadata.avro_container import (
 )
 from lakeformat.metadata.avro_records import record_schema, short_reason
 
-__all__ = ["avro_codec", "decode_avro_file", "encode_avro_file"]
+__all__ = ["avro_codec", "decode_avro_file", "encode_avro_file", "optional_field"]
 
 _CODECS = {"zstd": "zstandard"}
+
+
+def optional_field(name: str, avro_type: Any) -> dict[str, Any]:
+    """A field that may be null, and is where a writer did not know it."""
+    return {"name": name, "type": ["null", avro_type], "default": None}
 
 
 def avro_codec(compression: str) -> str:

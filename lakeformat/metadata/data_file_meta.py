@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from enum import IntEnum
 from typing import Any
 
+from lakeformat.metadata.avro_file import optional_field
 from lakeformat.metadata.simple_stats import (
     EMPTY_ROW,
     EMPTY_STATS,
@@ -111,10 +112,6 @@ _LISTS = {
 }
 
 
-def _optional(name: str, avro_type: Any) -> dict[str, Any]:
-    return {"name": name, "type": ["null", avro_type], "default": None}
-
-
 def _array(items: str) -> dict[str, str]:
     return {"type": "array", "items": items}
 
@@ -137,14 +134,14 @@ DATA_FILE_FIELDS: list[dict[str, Any]] = [
     {"name": "_SCHEMA_ID", "type": "long"},
     {"name": "_LEVEL", "type": "int"},
     {"name": "_EXTRA_FILES", "type": _array("string")},
-    _optional("_CREATION_TIME", {"type": "long", "logicalType": "timestamp-millis"}),
-    _optional("_DELETE_ROW_COUNT", "long"),
-    _optional("_EMBEDDED_FILE_INDEX", "bytes"),
-    _optional("_FILE_SOURCE", "int"),
-    _optional("_VALUE_STATS_COLS", _array("string")),
-    _optional("_EXTERNAL_PATH", "string"),
-    _optional("_FIRST_ROW_ID", "long"),
-    _optional("_WRITE_COLS", _array("string")),
-    _optional("_WRITE_COLS_SEQUENCES", _array("long")),
+    optional_field("_CREATION_TIME", {"type": "long", "logicalType": "timestamp-millis"}),
+    optional_field("_DELETE_ROW_COUNT", "long"),
+    optional_field("_EMBEDDED_FILE_INDEX", "bytes"),
+    optional_field("_FILE_SOURCE", "int"),
+    optional_field("_VALUE_STATS_COLS", _array("string")),
+    optional_field("_EXTERNAL_PATH", "string"),
+    optional_field("_FIRST_ROW_ID", "long"),
+    optional_field("_WRITE_COLS", _array("string")),
+    optional_field("_WRITE_COLS_SEQUENCES", _array("long")),
 ]
 """Order and nullability are the format's; new fields are only ever added at the end."""

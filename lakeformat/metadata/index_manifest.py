@@ -13,7 +13,7 @@ from typing import Any
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.layout import TableLayout
-from lakeformat.metadata.avro_file import decode_avro_file, encode_avro_file
+from lakeformat.metadata.avro_file import decode_avro_file, encode_avro_file, optional_field
 from lakeformat.metadata.manifest import FileKind, read_manifest_bytes
 from lakeformat.options import TableOptions
 from lakeformat.storage import Storage
@@ -211,10 +211,6 @@ _GLOBAL_INDEX: dict[str, tuple[str, type]] = {
 _NULLABLE = {"_EXTERNAL_PATH", "_CARDINALITY", "_INDEX_META", "_SOURCE_META"}
 
 
-def _optional(name: str, avro_type: Any) -> dict[str, Any]:
-    return {"name": name, "type": ["null", avro_type], "default": None}
-
-
 _RECORD = "org.apache.paimon.avro.generated.record"
 _RANGE_SCHEMA = {
     "type": "record",
@@ -223,7 +219,7 @@ _RANGE_SCHEMA = {
         {"name": "f0", "type": "string"},
         {"name": "f1", "type": "int"},
         {"name": "f2", "type": "int"},
-        _optional("_CARDINALITY", "long"),
+        optional_field("_CARDINALITY", "long"),
     ],
 }
 _GLOBAL_INDEX_SCHEMA = {
@@ -233,9 +229,9 @@ _GLOBAL_INDEX_SCHEMA = {
         {"name": "_ROW_RANGE_START", "type": "long"},
         {"name": "_ROW_RANGE_END", "type": "long"},
         {"name": "_INDEX_FIELD_ID", "type": "int"},
-        _optional("_EXTRA_FIELD_IDS", {"type": "array", "items": "int"}),
-        _optional("_INDEX_META", "bytes"),
-        _optional("_SOURCE_META", "bytes"),
+        optional_field("_EXTRA_FIELD_IDS", {"type": "array", "items": "int"}),
+        optional_field("_INDEX_META", "bytes"),
+        optional_field("_SOURCE_META", "bytes"),
     ],
 }
 INDEX_ENTRY_FIELDS: list[dict[str, Any]] = [
@@ -247,8 +243,10 @@ INDEX_ENTRY_FIELDS: list[dict[str, Any]] = [
     {"name": "_FILE_NAME", "type": "string"},
     {"name": "_FILE_SIZE", "type": "long"},
     {"name": "_ROW_COUNT", "type": "long"},
-    _optional("_DELETIONS_VECTORS_RANGES", {"type": "array", "items": ["null", _RANGE_SCHEMA]}),
-    _optional("_EXTERNAL_PATH", "string"),
-    _optional("_GLOBAL_INDEX", _GLOBAL_INDEX_SCHEMA),
+    optional_field(
+        "_DELETIONS_VECTORS_RANGES", {"type": "array", "items": ["null", _RANGE_SCHEMA]}
+    ),
+    optional_field("_EXTERNAL_PATH", "string"),
+    optional_field("_GLOBAL_INDEX", _GLOBAL_INDEX_SCHEMA),
 ]
 _SCHEMA: dict[str, Any] = {"type": "record", "name": _RECORD, "fields": INDEX_ENTRY_FIELDS}

@@ -8,7 +8,7 @@ from typing import Any
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.layout import TableLayout
-from lakeformat.metadata.avro_file import decode_avro_file, encode_avro_file
+from lakeformat.metadata.avro_file import decode_avro_file, encode_avro_file, optional_field
 from lakeformat.metadata.manifest import (
     FORMAT_VERSION,
     ManifestEntry,
@@ -206,9 +206,6 @@ _SCHEMA: dict[str, Any] = {
         {"name": "_NUM_DELETED_FILES", "type": "long"},
         {"name": "_PARTITION_STATS", "type": _STATS},
         {"name": "_SCHEMA_ID", "type": "long"},
-        *(
-            {"name": name, "type": ["null", avro_type], "default": None}
-            for name, avro_type in _OPTIONAL_NUMBERS.items()
-        ),
+        *(optional_field(name, avro_type) for name, avro_type in _OPTIONAL_NUMBERS.items()),
     ],
 }
