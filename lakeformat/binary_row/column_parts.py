@@ -108,7 +108,7 @@ def row_parts(columns: Sequence[pa.Array], types: Sequence[DataType], rows: int)
             bits: Words = nulls.astype(np.uint64) << np.uint64(bit)
             parts.header[word] = bits | np.uint64(parts.header[word])
         if number_code(data_type) is not None:
-            parts.slots.append(_number_slot(column, data_type, nulls))
+            parts.slots.append(_number_slot(column, nulls))
         elif reserved_size(data_type):
             assert isinstance(data_type, AtomicType)
             _add_wide(parts, column, data_type, nulls)
@@ -124,7 +124,7 @@ def _as_row_column(array: pa.Array, data_type: DataType) -> pa.Array:
     return pa.array(encode_items(values_from_arrow(column, data_type), data_type), pa.binary())
 
 
-def _number_slot(column: pa.Array, data_type: DataType, nulls: NDArray[np.bool_] | None) -> Slot:
+def _number_slot(column: pa.Array, nulls: NDArray[np.bool_] | None) -> Slot:
     values = numbers(column)
     if values.ndim == 2:
         values = values[:, 0]  # the low half of a decimal is all of a compact one

@@ -52,9 +52,9 @@ def varint(data: bytes, place: int) -> tuple[int, int]:
             raise ValueError("a number of more than 64 bits")
 
 
-def single(message: Message, member: int, default: int = 0) -> int:
-    """A number that is there once, or not."""
-    values = message.get(member, [default])
+def single(message: Message, member: int) -> int:
+    """A number that is there once, or not: then it is 0."""
+    values = message.get(member, [0])
     if len(values) != 1:
         raise ValueError(f"member {member} of a message is there {len(values)} times")
     return _number(values[0])

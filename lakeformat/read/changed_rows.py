@@ -67,9 +67,9 @@ class ChangedRows:
 
 def changed_rows(
     schema: TableSchema,
-    columns: Sequence[str] | None = None,
-    where: Where | None = None,
-    partitions: Partitions | None = None,
+    columns: Sequence[str] | None,
+    where: Where | None,
+    partitions: Partitions | None,
 ) -> ChangedRows:
     """Check what is asked for; ``rowkind`` is always there, and conditions may look at it."""
     by_name = {field.name: field for field in schema.fields}

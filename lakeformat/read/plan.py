@@ -59,7 +59,6 @@ class FilePlan:
     manifests: int
     """How many manifests the snapshot has."""
     manifests_read: int
-    entries_read: int
     left_out_by_index: int = 0
     """Files that statistics leave in and their own index does not."""
 
@@ -135,7 +134,7 @@ def plan_columns(
         there = read.filter(pruner.by_place(read))
     rows = live_rows(there, _source(handle, snapshot))
     live = there if len(rows) == len(there) else there.take(rows)
-    plan = FilePlan(live, len(manifests), len(picked), len(read))
+    plan = FilePlan(live, len(manifests), len(picked))
     if not conditions or not len(live):
         return plan
     groups = [
@@ -170,7 +169,7 @@ def _left_in(
     pruner = EntryPruner(handle.schema, asked, None, _schema_reader(handle))
     with naming_file(handle, snapshot, live, "the statistics", pruner.by_statistics):
         kept = pruner.by_place(live) & pruner.by_statistics(live)
-    found = FilePlan(_filtered(live, kept), 0, 0, 0)
+    found = FilePlan(_filtered(live, kept), 0, 0)
     if handle.schema.primary_keys and len(found.columns):
         with naming_file(
             handle, snapshot, found.columns, "the statistics", partial(pruner.by_merged_values, [])
