@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.confirm import Yes
 from lakeformat.cli.deletions import delete_and_show
-from lakeformat.cli.output import AsJson, Shown, print_json, print_rows, shown_time
+from lakeformat.cli.output import AsJson, Shown, print_json, print_report, print_rows, shown_time
 from lakeformat.cli.tags import DryRunOption
 from lakeformat.cli.warehouse import WarehouseOption, named_table
-
-if TYPE_CHECKING:
-    from lakeformat.branches.report import BranchReport, FastForwardReport
 
 __all__ = ["register"]
 
@@ -83,7 +80,7 @@ def create_branch(
     """
     branches = named_table(context, table).branches
     report = branches.create(branch, tag=tag, snapshot=snapshot, exist_ok=exist_ok, dry_run=dry_run)
-    _show(report, as_json=as_json)
+    print_report(report, as_json=as_json)
 
 
 @_branch.command("rename")
@@ -101,7 +98,7 @@ def rename_branch(
     An example: lake branch rename shop.orders dev staging
     """
     branches = named_table(context, table).branches
-    _show(branches.rename(branch, new_name, dry_run=dry_run), as_json=as_json)
+    print_report(branches.rename(branch, new_name, dry_run=dry_run), as_json=as_json)
 
 
 @_branch.command("fast-forward")
@@ -118,7 +115,7 @@ def fast_forward(
     An example: lake branch fast-forward shop.orders dev --dry-run
     """
     report = named_table(context, table).branches.fast_forward(branch, dry_run=dry_run)
-    _show(report, as_json=as_json)
+    print_report(report, as_json=as_json)
 
 
 @_branch.command("delete")
@@ -144,10 +141,3 @@ def delete_branch(
         yes=yes,
         as_json=as_json,
     )
-
-
-def _show(report: BranchReport | FastForwardReport, *, as_json: bool) -> None:
-    if as_json:
-        print_json([report.to_dict()])
-    else:
-        typer.echo(report.reason)

@@ -6,13 +6,22 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import typer
 
 from lakeformat.cli.grid import Column, print_grid
 
-__all__ = ["AsJson", "Shown", "listed", "print_json", "print_rows", "shown_time"]
+__all__ = [
+    "AsJson",
+    "Report",
+    "Shown",
+    "listed",
+    "print_json",
+    "print_report",
+    "print_rows",
+    "shown_time",
+]
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON array, for programs.")]
@@ -26,6 +35,27 @@ class Shown:
     heading: str
     show: Callable[[Any], str] = str
     """How a value that is there looks."""
+
+
+class Report(Protocol):
+    """What an operation tells of itself."""
+
+    @property
+    def reason(self) -> str:
+        """One sentence: what happened, or why nothing did."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        ...
+
+
+def print_report(report: Report, *, as_json: bool) -> None:
+    """Print a report whose one sentence says it all."""
+    if as_json:
+        print_json([report.to_dict()])
+    else:
+        typer.echo(report.reason)
 
 
 def print_rows(

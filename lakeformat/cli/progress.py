@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["counting", "counting_rows", "done_of", "progress_line", "progressing"]
+__all__ = ["counting", "counting_rows", "files_done", "progress_line", "progressing"]
 
 
 @contextmanager
@@ -78,14 +78,14 @@ def counting_rows(what: str) -> Iterator[Callable[[int], None] | None]:
 
 
 @contextmanager
-def done_of(unit: str) -> Iterator[Callable[[int, int], None] | None]:
-    """What hears how many of something there are, and how many of them are done: a bar."""
+def files_done() -> Iterator[Callable[[int, int], None] | None]:
+    """What hears how many files there are, and how many of them are done: a bar."""
     with progress_line("planning", bar=True) as update:
         if update is None:
             yield None
             return
 
         def tell(total: int, done: int) -> None:
-            update(description=f"{done:,} of {total:,} {unit}", total=total, completed=done)
+            update(description=f"{done:,} of {total:,} files", total=total, completed=done)
 
         yield tell

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.confirm import Yes
 from lakeformat.cli.deletions import delete_and_show
-from lakeformat.cli.output import AsJson, Shown, print_json, print_rows, shown_time
+from lakeformat.cli.output import AsJson, Shown, print_json, print_report, print_rows, shown_time
 from lakeformat.cli.warehouse import WarehouseOption, named_table
-
-if TYPE_CHECKING:
-    from lakeformat.tags.report import TagReport
 
 __all__ = ["register"]
 
@@ -115,7 +112,7 @@ def create_tag(
         exist_ok=exist_ok,
         dry_run=dry_run,
     )
-    _show(report, as_json=as_json)
+    print_report(report, as_json=as_json)
 
 
 @_tag.command("replace")
@@ -139,7 +136,7 @@ def replace_tag(
     report = tags.replace(
         tag, snapshot=snapshot, tag=from_tag, retain=retain, force=force, dry_run=dry_run
     )
-    _show(report, as_json=as_json)
+    print_report(report, as_json=as_json)
 
 
 @_tag.command("rename")
@@ -157,7 +154,7 @@ def rename_tag(
     An example: lake tag rename shop.orders v1 version-1
     """
     tags = named_table(context, table).tags
-    _show(tags.rename(tag, new_name, dry_run=dry_run), as_json=as_json)
+    print_report(tags.rename(tag, new_name, dry_run=dry_run), as_json=as_json)
 
 
 @_tag.command("delete")
@@ -231,14 +228,4 @@ def create_due_tags(
     Run it on a schedule; it makes no tag twice. An example: lake tag create-due shop.orders
     """
     report = named_table(context, table).tags.create_due(dry_run=dry_run)
-    if as_json:
-        print_json([report.to_dict()])
-    else:
-        typer.echo(report.reason)
-
-
-def _show(report: TagReport, *, as_json: bool) -> None:
-    if as_json:
-        print_json([report.to_dict()])
-    else:
-        typer.echo(report.reason)
+    print_report(report, as_json=as_json)

@@ -13,7 +13,7 @@ from lakeformat.byte_size import size
 from lakeformat.cli.arguments import DryRun
 from lakeformat.cli.many_tables import error_text
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
-from lakeformat.cli.progress import done_of
+from lakeformat.cli.progress import files_done
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_catalog, named_table
 from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError
@@ -134,7 +134,7 @@ def clone(
     target = _target(context, to)
     if to is not None:
         _require_database(target, new.partition(".")[0], to)
-    with done_of("files") as tell:
+    with files_done() as tell:
         report = lake.clone_table(
             found,
             target,
@@ -176,7 +176,7 @@ def clone_database(
     failed: list[TableOutcome[CloneReport]] = []
 
     def outcomes() -> Iterator[TableOutcome[CloneReport]]:
-        with done_of("files") as tell:
+        with files_done() as tell:
             found = lake.clone_database(
                 existing_catalog(context),
                 database,

@@ -9,8 +9,8 @@ import typer
 from lakeformat.byte_size import size
 from lakeformat.cli.arguments import DryRun, TableArgument
 from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database, show_outcomes
-from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
-from lakeformat.cli.progress import counting_rows, done_of, progress_line
+from lakeformat.cli.output import AsJson, Shown, print_json, print_report, print_rows
+from lakeformat.cli.progress import counting_rows, files_done, progress_line
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.errors import InvalidRequestError
 
@@ -111,10 +111,7 @@ def rewrite_manifests(
     found = named_table(context, table)
     with progress_line("merging manifests"):
         report = found.compact_manifests(dry_run=dry_run)
-    if as_json:
-        print_json([report.to_dict()])
-    else:
-        typer.echo(report.reason)
+    print_report(report, as_json=as_json)
 
 
 def rewrite_file_index(
@@ -131,7 +128,7 @@ def rewrite_file_index(
     An example: lake rewrite-file-index shop.orders --where "dt >= '2024-01-31'" --dry-run
     """
     found = named_table(context, table)
-    with done_of("files") as tell:
+    with files_done() as tell:
         report = found.rewrite_file_indexes(where=where, force=force, dry_run=dry_run, tell=tell)
     if as_json:
         print_json([report.to_dict()])
