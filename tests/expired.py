@@ -12,7 +12,7 @@ from lakeformat.metadata.branch_directory import branches
 from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
 from lakeformat.metadata.data_file_meta import FileSource
 from lakeformat.metadata.index_manifest import read_index_manifest
-from lakeformat.metadata.manifest import FileKind, ManifestEntry, live_files, read_manifest
+from lakeformat.metadata.manifest import FileKind, ManifestEntry, live_files
 from lakeformat.metadata.manifest_list import ListKind, read_manifest_list
 from lakeformat.metadata.schema_file import read_schema, schema_ids
 from lakeformat.metadata.snapshot import Snapshot
@@ -20,6 +20,7 @@ from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
 from lakeformat.metadata.tag import read_tags
 from lakeformat.partition import partition_path
 from lakeformat.storage import FileInfo, Storage
+from tests.manifest_entries import entries_in
 
 __all__ = ["files_of_tables", "missing", "needed", "unneeded", "waiting"]
 
@@ -163,9 +164,7 @@ def _of_delta(handle: TableHandle, snapshot: Snapshot) -> Iterator[str]:
 def _of_list(handle: TableHandle, name: str) -> tuple[list[str], list[ManifestEntry]]:
     storage, layout = handle.storage, handle.layout
     manifests = read_manifest_list(storage, layout, name)
-    entries = [
-        entry for each in manifests for entry in read_manifest(storage, layout, each.file_name)
-    ]
+    entries = [entry for each in manifests for entry in entries_in(storage, layout, each.file_name)]
     return [layout.manifest(name), *(layout.manifest(m.file_name) for m in manifests)], entries
 
 

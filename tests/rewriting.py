@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import lakeformat as lake
-from lakeformat.metadata.manifest import ManifestEntry, read_manifest, write_manifest
+from lakeformat.metadata.manifest import ManifestEntry, write_manifest
 from lakeformat.metadata.manifest_list import (
     ManifestMeta,
     read_manifest_list,
     write_manifest_list,
 )
+from tests.manifest_entries import entries_in
 
 
 def rewrite_entries(table: lake.Table, change: Callable[[ManifestEntry], ManifestEntry]) -> None:
@@ -20,7 +21,7 @@ def rewrite_entries(table: lake.Table, change: Callable[[ManifestEntry], Manifes
     storage, layout = handle.storage, handle.layout
     found = []
     for manifest in delta_of(table):
-        entries = [change(e) for e in read_manifest(storage, layout, manifest.file_name)]
+        entries = [change(e) for e in entries_in(storage, layout, manifest.file_name)]
         storage.delete(layout.manifest(manifest.file_name))
         size = write_manifest(storage, layout, manifest.file_name, entries, handle.options)
         found.append(replace(manifest, file_size=size))

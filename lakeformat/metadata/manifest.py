@@ -20,8 +20,6 @@ from lakeformat.metadata.manifest_columns.live import (
 )
 from lakeformat.metadata.manifest_columns.read import (
     OpenManifest,
-    decode_manifest,
-    decode_manifest_by_record,
     join_manifests,
     open_manifest,
 )
@@ -41,7 +39,6 @@ __all__ = [
     "live_files",
     "live_rows",
     "meet",
-    "read_manifest",
     "read_manifest_bytes",
     "read_manifests",
     "write_columns",
@@ -50,8 +47,7 @@ __all__ = [
 ]
 
 _FEW_ENTRIES = 50
-_FEW_BYTES = 4_000
-"""Below these, single records are faster than columns."""
+"""Below this, single records are written faster than columns."""
 
 _FEW_MANIFESTS = 4
 """Up to here they are read one by one: starting threads costs more."""
@@ -124,14 +120,6 @@ def write_content(storage: Storage, layout: TableLayout, name: str, content: byt
     with storage.open_output(layout.manifest(name)) as stream:
         stream.write(content)
     return len(content)
-
-
-def read_manifest(storage: Storage, layout: TableLayout, name: str) -> list[ManifestEntry]:
-    """The entries of a manifest, in the order they were written."""
-    content, uri = read_manifest_bytes(storage, layout, name)
-    if len(content) < _FEW_BYTES:
-        return decode_manifest_by_record(content, uri)
-    return decode_manifest(content, uri).entries()
 
 
 def read_manifests(

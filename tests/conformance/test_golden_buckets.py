@@ -28,12 +28,13 @@ from lakeformat.binary_row import (
 from lakeformat.binary_row.layout import reserved_size
 from lakeformat.bucketing import bucket_function
 from lakeformat.layout import TableLayout
-from lakeformat.metadata.manifest import ManifestEntry, read_manifest
+from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.schema_file import read_schema
 from lakeformat.schema import TableSchema
 from lakeformat.storage import open_storage
 from lakeformat.types import DataType
 from tests.golden.tables import HOW_TO_UNSKIP, GoldenTable, golden_tables
+from tests.manifest_entries import entries_in
 
 TABLES = {table.name: table for table in golden_tables()}
 MISSING = [pytest.param(None, id="none", marks=pytest.mark.skip(reason=HOW_TO_UNSKIP))]
@@ -78,7 +79,7 @@ def entries_of(golden: GoldenTable) -> Iterator[tuple[ManifestEntry, TableSchema
     layout = TableLayout(root)
     for path in sorted(Path(golden.location, "manifest").glob("manifest-*")):
         if not path.name.startswith("manifest-list-"):
-            for entry in read_manifest(storage, layout, path.name):
+            for entry in entries_in(storage, layout, path.name):
                 yield entry, read_schema(storage, layout, entry.file.schema_id)
 
 

@@ -37,13 +37,13 @@ from lakeformat.metadata.index_manifest import (
     read_index_manifest,
     write_index_manifest,
 )
-from lakeformat.metadata.manifest import read_manifest
 from lakeformat.options import TableOptions
 from lakeformat.storage import LocalStorage, MemoryStorage
 from lakeformat.type_text import parse_type
 from lakeformat.types import DataType
 from tests.golden.tables import HOW_TO_UNSKIP, GoldenTable, golden_tables
 from tests.golden.values import assert_same_rows, rows_of
+from tests.manifest_entries import entries_in
 
 TABLES = {table.name: table for table in golden_tables()}
 needs_golden_tables = pytest.mark.skipif(not TABLES, reason=HOW_TO_UNSKIP)
@@ -137,7 +137,7 @@ def is_compacted(path: Path) -> bool:
     layout = TableLayout(str(path.parent.parent))
     manifests = Path(layout.root, "manifest").glob("manifest-*-[0-9]*")
     names = [found.name for found in manifests if not found.name.startswith("manifest-list-")]
-    entries = [entry for name in names for entry in read_manifest(STORAGE, layout, name)]
+    entries = [entry for name in names for entry in entries_in(STORAGE, layout, name)]
     return any(entry.file.level > 0 for entry in entries if entry.file.file_name == path.name)
 
 
@@ -215,7 +215,7 @@ def side_car(golden: GoldenTable) -> tuple[pa.Table, bytes]:
 def embedded(golden: GoldenTable) -> tuple[pa.Table, bytes]:
     [path] = data_files(golden)
     [name] = Path(golden.location, "manifest").glob("manifest-[!l]*")
-    [entry] = read_manifest(STORAGE, TableLayout(golden.location), name.name)
+    [entry] = entries_in(STORAGE, TableLayout(golden.location), name.name)
     assert entry.file.embedded_file_index is not None
     return pq.read_table(path, partitioning=None), entry.file.embedded_file_index
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import lakeformat as lake
 from lakeformat.handle import TableHandle
 from lakeformat.layout import TableLayout
-from lakeformat.metadata.manifest import read_manifest
 from lakeformat.metadata.manifest_list import read_manifest_list
 from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
+from tests.manifest_entries import entries_in
 
 
 def referenced_files(table: lake.Table, storage, layout: TableLayout) -> set[str]:
@@ -18,7 +18,7 @@ def referenced_files(table: lake.Table, storage, layout: TableLayout) -> set[str
             found.add(layout.manifest(name))
             for manifest in read_manifest_list(storage, layout, name):
                 found.add(layout.manifest(manifest.file_name))
-                for entry in read_manifest(storage, layout, manifest.file_name):
+                for entry in entries_in(storage, layout, manifest.file_name):
                     found.add(layout.data_file(entry.bucket, entry.file.file_name))
     return found
 

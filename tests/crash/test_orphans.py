@@ -23,7 +23,6 @@ from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout
 from lakeformat.metadata.branch_directory import branches
 from lakeformat.metadata.index_manifest import read_index_manifest
-from lakeformat.metadata.manifest import read_manifest
 from lakeformat.metadata.manifest_list import ListKind, manifests_of
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot, read_snapshot, snapshot_ids
@@ -35,6 +34,7 @@ from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, every_fault
 from lakeformat.testing.faults import Fault, FaultKind, PowerCut
 from tests.crash.interrupted import Interrupted
+from tests.manifest_entries import entries_in
 
 SEED = int(os.environ.get("SEED", "0"))
 HISTORIES = int(os.environ.get("HISTORIES", "40"))
@@ -146,7 +146,7 @@ def changelog_files(handle: TableHandle, manifests: list[str]) -> set[str]:
     return {
         entry.file.file_name
         for name in manifests
-        for entry in read_manifest(handle.storage, handle.layout, name)
+        for entry in entries_in(handle.storage, handle.layout, name)
     }
 
 

@@ -13,11 +13,11 @@ from lakeformat.commit.abort import abort_messages
 from lakeformat.commit.commit import CommitOptions, commit_statistics
 from lakeformat.commit.deltas import delta_of
 from lakeformat.metadata.index_manifest import DeletionVectorRange, IndexManifestEntry
-from lakeformat.metadata.manifest import read_manifest
 from lakeformat.metadata.manifest_list import read_manifest_list
 from lakeformat.metadata.statistics import TableStatistics
 from lakeformat.metadata.tag import Tag, create_tag
 from lakeformat.storage import MemoryStorage
+from tests.manifest_entries import entries_in
 from tests.paper import (
     commit,
     file,
@@ -161,7 +161,7 @@ def test_changelog_files_have_manifests_of_their_own():
     snapshot = head(orders)
     assert (snapshot.changelog_record_count, snapshot.total_record_count) == (3, 10)
     [manifest] = read_manifest_list(orders.storage, orders.layout, snapshot.changelog_manifest_list)
-    entries = read_manifest(orders.storage, orders.layout, manifest.file_name)
+    entries = entries_in(orders.storage, orders.layout, manifest.file_name)
     assert [entry.file.file_name for entry in entries] == ["c"]
     assert live(orders) == ["a"]
 
@@ -213,7 +213,7 @@ class TestRowTracking:
             entry.file.file_name: entry.file.first_row_id
             for name in names
             for manifest in read_manifest_list(handle.storage, handle.layout, name)
-            for entry in read_manifest(handle.storage, handle.layout, manifest.file_name)
+            for entry in entries_in(handle.storage, handle.layout, manifest.file_name)
         }
 
     def test_files_are_numbered_one_after_the_other(self):
@@ -238,7 +238,7 @@ class TestRowTracking:
         commit(orders, message(orders, file("a")))
         commit(orders, message(orders, file("b")))
         delta = read_manifest_list(orders.storage, orders.layout, head(orders).delta_manifest_list)
-        [entry] = read_manifest(orders.storage, orders.layout, delta[0].file_name)
+        [entry] = entries_in(orders.storage, orders.layout, delta[0].file_name)
         assert (entry.file.min_sequence_number, entry.file.max_sequence_number) == (2, 2)
 
     def test_the_later_number_alone_may_be_left_open(self):

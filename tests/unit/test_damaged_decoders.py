@@ -198,7 +198,6 @@ DECODERS: dict[str, Decoder] = {
         MANIFESTS,
         (
             manifest_read.decode_manifest,
-            manifest_read.decode_manifests,
             manifest_read.open_manifest,
             manifest.read_manifests,
             avro_container.read_blocks,
@@ -208,10 +207,14 @@ DECODERS: dict[str, Decoder] = {
         pieces=AVRO_PIECES,
     ),
     "manifest, records": Decoder(
-        stored(LAYOUT.manifest("m"), lambda storage: manifest.read_manifest(storage, LAYOUT, "m")),
+        stored(
+            LAYOUT.manifest("m"),
+            lambda storage: manifest_read.decode_manifest_by_record(
+                *manifest.read_manifest_bytes(storage, LAYOUT, "m")
+            ),
+        ),
         MANIFESTS,
         (
-            manifest.read_manifest,
             manifest.read_manifest_bytes,
             manifest_read.decode_manifest_by_record,
             avro_file.decode_avro_file,

@@ -28,7 +28,6 @@ from lakeformat.metadata.manifest_columns.encode import encode_entries, encode_m
 from lakeformat.metadata.manifest_columns.live import cancel_pairs, live_rows
 from lakeformat.metadata.manifest_columns.read import (
     decode_manifest_by_record,
-    decode_manifests,
     join_manifests,
     open_manifest,
 )
@@ -237,8 +236,9 @@ def test_manifests_of_several_writers_join_in_order():
     records = list(fastavro.reader(io.BytesIO(by_fastavro(second))))
     other = encode_avro_file(schema, records, compression="null", zstd_level=1)
     files = [(by_fastavro(first), "1"), (other, "2"), (by_fastavro(third), "3")]
-    assert decode_manifests(files).entries() == [*first, *second, *third]
-    assert decode_manifests([]).entries() == []
+    columns, lengths = join_manifests([open_manifest(*file) for file in files])
+    assert (columns.entries(), lengths) == ([*first, *second, *third], [30, 30, 30])
+    assert join_manifests([])[0].entries() == []
 
 
 def test_columns_can_be_filtered_taken_and_joined():

@@ -27,13 +27,13 @@ from lakeformat.metadata.manifest import (
     FileKind,
     ManifestEntry,
     live_files,
-    read_manifest,
     write_manifest,
 )
 from lakeformat.metadata.manifest_list import ManifestMeta, summarise
 from lakeformat.schema import TableSchema
 from lakeformat.storage import MemoryStorage
 from lakeformat.types import STRING, DataField, TypeName, atomic
+from tests.manifest_entries import entries_in
 
 TARGET = 100
 LIMITS = MergeLimits(TARGET, 400, 3)
@@ -127,7 +127,7 @@ def merged(handle: TableHandle, metas, merge) -> list[ManifestMeta]:
 def live(handle: TableHandle, metas) -> list[ManifestEntry]:
     entries = []
     for each in metas:
-        entries += read_manifest(handle.storage, handle.layout, each.file_name)
+        entries += entries_in(handle.storage, handle.layout, each.file_name)
     return live_files(entries, "t")
 
 

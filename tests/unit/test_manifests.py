@@ -18,7 +18,6 @@ from lakeformat.metadata.manifest import (
     FileKind,
     ManifestEntry,
     live_files,
-    read_manifest,
     write_manifest,
 )
 from lakeformat.metadata.manifest_list import (
@@ -29,6 +28,7 @@ from lakeformat.metadata.manifest_list import (
 from lakeformat.metadata.simple_stats import EMPTY_ROW, SimpleStats
 from lakeformat.options import TableOptions
 from lakeformat.storage import MemoryStorage
+from tests.manifest_entries import entries_in
 
 LAYOUT = TableLayout("t")
 PLAIN = DataFileMeta(
@@ -81,7 +81,7 @@ def holding(content: bytes) -> MemoryStorage:
 def test_entries_read_back_as_written_in_every_compression(compression):
     entries = [entry(), entry(FULL), entry(kind=FileKind.DELETE, bucket=3)]
     storage = written(entries, {"manifest.compression": compression})
-    assert read_manifest(storage, LAYOUT, "m") == entries
+    assert entries_in(storage, LAYOUT, "m") == entries
 
 
 def test_the_avro_schema_is_the_format_s_in_names_order_and_nullability():
@@ -167,7 +167,7 @@ def test_manifests_of_older_releases_end_earlier(kept):
         file = schema["fields"][-1]["type"]
         file["fields"] = file["fields"][:kept]
 
-    [old] = read_manifest(holding(rewritten(shorten)), LAYOUT, "m")
+    [old] = entries_in(holding(rewritten(shorten)), LAYOUT, "m")
     assert old.file.creation_time == FULL.creation_time
     assert old.file.write_cols_sequences is None
     assert old.file.external_path == (FULL.external_path if kept > 17 else None)
@@ -179,7 +179,7 @@ def test_fields_and_record_names_of_newer_or_other_writers_do_not_matter():
         schema["fields"].append({"name": "_FUTURE", "type": "string"})
         record["_FUTURE"] = "?"
 
-    assert read_manifest(holding(rewritten(extend)), LAYOUT, "m") == [entry(FULL)]
+    assert entries_in(holding(rewritten(extend)), LAYOUT, "m") == [entry(FULL)]
 
 
 @pytest.mark.parametrize(
@@ -191,18 +191,18 @@ def test_a_version_or_kind_nobody_knows_is_refused(field, value, reason):
         record[field] = value
 
     with pytest.raises(CorruptTableError, match=reason):
-        read_manifest(holding(rewritten(change)), LAYOUT, "m")
+        entries_in(holding(rewritten(change)), LAYOUT, "m")
 
 
 def test_a_missing_manifest_is_named_with_what_to_do():
     with pytest.raises(CorruptTableError, match=r"manifest/m is missing .* read again"):
-        read_manifest(MemoryStorage("empty"), LAYOUT, "m")
+        entries_in(MemoryStorage("empty"), LAYOUT, "m")
 
 
 @pytest.mark.parametrize("content", [b"", b"Obj", b"not avro at all", b"Obj\x01" + bytes(50)])
 def test_what_is_not_avro_is_named_in_the_error(content):
     with pytest.raises(CorruptTableError, match=r"manifest/m .* is not a readable Avro file"):
-        read_manifest(holding(content), LAYOUT, "m")
+        entries_in(holding(content), LAYOUT, "m")
 
 
 GOOD = content_of([entry(), entry(FULL)])
@@ -212,7 +212,7 @@ GOOD = content_of([entry(), entry(FULL)])
 def test_changed_bytes_give_our_error_or_valid_entries(position, noise):
     damaged = GOOD[:position] + noise + GOOD[position + len(noise) :]
     try:
-        entries = read_manifest(holding(damaged), LAYOUT, "m")
+        entries = entries_in(holding(damaged), LAYOUT, "m")
     except CorruptTableError:
         return
     assert all(isinstance(found, ManifestEntry) for found in entries)
@@ -221,7 +221,7 @@ def test_changed_bytes_give_our_error_or_valid_entries(position, noise):
 @given(st.integers(0, len(GOOD) - 1))
 def test_a_truncated_manifest_is_never_a_partial_answer(length):
     with pytest.raises(CorruptTableError):
-        read_manifest(holding(GOOD[:length]), LAYOUT, "m")
+        entries_in(holding(GOOD[:length]), LAYOUT, "m")
 
 
 def test_a_list_sums_up_row_ids_and_schemas():

@@ -34,7 +34,6 @@ __all__ = [
     "OpenManifest",
     "decode_manifest",
     "decode_manifest_by_record",
-    "decode_manifests",
     "join_manifests",
     "open_manifest",
 ]
@@ -48,12 +47,7 @@ _ALWAYS_THERE = [*COLUMN_PATHS.values()][: [*COLUMN_PATHS].index("extra_files") 
 
 def decode_manifest(content: bytes, uri: str) -> ManifestColumns:
     """The entries of a manifest, in the order they were written."""
-    return decode_manifests([(content, uri)])
-
-
-def decode_manifests(files: Sequence[tuple[bytes, str]]) -> ManifestColumns:
-    """The entries of many manifests, given as content and address, one after the other."""
-    return join_manifests([open_manifest(*file) for file in files])[0]
+    return join_manifests([open_manifest(content, uri)])[0]
 
 
 @dataclass(frozen=True, slots=True)

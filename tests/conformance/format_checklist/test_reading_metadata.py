@@ -37,11 +37,10 @@ from lakeformat.metadata.manifest import (
     ManifestEntry,
     live_files,
     live_rows,
-    read_manifest,
     read_manifests,
     write_manifest,
 )
-from lakeformat.metadata.manifest_columns import decode_manifest
+from lakeformat.metadata.manifest_columns.read import decode_manifest_by_record
 from lakeformat.metadata.manifest_list import read_manifest_list, summarise, write_manifest_list
 from lakeformat.metadata.schema_file import read_schema
 from lakeformat.metadata.simple_stats import EMPTY_ROW, SimpleStats
@@ -51,6 +50,7 @@ from lakeformat.options import TableOptions
 from lakeformat.schema import TableSchema
 from lakeformat.storage import LocalStorage, MemoryStorage
 from lakeformat.type_text import parse_type
+from tests.manifest_entries import entries_in
 
 STORAGE = LocalStorage()
 LAYOUT = TableLayout("t")
@@ -337,8 +337,8 @@ def test_manifests_of_any_age_codec_and_writer_are_read(codec, style, kept):
         replace(ENTRY, file=replace(FULL_FILE, **absent)),
         replace(OTHER_ENTRY, file=replace(FILE, **absent)),
     ]
-    assert read_manifest(memory(m=content), LAYOUT, "m") == expected
-    assert decode_manifest(content, "m").entries() == expected, "as columns"
+    assert entries_in(memory(m=content), LAYOUT, "m") == expected
+    assert decode_manifest_by_record(content, "m") == expected, "by the file's own schema"
 
 
 @EVERY_CODEC
@@ -384,13 +384,13 @@ def test_a_version_other_than_2_2_and_1_is_rejected():
     write_manifest_list(storage, LAYOUT, "list", [summarise("m", 10, [entry])], options)
     write_index_manifest(storage, LAYOUT, "index", [VECTORS], options)
 
-    def read_in_columns(storage: MemoryStorage, layout: TableLayout, name: str) -> Any:
-        return decode_manifest(storage.read(layout.manifest(name)), layout.manifest(name))
+    def read_by_record(storage: MemoryStorage, layout: TableLayout, name: str) -> Any:
+        return decode_manifest_by_record(storage.read(layout.manifest(name)), name)
 
     for name, supported, read in [
         ("list", 2, read_manifest_list),
-        ("manifest", 2, read_manifest),
-        ("manifest", 2, read_in_columns),
+        ("manifest", 2, entries_in),
+        ("manifest", 2, read_by_record),
         ("index", 1, read_index_manifest),
     ]:
         original = storage.read(LAYOUT.manifest(name))
@@ -426,7 +426,7 @@ def test_a_delete_meets_its_add_by_seven_parts_in_any_order_of_manifests():
         names = [f"m{number}" for number in range(len(manifests))]
         for name, entries in zip(names, manifests, strict=True):
             write_manifest(storage, LAYOUT, name, entries, TableOptions())
-        entries = [entry for name in names for entry in read_manifest(storage, LAYOUT, name)]
+        entries = [entry for name in names for entry in entries_in(storage, LAYOUT, name)]
         columns = read_manifests(storage, LAYOUT, names)
         assert columns.entries(live_rows(columns, "t")) == live_files(entries, "t")
         return live_files(entries, "t")

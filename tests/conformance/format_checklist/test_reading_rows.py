@@ -42,7 +42,7 @@ from lakeformat.metadata.index_manifest import (
     IndexManifestEntry,
     write_index_manifest,
 )
-from lakeformat.metadata.manifest import ManifestEntry, read_manifest
+from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.manifest_list import read_manifest_list
 from lakeformat.metadata.schema_file import read_schema
 from lakeformat.metadata.simple_stats import EMPTY_ROW
@@ -59,6 +59,7 @@ from tests.conformance.format_checklist.keyed_table import (
 )
 from tests.golden.tables import HOW_TO_UNSKIP, GoldenTable, golden_tables
 from tests.golden.values import assert_same_rows, rows_of
+from tests.manifest_entries import entries_in
 from tests.rewriting import rewrite_entries
 
 TABLES = {table.name: table for table in golden_tables()}
@@ -363,7 +364,7 @@ def test_tags_branches_long_lived_changelogs_and_consumers_are_read():
     [manifest] = read_manifest_list(
         handle.storage, handle.layout, changelog.changelog_manifest_list
     )
-    [entry] = read_manifest(handle.storage, handle.layout, manifest.file_name)
+    [entry] = entries_in(handle.storage, handle.layout, manifest.file_name)
     assert entry.file.file_name.startswith("changelog-")
     for golden, consumer, number in ((java, "me", 3), (python, "reader1", 2)):
         of_table = handle_of(golden)
