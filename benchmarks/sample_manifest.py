@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lakeformat.environment import SYSTEM
 from lakeformat.handle import TableHandle
-from lakeformat.layout import TableLayout, table_directory
+from lakeformat.layout import TableLayout, database_directory
 from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.metadata.manifest import FileKind, ManifestEntry, write_manifest
 from lakeformat.metadata.manifest_list import summarise, write_manifest_list
@@ -81,7 +81,7 @@ def _row(*numbers: int) -> bytes:
 def sample_handle(warehouse: Path, name: str, *, is_keyed: bool) -> TableHandle:
     """The table, opened; its schema is known, not read."""
     storage, root = open_storage(str(warehouse))
-    layout = TableLayout(table_directory(root, DATABASE, name))
+    layout = TableLayout(f"{database_directory(root, DATABASE)}/{name}")
     return TableHandle(storage, layout, _schema(is_keyed=is_keyed), SYSTEM)
 
 

@@ -40,7 +40,6 @@ __all__ = [
     "partition_directory",
     "statistics_name",
     "suffixed",
-    "table_directory",
 ]
 
 DATABASE_SUFFIX = ".db"
@@ -67,11 +66,6 @@ _ESCAPED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{}\[\]^]")
 def database_directory(warehouse: str, database: str) -> str:
     """Where a database keeps its tables."""
     return f"{warehouse}/{database}{DATABASE_SUFFIX}"
-
-
-def table_directory(warehouse: str, database: str, table: str) -> str:
-    """The root of a table."""
-    return f"{database_directory(warehouse, database)}/{table}"
 
 
 def manifest_name(unique: str, counter: int) -> str:
