@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,8 +15,10 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
+from tests.lake_command import lake_refuses, lake_says
 
 runner = CliRunner()
+refuses = partial(lake_refuses, error=lake.LakeError)
 
 
 @pytest.fixture
@@ -29,21 +32,9 @@ def catalog(tmp_path) -> lake.Catalog:
     return catalog
 
 
-def says(catalog: lake.Catalog, *arguments: str) -> str:
-    shown = runner.invoke(app, ["-w", catalog.location, *arguments])
-    assert shown.exit_code == 0, shown.output
-    return shown.output
-
-
 def json_of(catalog: lake.Catalog, *arguments: str) -> dict:
-    [found] = json.loads(says(catalog, *arguments, "--json"))
+    [found] = json.loads(lake_says(catalog, *arguments, "--json"))
     return found
-
-
-def refuses(catalog: lake.Catalog, *arguments: str) -> str:
-    shown = runner.invoke(app, ["-w", catalog.location, *arguments])
-    assert isinstance(shown.exception, lake.LakeError), shown.output
-    return str(shown.exception)
 
 
 def newest(catalog: lake.Catalog) -> int:
@@ -52,7 +43,7 @@ def newest(catalog: lake.Catalog) -> int:
 
 def test_expired_partitions_are_shown_with_reasons_and_then_deleted(catalog):
     how = ("partition", "expire", "shop.orders", "--older-than", "30 d")
-    shown = says(catalog, *how, "--dry-run")
+    shown = lake_says(catalog, *how, "--dry-run")
     assert "dt=2020-01-01/h=1" in shown
     assert "of 2020-01-01 00:00:00, before" in shown
     assert newest(catalog) == 3
@@ -63,13 +54,13 @@ def test_expired_partitions_are_shown_with_reasons_and_then_deleted(catalog):
 
 def test_a_drop_shows_what_it_drops(catalog):
     how = ("partition", "drop", "shop.orders", "dt=2020-01-01,h=1")
-    assert "would be dropped" in says(catalog, *how, "--dry-run")
+    assert "would be dropped" in lake_says(catalog, *how, "--dry-run")
     assert newest(catalog) == 3
     said = refuses(catalog, *how)
     assert "removing 1 partition of shop.orders can only be undone by `lake rollback`" in said
     assert "say --yes" in said
     assert newest(catalog) == 3
-    assert "published as snapshot 4" in says(catalog, *how, "--yes")
+    assert "published as snapshot 4" in lake_says(catalog, *how, "--yes")
     assert json_of(catalog, "partition", "drop", "shop.orders", "dt=2020-01-02", "-y")["commit"]
 
 
@@ -80,15 +71,15 @@ def test_a_drop_of_a_partition_that_is_not_there_is_an_error_unless_that_is_fine
         assert "shop.orders has no partition dt=1999-01-01,h=1" in said
         assert "--missing-ok" in said
     assert newest(catalog) == 3
-    assert "published as snapshot 4" in says(catalog, *how, "--missing-ok")
-    assert "nothing was dropped" in says(catalog, *how, "--missing-ok")
+    assert "published as snapshot 4" in lake_says(catalog, *how, "--missing-ok")
+    assert "nothing was dropped" in lake_says(catalog, *how, "--missing-ok")
 
 
 def test_a_partition_is_marked_where_it_lies(catalog):
     how = ("partition", "done", "shop.orders", "dt=2020-01-01,h=1")
-    assert "would be marked" in says(catalog, *how, "--dry-run")
-    assert "/dt=2020-01-01/h=1/_SUCCESS" in says(catalog, *how)
-    assert "which was marked before" in says(catalog, *how)
+    assert "would be marked" in lake_says(catalog, *how, "--dry-run")
+    assert "/dt=2020-01-01/h=1/_SUCCESS" in lake_says(catalog, *how)
+    assert "which was marked before" in lake_says(catalog, *how)
     assert json_of(catalog, *how, "--action", "done-partition")["actions"] == ["done-partition"]
     assert "'h' is missing" in refuses(catalog, *how[:3], "dt=2020-01-01")
     assert "key=value" in refuses(catalog, *how[:3], "2020-01-01")
@@ -96,12 +87,12 @@ def test_a_partition_is_marked_where_it_lies(catalog):
 
 
 def test_statistics_are_printed_by_column(catalog):
-    shown = says(catalog, "analyze", "shop.orders", "--all-columns")
+    shown = lake_says(catalog, "analyze", "shop.orders", "--all-columns")
     assert "2020-01-01" not in shown  # texts have no bounds
     assert "3 rows and 3 columns of snapshot 3" in shown
     found = json_of(catalog, "analyze", "shop.orders", "-c", "id", "--dry-run")
     assert list(found["columns"]) == ["id"]
-    assert json.loads(says(catalog, "statistics", "shop.orders", "--json"))
+    assert json.loads(lake_says(catalog, "statistics", "shop.orders", "--json"))
     assert "leave --column out" in refuses(
         catalog, "analyze", "shop.orders", "-c", "id", "--all-columns"
     )
@@ -109,13 +100,13 @@ def test_statistics_are_printed_by_column(catalog):
 
 def test_manifests_and_indexes_are_made_anew_after_a_look(catalog):
     how = ("rewrite-manifests", "shop.orders")
-    assert "would be merged" in says(catalog, *how, "--dry-run")
-    assert "3 manifests became 1" in says(catalog, *how)
+    assert "would be merged" in lake_says(catalog, *how, "--dry-run")
+    assert "3 manifests became 1" in lake_says(catalog, *how)
     assert json_of(catalog, *how)["snapshot_id"] is None
     catalog.alter_table("shop.orders", lake.set_option("file-index.bitmap.columns", "id"))
     how = ("rewrite-file-index", "shop.orders", "--where", "dt < '2021-01-01'")
-    assert "2 of 2 files would get other indexes" in says(catalog, *how, "--dry-run")
-    assert "bitmap of id is missing" in says(catalog, *how)
+    assert "2 of 2 files would get other indexes" in lake_says(catalog, *how, "--dry-run")
+    assert "bitmap of id is missing" in lake_says(catalog, *how)
     assert json_of(catalog, *how)["changed"] == []
 
 
@@ -123,14 +114,14 @@ def test_a_table_is_cloned_into_another_warehouse_and_database(catalog, tmp_path
     there = lake.open_catalog(str(tmp_path / "there"))
     there.create_database("shop")
     how = ("clone", "shop.orders", "shop.copy", "--to", there.location)
-    assert "would be copied" in says(catalog, *how, "--dry-run")
+    assert "would be copied" in lake_says(catalog, *how, "--dry-run")
     assert there.list_tables("shop") == []
-    assert "snapshot 3 to" in says(catalog, *how)
+    assert "snapshot 3 to" in lake_says(catalog, *how)
     assert there.table("shop.copy").scan().count() == 3
     found = json_of(catalog, "clone", "shop.orders", "shop.all", "--full")
     assert found["snapshot_ids"] == [1, 2, 3]
     assert "choose another name" in refuses(catalog, *how)
-    shown = says(catalog, "clone-database", "shop", "--to", there.location, "--as", "backup")
+    shown = lake_says(catalog, "clone-database", "shop", "--to", there.location, "--as", "backup")
     assert shown.count("files are there") == 2
     failed = refuses(catalog, "clone-database", "shop", "--to", there.location, "--as", "backup")
     assert "2 tables were not cloned" in failed
@@ -143,7 +134,7 @@ def test_a_missing_database_is_to_be_made_where_the_copy_goes(catalog, tmp_path)
     assert isinstance(shown.exception, lake.NotFoundError)
     [mends] = re.findall("`lake (.*)`", str(shown.exception))
     assert runner.invoke(app, shlex.split(mends)).exit_code == 0
-    assert "snapshot 3 to" in says(catalog, *how)
+    assert "snapshot 3 to" in lake_says(catalog, *how)
 
 
 def test_a_directory_becomes_a_table(catalog, tmp_path: Path):
@@ -151,7 +142,7 @@ def test_a_directory_becomes_a_table(catalog, tmp_path: Path):
     directory.mkdir(parents=True)
     pq.write_table(pa.table({"id": [1, 2]}), directory / "a.parquet")
     how = ("migrate", str(tmp_path / "plain"), "shop.new", "--partition", "dt=DATE")
-    shown = says(catalog, *how, "--dry-run")
+    shown = lake_says(catalog, *how, "--dry-run")
     assert "registered" in shown
     assert "shop.new (id BIGINT, dt DATE)" in shown
     assert catalog.list_tables("shop") == ["orders"]

@@ -14,6 +14,7 @@ from lakeformat.cli.app import app
 from lakeformat.compact import compact as compaction
 from lakeformat.compact.database import compact_tables, matching_tables
 from lakeformat.table_upkeep import TableUpkeep
+from tests.lake_command import lake_says
 
 runner = CliRunner()
 
@@ -36,12 +37,6 @@ def catalog(tmp_path) -> lake.Catalog:
         for _ in range(2):
             table.write(pa.table({"dt": ["1", "2"], "id": [1, 1]}))
     return catalog
-
-
-def lake_says(catalog: lake.Catalog, *arguments: str) -> str:
-    shown = runner.invoke(app, ["-w", catalog.location, *arguments])
-    assert shown.exit_code == 0, shown.output
-    return shown.output
 
 
 def invoked(catalog: lake.Catalog, *arguments: str) -> None:

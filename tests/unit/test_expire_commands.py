@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
+from tests.lake_command import lake_refuses, lake_says
 
 runner = CliRunner()
 ALL_BUT_ONE = ("--retain-max", "1", "--retain-min", "1")
@@ -31,18 +32,6 @@ def catalog(tmp_path) -> lake.Catalog:
         table.write(pa.table({"id": [1, 2]}))
     table.compact()
     return catalog
-
-
-def lake_says(catalog: lake.Catalog, *arguments: str) -> str:
-    shown = runner.invoke(app, ["-w", catalog.location, *arguments])
-    assert shown.exit_code == 0, shown.output
-    return shown.output
-
-
-def refused(catalog: lake.Catalog, *arguments: str) -> str:
-    shown = runner.invoke(app, ["-w", catalog.location, *arguments])
-    assert isinstance(shown.exception, lake.InvalidRequestError), shown.output
-    return str(shown.exception)
 
 
 def test_a_dry_run_shows_every_file_with_its_reason_and_removes_none(catalog):
@@ -75,10 +64,10 @@ def test_programs_get_one_report_with_the_files_of_a_dry_run(catalog):
 
 
 def test_a_request_that_contradicts_itself_is_told_the_rule(catalog):
-    assert "in the future" in refused(
+    assert "in the future" in lake_refuses(
         catalog, "expire", "shop.orders", "--older-than", "2999-01-01"
     )
-    said = refused(catalog, "expire", "shop.orders", "--retain-max", "1", "--retain-min", "2")
+    said = lake_refuses(catalog, "expire", "shop.orders", "--retain-max", "1", "--retain-min", "2")
     assert "retain_min is 2 and retain_max is 1" in said
 
 
@@ -102,7 +91,7 @@ def test_consumers_are_set_listed_moved_and_forgotten(catalog):
         catalog, "consumer", "clear", "shop.orders", "--including", "test-.*", "--dry-run"
     )
     assert "test-1 would be forgotten; 1 stays" in shown
-    assert "removing all consumers of shop.orders cannot be undone: say --yes" in refused(
+    assert "removing all consumers of shop.orders cannot be undone: say --yes" in lake_refuses(
         catalog, "consumer", "clear", "shop.orders"
     )
     assert "job is forgotten" in lake_says(catalog, "consumer", "reset", "shop.orders", "job")
@@ -118,7 +107,7 @@ def test_consumers_are_set_listed_moved_and_forgotten(catalog):
 
 def test_a_consumer_that_would_read_what_has_expired_is_told_the_earliest_there_is(catalog):
     lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE)
-    said = refused(catalog, "consumer", "set", "shop.orders", "job", "--next", "1")
+    said = lake_refuses(catalog, "consumer", "set", "shop.orders", "job", "--next", "1")
     assert "fell behind: snapshot 1 has expired, the earliest left is 3" in said
 
 
@@ -159,7 +148,7 @@ def test_a_long_list_is_cut_and_the_sum_comes_last(catalog, monkeypatch):
 
 
 def test_a_consumer_reads_no_snapshot_before_the_first(catalog):
-    said = refused(catalog, "consumer", "set", "shop.orders", "job", "--next", "0")
+    said = lake_refuses(catalog, "consumer", "set", "shop.orders", "job", "--next", "0")
     assert "is from 1, got 0" in said
 
 

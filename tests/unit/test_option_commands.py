@@ -8,12 +8,10 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
 import lakeformat as lake
-from lakeformat.cli.app import app
+from tests.lake_command import lake_refuses, lake_says
 
-runner = CliRunner()
 KEEP = "snapshot.num-retained.max"
 PATTERN = "partition.timestamp-pattern"
 
@@ -26,24 +24,12 @@ def catalog(tmp_path) -> lake.Catalog:
     return catalog
 
 
-def lake_(catalog: lake.Catalog, *words: str) -> str:
-    shown = runner.invoke(app, ["-w", catalog.location, *words])
-    assert shown.exit_code == 0, shown.output or str(shown.exception)
-    return shown.output
-
-
-def refused(catalog: lake.Catalog, *words: str) -> str:
-    shown = runner.invoke(app, ["-w", catalog.location, *words])
-    assert isinstance(shown.exception, lake.InvalidRequestError), shown.output
-    return str(shown.exception)
-
-
 def options(catalog: lake.Catalog, name: str = "shop.orders") -> dict[str, str]:
     return dict(catalog.table(name).schema.options)
 
 
 def test_options_are_set_together_and_unset(catalog):
-    shown = lake_(
+    shown = lake_says(
         catalog, "set-option", "shop.orders", f"{KEEP}=30", "partition.expiration-time = 7 d"
     )
     assert shown == (
@@ -52,22 +38,22 @@ def test_options_are_set_together_and_unset(catalog):
     )
     assert options(catalog) == {KEEP: "30", "partition.expiration-time": "7 d"}
     assert catalog.table("shop.orders").schema.id == 1
-    shown = lake_(catalog, "unset-option", "shop.orders", KEEP)
+    shown = lake_says(catalog, "unset-option", "shop.orders", KEEP)
     assert shown == f"option '{KEEP}' of shop.orders: '30' before, not set now\n"
     assert options(catalog) == {"partition.expiration-time": "7 d"}
 
 
 def test_a_value_may_hold_an_equals_sign_and_a_program_reads_the_outcome(catalog):
-    [said] = json.loads(lake_(catalog, "set-option", "shop.orders", f"{PATTERN}=a=b", "--json"))
+    [said] = json.loads(lake_says(catalog, "set-option", "shop.orders", f"{PATTERN}=a=b", "--json"))
     assert (said["table"], said["schema_id"]) == ("shop.orders", 1)
     assert (said["before"], said["options"]) == ({PATTERN: None}, {PATTERN: "a=b"})
-    [said] = json.loads(lake_(catalog, "unset-option", "shop.orders", PATTERN, "--json"))
+    [said] = json.loads(lake_says(catalog, "unset-option", "shop.orders", PATTERN, "--json"))
     assert (said["before"], said["options"]) == ({PATTERN: "a=b"}, {PATTERN: None})
 
 
 def test_an_option_of_a_branch_is_its_own(catalog):
     catalog.table("shop.orders").branches.create("dev")
-    lake_(catalog, "set-option", "shop.orders$branch_dev", f"{KEEP}=5")
+    lake_says(catalog, "set-option", "shop.orders$branch_dev", f"{KEEP}=5")
     assert options(catalog) == {}
     assert options(catalog, "shop.orders$branch_dev") == {KEEP: "5"}
 
@@ -82,7 +68,7 @@ def test_an_option_of_a_branch_is_its_own(catalog):
     ],
 )
 def test_one_wrong_option_changes_none(catalog, wrong, why):
-    assert why in refused(catalog, "set-option", "shop.orders", f"{KEEP}=30", wrong)
+    assert why in lake_refuses(catalog, "set-option", "shop.orders", f"{KEEP}=30", wrong)
     assert options(catalog) == {}
 
 
@@ -97,5 +83,5 @@ def test_an_error_says_the_command_that_mends_it(catalog):
     ):
         error = said(*words, "shop.orders").stderr
         assert f"`lake {mends}`" in error
-        lake_(catalog, *shlex.split(mends.replace("TABLE", "shop.orders")))
+        lake_says(catalog, *shlex.split(mends.replace("TABLE", "shop.orders")))
         assert said(*words, "shop.orders").returncode == 0

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,8 +18,10 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
+from tests.lake_command import lake_refuses, lake_says
 
 runner = CliRunner()
+says = partial(lake_says, width=250)
 UNIQUE = "0a1b2c3d-0000-4000-8000-0123456789ab"
 THREE_DAYS = 3 * 24 * 60 * 60
 
@@ -44,18 +47,6 @@ def put(catalog: lake.Catalog, path: str, age_seconds: float) -> Path:
     moment = time.time() - age_seconds
     os.utime(file, (moment, moment))
     return file
-
-
-def says(catalog: lake.Catalog, *words: str, code: int = 0) -> str:
-    shown = runner.invoke(app, ["-w", catalog.location, *words], env={"COLUMNS": "250"})
-    assert shown.exit_code == code, shown.output
-    return shown.output
-
-
-def refuses(catalog: lake.Catalog, *words: str) -> str:
-    shown = runner.invoke(app, ["-w", catalog.location, *words])
-    assert isinstance(shown.exception, lake.InvalidRequestError), shown.output
-    return str(shown.exception)
 
 
 def orphan_of(catalog: lake.Catalog) -> Path:
@@ -127,7 +118,7 @@ def test_every_file_can_be_written_down(catalog, tmp_path):
     ],
 )
 def test_what_is_not_safe_is_refused_with_the_rule(catalog, words, rule):
-    assert rule in refuses(catalog, "orphans", "shop.orders", *words)
+    assert rule in lake_refuses(catalog, "orphans", "shop.orders", *words)
 
 
 def test_setting_the_floor_aside_is_loud(catalog):
@@ -144,7 +135,7 @@ def test_external_paths_that_two_tables_share_are_refused(catalog, tmp_path):
     }
     for name in ("one", "two"):
         catalog.create_table(f"shop.{name}", [("id", "BIGINT")], options=outside)
-    assert "both keep files in" in refuses(catalog, "orphans", "shop.one", "--external-paths")
+    assert "both keep files in" in lake_refuses(catalog, "orphans", "shop.one", "--external-paths")
     assert "not looked at: file://" in says(catalog, "orphans", "shop.one")
 
 

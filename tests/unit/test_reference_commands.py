@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
 import lakeformat as lake
-from lakeformat.cli.app import app
+from tests.lake_command import lake_refuses, lake_says
 
-runner = CliRunner()
+refuses = partial(lake_refuses, error=lake.LakeError)
 
 
 @pytest.fixture
@@ -24,18 +24,6 @@ def catalog(tmp_path) -> lake.Catalog:
         table.write(pa.table({"id": [number]}))
     table.tags.create("v1", snapshot=1)
     return catalog
-
-
-def lake_says(catalog: lake.Catalog, *arguments: str) -> str:
-    shown = runner.invoke(app, ["-w", catalog.location, *arguments])
-    assert shown.exit_code == 0, shown.output or str(shown.exception)
-    return shown.output
-
-
-def refused(catalog: lake.Catalog, *arguments: str) -> str:
-    shown = runner.invoke(app, ["-w", catalog.location, *arguments])
-    assert isinstance(shown.exception, lake.LakeError), shown.output
-    return str(shown.exception)
 
 
 def test_tags_are_created_listed_moved_and_renamed(catalog):
@@ -97,13 +85,13 @@ def test_deleting_a_tag_says_which_files_go_and_why(catalog):
     assert "only tag 'v1' (snapshot 1) led to it" in shown
     assert "tag 'v1' would go, and 3 files that only it led to" in shown
     delete = ("tag", "delete", "shop.orders", "v1")
-    assert "removing tag 'v1' of shop.orders with 3 files cannot be undone" in refused(
+    assert "removing tag 'v1' of shop.orders with 3 files cannot be undone" in refuses(
         catalog, *delete
     )
     [report] = json.loads(lake_says(catalog, *delete, "--yes", "--json"))
     assert report["deleted"] == ["v1"]
     assert len(report["removals"]) == sum(report["files"].values()) > 0
-    assert "has no tag 'v1'" in refused(catalog, "tag", "delete", "shop.orders", "v1")
+    assert "has no tag 'v1'" in refuses(catalog, "tag", "delete", "shop.orders", "v1")
     lake_says(catalog, "tag", "delete", "shop.orders", "v1", "--missing-ok")
 
 
@@ -144,10 +132,10 @@ def test_a_rollback_says_what_would_go_before_it_goes(catalog):
     shown = lake_says(catalog, *back)
     assert "snapshot 4 has the rows of snapshot 2: 0 files came back, 1 went" in shown
     cut = ("rollback", "shop.orders", "--tag", "v1", "--cut-history", "--json")
-    assert "removing 3 snapshots of shop.orders cannot be undone: say --yes" in refused(
+    assert "removing 3 snapshots of shop.orders cannot be undone: say --yes" in refuses(
         catalog, *cut
     )
     [report] = json.loads(lake_says(catalog, *cut, "--yes"))
     assert report["removed_snapshots"] == [4, 3, 2]
     assert catalog.table("shop.orders").scan().count() == 1
-    assert "say what to go back to" in refused(catalog, "rollback", "shop.orders")
+    assert "say what to go back to" in refuses(catalog, "rollback", "shop.orders")
