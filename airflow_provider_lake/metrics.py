@@ -87,7 +87,7 @@ class _Teller:
         self._in_names = conf.getboolean("metrics", "legacy_names_on", fallback=True)
 
     def about(self, subject: Mapping[str, str]) -> _Teller:
-        """The same for another table."""
+        """A teller of the same job about another table."""
         return self if subject == self._subject else _Teller(self._job, subject)
 
     def __call__(self, kind: str, name: str, value: float, **more: str) -> None:

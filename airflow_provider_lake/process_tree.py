@@ -62,7 +62,7 @@ def _send(signal: Callable[[], None]) -> None:
 
 
 def _wait(processes: Iterable[psutil.Process], seconds: float) -> list[psutil.Process]:
-    """Those that still run when all the others have ended, or the time is over."""
+    """Wait for processes to end; those that still run when the time is over."""
     end = time.monotonic() + seconds
     while alive := [process for process in processes if _runs(process)]:
         if time.monotonic() >= end:

@@ -54,7 +54,7 @@ def _digits(value: float, exponent: int, bits: int) -> tuple[str, int]:
 
 
 def _digits_of_whole(number: int, spare_bits: int) -> tuple[str, int]:
-    """Those of a whole number, but for as many at its end as the spare bits are worth."""
+    """The digits of a whole number, but for as many at its end as the spare bits are worth."""
     power = len(str(number)) - 1
     insignificant = len(str(1 << spare_bits)) - 1 if spare_bits > 1 else 0
     if insignificant:

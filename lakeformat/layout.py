@@ -260,7 +260,7 @@ class TableLayout:
         return f"{self.root}/{below}" if self.root else below
 
     def bucket_below_root(self, bucket: int, partition: str = "") -> str:
-        """The same below the table, and below each external path."""
+        """Where a bucket lies below the table, and below each external path."""
         name = "postpone" if bucket == POSTPONE_BUCKET else str(bucket)
         parts = (self.data_path, partition, f"bucket-{name}")
         return "/".join(part for part in parts if part)

@@ -72,7 +72,7 @@ def partition_path(schema: TableSchema, partition: bytes) -> str:
 
 
 def partition_name(schema: TableSchema, partition: bytes) -> str:
-    """The same for people: a text whose directory is that of null as well stands in quotes."""
+    """A partition for people: a text whose directory is that of null as well stands in quotes."""
     default = schema.table_options.partition_default_name
     texts = partition_texts(schema, partition)
     return "/".join(

@@ -57,7 +57,7 @@ def job_session(given: SparkSession | None, name: str) -> Iterator[SparkSession]
 
 @contextmanager
 def sessions(given: SparkSession | None, name: str) -> Iterator[Sessions]:
-    """The same for a job that may have nothing to do: Spark starts when it is needed."""
+    """A session for a job that may have nothing to do: Spark starts when it is needed."""
     with ExitStack() as until_done:
 
         @cache

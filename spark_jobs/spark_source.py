@@ -41,7 +41,7 @@ def parts_frame(
     parts: Sequence[_Part],
     read: Callable[[lake.Table, _Part], Iterator[pa.RecordBatch]],
 ) -> tuple[DataFrame, RowReader]:
-    """The same of anything: ``read`` makes rows of a part, given the table they are for.
+    """A DataFrame to run tasks over: ``read`` makes rows of a part, given their table.
 
     Each task has parts that follow each other, and comes after the task of those before.
     """

@@ -198,7 +198,7 @@ def _done_by_run(table: lake.Table, wanted: IngestRequest) -> Outcome | None:
 
 
 def _create_like(catalog: lake.Catalog, source: lake.Table, wanted: IngestRequest) -> lake.Table:
-    """The same columns and keys, unless the request says otherwise."""
+    """A table with the source's columns and keys, unless the request says otherwise."""
     schema = source.schema
     columns = [(each.name, declaration(each.type)) for each in schema.fields]
     catalog.create_database(wanted.table.partition(".")[0], exist_ok=True)

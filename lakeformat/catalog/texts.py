@@ -19,7 +19,7 @@ def require_mapping(what: str, given: object) -> dict[str, str]:
 
 
 def require_texts(what: str, given: object) -> dict[str, str]:
-    """The same, with text that can be kept as keys and values."""
+    """A copy of the mapping, whose keys and values must be text that can be kept."""
     said = require_mapping(what, given)
     for key, value in said.items():
         _require_text(f"a key of {what}", key)

@@ -92,7 +92,7 @@ def named_catalog(context: typer.Context) -> lake.Catalog:
 
 
 def existing_catalog(context: typer.Context) -> lake.Catalog:
-    """The same, or an error where nothing has ever been made there."""
+    """The catalog named before the command; an error where nothing was ever made there."""
     # Arrow, which `lake --help` does without.
     from lakeformat.storage import open_storage
 

@@ -26,7 +26,7 @@ _BARE = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)(?![\w=(./])")
 
 
 def in_words_of_commands(text: str, program: Any) -> str:
-    """The same with ``--retain-max 1`` for ``retain_max=1``, where a command has such an option.
+    """A text with ``--retain-max 1`` for ``retain_max=1``, where a command has such an option.
 
     Names in quotes or paths are somebody's own, and stay.
     """

@@ -58,7 +58,7 @@ def _require_some(handle: TableHandle, messages: Sequence[CommitMessage]) -> Non
 
 
 def delete_written(handle: TableHandle, messages: Sequence[CommitMessage]) -> list[str]:
-    """The same without a look, where it is certain that no snapshot refers to the files."""
+    """Remove files of messages without a look: it is certain that no snapshot refers to them."""
     left: list[str] = []
     for storage, path in written_paths(handle, messages):
         try:

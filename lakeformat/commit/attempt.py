@@ -270,7 +270,7 @@ class Attempts:
         )
 
     def _inherited_statistics(self, head: Snapshot | None, schema_id: int) -> str | None:
-        """Those of the head, unless they were made of other columns."""
+        """The statistics of the head, unless they were made of other columns."""
         if head is None or head.statistics is None or head.schema_id != schema_id:
             return None
         storage, layout = self.handle.storage, self.handle.layout

@@ -63,7 +63,7 @@ def _is_older(handle: TableHandle, one: int, other: int) -> bool:
 
 
 def _own_manifests(handle: TableHandle, snapshot: Snapshot) -> set[str]:
-    """Those of its changes; none if it has expired itself."""
+    """The manifests of what a snapshot changed; none if it has expired itself."""
     try:
         return _names(manifests_of(handle.storage, handle.layout, snapshot, ListKind.DELTA))
     except (CorruptTableError, NotFoundError):

@@ -232,7 +232,7 @@ class _Commits:
     def compaction_after(
         self, done: CommitReport, changes: Changes, messages: Sequence[CommitMessage]
     ) -> CommitReport:
-        """The same once the rows of the call are published, which a conflict does not undo."""
+        """The compaction of a call whose rows are published, which a conflict does not undo."""
         try:
             compacted = self.compaction(changes)
         except CommitConflictError as refused:

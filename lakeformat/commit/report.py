@@ -67,7 +67,7 @@ def committed(
 
 
 def replayed(handle: TableHandle, snapshot: Snapshot, delta: ManifestColumns) -> CommitReport:
-    """The same commit was published before: what it did then, which is its delta."""
+    """A commit that was published before: what it did then, which is its delta."""
     report = committed(handle, snapshot, Changes(table=delta), 0)
     return replace(
         report,

@@ -47,7 +47,7 @@ def require_there(handle: TableHandle) -> int:
 
 
 def require_same_table(handle: TableHandle) -> int:
-    """The same, and an error too if another table was made in its place."""
+    """The number of the newest schema, or an error if the table is gone or replaced."""
     newest = require_there(handle)
     _require_opened(handle, newest)
     return newest

@@ -16,7 +16,7 @@ __all__ = ["carried_columns"]
 
 
 def carried_columns(schema: TableSchema, output_level: int) -> frozenset[str]:
-    """Those whose texts may be merged and written as numbers of a dictionary."""
+    """The columns whose texts may be merged and written as numbers of a dictionary."""
     options = schema.table_options
     if not isinstance(merge_engine(schema), Deduplicate) or options.changelog_row_deduplicate:
         return frozenset()

@@ -58,7 +58,7 @@ def z_order(columns: Sequence[ByteRows]) -> ByteRows:
 
 
 def words_of(rows: ByteRows) -> Words:
-    """The same as numbers, which sort faster; zeros fill up the last one."""
+    """Rows of bytes as rows of numbers, which sort faster; zeros fill up the last one."""
     count, size = rows.shape
     padded = np.zeros((count, -(-size // _WORD_BYTES) * _WORD_BYTES), np.uint8)
     padded[:, :size] = rows

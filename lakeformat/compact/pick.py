@@ -32,7 +32,7 @@ def pick_universal(levels: Levels, settings: PickSettings) -> Pick | None:
 
 
 def pick_level_0(levels: Levels, settings: PickSettings) -> Pick | None:
-    """The same, or else all of level 0: for tables whose reads see only what was compacted."""
+    """As ``pick_universal``, else all of level 0: where reads see only what was compacted."""
     if picked := pick_universal(levels, settings):
         return picked
     fresh = len(levels.level_0)

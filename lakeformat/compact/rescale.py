@@ -188,7 +188,7 @@ class _Run:
         return [*self.outcomes.values()]
 
     def _round(self, units: Sequence[_Unit], *, may_refuse: bool) -> list[_Unit]:
-        """Those that have to be planned again; all are of one snapshot."""
+        """Rescale units of one snapshot; those that have to be planned again."""
         handle, snapshot, count = units[0].handle, units[0].snapshot, units[0].count
 
         def refuse(reason: LakeError) -> None:

@@ -91,7 +91,7 @@ def find_stalled(
     changelogs: Rules | None,
     without: Collection[str] = (),
 ) -> tuple[StalledConsumer, ...]:
-    """Those without which a snapshot or a changelog would expire by these rules.
+    """The consumers without which a snapshot or changelog would expire by these rules.
 
     ``snapshots`` is None where consumers keep changelogs alone, and ``changelogs`` where nothing
     expires these. A fast-forward that was interrupted is none of them: it needs its snapshots.
@@ -167,7 +167,7 @@ class _Held:
         return follower is not None and follower.time_millis < rules.older_than
 
     def _keeps_changelogs(self, number: int, rules: Rules) -> bool:
-        """The same of changelogs: their own time counts, and the newest of them stays anyhow."""
+        """Whether the oldest changelog would expire, by its own time; the newest stays anyhow."""
         kept = [each for each in self._changelogs if each >= number]
         newest = self._snapshots[-1] if self._snapshots else 0
         if len(kept) < 2 or kept[0] > newest - rules.retain_min:

@@ -62,7 +62,7 @@ def _has_fixed_bytes(kind: pa.DataType) -> bool:
 def repeating_texts(
     metadata: pq.FileMetaData, schema: pa.Schema, columns: Collection[str]
 ) -> list[str]:
-    """Those of some columns that a Parquet file has as numbers of texts in small dictionaries."""
+    """Which columns a Parquet file has as numbers of texts in small dictionaries."""
     paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
     return [
         name

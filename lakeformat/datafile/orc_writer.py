@@ -118,7 +118,7 @@ def _as_arrow_writes_them(rows: pa.Table) -> pa.Table:
 
 
 def _without_hidden_values(array: pa.Array) -> pa.Array:
-    """The same values; below a null struct everything is null. Slices are gone already."""
+    """An array whose structs hide no value below a null. Slices are gone already."""
     if not _has_struct(array.type):
         return array
     nulls = array.is_null()

@@ -43,7 +43,7 @@ class Encoding:
 
 
 class PhysicalType:
-    """Those of which columns are encoded here."""
+    """The physical types of Parquet whose columns are encoded here."""
 
     INT32, INT64, FLOAT, DOUBLE, BYTE_ARRAY = 1, 2, 4, 5, 6
 
@@ -66,7 +66,7 @@ class PageCodec:
 
     @classmethod
     def of(cls, options: TableOptions) -> PageCodec | None:
-        """That of a table's files; None if only Arrow has it."""
+        """The codec of a table's files; None if only Arrow has it."""
         name = options.file_compression
         if name not in CODECS:
             return None

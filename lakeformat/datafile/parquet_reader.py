@@ -108,7 +108,7 @@ def _stretches(
 
 
 def _int96_columns(schema: pq.ParquetSchema, columns: Sequence[str]) -> list[str]:
-    """Those that are INT96, or have it somewhere inside."""
+    """The columns that are INT96, or have it somewhere inside."""
     leaves = (schema.column(number) for number in range(len(schema)))
     paths = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
     return [name for name in columns if any(f"{path}.".startswith(f"{name}.") for path in paths)]

@@ -87,7 +87,7 @@ class ParquetFileWriter:
 
 
 def _keeping_dictionaries(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
-    """The same columns, those that come as dictionaries left as they are."""
+    """The schema of a file, but columns that come as dictionaries stay dictionaries."""
     fields = zip(schema, given, strict=True)
     return pa.schema(
         [

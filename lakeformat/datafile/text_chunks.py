@@ -65,7 +65,7 @@ def encode_texts(column: pa.ChunkedArray, field: pa.Field, codec: PageCodec) -> 
 
 
 def _few_texts(column: pa.ChunkedArray) -> list[bytes] | None:
-    """Those of the dictionary, if it is small and the same everywhere."""
+    """The texts of the dictionary, if it is small and one and the same in every chunk."""
     first, *more = (chunk.dictionary for chunk in column.chunks)
     is_few = 0 < len(first) <= _MOST_TEXTS and not first.null_count
     if not is_few or not all(first.equals(other) for other in more):

@@ -171,7 +171,7 @@ class _Run:
         )
 
     def _expire_changelogs(self, progress: Progress) -> bool:
-        """Those first: what outlived its snapshots goes before what is about to."""
+        """Expire old changelogs first: what outlived its snapshots goes before what is about to."""
         handle = self.handle
         if not changelog_ids(handle.storage, handle.layout):
             return True
@@ -315,7 +315,7 @@ class _Run:
         return look_again(look)
 
     def _changelogs(self, keeps: bool) -> list[Snapshot]:
-        """Those that share files with what goes: without a producer they tell of what was added.
+        """Changelogs that share files with what goes: without a producer they tell of additions.
 
         Left from a time when they outlived their snapshots, or from one when there was no producer.
         """

@@ -82,7 +82,7 @@ def snapshot_retention(
 def changelog_retention(
     options: TableOptions, now_millis: int, limit: int | None = None
 ) -> Retention:
-    """The same for changelogs that outlive their snapshots; only the table says it."""
+    """Which changelogs stay that outlive their snapshots; only the table says it."""
     most, least = options.changelog_num_retained_max, options.changelog_num_retained_min
     time = options.changelog_time_retained_millis
     return _checked(
@@ -96,7 +96,7 @@ def changelog_retention(
 
 
 def changelog_rules(options: TableOptions, now_millis: int) -> Retention | None:
-    """The same; None where options contradict each other, which an expiry of changelogs says."""
+    """As ``changelog_retention``; None where options contradict each other, as expiry will say."""
     try:
         return changelog_retention(options, now_millis)
     except InvalidRequestError:

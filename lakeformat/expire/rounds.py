@@ -66,7 +66,7 @@ def hide_snapshots(
 def hide_changelogs(
     handle: TableHandle, account: Account, changelogs: Sequence[Snapshot], end: int
 ) -> None:
-    """The same for changelogs that have outlived their snapshots."""
+    """Make changelogs unreachable that have outlived their snapshots, the oldest first."""
     layout, storage = handle.layout, handle.storage
     for changelog in changelogs:
         _hide(handle, account, layout.changelog(changelog.id), "changelog", changelog)

@@ -132,7 +132,7 @@ class _Walk:
         self._add_index_files([*snapshots, *tags])
 
     def _untold(self, changelogs: Sequence[Snapshot]) -> list[Snapshot]:
-        """Those whose changes are what their commits added: nothing has told of them."""
+        """The changelogs whose changes are what their commits added: nothing has told of them."""
         untold = [each for each in changelogs if each.changelog_manifest_list is None]
         if self._handle.options.changelog_producer == NO_PRODUCER:
             return untold

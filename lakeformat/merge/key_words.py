@@ -106,7 +106,7 @@ def _text_words(array: pa.Array, nulls: Mask | None) -> Iterator[KeyWord]:
 
 
 def _even_text_words(data: Bytes, starts: Positions, size: int) -> Iterator[KeyWord]:
-    """The same of texts that lie one after the other at equal distances: nothing is looked for."""
+    """As ``_text_words``, of texts at equal distances in memory: nothing is looked for."""
     if 0 < size < _WORD_BYTES:  # the word of the last text reaches beyond it
         data = np.append(data[: starts[-1] + size], np.zeros(_WORD_BYTES, np.uint8))
     for place in range(0, size, _WORD_BYTES):

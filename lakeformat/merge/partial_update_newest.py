@@ -36,7 +36,7 @@ def newest_valid(
 def _newest_valid(
     validity: Mapping[str, Mask], groups: KeyGroups, newest: Positions
 ) -> dict[str, Positions]:
-    """The same for so few columns that one byte has a bit for each: rows are looked up once."""
+    """As ``newest_valid``, of so few columns that a byte has a bit for each: one look per row."""
     bits = {name: np.uint8(1 << number) for number, name in enumerate(validity)}
     valid = np.bitwise_or.reduce(
         [validity[name].view(np.uint8) * bit for name, bit in bits.items()]

@@ -65,7 +65,7 @@ def require_branch(storage: Storage, layout: TableLayout) -> None:
 
 
 def require_branch_still(storage: Storage, layout: TableLayout) -> None:
-    """The same for who opened it a while ago, and writes into it; main is always there.
+    """As ``require_branch``, before a write into what was opened earlier; main is always there.
 
     A file written into a branch that was renamed or deleted meanwhile makes its directory again.
     """

@@ -52,7 +52,7 @@ def read_changelog(storage: Storage, layout: TableLayout, snapshot_id: int) -> S
 def read_changelog_if_present(
     storage: Storage, layout: TableLayout, snapshot_id: int
 ) -> Snapshot | None:
-    """The same; None when it does not exist or has expired."""
+    """The snapshot a changelog was; None when it does not exist or has expired."""
     try:
         return read_changelog(storage, layout, snapshot_id)
     except NotFoundError:

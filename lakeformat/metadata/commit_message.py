@@ -65,7 +65,7 @@ class CommitMessage:
         yield from self.compact_changelog_files
 
     def append_alone(self) -> CommitMessage:
-        """The same without what a compaction made."""
+        """This message without what a compaction made."""
         return replace(
             self,
             compact_before=(),
@@ -76,7 +76,7 @@ class CommitMessage:
         )
 
     def compaction_alone(self) -> CommitMessage:
-        """The same without what was appended."""
+        """This message without what was appended."""
         return replace(
             self,
             new_files=(),

@@ -23,7 +23,7 @@ def has_expired_changes(storage: Storage, layout: TableLayout, snapshot: Snapsho
 
 
 def without_expired_changes(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> Snapshot:
-    """The same snapshot, naming a changelog list only if that is there."""
+    """A snapshot that names its changelog list only if that is there."""
     if not has_expired_changes(storage, layout, snapshot):
         return snapshot
     return replace(snapshot, changelog_manifest_list=None, changelog_manifest_list_size=None)

@@ -59,7 +59,7 @@ def create_fence(
     removed: Iterable[Snapshot],
     note: Mapping[str, Any],
 ) -> bool:
-    """The same for good, with a note for a repetition; False if it is there already."""
+    """Write a fence once for good, with a note for a repetition; False if it is there already."""
     return storage.create(layout.fence(unique), _content(removed, note))
 
 

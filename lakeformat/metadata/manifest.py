@@ -100,7 +100,7 @@ def write_columns(
     columns: ManifestColumns,
     options: TableOptions,
 ) -> int:
-    """The same for entries that are columns already."""
+    """Write entries that are columns already, as ``write_manifest`` does; the size in bytes."""
     if len(columns) < _FEW_ENTRIES:
         return write_manifest(storage, layout, name, columns.entries(), options)
     return write_content(storage, layout, name, encode_columns(columns, options))

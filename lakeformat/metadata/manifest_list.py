@@ -65,7 +65,7 @@ def summarise_columns(
     columns: ManifestColumns,
     partition_types: Sequence[DataType] = (),
 ) -> ManifestMeta:
-    """The same for entries that are columns already."""
+    """The list entry of a manifest whose entries are columns already."""
     assert len(columns), "a manifest without entries is never written"
     deleted = int(columns.is_delete.sum())
     min_row_id, max_row_id = _row_ids(columns)

@@ -32,7 +32,7 @@ def naming(what: str) -> Iterator[None]:
 def naming_row(
     count: int, again: Callable[[int], object], name: Callable[[int], str]
 ) -> Iterator[None]:
-    """The same for work on a column of ``count`` values: which of them it was.
+    """Say in an error about one of a column's ``count`` values which of them it was.
 
     Columns are decoded at once and know no names, so the rows are tried again one by one.
     """

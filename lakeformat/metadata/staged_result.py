@@ -96,7 +96,7 @@ def no_such_result(storage: Storage, layout: TableLayout, name: str) -> NotFound
 
 
 def read_staged_if_present(storage: Storage, layout: TableLayout, name: str) -> StagedResult | None:
-    """The same, or None."""
+    """A staged result; None where nothing waits under the name."""
     path = layout.staged(name)
     try:
         content = storage.read(path)

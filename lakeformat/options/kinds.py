@@ -104,7 +104,7 @@ def one_of(*values: str) -> Kind[str]:
 
 
 def or_unset(kind: Kind[str]) -> Kind[str]:
-    """The same, or an empty text where a table says nothing and another option decides."""
+    """A kind that may also be empty: the table says nothing, and another option decides."""
     return Kind(f"{kind.name}; empty if unset", lambda text: kind.parse(text) if text else "")
 
 

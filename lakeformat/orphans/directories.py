@@ -115,7 +115,7 @@ class _Tree:
         return list(self.buckets(branch))
 
     def buckets(self, *branches: _Depth) -> Iterator[tuple[str, list[FileInfo]]]:
-        """The same one by one: the deepest directories first, so that few wait."""
+        """Bucket directories one by one with their files; the deepest first, so that few wait."""
         waiting = [*branches]
         while waiting:
             window, waiting = waiting[-_AT_A_TIME:], waiting[:-_AT_A_TIME]

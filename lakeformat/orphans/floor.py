@@ -32,7 +32,7 @@ class AgeFloor:
         return moment_text(self.millis)
 
     def behind(self, lag_millis: int) -> AgeFloor:
-        """The same where the storage's clock is late: its files look older than they are."""
+        """This floor where the storage's clock is late: its files look older than they are."""
         if lag_millis <= _TOLERATED_LAG_MILLIS:
             return self
         lag = timedelta(seconds=lag_millis // 1000)

@@ -190,7 +190,7 @@ def _messages(
 
 
 def _forgetting(index: IndexManifestEntry, names: set[str]) -> IndexManifestEntry:
-    """The same file of vectors, as if it had none for some data files."""
+    """An index file of vectors as if it had none for some data files."""
     left = tuple(each for each in index.ranges or () if each.data_file_name not in names)
     return replace(index, ranges=left, row_count=len(left))
 

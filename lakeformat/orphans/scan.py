@@ -75,7 +75,7 @@ class Scan:
         return writer is not None and hash(writer) in self.writers_at_work
 
     def candidates(self) -> Iterator[list[Candidate]]:
-        """Those nothing leads to by now either, and whose writers are done; some at a time."""
+        """The files nothing leads to by now either, and whose writers are done; some at a time."""
         self._lines.seek(0)
         self.writing_files = 0
         lines = map(json.loads, self._lines)

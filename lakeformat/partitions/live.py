@@ -84,7 +84,7 @@ def live_partitions(handle: TableHandle, snapshot: Snapshot | None) -> list[Live
 def chosen(
     handle: TableHandle, found: list[LivePartition], specs: Collection[PartitionSpec]
 ) -> list[LivePartition]:
-    """Those of the partitions that meet one of the specs."""
+    """The partitions that meet one of the specs."""
     meant = some_partitions(handle.schema, specs)
     mask = meant.mask(pa.array([partition.row for partition in found], pa.large_binary()))
     return [partition for partition, is_meant in zip(found, mask, strict=True) if is_meant]

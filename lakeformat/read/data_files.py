@@ -115,7 +115,7 @@ class DataFiles:
         numbered: bool = True,
         encoded: Collection[str] = (),
     ) -> Iterator[pa.RecordBatch]:
-        """The same of a primary-key table, after sequence number and kind of each row.
+        """The rows of a primary-key table's file, after sequence number and kind of each.
 
         The number is left out unless ``numbered``. Texts of the columns ``encoded`` come as
         dictionaries where the file has them so.

@@ -96,7 +96,7 @@ class IndexPruner:
         )
 
     def _as_stored(self, schema_id: int, conditions: Sequence[Condition]) -> list[StoredCondition]:
-        """Those on columns the file has, found by id, whose type is still the same."""
+        """The conditions on columns the file has, found by id, whose type is still the same."""
         now = {field.name: field for field in self.handle.schema.fields}
         then = {field.id: field for field in self.read_schema(schema_id).fields}
         found = []

@@ -129,7 +129,7 @@ class Like(_OnColumn):
 
 @dataclass(frozen=True, slots=True)
 class Constant(Predicate):
-    """The same of every row."""
+    """A condition that is the same for every row: TRUE, FALSE or NULL."""
 
     value: bool | None
 

@@ -65,7 +65,7 @@ class EntryPruner:
         return self._in_any(lambda one: one.by_statistics(columns))
 
     def by_merged_values(self, places: Sequence[Positions], columns: ManifestColumns) -> Mask:
-        """The same of a primary-key table by other columns than the key, bucket by bucket."""
+        """As ``by_statistics``, by columns of a keyed table that are not its key: whole buckets."""
         return self._in_any(lambda one: one.by_merged_values(places, columns))
 
     def _in_any(self, ask: Callable[[_Pruner], Mask]) -> Mask:
@@ -77,7 +77,7 @@ class EntryPruner:
 
 @dataclass(frozen=True, slots=True)
 class _Pruner:
-    """The same of conditions without alternatives."""
+    """What leaves out files by conditions without alternatives."""
 
     schema: TableSchema
     conditions: Sequence[Condition]

@@ -70,7 +70,7 @@ class Scan(Results):
 
     @property
     def fields(self) -> tuple[DataField, ...]:
-        """The same columns with their types in the table."""
+        """The columns the rows will have, with their types in the table."""
         return self._fields
 
     @property

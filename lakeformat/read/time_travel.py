@@ -93,7 +93,7 @@ def moment_text(millis: int) -> str:
 
 
 def iso_text(millis: int) -> str:
-    """The same for programs, as system tables have it: ISO 8601 in UTC, without a zone."""
+    """A point in time for programs, as system tables have it: ISO 8601 in UTC without a zone."""
     return moment_text(millis).removesuffix("Z").replace(" ", "T")
 
 

@@ -71,7 +71,7 @@ class EarlierReturns:
 def properties_of(
     target: Snapshot, commit: CommitId | None, protection: str | None
 ) -> Mapping[str, str] | None:
-    """Those of the target and, where a repetition is to be told from another, what was done."""
+    """The target's properties and, where a repetition has to be told apart, what was done."""
     kept = {
         key: value
         for key, value in (target.properties or {}).items()

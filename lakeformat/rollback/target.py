@@ -67,7 +67,7 @@ def _find(
 
 
 def _live(handle: TableHandle, origin: Origin) -> Origin:
-    """The same by its own file, where that is there."""
+    """An origin by the snapshot's own file, where that is there."""
     number = origin.snapshot.id
     found = read_snapshot_if_present(handle.storage, handle.layout, number)
     return Origin(origin.snapshot) if found == origin.snapshot else origin

@@ -39,7 +39,7 @@ def replace_vectors(
 def _replaced(
     handle: TableHandle, unit: ChangeUnit, concerned: Set[str], *, is_marked: bool
 ) -> _Entries:
-    """Those that name a file concerned; a bucket of a queue has one index file, if any."""
+    """The index files that name a file concerned; a bucket of a queue has one, if any."""
     found = tuple(
         entry
         for entry in unit.vectors

@@ -60,7 +60,7 @@ class CatalogRows:
         return any(connection.execute(question).first() for question in questions)
 
     def keep_database(self, connection: Connection, database: str) -> bool:
-        """The same; until the transaction ends, nobody else drops it or adds a table to it."""
+        """Whether a database is there; until the transaction ends, nobody drops or adds to it."""
         table = DATABASE_PROPERTIES
         rows = select(table.c.property_key).where(self._here(table, database)).with_for_update()
         return bool(connection.execute(rows).all()) or self.has_database(connection, database)

@@ -27,7 +27,7 @@ def empty_remover(storage: Storage) -> RemovesEmptyDirectories | None:
 
 
 def remove_empty_directory(storage: Storage, path: str) -> bool:
-    """The same on any storage; where it has no such step, what is made after the look is lost."""
+    """Remove it if it is empty; where that takes two steps, what comes in between is lost."""
     in_one_step = empty_remover(storage)
     if in_one_step is not None:
         return in_one_step.remove_empty_directory(path)

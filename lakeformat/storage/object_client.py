@@ -61,7 +61,7 @@ class ObjectClient:
 
     @property
     def identity(self) -> str:
-        """The same for two clients of one bucket."""
+        """A text that is equal for two clients of one bucket, and only for these."""
         return f"{self.address.kind} {self.endpoint} {self.address.bucket}"
 
     @property

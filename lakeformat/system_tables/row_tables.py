@@ -35,7 +35,7 @@ class Asked:
     limit: int | None = None
 
     def of(self, schema: TableSchema) -> ChangedRows:
-        """The same for rows with their kinds."""
+        """What is asked for, of rows with their kinds."""
         return changed_rows(schema, self.columns, self.where, self.partitions)
 
 

@@ -65,7 +65,7 @@ def _require_unused(handle: TableHandle, tag: Tag, doing: str) -> None:
 
 
 def require_unneeded(handle: TableHandle, tag: Tag, doing: str) -> None:
-    """The same, and those that a rollback relies on."""
+    """Refuse to lose a tag that a branch or a rollback relies on."""
     _require_unused(handle, tag, doing)
     if is_protection(tag.name) and not is_over(handle, tag):
         raise InvalidRequestError(

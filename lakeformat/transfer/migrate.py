@@ -135,7 +135,7 @@ def _owned(table: Table, source: Storage, root: str) -> Iterator[None]:
 
 
 def _identity(source: str, name: str) -> CommitId:
-    """The same for each try, so that files come in once."""
+    """An identity that is equal for each try, so that files come in once."""
     return CommitId(f"migrate-{hashlib.sha256(f'{source} {name}'.encode()).hexdigest()[:32]}", 1)
 
 

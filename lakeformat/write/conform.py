@@ -46,7 +46,7 @@ class Conformer:
         return self._looked_at(batch, first_row)
 
     def again(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
-        """The same of rows that another ``Conformer`` of these columns has looked at already."""
+        """The batch, of rows that another ``Conformer`` of these columns has looked at already."""
         if _with_texts(batch.schema).equals(self._schema):
             return batch
         return self._looked_at(batch, first_row)

@@ -51,7 +51,7 @@ class KeyPlaces:
 
     @classmethod
     def of(cls, numbers: PartitionNumbers, room: Room, found: FoundKeys) -> KeyPlaces:
-        """Those the table says."""
+        """The places of the keys that were found in the table."""
         own = np.array([numbers.number(row, 0) for row in found.partitions], np.int64)
         known = np.flatnonzero(found.partition_of != NOWHERE)
         partition_of = np.full(len(found.partition_of), NOWHERE, np.int64)

@@ -99,7 +99,7 @@ class MessageColumns:
             self._column(name).declare(said)
 
     def merge(self, other: MessageColumns) -> None:
-        """Those of messages that come later."""
+        """Add what messages that come later have shown of the columns."""
         for name, column in other.by_name.items():
             self._column(name).merge(column)
 

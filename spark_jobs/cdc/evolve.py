@@ -90,7 +90,7 @@ def _is_small_number(declared: DataType, there: DataType, texts_hold_all: bool) 
 def _by_values(
     column: Column, there: DataField, type: AtomicType, found: DataType, texts_hold_all: bool
 ) -> DataType | None:
-    """The same where nothing is declared: what JSON's numbers, texts and truth values fit into."""
+    """A column's new type where none is declared: what the values seen in JSON fit into."""
     if not isinstance(found, AtomicType):
         raise _differs(column, there, found)
     if found.name is T.BIGINT and type.name in _INTEGERS:

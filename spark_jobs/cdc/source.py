@@ -135,7 +135,7 @@ class MessageFiles:
             tell_progress(number, len(self.paths), "files")
 
     def rows_of(self, table: lake.Table, path: str) -> Iterator[pa.RecordBatch]:
-        """Those of one file alone."""
+        """The rows of one file alone."""
         return replace(self, paths=[path]).rows(table)
 
     def _blocks(self, path: str) -> Iterator[bytes]:

@@ -152,7 +152,7 @@ class _Splitter:
             start += len(positions)
 
     def _task_of(self, number: int) -> int:
-        """The same of a place in every task."""
+        """The task that a place belongs to, whichever task asks."""
         place: Place = self._assign.place(number)
         return (zlib.crc32(place.partition) + place.bucket) % self._tasks
 

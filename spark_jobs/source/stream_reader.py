@@ -169,7 +169,7 @@ class LakeStreamReader(DataSourceStreamReader):
         )
 
     def _beginning(self) -> dict[str, Any]:
-        """The same whenever it is asked for: Spark may ask for the first end before."""
+        """Where the stream begins, looked for once: Spark may ask for the first end before."""
         if self._found is None:
             said = self._said
             stream = self._asked.table.stream(

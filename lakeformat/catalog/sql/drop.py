@@ -60,7 +60,7 @@ class Drops:
             return self.finish_held(name)
 
     def finish_held(self, name: TableName) -> bool:
-        """The same for who holds the lock of the name."""
+        """Like ``finish``, for a caller who holds the lock of the name."""
         if name not in self._listing.drops():
             return False
         again = self._listing.has_table(name)  # made anew by a program that does not know the mark

@@ -39,7 +39,7 @@ class TableLocks:
         return LockedCreation(storage, self._lock, f"{name}{branch}")
 
     def creating(self, storage: Storage, held: Held) -> Storage:
-        """The same for who holds the lock already: it is not re-entrant."""
+        """As ``publishing``, for a caller who holds the lock already: it is not re-entrant."""
         if not self._is_needed(storage):
             return storage
         return LockedCreation(storage, _HeldAlready(held), "")

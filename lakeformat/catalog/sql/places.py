@@ -40,7 +40,7 @@ class Places:
         return self.at(database, properties.get(LOCATION) or "")
 
     def at(self, database: str, location: str) -> tuple[Storage, str]:
-        """The same for a database that says where it lies, in our words or in Java's."""
+        """The storage and directory of a database that says where it lies, as we or Java do."""
         if location in ("", self.default_location(database)):
             return self._storage, database_directory(self._root, database)
         storage, path = resolve(location.rstrip("/"), self._storage)

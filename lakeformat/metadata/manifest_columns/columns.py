@@ -186,7 +186,7 @@ class ListColumn:
         return rows
 
     def compact(self) -> ListColumn:
-        """The same lists over items that all belong to one."""
+        """These lists over items of their own: none is there that no list uses."""
         starts = np.cumsum(self.counts) - self.counts
         return ListColumn(self.items.take(self.item_rows()), starts, self.counts, self.present)
 

@@ -55,7 +55,7 @@ def encode_manifest(
 
 
 def encode_entries(entries: Iterable[ManifestEntry], *, compression: str, zstd_level: int) -> bytes:
-    """The same record by record, which is faster for a few."""
+    """The content of a manifest, made record by record, which is faster for a few."""
     return encode_avro_file(
         MANIFEST_SCHEMA,
         (_to_record(entry) for entry in entries),

@@ -111,7 +111,7 @@ def _by_identity(columns: ManifestColumns) -> _Histories:
 
 
 def _by_exact_identity(columns: ManifestColumns) -> _Histories:
-    """The same without hashes, for the day on which two of them collide."""
+    """As ``_by_identity`` without hashes, for the day on which two of them collide."""
     found: dict[object, list[int]] = {}
     for row, entry in enumerate(columns.entries()):
         found.setdefault(entry.identity, []).append(row)
