@@ -13,7 +13,7 @@ import lakeformat as lake
 from lakeformat.cli.app import app
 from lakeformat.compact import compact as compaction
 from lakeformat.compact.database import compact_tables, matching_tables
-from lakeformat.table_upkeep import TableUpkeep
+from lakeformat.table.upkeep import TableUpkeep
 from tests.lake_command import lake_says
 
 runner = CliRunner()

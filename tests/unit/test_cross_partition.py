@@ -182,7 +182,7 @@ def test_of_two_writers_the_later_one_is_refused_or_writes_again(catalog, monkey
             table.write(rows(("thu", 1, 4, "faster")))
         return commit_messages(handle, prepared, options, **how)
 
-    monkeypatch.setattr("lakeformat.table_writes.commit_messages", commit_after_a_rival)
+    monkeypatch.setattr("lakeformat.table.writes.commit_messages", commit_after_a_rival)
     table.write(rows(("fri", 1, 5, "last")))
     assert content(table) == [("fri", 1, 5, "last")]
 
@@ -202,7 +202,7 @@ def test_a_compaction_meanwhile_does_no_harm(catalog):
 def test_a_key_that_is_there_twice_already_is_said_to_be(catalog, monkeypatch):
     table = crossing(catalog)
     with monkeypatch.context() as patch:
-        patch.setattr("lakeformat.table_writes.find_keys", find_nothing)
+        patch.setattr("lakeformat.table.writes.find_keys", find_nothing)
         for day in ("mon", "tue"):
             table.write(rows((day, 1, 1, day)))
     with pytest.raises(CorruptTableError, match="a key twice, in dt=mon and in dt=tue"):

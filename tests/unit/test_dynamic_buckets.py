@@ -261,7 +261,7 @@ def test_an_iterator_that_is_used_up_is_refused(catalog, monkeypatch):
 
 
 def commit_with(monkeypatch, commit: Any) -> None:
-    monkeypatch.setattr("lakeformat.table_writes.commit_messages", commit)
+    monkeypatch.setattr("lakeformat.table.writes.commit_messages", commit)
 
 
 def list_files(table: lake.Table, directory: str) -> list[str]:

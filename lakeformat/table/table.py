@@ -42,7 +42,6 @@ from lakeformat.read.where import Partitions, check_limit
 from lakeformat.schema import TableSchema
 from lakeformat.staged import TableStaged
 from lakeformat.storage import Storage, open_storage
-from lakeformat.stream_note import remembered
 from lakeformat.system_tables import (
     Asked,
     RowTable,
@@ -52,17 +51,18 @@ from lakeformat.system_tables import (
     find_row_table,
     find_system_table,
 )
-from lakeformat.table_expiry import TableExpiry
-from lakeformat.table_orphans import TableOrphans
-from lakeformat.table_partitions import TablePartitions
-from lakeformat.table_reads import TableReads
-from lakeformat.table_references import TableReferences
-from lakeformat.table_row_changes import TableRowChanges
-from lakeformat.table_upkeep import TableUpkeep
-from lakeformat.table_writes import RowsWrite, new_writer
+from lakeformat.table.expiry import TableExpiry
+from lakeformat.table.orphans import TableOrphans
+from lakeformat.table.partitions import TablePartitions
+from lakeformat.table.reads import TableReads
+from lakeformat.table.references import TableReferences
+from lakeformat.table.row_changes import TableRowChanges
+from lakeformat.table.stream_note import remembered
+from lakeformat.table.upkeep import TableUpkeep
+from lakeformat.table.writes import RowsWrite, new_writer
 from lakeformat.write.table_writer import TableWriter
 
-__all__ = ["Overwritten", "SystemTable", "Table", "load_table", "open_table"]
+__all__ = ["Overwritten", "ReadOnlyTable", "SystemTable", "Table", "load_table", "open_table"]
 
 Overwritten: TypeAlias = PartitionSpec | Literal["dynamic"]
 """What rows are put in place of: ``{}`` is the whole table."""

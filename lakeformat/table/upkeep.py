@@ -17,7 +17,7 @@ from lakeformat.executor import Executor
 from lakeformat.health import HealthReport, check_health
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions
-from lakeformat.table_reads import TableReads
+from lakeformat.table.reads import TableReads
 
 __all__ = ["TableUpkeep"]
 

@@ -6,7 +6,7 @@ from lakeformat.clean import Tell
 from lakeformat.consumers import TableConsumers
 from lakeformat.expire import ExpireReport, expire_snapshots
 from lakeformat.read.past_time import PastTime
-from lakeformat.table_reads import TableReads
+from lakeformat.table.reads import TableReads
 
 __all__ = ["TableExpiry"]
 

@@ -7,7 +7,7 @@ from lakeformat.commit.identity import CommitId
 from lakeformat.read.time_travel import Moment
 from lakeformat.rollback.report import RollbackReport
 from lakeformat.rollback.rollback import rollback
-from lakeformat.table_reads import TableReads
+from lakeformat.table.reads import TableReads
 from lakeformat.tags.table_tags import TableTags
 
 __all__ = ["TableReferences"]

@@ -18,7 +18,7 @@ from lakeformat.orphans.remove import OrphanOptions, remove_orphans
 from lakeformat.orphans.report import OrphanReport
 from lakeformat.read.past_time import PastTime
 from lakeformat.read.time_travel import Moment
-from lakeformat.table_reads import TableReads
+from lakeformat.table.reads import TableReads
 
 __all__ = ["TableOrphans"]
 

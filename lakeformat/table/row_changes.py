@@ -7,7 +7,7 @@ from lakeformat.read.predicate_filter import Where
 from lakeformat.row_changes.assignments import NewValues
 from lakeformat.row_changes.change import Tell, delete_rows, update_rows
 from lakeformat.row_changes.report import RowChangeReport
-from lakeformat.table_reads import TableReads
+from lakeformat.table.reads import TableReads
 
 __all__ = ["TableRowChanges"]
 

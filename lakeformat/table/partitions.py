@@ -19,7 +19,7 @@ from lakeformat.partitions.touched import touched_partitions
 from lakeformat.read.past_time import PastTime
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions
-from lakeformat.table_reads import TableReads
+from lakeformat.table.reads import TableReads
 
 __all__ = ["TablePartitions"]
 
