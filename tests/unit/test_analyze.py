@@ -41,13 +41,6 @@ EVERY_TYPE = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def catalog(tmp_path) -> lake.Catalog:
-    catalog = lake.open_catalog(str(tmp_path))
-    catalog.create_database("shop")
-    return catalog
-
-
 def every_type(catalog: lake.Catalog) -> lake.Table:
     columns = [(name, text) for name, text, *_ in EVERY_TYPE]
     nested = [("name", "STRING"), ("raw", "BYTES"), ("list", "ARRAY<INT>")]

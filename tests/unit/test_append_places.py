@@ -23,13 +23,6 @@ FLUSHED = {**SPILLED, "write-buffer-spillable": "false"}
 WAYS = {"as they come": {}, "from memory": BUFFERED, "from disk": SPILLED, "flushed": FLUSHED}
 
 
-@pytest.fixture
-def catalog(tmp_path) -> lake.Catalog:
-    catalog = lake.open_catalog(str(tmp_path))
-    catalog.create_database("shop")
-    return catalog
-
-
 def directories(table: lake.Table) -> list[str]:
     found = table.system_table("files").scan(["file_path"]).to_arrow()["file_path"].to_pylist()
     root = table.location.removeprefix("file://") + "/"

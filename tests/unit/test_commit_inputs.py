@@ -15,13 +15,6 @@ IDENTITY = lake.CommitId("run", 1)
 
 
 @pytest.fixture
-def catalog(tmp_path) -> lake.Catalog:
-    catalog = lake.open_catalog(str(tmp_path))
-    catalog.create_database("shop")
-    return catalog
-
-
-@pytest.fixture
 def orders(catalog) -> lake.Table:
     return catalog.create_table("shop.orders", [("id", "BIGINT")])
 

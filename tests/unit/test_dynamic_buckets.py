@@ -26,13 +26,6 @@ from lakeformat.write.key_hashes import KeyHashes, Room
 COLUMNS = [("dt", "STRING"), ("id", "BIGINT"), ("note", "STRING")]
 
 
-@pytest.fixture
-def catalog(tmp_path) -> lake.Catalog:
-    catalog = lake.open_catalog(str(tmp_path))
-    catalog.create_database("shop")
-    return catalog
-
-
 def dynamic(catalog: lake.Catalog, *, by_day: bool = False, **options: str) -> lake.Table:
     named = {f"dynamic-bucket.{key.replace('_', '-')}": value for key, value in options.items()}
     return catalog.create_table(

@@ -13,13 +13,6 @@ import lakeformat as lake
 COLUMNS = [("id", "BIGINT"), ("note", "STRING")]
 
 
-@pytest.fixture
-def catalog(tmp_path) -> lake.Catalog:
-    catalog = lake.open_catalog(str(tmp_path))
-    catalog.create_database("shop")
-    return catalog
-
-
 def keyed(catalog, columns=COLUMNS, primary_key=("id",), partition_by=(), **options) -> lake.Table:
     named = {key.replace("_", "-"): value for key, value in {"bucket": "1", **options}.items()}
     return catalog.create_table(

@@ -27,13 +27,6 @@ FIRST = {"merge-engine": "first-row"}
 AGGREGATE = {"merge-engine": "aggregation"}
 
 
-@pytest.fixture
-def catalog(tmp_path) -> lake.Catalog:
-    catalog = lake.open_catalog(str(tmp_path))
-    catalog.create_database("shop")
-    return catalog
-
-
 def create(catalog, options, primary_key=("id",), partition_by=()) -> lake.Table:
     return catalog.create_table(
         "shop.orders",

@@ -18,13 +18,6 @@ FEW_ITEMS = lake.set_option("file-index.bloom-filter.kind.items", "100")
 BESIDE = lake.set_option("file-index.in-manifest-threshold", "1 b")
 
 
-@pytest.fixture
-def catalog(tmp_path) -> lake.Catalog:
-    catalog = lake.open_catalog(str(tmp_path))
-    catalog.create_database("shop")
-    return catalog
-
-
 def filled(catalog: lake.Catalog, **how) -> lake.Table:
     table = catalog.create_table(
         "shop.orders",

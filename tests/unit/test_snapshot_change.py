@@ -3,16 +3,7 @@
 import pyarrow as pa
 import pytest
 
-import lakeformat as lake
-
 COLUMNS = [("id", "BIGINT"), ("dt", "STRING")]
-
-
-@pytest.fixture
-def catalog(tmp_path):
-    catalog = lake.open_catalog(str(tmp_path))
-    catalog.create_database("shop")
-    return catalog
 
 
 @pytest.fixture

@@ -28,13 +28,6 @@ STRATEGIES = ["order", "zorder", "hilbert"]
 NUMBERS = 10_000
 
 
-@pytest.fixture
-def catalog(tmp_path) -> lake.Catalog:
-    catalog = lake.open_catalog(str(tmp_path))
-    catalog.create_database("shop")
-    return catalog
-
-
 def create(
     catalog: lake.Catalog, columns=COLUMNS, name: str = "orders", partition_by=(), **options: str
 ) -> lake.Table:

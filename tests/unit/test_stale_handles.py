@@ -18,13 +18,6 @@ IS_ANOTHER = "is not the table that was opened here"
 
 
 @pytest.fixture
-def catalog(tmp_path) -> lake.Catalog:
-    catalog = lake.open_catalog(str(tmp_path))
-    catalog.create_database("shop")
-    return catalog
-
-
-@pytest.fixture
 def orders(catalog) -> lake.Table:
     orders = catalog.create_table("shop.orders", COLUMNS)
     orders.write(ROWS)

@@ -12,13 +12,6 @@ from lakeformat.storage import open_storage
 COLUMNS = [("id", "BIGINT"), ("dt", "DATE"), ("note", "STRING"), ("tags", "ARRAY<STRING>")]
 
 
-@pytest.fixture
-def catalog(tmp_path) -> lake.Catalog:
-    catalog = lake.open_catalog(str(tmp_path))
-    catalog.create_database("shop")
-    return catalog
-
-
 def create(catalog: lake.Catalog, columns=COLUMNS, **wanted) -> lake.Table:
     return catalog.create_table("shop.orders", columns, **wanted)
 
