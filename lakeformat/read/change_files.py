@@ -40,8 +40,12 @@ _CARRY_CHANGELOG = (CommitKind.APPEND, CommitKind.COMPACT)
 NO_PRODUCER, _AS_WRITTEN = "none", "input"
 
 
-def changelog_producer(options: Mapping[str, str]) -> str:
+def changelog_producer(handle: TableHandle) -> str:
     """What writes changelog files of a table; this version need not be able to do so itself."""
+    return _producer_in(handle.options.to_dict())
+
+
+def _producer_in(options: Mapping[str, str]) -> str:
     return options.get("changelog-producer", NO_PRODUCER).strip().lower()
 
 
@@ -79,7 +83,7 @@ class ChangeFiles:
         if snapshot.commit_kind is not CommitKind.APPEND:
             return ChangedFiles(snapshot)
         # A changelog that outlives its snapshot keeps these if it has no files of its own.
-        is_kept = changelog_producer(self._handle.options.to_dict()) == NO_PRODUCER
+        is_kept = changelog_producer(self._handle) == NO_PRODUCER
         with telling_of_expiry(self._handle, snapshot, changes=is_kept):
             return ChangedFiles(snapshot, tuple(self._delta_files(snapshot)), is_kept)
 
@@ -104,9 +108,9 @@ class ChangeFiles:
         """
         handle = self._handle
         is_untold = snapshot.changelog_manifest_list is None
-        if not is_untold or changelog_producer(handle.options.to_dict()) != _AS_WRITTEN:
+        if not is_untold or changelog_producer(handle) != _AS_WRITTEN:
             return False
-        producer = changelog_producer(self._schema(snapshot.schema_id).options)
+        producer = _producer_in(self._schema(snapshot.schema_id).options)
         path = handle.layout.manifest(snapshot.delta_manifest_list)
         return producer == NO_PRODUCER and handle.storage.exists(path)
 
@@ -162,7 +166,7 @@ class ChangeFiles:
         """Rows that wait for a bucket are told of as written, unless a changelog will tell."""
         is_told: Mask = files.bucket.numbers >= 0
         options = self._handle.options.to_dict()
-        if which is ListKind.DELTA and changelog_producer(options) == NO_PRODUCER:
+        if which is ListKind.DELTA and _producer_in(options) == NO_PRODUCER:
             is_told |= files.bucket.numbers == POSTPONE_BUCKET
         return is_told
 

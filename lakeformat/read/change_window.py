@@ -17,17 +17,14 @@ from lakeformat.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.metadata.tag import read_tag
-from lakeformat.read.change_files import NO_PRODUCER
-from lakeformat.read.change_files import changelog_producer as producer_of
+from lakeformat.read.change_files import NO_PRODUCER, changelog_producer
 from lakeformat.read.time_travel import newest_at, to_millis
 from lakeformat.type_rules import is_whole_number
 
 __all__ = [
-    "NO_PRODUCER",
     "ChangeMode",
     "Window",
     "WindowEnd",
-    "changelog_producer",
     "find_window",
     "read_change",
 ]
@@ -61,11 +58,6 @@ class Window:
     def snapshot_ids(self) -> range:
         """The snapshots whose changes count."""
         return range(self.after + 1, self.upto + 1)
-
-
-def changelog_producer(handle: TableHandle) -> str:
-    """What writes changelog files of a table; this version need not be able to do so itself."""
-    return producer_of(handle.options.to_dict())
 
 
 def find_window(handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, mode: str) -> Window:

@@ -24,8 +24,7 @@ from lakeformat.metadata.snapshot_directory import (
     read_snapshot_if_present,
     snapshot_ids,
 )
-from lakeformat.read.change_files import ChangedFiles, ChangeFiles
-from lakeformat.read.change_window import NO_PRODUCER, changelog_producer
+from lakeformat.read.change_files import NO_PRODUCER, ChangedFiles, ChangeFiles, changelog_producer
 from lakeformat.read.changed_rows import ChangedRows
 from lakeformat.read.state_rows import StateRows
 from lakeformat.read.time_travel import Moment, newest_at, require_number, to_millis
