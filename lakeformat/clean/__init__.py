@@ -14,7 +14,7 @@ snapshot, tag or branch that stays:
    again. ``remove_empty_directories`` last. ``withdraw`` the intent.
 
 ``metadata_of`` (``leads.py``) names the manifests, lists, index files and statistics a snapshot
-leads to, ``metadata_removals`` those of them that may go; ``added_removals`` adds the data or
+leads to, ``metadata_removals`` those of them that may go; ``add_candidates`` adds the data or
 changelog files of manifests to the candidates.
 ``Removal`` is one file with its kind, size and the reason why it goes: a dry run prints these.
 """
@@ -33,7 +33,7 @@ from lakeformat.clean.intent import (
 )
 from lakeformat.clean.leads import (
     MetadataFiles,
-    added_removals,
+    add_candidates,
     metadata_of,
     metadata_removals,
 )
@@ -50,7 +50,7 @@ __all__ = [
     "Protection",
     "Removal",
     "Tell",
-    "added_removals",
+    "add_candidates",
     "announce",
     "bucket_directories",
     "find_protection",

@@ -21,7 +21,7 @@ from lakeformat.metadata.snapshot import Snapshot
 
 __all__ = [
     "MetadataFiles",
-    "added_removals",
+    "add_candidates",
     "manifest_batches",
     "metadata_of",
     "metadata_removals",
@@ -120,10 +120,10 @@ def metadata_removals(
             yield Removal(storage, layout.manifest(name), FileClass.MANIFEST_LIST, reason, size)
 
 
-def added_removals(
+def add_candidates(
     candidates: Candidates, batches: Iterable[ManifestColumns], kind: FileClass, reason: str
 ) -> None:
-    """Add what some entries add."""
+    """Make candidates of the files that some entries add."""
     for columns in batches:
         candidates.add(columns.filter(~columns.is_delete), kind, reason)
 

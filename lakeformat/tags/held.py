@@ -15,7 +15,7 @@ from lakeformat.clean import (
     MetadataFiles,
     Protection,
     Removal,
-    added_removals,
+    add_candidates,
     bucket_directories,
     metadata_of,
     metadata_removals,
@@ -120,17 +120,17 @@ def _data_files(handle: TableHandle, lost: Lost, reason: str) -> Candidates:
     for snapshot in lost.states:
         _add_live(found, _entries(handle, snapshot, *_STATE), reason)
     for snapshot in lost.additions:
-        added_removals(found, _entries(handle, snapshot, ListKind.DELTA), FileClass.DATA, reason)
+        add_candidates(found, _entries(handle, snapshot, ListKind.DELTA), FileClass.DATA, reason)
     for snapshot in lost.changelogs:
         for which in lists_of_changelog(handle, snapshot):
             tells = which is ListKind.CHANGELOG
             kind = FileClass.CHANGELOG if tells else FileClass.DATA
             if which is not ListKind.BASE:
-                added_removals(found, _entries(handle, snapshot, which), kind, reason)
+                add_candidates(found, _entries(handle, snapshot, which), kind, reason)
     if lost.with_changes:
         for snapshot in (*lost.states, *lost.additions):
             entries = _entries(handle, snapshot, ListKind.CHANGELOG)
-            added_removals(found, entries, FileClass.CHANGELOG, reason)
+            add_candidates(found, entries, FileClass.CHANGELOG, reason)
     return found
 
 
