@@ -12,7 +12,7 @@ from lakeformat.commit.identity import CommitId
 from lakeformat.compact.commit import Groups, Made
 from lakeformat.compact.identity import CompactIdentity, find_earlier_tries
 from lakeformat.compact.outcomes import compacted, failed, not_chosen, refused, report_of
-from lakeformat.compact.plan import is_overtaken, plan_compaction, under_schema
+from lakeformat.compact.plan import has_left_table, plan_compaction, under_schema
 from lakeformat.compact.producers import guarantee
 from lakeformat.compact.report import BucketOutcome, CompactReport, Progress
 from lakeformat.compact.run import UnitOutcome, UnitWork
@@ -185,7 +185,7 @@ class _Run:
                 self._run_millis += millis
                 if messages:
                     groups.add(Made(unit, messages, millis))
-                elif error is not None and is_overtaken(self.handle, unit):
+                elif error is not None and has_left_table(self.handle, unit):
                     groups.refused.append((unit, error))
                 elif error is not None:
                     self.failures.append(error)

@@ -43,7 +43,7 @@ from lakeformat.read.plan import plan_columns
 from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions
 
-__all__ = ["is_overtaken", "newest_schema", "plan_compaction", "under_schema"]
+__all__ = ["has_left_table", "newest_schema", "plan_compaction", "under_schema"]
 
 
 def newest_schema(handle: TableHandle) -> TableHandle:
@@ -58,7 +58,7 @@ def under_schema(handle: TableHandle, schema_id: int) -> TableHandle:
     return replace(handle, schema=read_schema(handle.storage, handle.layout, schema_id))
 
 
-def is_overtaken(handle: TableHandle, unit: CompactUnit) -> bool:
+def has_left_table(handle: TableHandle, unit: CompactUnit) -> bool:
     """Whether what a unit reads has left the table: no wonder if that cannot be read any more."""
     snapshot = latest_snapshot(handle.storage, handle.layout)
     if snapshot is None or snapshot.id == unit.snapshot.id:

@@ -18,7 +18,7 @@ from lakeformat.orphans.floor import AgeFloor, find_floor
 from lakeformat.orphans.readers import readers_of
 from lakeformat.orphans.references import References, find_references
 from lakeformat.orphans.report import OrphanFile, OrphanReport
-from lakeformat.orphans.scan import Candidate, Scan, newest_at, scan_table
+from lakeformat.orphans.scan import Candidate, Scan, newest_number_at, scan_table
 from lakeformat.read.past_time import PastTime
 from lakeformat.read.time_travel import Moment, moment_text
 
@@ -111,7 +111,7 @@ class _Plan:
 
     def removal(self, candidate: Candidate) -> Removal:
         """A file with the reason why it goes."""
-        newest = newest_at(self.times, candidate.modified_millis)
+        newest = newest_number_at(self.times, candidate.modified_millis)
         then = (
             f"when snapshot {newest} was the newest" if newest else "before any snapshot still kept"
         )
@@ -137,7 +137,7 @@ def _plan(scan: Scan, floor: AgeFloor) -> _Plan:
                     kind=str(removal.kind),
                     size=each.size,
                     modified_millis=each.modified_millis,
-                    newest_snapshot=newest_at(times, each.modified_millis),
+                    newest_snapshot=newest_number_at(times, each.modified_millis),
                     reason=removal.reason,
                 )
             )

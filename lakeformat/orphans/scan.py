@@ -192,7 +192,7 @@ def _kind(handle: TableHandle, listing: Listing, name: str) -> FileClass:
     return FileClass.INDEX if listing.directory.endswith("/index") else FileClass.OTHER
 
 
-def newest_at(times: Sequence[tuple[int, int]], millis: int) -> int | None:
+def newest_number_at(times: Sequence[tuple[int, int]], millis: int) -> int | None:
     """Of snapshots as (time, number), sorted, the newest at some moment."""
     at = bisect_right(times, millis, key=lambda each: each[0])
     return times[at - 1][1] if at else None
