@@ -31,7 +31,7 @@ from lakeformat.metadata.snapshot_directory import FIRST_SNAPSHOT_ID, read_snaps
 from lakeformat.metadata.statistics import read_statistics
 from lakeformat.partition_filter import PartitionFilter
 
-__all__ = ["Attempts", "Intent"]
+__all__ = ["Attempts", "CommitIntent"]
 
 NO_WATERMARK = -(2**63)
 """What Java writes where there is none."""
@@ -46,7 +46,7 @@ class Check(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Intent:
+class CommitIntent:
     """What somebody wants to publish as one snapshot."""
 
     who: Committer
@@ -86,7 +86,7 @@ class Attempts:
     """
 
     handle: TableHandle
-    intent: Intent
+    intent: CommitIntent
     changes: Changes = field(default_factory=Changes)
     """Those of the last attempt."""
     began_on: int | None = None

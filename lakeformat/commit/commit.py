@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from lakeformat.commit.abort import delete_written
-from lakeformat.commit.attempt import Intent
+from lakeformat.commit.attempt import CommitIntent
 from lakeformat.commit.base_manifests import PickManifests
 from lakeformat.commit.bucket_counts import BucketCounts
 from lakeformat.commit.changes import Changes, append_changes, compact_changes
@@ -295,14 +295,14 @@ class _Commits:
             intent = replace(intent, check=BucketCounts(intent.who, self._messages))
         return self._publish(intent)
 
-    def _publish(self, intent: Intent) -> CommitReport:
+    def _publish(self, intent: CommitIntent) -> CommitReport:
         kinds = _DATA if intent.kind in _DATA else (intent.kind,)
         return publish_once(self._handle, intent, self._earlier(kinds))
 
-    def _intent(self, kind: CommitKind, changes: Changes) -> Intent:
+    def _intent(self, kind: CommitKind, changes: Changes) -> CommitIntent:
         options, who = self._options, self._who(kind)
         is_analyze = kind is CommitKind.ANALYZE
-        return Intent(
+        return CommitIntent(
             who=who,
             replay=Replay(self._handle, changes, from_elsewhere=bool(self._foreign)),
             provider=lambda head: changes,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from lakeformat.commit.attempt import Intent
+from lakeformat.commit.attempt import CommitIntent
 from lakeformat.commit.changes import Changes
 from lakeformat.commit.conflict_text import Committer
 from lakeformat.commit.identity import BATCH_IDENTIFIER, CommitId, EarlierCommits
@@ -158,7 +158,7 @@ class _Merging:
 
 def _publish(handle: TableHandle, merging: _Merging) -> CompactManifestsReport:
     commit = CommitId(handle.environment.new_id(), BATCH_IDENTIFIER)
-    intent = Intent(
+    intent = CommitIntent(
         who=Committer(handle, CommitKind.COMPACT, commit.user),
         provider=merging.changes,
         commit=commit,

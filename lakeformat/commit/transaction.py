@@ -11,7 +11,7 @@ import logging
 from contextlib import suppress
 from dataclasses import replace
 
-from lakeformat.commit.attempt import Attempts, Intent
+from lakeformat.commit.attempt import Attempts, CommitIntent
 from lakeformat.commit.conflict_text import described, named
 from lakeformat.commit.identity import EarlierCommits, require_same
 from lakeformat.commit.publish import Outcome
@@ -39,7 +39,9 @@ _log = logging.getLogger(__name__)
 _JITTER = 0.2
 
 
-def publish_once(handle: TableHandle, intent: Intent, earlier: EarlierCommits) -> CommitReport:
+def publish_once(
+    handle: TableHandle, intent: CommitIntent, earlier: EarlierCommits
+) -> CommitReport:
     """Publish, or find that it was published; an error knows whether it may have happened."""
     attempts = Attempts(handle, intent)
     try:

@@ -14,7 +14,7 @@ from lakeformat.metadata.branch_directory import branches
 from lakeformat.metadata.hints import NumberedFiles, numbered_changelogs, numbered_snapshots
 from lakeformat.storage import Storage
 
-__all__ = ["HintChange", "RepairReport", "repair_hints"]
+__all__ = ["HintChange", "RepairHintsReport", "repair_hints"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class HintChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepairReport:
+class RepairHintsReport:
     """What was wrong with the hints of a table and its branches."""
 
     table: str
@@ -44,7 +44,7 @@ class RepairReport:
         return asdict(self)
 
 
-def repair_hints(handle: TableHandle, *, dry_run: bool) -> RepairReport:
+def repair_hints(handle: TableHandle, *, dry_run: bool) -> RepairHintsReport:
     """Let LATEST and EARLIEST of every branch say what a listing says.
 
     A commit that is faster leaves its own hint wrong for a moment, which every reader copes with.
@@ -58,7 +58,7 @@ def repair_hints(handle: TableHandle, *, dry_run: bool) -> RepairReport:
             changes += _repair(files, dry_run=dry_run)
             gaps += _gaps(files)
     done = "would be put right" if dry_run else "put right"
-    return RepairReport(
+    return RepairHintsReport(
         table=handle.uri,
         dry_run=dry_run,
         changes=tuple(changes),

@@ -8,18 +8,20 @@ from lakeformat.handle import TableHandle
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.partition_filter import PartitionSpec
 from lakeformat.partitions.live import chosen, live_partitions
-from lakeformat.partitions.report import DropPlan
+from lakeformat.partitions.report import DropPartitionsPlan
 
 __all__ = ["plan_drop_partitions"]
 
 
-def plan_drop_partitions(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> DropPlan:
+def plan_drop_partitions(
+    handle: TableHandle, partitions: Sequence[PartitionSpec]
+) -> DropPartitionsPlan:
     """The partitions that meet one of the specs now."""
     head = latest_snapshot(handle.storage, handle.layout)
     live = live_partitions(handle, head)
     there = chosen(handle, live, partitions)
     missing = [spec for spec in partitions if not chosen(handle, live, [spec])]
-    return DropPlan(
+    return DropPartitionsPlan(
         table=handle.uri,
         snapshot_id=None if head is None else head.id,
         partitions=tuple(there),

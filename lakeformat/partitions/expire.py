@@ -27,7 +27,7 @@ from lakeformat.partition_filter import these_partitions
 from lakeformat.partitions.expired import UPDATE_TIME, ExpireRules, Expiry, pick_expired
 from lakeformat.partitions.live import LivePartition, live_partitions
 from lakeformat.partitions.mark_done import remove_done_directory
-from lakeformat.partitions.report import ExpiredPartition, ExpireReport
+from lakeformat.partitions.report import ExpiredPartition, ExpirePartitionsReport
 from lakeformat.partitions.time_format import fill_pattern, time_format
 from lakeformat.read.past_time import PastTime, past_millis
 
@@ -100,7 +100,7 @@ class ExpireRequest:
 
 def expire_partitions(
     handle: TableHandle, request: ExpireRequest, *, dry_run: bool = False
-) -> ExpireReport:
+) -> ExpirePartitionsReport:
     """Delete the rows of partitions that have expired; with ``dry_run`` only say which."""
     rules = request.rules(handle)
     if not dry_run:
@@ -178,11 +178,11 @@ class _Run:
         except LakeError as error:
             _log.warning("the mark that %s is done stays: %s", partition.path, error)
 
-    def report(self, *, dry_run: bool) -> ExpireReport:
+    def report(self, *, dry_run: bool) -> ExpirePartitionsReport:
         """What was deleted, or would be."""
         plan = self._plan
         expired = plan.expired if dry_run else tuple(self._done)
-        return ExpireReport(
+        return ExpirePartitionsReport(
             table=self.handle.uri,
             dry_run=dry_run,
             strategy=self.rules.strategy,

@@ -7,7 +7,13 @@ from typing import Any
 
 from lakeformat.partitions.live import LivePartition
 
-__all__ = ["DonePartition", "DropPlan", "ExpireReport", "ExpiredPartition", "MarkDoneReport"]
+__all__ = [
+    "DonePartition",
+    "DropPartitionsPlan",
+    "ExpirePartitionsReport",
+    "ExpiredPartition",
+    "MarkDoneReport",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +29,7 @@ class ExpiredPartition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExpireReport:
+class ExpirePartitionsReport:
     """The outcome of an expiry of partitions, or what it would be."""
 
     table: str
@@ -55,7 +61,7 @@ _PLAIN = ("table", "dry_run", "strategy", "older_than", "left", "kept", "snapsho
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropPlan:
+class DropPartitionsPlan:
     """The partitions that a drop would delete now."""
 
     table: str

@@ -8,7 +8,7 @@ from lakeformat.clean import Tell
 from lakeformat.commit.identity import CommitId
 from lakeformat.executor import Executor
 from lakeformat.metadata.commit_message import CommitMessage
-from lakeformat.orphans.hints import RepairReport, repair_hints
+from lakeformat.orphans.hints import RepairHintsReport, repair_hints
 from lakeformat.orphans.missing import MissingFilesReport, remove_missing_files
 from lakeformat.orphans.missing_manifests import (
     MissingManifestsReport,
@@ -88,6 +88,6 @@ class TableOrphans(TableReads):
         """
         return remove_missing_manifests(self._handle, dry_run=dry_run)
 
-    def repair(self, dry_run: bool = False) -> RepairReport:
+    def repair(self, dry_run: bool = False) -> RepairHintsReport:
         """Let the hints of every branch say which snapshots there are, and name missing ones."""
         return repair_hints(self._handle, dry_run=dry_run)

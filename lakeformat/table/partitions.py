@@ -14,7 +14,7 @@ from lakeformat.partition_filter import PartitionSpec
 from lakeformat.partitions.drop import plan_drop_partitions
 from lakeformat.partitions.expire import ExpireRequest, expire_partitions
 from lakeformat.partitions.mark_done import mark_partitions_done
-from lakeformat.partitions.report import DropPlan, ExpireReport, MarkDoneReport
+from lakeformat.partitions.report import DropPartitionsPlan, ExpirePartitionsReport, MarkDoneReport
 from lakeformat.partitions.touched import touched_partitions
 from lakeformat.read.past_time import PastTime
 from lakeformat.read.predicate_filter import Where
@@ -37,7 +37,7 @@ class TablePartitions(TableReads):
         max_num: int | None = None,
         batch_size: int | None = None,
         dry_run: bool = False,
-    ) -> ExpireReport:
+    ) -> ExpirePartitionsReport:
         """Delete the rows of partitions older than ``expiration_time``: ``"7 d"``, or a time.
 
         What is not said comes from the options ``partition.expiration-time`` and its siblings.
@@ -63,7 +63,7 @@ class TablePartitions(TableReads):
         """
         return touched_partitions(self._handle, after, upto)
 
-    def plan_drop_partitions(self, partitions: Sequence[PartitionSpec]) -> DropPlan:
+    def plan_drop_partitions(self, partitions: Sequence[PartitionSpec]) -> DropPartitionsPlan:
         """What ``drop_partitions`` would delete now; nothing is changed."""
         return plan_drop_partitions(self._handle, partitions)
 
