@@ -27,7 +27,6 @@ from lakeformat.types import (
 
 __all__ = [
     "DEFAULT_FUNCTION",
-    "FUNCTION_NAMES",
     "canonical_name",
     "check_aggregation",
     "check_function",

@@ -12,7 +12,6 @@ from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 from lakeformat.errors import InvalidRequestError, LakeError
 
 __all__ = [
-    "EXECUTORS",
     "Executor",
     "has_idle_cores",
     "in_order",

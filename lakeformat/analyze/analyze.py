@@ -29,7 +29,7 @@ from lakeformat.read.where import columns_named
 from lakeformat.type_text import type_to_json
 from lakeformat.types import DataField
 
-__all__ = ["ALL_COLUMNS", "TellRows", "analyze"]
+__all__ = ["TellRows", "analyze"]
 
 _log = logging.getLogger(__name__)
 ALL_COLUMNS = "all"

@@ -16,7 +16,7 @@ import xxhash
 
 from lakeformat.merge.key_words import column_words
 
-__all__ = ["EXACT_VALUES", "DistinctCount"]
+__all__ = ["DistinctCount"]
 
 EXACT_VALUES = 100_000
 """Up to so many values are kept, and counted one by one."""

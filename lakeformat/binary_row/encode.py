@@ -39,7 +39,7 @@ from lakeformat.types import (
     VectorType,
 )
 
-__all__ = ["encode_item", "encode_items", "encode_row"]
+__all__ = ["encode_items", "encode_row"]
 
 _WRONG_VALUE = (
     struct.error,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lakeformat.binary_row.layout import COMPACT_DECIMAL_PRECISION
 from lakeformat.binary_row.unaligned import Positions, Words
 
-__all__ = ["decode_wide", "encode_wide", "exceeds_digits", "exceeds_precision", "magnitude"]
+__all__ = ["decode_wide", "encode_wide", "exceeds_precision", "magnitude"]
 
 _ONE = np.uint64(1)
 _HALF_BITS = np.int64(64)

@@ -39,7 +39,7 @@ from lakeformat.metadata.tag import delete_tag, read_tag, tag_names
 from lakeformat.storage import Storage
 from lakeformat.tags.source import Origin
 
-__all__ = ["ForwardPlan", "fast_forward", "plan_forward"]
+__all__ = ["ForwardPlan", "fast_forward"]
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,6 @@ from lakeformat.metadata.branch_directory import check_branch_name
 
 __all__ = [
     "BRANCH_PREFIX",
-    "SYSTEM_DATABASE",
     "TableName",
     "check_name",
     "is_name",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lakeformat.clean import Removal
     from lakeformat.tags.held import DeletionReport
 
-__all__ = ["delete_and_show", "show_deletion"]
+__all__ = ["delete_and_show"]
 
 _FILES = (
     Shown("kind", "kind"),

@@ -12,7 +12,7 @@ import numpy as np
 
 from lakeformat.compact.curves import ByteRows, Words, words_of, z_order
 
-__all__ = ["HILBERT_BITS", "hilbert", "hilbert_index"]
+__all__ = ["hilbert", "hilbert_index"]
 
 HILBERT_BITS = 63
 """Of each column: the first 63 of its ordered bytes."""

@@ -27,7 +27,7 @@ from lakeformat.write.new_files import NewFiles
 from lakeformat.write.row_kinds import accepted_rows
 from lakeformat.write.sequences import SequenceNumbers
 
-__all__ = ["bucket_count", "give_buckets", "plan_postponed", "with_buckets"]
+__all__ = ["give_buckets", "plan_postponed", "with_buckets"]
 
 
 def plan_postponed(

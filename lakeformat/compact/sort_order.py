@@ -17,7 +17,7 @@ from lakeformat.schema import TableSchema
 from lakeformat.type_text import type_to_json
 from lakeformat.types import AtomicType, DataField, TypeName
 
-__all__ = ["ORDER_STRATEGIES", "RowOrder", "row_order"]
+__all__ = ["RowOrder", "row_order"]
 
 ORDER_STRATEGIES = ("order", "zorder", "hilbert")
 

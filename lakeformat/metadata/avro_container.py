@@ -22,7 +22,6 @@ __all__ = [
     "BlockLimitError",
     "NotPlainError",
     "join_blocks",
-    "most_unpacked",
     "read_blocks",
     "unpack_block",
 ]

@@ -16,7 +16,7 @@ from lakeformat.options.kinds import (
 )
 from lakeformat.options.option import Group, Option
 
-__all__ = ["MARK_DONE_ACTIONS", "PartitionOptions"]
+__all__ = ["PartitionOptions"]
 
 MARK_DONE_ACTIONS = ("success-file", "done-partition", "mark-event", "http-report", "custom")
 """Every action the format knows."""

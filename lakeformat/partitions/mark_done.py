@@ -24,7 +24,7 @@ from lakeformat.partitions.live import chosen, live_partitions
 from lakeformat.partitions.report import DonePartition, MarkDoneReport
 from lakeformat.storage.empty_directory import remove_empty_directory
 
-__all__ = ["SUCCESS_FILE", "mark_partitions_done", "remove_done_directory"]
+__all__ = ["mark_partitions_done", "remove_done_directory"]
 
 _log = logging.getLogger(__name__)
 SUCCESS_FILE = "_SUCCESS"

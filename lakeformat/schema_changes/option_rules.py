@@ -9,7 +9,7 @@ from lakeformat.options import TableOptions, declared_options
 from lakeformat.options.kinds import BOOLEAN
 from lakeformat.options.option import Option
 
-__all__ = ["IMMUTABLE", "check_removal", "check_setting"]
+__all__ = ["check_removal", "check_setting"]
 
 IMMUTABLE = frozenset(
     {

@@ -35,7 +35,7 @@ from lakeformat.errors import (
 from lakeformat.sql.database import SqlDatabase
 from lakeformat.sql.lock_rows import LockRow, LockRows, has_expired, new_token
 
-__all__ = ["LeasedRow", "LockSettings", "SqlLock", "elapsed_seconds"]
+__all__ = ["LeasedRow", "LockSettings", "SqlLock"]
 
 logger = logging.getLogger(__name__)
 

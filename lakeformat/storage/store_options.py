@@ -14,14 +14,7 @@ from difflib import get_close_matches
 from lakeformat.errors import InvalidRequestError
 from lakeformat.storage.shown import without_credentials
 
-__all__ = [
-    "SINGLE_WRITER",
-    "STORE_OPTIONS",
-    "StoreConfig",
-    "StoreOption",
-    "is_storage_option",
-    "store_config",
-]
+__all__ = ["STORE_OPTIONS", "StoreConfig", "StoreOption", "is_storage_option", "store_config"]
 
 SINGLE_WRITER = "unsafe.single-writer"
 

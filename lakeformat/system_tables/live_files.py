@@ -15,7 +15,7 @@ from lakeformat.read.plan import find_manifest
 from lakeformat.system_tables.partition_text import PartitionTexts
 from lakeformat.system_tables.source import Source
 
-__all__ = ["LiveFiles", "name_of_file", "snapshot_manifests"]
+__all__ = ["LiveFiles", "snapshot_manifests"]
 
 
 class LiveFiles:

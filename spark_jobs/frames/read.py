@@ -23,7 +23,7 @@ from spark_jobs.frames.tables import TableName, find_table
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["frame_of_scan", "read_changes", "read_table"]
+__all__ = ["read_changes", "read_table"]
 
 _SPARK_READS = ("file", "hdfs", "viewfs")
 """Where Spark finds files without being told more than we are."""

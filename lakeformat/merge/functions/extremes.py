@@ -16,7 +16,7 @@ from lakeformat.merge.functions.positions import NULL, Position
 from lakeformat.merge.functions.segments import combined, present, raw_numbers, take_or_null
 from lakeformat.merge.groups import KeyGroups, Mask, Positions
 
-__all__ = ["ExtremeFunction", "decimal_longs", "sort_words"]
+__all__ = ["ExtremeFunction", "sort_words"]
 
 Words = npt.NDArray[np.int64]
 

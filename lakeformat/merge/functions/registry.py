@@ -23,7 +23,7 @@ from lakeformat.merge.functions.sums import SumFunction
 from lakeformat.options import TableOptions
 from lakeformat.types import DataField
 
-__all__ = ["PRIMARY_KEY", "aggregate_function", "kept_key"]
+__all__ = ["aggregate_function", "kept_key"]
 
 PRIMARY_KEY = "primary-key"
 

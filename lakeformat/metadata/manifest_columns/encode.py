@@ -36,7 +36,7 @@ from lakeformat.metadata.manifest_columns.schema import (
 from lakeformat.metadata.manifest_columns.shape import FieldShape
 from lakeformat.metadata.manifest_entry import FORMAT_VERSION, ManifestEntry
 
-__all__ = ["encode_entries", "encode_manifest", "encode_records"]
+__all__ = ["encode_entries", "encode_manifest"]
 
 _GROUP_ROWS = 4096
 """Records written together: enough for long columns, and the records stay in the cache."""
