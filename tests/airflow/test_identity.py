@@ -23,7 +23,7 @@ def user(table="shop.orders", **change):
     return commit_user(SimpleNamespace(**{"try_number": 1, **TASK, **change}), table)
 
 
-def test_it_never_changes():
+def test_the_name_of_a_commit_user_never_changes():
     """Runs that began under one release are retried under the next: the name is a format."""
     assert user() == "airflow.shop.group.land.972c843a6338e7cebf8bd07dd9825633"
 

@@ -28,7 +28,7 @@ ADDRESSES = (
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_nobody_sees_nothing(ask, orders, address):
+def test_who_is_not_signed_in_sees_nothing(ask, orders, address):
     answer = ask(address, role=None)
 
     assert answer.status_code == 401

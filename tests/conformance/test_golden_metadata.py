@@ -184,7 +184,7 @@ def test_a_long_lived_changelog_is_the_snapshot_that_expired():
     assert changelog.changelog_manifest_list is not None
 
 
-def test_statistics_of_java():
+def test_statistics_that_java_wrote_are_read_and_written_alike():
     golden = TABLES["format-java/changelog_input"]
     storage, layout = place(golden.name)
     analyzed = lake.open_table(golden.location).latest_snapshot()

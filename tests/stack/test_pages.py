@@ -161,7 +161,7 @@ def test_a_viewer_sees_tasks_and_no_other_table(airflow, landed, sign_in, place)
     assert "Score" not in said
 
 
-def test_nobody_sees_anything(airflow, landed):
+def test_who_is_not_signed_in_sees_nothing(airflow, landed):
     [link] = [
         link
         for link in airflow.ask("GET", _links_of(landed))["extra_links"].values()

@@ -94,7 +94,7 @@ def test_json_is_one_object_per_line(warehouse):
     ]
 
 
-def test_people_see_columns(warehouse):
+def test_people_see_rows_in_columns_with_headings(warehouse):
     shown = warehouse.run("scan", "shop.orders", "--columns", "k,v,flag", "--where", "k < 3")
     assert [line.split() for line in shown.splitlines()] == [
         ["k", "v", "flag"],

@@ -169,7 +169,7 @@ def test_changelog_files_have_manifests_of_their_own():
 class TestEmptyCommits:
     """A commit without a change makes no snapshot, unless somebody wants one."""
 
-    def test_none_by_default(self):
+    def test_by_default_a_commit_without_a_change_makes_no_snapshot(self):
         orders = paper_table()
         report = commit(orders)
         assert (report.snapshot_id, head(orders)) == (None, None)

@@ -70,7 +70,7 @@ def shown(pick: Pick | None) -> str:
         ("0:1 1:5 2:25 3:125 4:600 5:3000", "0:1 1:5 -> 1"),
     ],
 )
-def test_universal_compaction_picks(picture, expected):
+def test_runs_are_picked_by_their_sizes_and_their_number(picture, expected):
     assert shown(pick_universal(levels(picture), settings())) == expected
 
 

@@ -75,5 +75,5 @@ def shown(picture: str) -> str:
         ("100/100 100! 10 10", "[100 100 100! 10 10]"),
     ],
 )
-def test_steps(picture, expected):
+def test_large_files_move_and_small_neighbours_are_written_together(picture, expected):
     assert shown(picture) == expected

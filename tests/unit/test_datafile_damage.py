@@ -120,7 +120,7 @@ def test_a_truncated_file_is_damaged(file_format, data):
 @in_every_format
 @given(garbage=st.binary(max_size=300))
 @fuzzed(25)
-def test_garbage_is_damaged(file_format, garbage):
+def test_a_file_of_garbage_is_named_as_one_that_cannot_be_read(file_format, garbage):
     with pytest.raises(CorruptTableError, match=rf"data\.{file_format} cannot be read"):
         read(garbage, file_format)
 

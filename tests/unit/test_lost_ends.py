@@ -169,7 +169,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_every_reader_compares(orders, reader):
+def test_every_reader_compares_a_manifest_with_what_its_list_says(orders, reader):
     [manifest] = delta_of(orders)
     rewrite_list(orders, [replace(manifest, num_added_files=2)])
     with pytest.raises(CorruptTableError, match=r"adds 1 files and deletes 0, .* says 2 and 0"):

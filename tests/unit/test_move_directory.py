@@ -53,7 +53,7 @@ def before(storage: Bucket, method: str, path: str, act) -> None:
     setattr(storage, method, interrupted)
 
 
-def test_everything_moves(storage):
+def test_every_file_moves_and_nothing_stays_behind(storage):
     assert mover(storage) is None
     move(storage)
     assert storage.files() == MOVED

@@ -84,7 +84,7 @@ def test_manifests_of_other_partitions_are_not_read():
     assert plan.manifests_read == 1
 
 
-def test_buckets_are_picked():
+def test_only_files_of_the_buckets_asked_for_are_planned():
     table = table_of([entry(1, bucket=0), entry(2, bucket=1)], [entry(3, bucket=1)])
     assert names(plan_columns(*table, buckets=[1]).entries()) == ["data-2", "data-3"]
 

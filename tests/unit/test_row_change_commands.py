@@ -31,7 +31,7 @@ def says(table: lake.Table, *arguments: str) -> str:
     return shown.stdout
 
 
-def test_rows_are_deleted(table):
+def test_a_deletion_says_how_many_rows_and_files_it_was(table):
     first, second = says(table, "delete", "--where", "id = 2").splitlines()
     assert first == "1 row deleted, published as snapshot 2"
     assert second.startswith("1 file written again without them; 1 file of ")
@@ -60,7 +60,7 @@ def test_rows_get_new_values(table):
     assert str(table.scan(where="id = 2").to_arrow()["due"][0]) == "2024-01-31"
 
 
-def test_programs_get_json(table):
+def test_a_deletion_tells_programs_what_it_did_as_json(table):
     [report] = json.loads(says(table, "delete", "--where", "id = 2", "--json"))
     assert (report["operation"], report["rows"], report["snapshot_id"]) == ("DELETE", 1, 2)
 

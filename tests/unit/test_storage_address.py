@@ -158,7 +158,7 @@ def test_credentials_in_an_address_are_refused_and_not_repeated():
     assert "hidden" not in str(caught.value)
 
 
-def test_opening_makes_nothing(tmp_path):
+def test_opening_a_warehouse_makes_no_directory(tmp_path):
     open_storage(f"{tmp_path}/warehouse")
     assert list(tmp_path.iterdir()) == []
 
