@@ -13,9 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spark_jobs.frames.call import call
     from spark_jobs.frames.count import count_table
     from spark_jobs.frames.executor import SparkExecutor
-    from spark_jobs.frames.procedures import call
     from spark_jobs.frames.read import read_changes, read_table
     from spark_jobs.frames.routing import by_bucket
     from spark_jobs.frames.session import register, session
@@ -40,7 +40,7 @@ __all__ = [
 _MODULE_OF = {
     "SparkExecutor": "executor",
     "by_bucket": "routing",
-    "call": "procedures",
+    "call": "call",
     "count_table": "count",
     "create_views": "views",
     "read_changes": "read",

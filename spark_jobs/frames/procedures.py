@@ -1,4 +1,4 @@
-"""Paimon's procedures by their names and arguments: ``call(spark, "sys.compact", table="shop.t")``.
+"""Paimon's procedures, which ``call.py`` calls by their names.
 
 Each is a function of the table and of its arguments, which are named as Paimon's Spark names them;
 what it does is done by the table's own methods.
@@ -6,18 +6,14 @@ what it does is done by the table's own methods.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import lakeformat as lake
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-__all__ = ["PROCEDURES", "Procedure", "call"]
+__all__ = ["PROCEDURES", "Procedure"]
 
 _Does = Callable[..., Any]
 
@@ -34,7 +30,7 @@ class Procedure:
 
     @property
     def arguments(self) -> list[str]:
-        """Those that must be given first; the first of most is ``table``."""
+        """The names of its arguments, ``table`` first and then those that must be given."""
         said = inspect.signature(self.does).parameters.values()
         own = [p for p in said if p.kind is p.KEYWORD_ONLY]
         own.sort(key=lambda p: p.default is not p.empty)
@@ -42,7 +38,7 @@ class Procedure:
 
     @property
     def needed(self) -> list[str]:
-        """Those without a default."""
+        """The arguments without a default."""
         said = inspect.signature(self.does).parameters
         return [n for n in self.arguments if n not in said or said[n].default is said[n].empty]
 
@@ -50,82 +46,6 @@ class Procedure:
     def meaning(self) -> str:
         """One sentence."""
         return (self.does.__doc__ or "").strip()
-
-
-def call(
-    spark: SparkSession | None,
-    procedure: str,
-    *,
-    warehouse: str | None = None,
-    catalog_options: Mapping[str, str] | None = None,
-    **arguments: Any,
-) -> dict[str, Any]:
-    """Do what ``CALL sys.<procedure>(...)`` does in Paimon's SQL, and return the report.
-
-    Arguments have the names and forms of Paimon's: partitions are ``"dt=1,h=2;dt=3"``, times are
-    texts in UTC or epoch milliseconds. Tables are found as by ``read_table``; without a session,
-    in the ``warehouse``, and all work is then done in this process.
-    """
-    found = _find(procedure)
-    _require_fit(found, arguments)
-    given = {name: value for name, value in arguments.items() if value is not None}
-    catalog = _catalog(spark, warehouse, catalog_options)
-    if not found.of_table:
-        return _plain(found.does(catalog, **given))
-    table = catalog.table(given.pop("table"))
-    where = [_executor(spark)] if found.in_tasks else []
-    return _plain(found.does(table, *where, **given))
-
-
-def _catalog(
-    spark: SparkSession | None, warehouse: str | None, options: Mapping[str, str] | None
-) -> lake.Catalog:
-    if spark is None:
-        if warehouse is None:
-            raise lake.InvalidRequestError("without a session say in which warehouse the table is")
-        return lake.open_catalog(warehouse, options=options)
-    from spark_jobs.frames.tables import place_of
-
-    place = place_of(spark, warehouse, options)
-    return lake.open_catalog(place.warehouse, options=place.catalog_options)
-
-
-def _executor(spark: SparkSession | None) -> Any:
-    if spark is None:
-        return None
-    from spark_jobs.frames.executor import SparkExecutor
-
-    return SparkExecutor(spark)
-
-
-def _find(name: object) -> Procedure:
-    wanted = str(name).lower().rpartition(".")[2]
-    if wanted not in PROCEDURES:
-        close = difflib.get_close_matches(wanted, PROCEDURES, n=1)
-        meant = f"did you mean {close[0]!r}? " if close else ""
-        raise lake.InvalidRequestError(
-            f"there is no procedure {name!r}: {meant}There are {', '.join(PROCEDURES)}"
-        )
-    return PROCEDURES[wanted]
-
-
-def _require_fit(procedure: Procedure, given: Mapping[str, Any]) -> None:
-    takes = procedure.arguments
-    unknown = [name for name in given if name not in takes]
-    lacking = [name for name in procedure.needed if given.get(name) is None]
-    problems = [f"it has no argument {', '.join(map(repr, unknown))}"] if unknown else []
-    problems += [f"it wants {', '.join(map(repr, lacking))}"] if lacking else []
-    if problems:
-        raise lake.InvalidRequestError(
-            f"procedure {procedure.name!r}: {'; '.join(problems)}. It takes {', '.join(takes)}"
-        )
-
-
-def _plain(report: Any) -> dict[str, Any]:
-    if report is None:
-        return {}
-    found: dict[str, Any] = report.to_dict()
-    return found
 
 
 def _partitions(text: str) -> list[dict[str, str]]:
