@@ -98,7 +98,7 @@ def _fence(
         yield
     except LakeError:
         with suppress(LakeError):
-            if _files(handle).latest_id() != target.snapshot.id:
+            if numbered_snapshots(handle.storage, handle.layout).latest_id() != target.snapshot.id:
                 handle.storage.delete(handle.layout.fence(unique))
         raise
 
