@@ -24,7 +24,10 @@ class Remedy(StrEnum):
         "rollback does that, as it reads what it takes away"
     )
     SCHEMA = "restore the file from a backup: data written under it cannot be read without it"
-    TAG = "restore the file from a backup, or delete the tag and create it again"
+    TAG = (
+        "restore the file from a backup. Without one: move it out of the directory, and create the "
+        "tag again if its snapshot is there still; else what only the tag kept is an orphan then"
+    )
     CHANGELOG = "restore the file from a backup, or delete it and lose the changes it leads to"
     CONSUMER = "delete the file, or set the consumer to the snapshot it shall read next"
     STREAM = "delete the file: a batch is looked for among the snapshots alone then"

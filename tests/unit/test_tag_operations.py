@@ -460,3 +460,16 @@ def test_a_longer_name_that_another_program_gave_is_read():
     storage.overwrite(layout.tag("x" * 240), storage.read(layout.tag("first")))
 
     assert names(table) == ["first", "x" * 240]
+
+
+def test_what_is_advised_for_a_damaged_tag_lets_it_be_created_again():
+    table = shop().table
+    storage, layout = table._handle.storage, table._handle.layout
+    table.tags.create("first", snapshot=3)
+    storage.overwrite(layout.tag("first"), storage.read(layout.tag("first"))[:20])
+
+    with pytest.raises(lake.CorruptTableError, match=r"tag-first .*: move it out of the directory"):
+        table.tags.delete("first")
+    storage.delete(layout.tag("first"))
+    table.tags.create("first", snapshot=3)
+    assert values(table, tag="first") == values(table, snapshot=3)
