@@ -13,7 +13,7 @@ import lakeformat as lake
 from lakeformat.types import STRING, DataType, TypeName, atomic
 from spark_jobs.cdc.changes import Changes, SourceTable, field_of
 from spark_jobs.cdc.declared import Declared, declared_of
-from spark_jobs.cdc.maxwell import row_changes, table_names
+from spark_jobs.cdc.maxwell import TABLE_NAMES, row_changes, table_names
 
 __all__ = ["Canal"]
 
@@ -54,17 +54,22 @@ class Canal:
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
         """The types of MySQL, each different set once."""
-        found = set(re.findall(rb'"mysqlType"\s*:\s*(\{[^{}]*\})', block))
-        for text in found:
+        for text in dict.fromkeys(re.findall(rb'"mysqlType"\s*:\s*(\{[^{}]*\})', block)):
             types = json.loads(text).items()
             yield {name: declared_of(_mysql_type(name, each)) for name, each in types}
 
     def wanted(self, row: pa.DataType) -> pa.Schema:
         """What is read of a message once the columns are known."""
-        texts = [(name, pa.string()) for name in ("type", "database", "table")]
-        return pa.schema(
-            [("data", pa.list_(row)), ("old", pa.list_(row)), ("isDdl", pa.bool_()), *texts]
-        )
+        rows = [("data", pa.list_(row)), ("old", pa.list_(row))]
+        return pa.schema([*rows, ("isDdl", pa.bool_()), ("type", pa.string()), *self.of_tables()])
+
+    def of_tables(self) -> pa.Schema:
+        """What is read of a message to know its table."""
+        return TABLE_NAMES
+
+    def tables(self, messages: pa.Table) -> pa.Array | None:
+        """The source table of each message, as far as any says it."""
+        return table_names(messages)
 
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str

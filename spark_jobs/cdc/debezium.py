@@ -19,6 +19,7 @@ __all__ = ["Debezium"]
 
 _SCHEMA = re.compile(rb'(?m)^[ \t]*\{"schema"[ \t]*:[ \t]*(\{.*?\})[ \t]*,[ \t]*"payload"')
 _SOURCE = ("db", "schema", "table")
+_SOURCE_FIELD = ("source", pa.struct([(name, pa.string()) for name in _SOURCE]))
 _TRUNCATED = (
     "{path} says that its table was truncated: empty the table here (Table.truncate), and leave "
     "the messages up to that one out"
@@ -59,30 +60,36 @@ class Debezium:
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
         """What the schemas beside the messages say; each different one once."""
-        for text in set(_SCHEMA.findall(block)):
+        for text in dict.fromkeys(_SCHEMA.findall(block)):
             for side in json.loads(text).get("fields", ()):
                 if side.get("field") in ("before", "after"):
                     yield {each["field"]: _declared(each) for each in side.get("fields", ())}
 
     def wanted(self, row: pa.DataType) -> pa.Schema:
         """What is read of a message once the columns are known."""
-        source = pa.struct([(name, pa.string()) for name in _SOURCE])
-        body = [("before", row), ("after", row), ("op", pa.string()), ("source", source)]
+        body = [("before", row), ("after", row), ("op", pa.string()), _SOURCE_FIELD]
         return pa.schema([("payload", pa.struct(body)), *body])
+
+    def of_tables(self) -> pa.Schema:
+        """What is read of a message to know its table."""
+        return pa.schema([("payload", pa.struct([_SOURCE_FIELD])), _SOURCE_FIELD])
+
+    def tables(self, messages: pa.Table) -> pa.Array | None:
+        """The source table of each message, as far as any says it."""
+        return _source_names(_body(messages))
 
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
     ) -> list[Changes]:
         """The rows of some messages."""
-        payload = field_of(messages, "payload")
-        body = messages if payload is None or payload.null_count == len(payload) else payload
+        body = _body(messages)
         op = field_of(body, "op")
         if op is None or op.null_count:
             raise lake.InvalidRequestError(
                 f"{path} holds a message without 'op': it is no message of Debezium as it writes "
                 "them without 'unwrap'"
             )
-        meant = only.mask(_source_names(body), path)
+        meant = only.mask(self.tables(messages), path)
         truncated = pc.equal(op, "t")
         if pc.any(truncated if meant is None else pc.and_(truncated, meant)).as_py():
             raise lake.InvalidRequestError(_TRUNCATED.format(path=path))
@@ -114,6 +121,12 @@ class Debezium:
             if side is not None:
                 places = positions[mask.to_numpy(zero_copy_only=False)] + step
                 yield Changes(kind, places, side.filter(mask))
+
+
+def _body(messages: pa.Table) -> pa.Table | pa.StructArray:
+    """What the messages say, without the schemas beside it."""
+    payload = field_of(messages, "payload")
+    return messages if payload is None or payload.null_count == len(payload) else payload
 
 
 def _source_names(body: pa.Table | pa.StructArray) -> pa.Array | None:

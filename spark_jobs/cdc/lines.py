@@ -6,12 +6,13 @@ import io
 import re
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
 import lakeformat as lake
 
-__all__ = ["blocks_of", "parse_block"]
+__all__ = ["blocks_of", "lines_where", "parse_block"]
 
 _BLOCK_BYTES = 16 << 20
 _MARK = b"\xef\xbb\xbf"
@@ -48,6 +49,22 @@ def parse_block(block: bytes, rows: pa.Schema | None = None) -> pa.Table:
     )
     read = pyarrow.json.ReadOptions(block_size=len(block) + 1)
     return pyarrow.json.read_json(io.BytesIO(block), read_options=read, parse_options=options)
+
+
+def lines_where(block: bytes, mask: pa.Array, path: str) -> bytes:
+    """The lines of a block that are meant: ``mask`` has an answer for each message in it."""
+    data = np.frombuffer(block, np.uint8)
+    ends = np.flatnonzero(data == ord("\n")) + 1
+    if not len(ends) or ends[-1] < len(data):
+        ends = np.append(ends, len(data))
+    if len(ends) != len(mask):
+        raise lake.InvalidRequestError(
+            f"cannot read {path}: there are {len(mask)} messages in {len(ends)} lines; write each "
+            "message to a line of its own"
+        )
+    lengths = np.diff(ends, prepend=0)
+    kept: bytes = data[np.repeat(mask.to_numpy(zero_copy_only=False), lengths)].tobytes()
+    return kept
 
 
 def _objects(block: bytes, path: str) -> bytes:

@@ -12,7 +12,10 @@ import lakeformat as lake
 from spark_jobs.cdc.changes import Changes, SourceTable, field_of, updates_of
 from spark_jobs.cdc.declared import Declared
 
-__all__ = ["Maxwell"]
+__all__ = ["TABLE_NAMES", "Maxwell", "row_changes", "table_names"]
+
+TABLE_NAMES = pa.schema([("database", pa.string()), ("table", pa.string())])
+"""What messages of Canal and of Maxwell say of their table."""
 
 _INSERTS = ["insert", "bootstrap-insert"]
 _NO_ROWS = [
@@ -38,8 +41,15 @@ class Maxwell:
 
     def wanted(self, row: pa.DataType) -> pa.Schema:
         """What is read of a message once the columns are known."""
-        texts = [(name, pa.string()) for name in ("type", "database", "table")]
-        return pa.schema([("data", row), ("old", row), *texts])
+        return pa.schema([("data", row), ("old", row), ("type", pa.string()), *self.of_tables()])
+
+    def of_tables(self) -> pa.Schema:
+        """What is read of a message to know its table."""
+        return TABLE_NAMES
+
+    def tables(self, messages: pa.Table) -> pa.Array | None:
+        """The source table of each message, as far as any says it."""
+        return table_names(messages)
 
     def changes(
         self, messages: pa.Table, keys: Sequence[str], only: SourceTable, path: str
@@ -48,8 +58,7 @@ class Maxwell:
         kind, data = field_of(messages, "type"), field_of(messages, "data")
         if kind is None or kind.null_count:
             raise lake.InvalidRequestError(f"{path} holds a line without 'type': not Maxwell's")
-        names = table_names(messages)
-        meant = only.mask(names, path)
+        meant = only.mask(table_names(messages), path)
         known = pa.array([*_INSERTS, "update", "delete"])
         strange = kind.filter(pc.invert(pc.is_in(kind, pa.array([*known.to_pylist(), *_NO_ROWS]))))
         if len(strange):

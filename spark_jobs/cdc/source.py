@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import lakeformat as lake
 from lakeformat.arrow_types import to_arrow_type
@@ -21,7 +22,7 @@ from spark_jobs.cdc.changes import SourceTable, arranged
 from spark_jobs.cdc.columns import MessageColumns
 from spark_jobs.cdc.debezium import Debezium
 from spark_jobs.cdc.evolve import changes_for, declaration
-from spark_jobs.cdc.lines import blocks_of, parse_block
+from spark_jobs.cdc.lines import blocks_of, lines_where, parse_block
 from spark_jobs.cdc.maxwell import Maxwell
 from spark_jobs.cdc.values import column_values, read_as
 from spark_jobs.file_readers import naming
@@ -73,11 +74,12 @@ class MessageFiles:
         envelope, source = _FORMATS[self.format], SourceTable(self.only)
         columns = MessageColumns()
         for block in self._blocks(path):
+            with naming(path):
+                messages = self._parsed(block, source, path)
+            changes = envelope.changes(messages, self.keys, source, path)
             for declared in envelope.declared(block):
                 columns.declare(declared)
-            with naming(path):
-                messages = parse_block(block)
-            columns.note(envelope.changes(messages, self.keys, source, path))
+            columns.note(changes)
         return columns, source.seen
 
     def new_columns(self) -> list[tuple[str, str]] | pa.Schema:
@@ -139,8 +141,31 @@ class MessageFiles:
         return replace(self, paths=[path]).rows(table)
 
     def _blocks(self, path: str) -> Iterator[bytes]:
+        """The messages that are meant: what others say of columns is none of this table's."""
         with local_copy(path, self.options) as local:
-            yield from blocks_of(local)
+            for block in blocks_of(local):
+                if meant := block if self.only is None else self._meant(block, self.only, path):
+                    yield meant
+
+    def _meant(self, block: bytes, only: str, path: str) -> bytes:
+        """The lines of a table, and those that do not say whose they are."""
+        with naming(path):
+            names = self._tables(block)
+        if names is None:
+            return block
+        return lines_where(block, pc.is_in(pc.fill_null(names, ""), pa.array([only, ""])), path)
+
+    def _tables(self, block: bytes) -> pa.Array | None:
+        envelope = _FORMATS[self.format]
+        return envelope.tables(parse_block(block, envelope.of_tables()))
+
+    def _parsed(self, block: bytes, source: SourceTable, path: str) -> pa.Table:
+        """Messages as they are; if they do not go together they may be of several tables."""
+        try:
+            return parse_block(block)
+        except pa.ArrowInvalid:
+            source.mask(self._tables(block), path)
+            raise
 
     def _require_whole_rows(self, table: lake.Table) -> None:
         """An aggregate takes an update back by the whole row before it."""

@@ -336,6 +336,45 @@ def test_the_columns_of_every_file_count(catalog, stock, tmp_path):
     assert rows(catalog) == [("pear", 1 << 40, "x", None), ("plum", 2, None, 0.5)]
 
 
+@pytest.mark.parametrize("types_said", [True, False])
+def test_what_messages_of_another_table_say_of_columns_is_none_of_ours(
+    catalog, stock, ingest, types_said
+):
+    ours = [field("sku", "string"), field("pieces", "int32")] if types_said else None
+    theirs = [field("sku", "int32"), field("weight", "double")] if types_said else None
+    messages = [
+        debezium("c", after=item("pear", 1), schema=ours),
+        debezium("c", after={"sku": 7, "weight": 0.5}, table="other", schema=theirs),
+    ]
+    before = catalog.table("shop.stock").schema
+    with pytest.raises(lake.InvalidRequestError, match=r"shop\.other, shop\.stock; say with"):
+        ingest("debezium", *messages)
+    ingest("debezium", *messages, messages_of="shop.stock")
+    assert rows(catalog) == [("pear", 1)]
+    assert catalog.table("shop.stock").schema == before
+
+
+@pytest.mark.parametrize("form", ["canal", "maxwell"])
+def test_a_table_that_could_not_be_read_stops_nobody_who_wants_another(
+    catalog, stock, ingest, form
+):
+    ours, theirs = {
+        "canal": (
+            canal("INSERT", item("pear", "1")),
+            canal("INSERT", {"place": "?"}, types={"place": "geometry"}),
+        ),
+        "maxwell": (maxwell("insert", item("pear", 1)), maxwell("insert", {"pieces": "many"})),
+    }[form]
+    ingest(form, ours, theirs | {"table": "other"}, ours, messages_of="shop.stock")
+    assert rows(catalog) == [("pear", 1)]
+
+
+def test_messages_of_several_tables_have_a_line_each(stock, ingest):
+    two = json.dumps(debezium("c", after=item("pear", 1))) * 2
+    with pytest.raises(lake.InvalidRequestError, match="2 messages in 1 lines"):
+        ingest("debezium", two, messages_of="shop.stock")
+
+
 def test_another_table_that_was_truncated_stops_nobody(catalog, stock, ingest):
     messages = [debezium("c", after=item("pear", 1)), debezium("t", table="other")]
     ingest("debezium", *messages, messages_of="shop.stock")
