@@ -38,7 +38,8 @@ class Column:
         """The type as far as anything shows it."""
         if self.declared is not None and self.declared.type is not None:
             return self.declared.type
-        return None if pa.types.is_null(self.values) else from_arrow_type(self.values)
+        shown = _shown(self.values)
+        return None if shown is None else from_arrow_type(shown)
 
     @property
     def integer(self) -> AtomicType:
@@ -105,6 +106,20 @@ class MessageColumns:
 
     def _column(self, name: str) -> Column:
         return self.by_name.setdefault(name, Column(name))
+
+
+def _shown(values: pa.DataType) -> pa.DataType | None:
+    """A type without the parts that only nulls and empty lists were seen of; None if all is."""
+    if pa.types.is_null(values):
+        return None
+    if pa.types.is_list(values):
+        element = _shown(values.value_type)
+        return None if element is None else pa.list_(element)
+    if pa.types.is_struct(values):
+        parts = [(part.name, _shown(part.type)) for part in values]
+        shown = [(name, type) for name, type in parts if type is not None]
+        return pa.struct(shown) if shown else None
+    return values
 
 
 def _both(column: Column, said: Declared) -> Declared:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TypeAlias
+
 import pyarrow as pa
 
 import lakeformat as lake
 from lakeformat.arrow_types import to_arrow_type
 from lakeformat.schema_changes import SchemaChange, add_column, update_column_type
 from lakeformat.type_text import type_to_json
-from lakeformat.types import AtomicType, DataField, DataType, TypeName, with_nullability
+from lakeformat.types import (
+    ArrayType,
+    AtomicType,
+    DataField,
+    DataType,
+    RowType,
+    TypeName,
+    with_nullability,
+)
 from spark_jobs.cdc.columns import Column, MessageColumns
 from spark_jobs.type_widening import widest
 
 __all__ = ["changes_for", "declaration"]
 
 T = TypeName
+Path: TypeAlias = tuple[str, ...]
 _INTEGERS = (T.TINYINT, T.SMALLINT, T.INT, T.BIGINT)
 _OF_NUMBERS = {*_INTEGERS, T.DECIMAL, T.FLOAT, T.DOUBLE}
 _TIMES = {T.DATE, T.TIME, T.TIMESTAMP, T.TIMESTAMP_LTZ}
@@ -55,13 +67,20 @@ class _Difference(Exception):
 
 
 def _change(column: Column, there: DataField | None, texts_hold_all: bool) -> list[SchemaChange]:
-    if there is None:
-        new = column.type  # where no value shows it, it waits for one that does
-        return [] if new is None else [add_column(column.name, declaration(new))]
+    found = column.type
+    if there is None:  # where no value shows the type, it waits for one that does
+        return [] if found is None else [_added(column, (column.name,), found)]
     wanted = _wanted(column, there, texts_hold_all)
-    if wanted is None or wanted == with_nullability(there.type, nullable=True):
+    if wanted is not None and wanted != with_nullability(there.type, nullable=True):
+        return [update_column_type(column.name, declaration(wanted))]
+    if found is None:
         return []
-    return [update_column_type(column.name, declaration(wanted))]
+    new = _new_parts(found, there.type, (column.name,))
+    return [_added(column, path, type) for path, type in new]
+
+
+def _added(column: Column, path: Path, type: DataType) -> SchemaChange:
+    return add_column(path, declaration(type))
 
 
 def _wanted(column: Column, there: DataField, texts_hold_all: bool) -> DataType | None:
@@ -79,6 +98,20 @@ def _wanted(column: Column, there: DataField, texts_hold_all: bool) -> DataType 
             raise _differs(column, there, found)
         return None
     return _by_values(column, there, there.type, found, texts_hold_all)
+
+
+def _new_parts(found: DataType, there: DataType, path: Path) -> Iterator[tuple[Path, DataType]]:
+    """Fields of nested values that the table has no place for."""
+    if isinstance(found, ArrayType) and isinstance(there, ArrayType):
+        yield from _new_parts(found.element, there.element, (*path, "element"))
+    if isinstance(found, RowType) and isinstance(there, RowType):
+        parts = {part.name: part.type for part in there.fields}
+        for part in found.fields:
+            inner = (*path, part.name)
+            if part.name in parts:
+                yield from _new_parts(part.type, parts[part.name], inner)
+            else:
+                yield inner, part.type
 
 
 def _is_small_number(declared: DataType, there: DataType, texts_hold_all: bool) -> bool:

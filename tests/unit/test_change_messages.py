@@ -167,6 +167,33 @@ def test_a_column_becomes_as_wide_as_its_values(catalog, stock, ingest):
     ]
 
 
+def test_a_field_that_is_new_inside_a_column_comes_to_the_table_too(catalog, ingest):
+    catalog.create_table(
+        "shop.stock",
+        [("sku", "STRING"), ("place", "ROW<hall INT, shelves ARRAY<ROW<number INT>>>")],
+        primary_key=["sku"],
+        options={"bucket": "1"},
+    )
+    shelf = {"number": 7, "label": "top"}
+    place = {"hall": 1, "shelves": [shelf], "town": {"name": "Oslo", "zip": None}}
+    ingest("maxwell", maxwell("insert", {"sku": "pear", "place": place}))
+    told = {"hall": 1, "shelves": [shelf], "town": {"name": "Oslo"}}
+    assert rows(catalog) == [("pear", told)]
+
+
+@pytest.mark.parametrize("tags", [{"colours": [], "size": None}, {"colours": []}, {}, None])
+def test_nested_values_that_show_no_type_are_taken_where_the_table_knows_it(catalog, ingest, tags):
+    catalog.create_table(
+        "shop.stock",
+        [("sku", "STRING"), ("tags", "ROW<colours ARRAY<STRING>, size INT>")],
+        primary_key=["sku"],
+        options={"bucket": "1"},
+    )
+    ingest("maxwell", maxwell("insert", {"sku": "pear", "tags": tags}))
+    whole = None if tags is None else {"colours": None, "size": None} | tags
+    assert rows(catalog) == [("pear", whole)]
+
+
 def test_a_declared_type_widens_the_column(catalog, stock, ingest):
     types = {"sku": "varchar(20)", "pieces": "decimal(12,2)"}
     ingest("canal", canal("INSERT", item("pear", "1.50"), types=types))
