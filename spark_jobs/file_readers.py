@@ -40,7 +40,14 @@ from spark_jobs.remote_files import is_remote, local_copy
 from spark_jobs.request import SourceFormat
 from spark_jobs.source_files import SourceFiles
 
-__all__ = ["infer_columns", "naming", "read_files", "times_as_text"]
+__all__ = [
+    "infer_columns",
+    "naming",
+    "read_files",
+    "rounded_numbers",
+    "rounded_refusal",
+    "times_as_text",
+]
 
 # A DOUBLE keeps 15 digits of any number; from 10^15 on, whole ones may have had more.
 _WHOLE = r"^(?:0|-?[1-9][0-9]*)$"
@@ -202,7 +209,8 @@ def _exact_json(paths: Sequence[str], columns: pa.Schema) -> pa.Schema:
             with naming(path):
                 for batch in _rows_of(path, "json", columns):
                     for name, values in zip(batch.schema.names, batch.columns, strict=True):
-                        _refuse_rounded(values, name)
+                        for found in rounded_numbers(values, name):
+                            raise rounded_refusal(*found)
     return columns
 
 
@@ -211,21 +219,27 @@ def _holds_doubles(kind: pa.DataType) -> bool:
     return bool(pa.types.is_float64(kind)) or any(map(_holds_doubles, parts))
 
 
-def _refuse_rounded(values: pa.Array, name: str) -> None:
+def rounded_numbers(values: pa.Array, name: str) -> Iterator[tuple[str, float]]:
+    """Of each part of a column a number too large for a DOUBLE to be sure of its digits."""
     if pa.types.is_list(values.type):
-        _refuse_rounded(values.flatten(), f"{name}.element")
+        yield from rounded_numbers(values.flatten(), f"{name}.element")
     elif pa.types.is_struct(values.type):
         for field, part in zip(values.type, values.flatten(), strict=True):
-            _refuse_rounded(part, f"{name}.{field.name}")
+            yield from rounded_numbers(part, f"{name}.{field.name}")
     elif pa.types.is_float64(values.type):
         large = pc.greater_equal(pc.abs(values), 10.0**_DOUBLE_DIGITS)
         found = values.filter(pc.and_(large, pc.is_finite(values)))
         if len(found):
-            raise lake.InvalidRequestError(
-                f"column {name!r} holds a number near {found[0].as_py()!r}, more than an inferred "
-                "column keeps exactly: create the table first (as DOUBLE if that is near enough), "
-                "or write the number as text"
-            )
+            yield name, found[0].as_py()
+
+
+def rounded_refusal(name: str, number: float) -> lake.InvalidRequestError:
+    """No column is made of numbers that are not what was written any more."""
+    return lake.InvalidRequestError(
+        f"column {name!r} holds a number near {number!r}, more than an inferred column keeps "
+        "exactly: create the table first, or this column in it (as DOUBLE if that is near enough), "
+        "or write the number as text"
+    )
 
 
 _EXACT = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ from lakeformat.arrow_types import from_arrow_type
 from lakeformat.types import AtomicType, DataType, TypeName, atomic
 from spark_jobs.cdc.changes import Changes
 from spark_jobs.cdc.declared import Declared
-from spark_jobs.file_readers import times_as_text
+from spark_jobs.file_readers import rounded_numbers, rounded_refusal, times_as_text
 from spark_jobs.type_widening import widest
 
 __all__ = ["Column", "MessageColumns"]
@@ -32,6 +32,8 @@ class Column:
     least: int = 0
     most: int = 0
     """Of whole numbers, so that a column need not be wider than they are."""
+    rounded: dict[str, float] = field(default_factory=dict)
+    """Parts of it with a number so large that Arrow's DOUBLE may not be what was written."""
 
     @property
     def type(self) -> DataType | None:
@@ -40,6 +42,15 @@ class Column:
             return self.declared.type
         shown = _shown(self.values)
         return None if shown is None else from_arrow_type(shown)
+
+    def require_exact(self, path: Sequence[str]) -> None:
+        """Refuse to make a column, or a field of it, by values that may have been rounded."""
+        if self.declared is not None and self.declared.type is not None:
+            return
+        new = ".".join(path)
+        for part, number in self.rounded.items():
+            if f"{part}.".startswith(f"{new}."):
+                raise rounded_refusal(part, number)
 
     @property
     def integer(self) -> AtomicType:
@@ -55,11 +66,13 @@ class Column:
         if pa.types.is_int64(values.type) and len(values) > values.null_count:
             least, most = pc.min_max(values).as_py().values()
             self.least, self.most = min(self.least, least), max(self.most, most)
+        self.rounded.update(rounded_numbers(values, self.name))
 
     def merge(self, other: Column) -> None:
         """What somebody else has met."""
         self._note_type(other.values)
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
+        self.rounded.update(other.rounded)
         if other.declared is not None:
             self.declare(other.declared)
 

@@ -80,6 +80,7 @@ def _change(column: Column, there: DataField | None, texts_hold_all: bool) -> li
 
 
 def _added(column: Column, path: Path, type: DataType) -> SchemaChange:
+    column.require_exact(path)
     return add_column(path, declaration(type))
 
 

@@ -93,6 +93,8 @@ class MessageFiles:
                 if unknown
                 else "the messages hold no row: nobody can tell the columns of the table"
             )
+        for column in self.columns.by_name.values():
+            column.require_exact([column.name])
         if all(isinstance(type, AtomicType) for _, type in found):
             return [(name, str(declaration(type))) for name, type in found if type is not None]
         return pa.schema([(name, to_arrow_type(type)) for name, type in found if type is not None])

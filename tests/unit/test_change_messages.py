@@ -194,6 +194,31 @@ def test_nested_values_that_show_no_type_are_taken_where_the_table_knows_it(cata
     assert rows(catalog) == [("pear", whole)]
 
 
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("value", [2**64 - 1, {"codes": [2**64 - 1]}])
+def test_no_column_is_made_of_numbers_that_a_double_does_not_keep(catalog, ingest, there, value):
+    columns = [("sku", "STRING")]
+    if there:
+        catalog.create_table("shop.stock", columns, primary_key=["sku"], options={"bucket": "1"})
+    message = maxwell("insert", {"sku": "pear", "code": value})
+    made = {"create": True, "primary_key": ["sku"], "table_options": {"bucket": "1"}}
+    with pytest.raises(lake.InvalidRequestError, match=r"near 1\.8446744073709552e\+19"):
+        ingest("maxwell", message, **({} if there else made))
+
+
+@pytest.mark.parametrize("type", ["DECIMAL(20, 0)", "DOUBLE"])
+def test_a_column_that_is_there_takes_such_numbers(catalog, ingest, type):
+    catalog.create_table(
+        "shop.stock",
+        [("sku", "STRING"), ("code", type)],
+        primary_key=["sku"],
+        options={"bucket": "1"},
+    )
+    ingest("maxwell", maxwell("insert", {"sku": "pear", "code": 2**64 - 1}))
+    [(_, code)] = rows(catalog)
+    assert code == (2**64 - 1 if type != "DOUBLE" else float(2**64 - 1))
+
+
 def test_a_declared_type_widens_the_column(catalog, stock, ingest):
     types = {"sku": "varchar(20)", "pieces": "decimal(12,2)"}
     ingest("canal", canal("INSERT", item("pear", "1.50"), types=types))
