@@ -38,6 +38,7 @@ def changes_for(
     table: lake.Table, columns: MessageColumns, *, texts_hold_all: bool
 ) -> list[SchemaChange]:
     """The changes a table needs before the rows; refused with every difference that is none."""
+    _require_needed(table, columns)
     fields = {field.name: field for field in table.schema.fields}
     changes: list[SchemaChange] = []
     differences: list[str] = []
@@ -54,6 +55,18 @@ def changes_for(
             + ". Change the table first, or leave these columns out of the messages"
         )
     return changes
+
+
+def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
+    """Messages without a key, or with one of another name, must not leave columns behind."""
+    needed = [f.name for f in table.schema.fields if not f.type.nullable and not f.default_value]
+    lacking = [name for name in needed if name not in columns.by_name]
+    if lacking and columns.by_name:
+        raise lake.InvalidRequestError(
+            f"the rows do not fit {table.location}, and nothing was changed: none has column "
+            f"{', '.join(map(repr, lacking))}, which is NOT NULL in the table; they have "
+            + ", ".join(columns.by_name)
+        )
 
 
 def type_text(type: DataType) -> str:

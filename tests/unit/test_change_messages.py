@@ -250,6 +250,12 @@ def test_every_difference_is_named_and_nothing_changes(catalog, stock, ingest):
     assert stock.latest_snapshot() is None
 
 
+def test_messages_without_a_key_leave_no_column_behind(catalog, stock, ingest):
+    with pytest.raises(lake.InvalidRequestError, match=r"'sku', .* they have SKU, Pieces"):
+        ingest("maxwell", maxwell("insert", {"SKU": "pear", "Pieces": 1}))
+    assert catalog.table("shop.stock").schema == stock.schema
+
+
 def field(name, kind, semantic=None, **parameters):
     said = {"field": name, "type": kind, "optional": True}
     said |= {"name": semantic} if semantic else {}
