@@ -43,9 +43,14 @@ class Column:
         shown = _shown(self.values)
         return None if shown is None else from_arrow_type(shown)
 
+    @property
+    def is_declared(self) -> bool:
+        """Whether its type is said beside its values."""
+        return self.declared is not None and self.declared.type is not None
+
     def require_exact(self, path: Sequence[str]) -> None:
         """Refuse to make a column, or a field of it, by values that may have been rounded."""
-        if self.declared is not None and self.declared.type is not None:
+        if self.is_declared:
             return
         new = ".".join(path)
         for part, number in self.rounded.items():

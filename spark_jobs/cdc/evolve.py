@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -11,22 +10,14 @@ import lakeformat as lake
 from lakeformat.arrow_types import to_arrow_type
 from lakeformat.schema_changes import SchemaChange, add_column, update_column_type
 from lakeformat.type_text import type_to_json
-from lakeformat.types import (
-    ArrayType,
-    AtomicType,
-    DataField,
-    DataType,
-    RowType,
-    TypeName,
-    with_nullability,
-)
+from lakeformat.types import AtomicType, DataField, DataType, TypeName, with_nullability
 from spark_jobs.cdc.columns import Column, MessageColumns
+from spark_jobs.cdc.nested_parts import Path, parts_beside
 from spark_jobs.type_widening import widest
 
 __all__ = ["changes_for", "declaration"]
 
 T = TypeName
-Path: TypeAlias = tuple[str, ...]
 _INTEGERS = (T.TINYINT, T.SMALLINT, T.INT, T.BIGINT)
 _OF_NUMBERS = {*_INTEGERS, T.DECIMAL, T.FLOAT, T.DOUBLE}
 _TIMES = {T.DATE, T.TIME, T.TIMESTAMP, T.TIMESTAMP_LTZ}
@@ -83,13 +74,25 @@ def _change(column: Column, there: DataField | None, texts_hold_all: bool) -> li
     found = column.type
     if there is None:  # where no value shows the type, it waits for one that does
         return [] if found is None else [_added(column, (column.name,), found)]
+    if found is not None and not isinstance(there.type, AtomicType):
+        return [*_changes_inside(column, found, there.type)]
     wanted = _wanted(column, there, texts_hold_all)
-    if wanted is not None and wanted != with_nullability(there.type, nullable=True):
-        return [update_column_type(column.name, declaration(wanted))]
-    if found is None:
+    if wanted is None or wanted == with_nullability(there.type, nullable=True):
         return []
-    new = _new_parts(found, there.type, (column.name,))
-    return [_added(column, path, type) for path, type in new]
+    return [update_column_type(column.name, declaration(wanted))]
+
+
+def _changes_inside(column: Column, found: DataType, there: DataType) -> Iterator[SchemaChange]:
+    """The same for each part of a nested column; undeclared ones are read as the table has them."""
+    for path, part, old in parts_beside(found, there, (column.name,)):
+        if old is None:
+            yield _added(column, path, part)
+        elif column.is_declared or type(part) is not type(old):
+            wider = widest(old, part)
+            if wider is None:
+                raise _differs(column, ".".join(path), old, part)
+            if wider != with_nullability(old, nullable=True):
+                yield update_column_type(path, declaration(wider))
 
 
 def _added(column: Column, path: Path, type: DataType) -> SchemaChange:
@@ -104,28 +107,11 @@ def _wanted(column: Column, there: DataField, texts_hold_all: bool) -> DataType 
             return None
         wider = widest(there.type, column.declared.type)
         if wider is None:
-            raise _differs(column, there, column.declared.type)
+            raise _differs(column, column.name, there.type, column.declared.type)
         return wider
-    found = column.type
-    if found is None or not isinstance(there.type, AtomicType):
-        if found is not None and type(found) is not type(there.type):
-            raise _differs(column, there, found)
+    if column.type is None or not isinstance(there.type, AtomicType):
         return None
-    return _by_values(column, there, there.type, found, texts_hold_all)
-
-
-def _new_parts(found: DataType, there: DataType, path: Path) -> Iterator[tuple[Path, DataType]]:
-    """Fields of nested values that the table has no place for."""
-    if isinstance(found, ArrayType) and isinstance(there, ArrayType):
-        yield from _new_parts(found.element, there.element, (*path, "element"))
-    if isinstance(found, RowType) and isinstance(there, RowType):
-        parts = {part.name: part.type for part in there.fields}
-        for part in found.fields:
-            inner = (*path, part.name)
-            if part.name in parts:
-                yield from _new_parts(part.type, parts[part.name], inner)
-            else:
-                yield inner, part.type
+    return _by_values(column, there.type, column.type, texts_hold_all)
 
 
 def _is_small_number(declared: DataType, there: DataType, texts_hold_all: bool) -> bool:
@@ -135,11 +121,11 @@ def _is_small_number(declared: DataType, there: DataType, texts_hold_all: bool) 
 
 
 def _by_values(
-    column: Column, there: DataField, type: AtomicType, found: DataType, texts_hold_all: bool
+    column: Column, type: AtomicType, found: DataType, texts_hold_all: bool
 ) -> DataType | None:
     """A column's new type where none is declared: what the values seen in JSON fit into."""
     if not isinstance(found, AtomicType):
-        raise _differs(column, there, found)
+        raise _differs(column, column.name, type, found)
     if found.name is T.BIGINT and type.name in _INTEGERS:
         return widest(type, column.integer)
     if found.name is T.BIGINT and type.name is T.BOOLEAN and 0 <= column.least <= column.most <= 1:
@@ -152,16 +138,16 @@ def _by_values(
         or (found.name is T.VARCHAR and texts_hold_all)
     )
     if not fits:
-        raise _differs(column, there, found)
+        raise _differs(column, column.name, type, found)
     return None
 
 
-def _differs(column: Column, there: DataField, found: DataType) -> _Difference:
-    said = "declared as" if column.declared is not None and column.declared.type else "written as"
-    is_time = isinstance(there.type, AtomicType) and there.type.name in _TIMES
+def _differs(column: Column, name: str, there: DataType, found: DataType) -> _Difference:
+    said = "declared as" if column.is_declared else "written as"
+    is_time = isinstance(there, AtomicType) and there.name in _TIMES
     hint = " (a number tells no time without the schema beside it)" if is_time else ""
     return _Difference(
-        f"column {column.name!r} is {type_text(there.type)} in the table and "
+        f"column {name!r} is {type_text(there)} in the table and "
         f"{said} {type_text(found)} in the messages{hint}"
     )
 

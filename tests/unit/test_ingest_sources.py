@@ -224,6 +224,34 @@ def test_columns_that_come_to_the_source_come_to_the_copy(catalog, source, follo
     assert rows(catalog) == [("pear", 1, None), ("plum", 1 << 40, "x")]
 
 
+def test_nested_columns_come_to_the_copy_however_their_fields_are_numbered(catalog, follow):
+    catalog.create_table(
+        "shop.source",
+        [("sku", "STRING"), ("place", "ROW<hall INT>"), ("counts", "ARRAY<ROW<n INT>>")],
+        primary_key=["sku"],
+        options={"bucket": "1"},
+    )
+    source = catalog.alter_table("shop.source", lake.add_column(("place", "shelf"), "INT"))
+    counts = [{"n": 1}]
+    pear = {"sku": "pear", "place": {"hall": 1, "shelf": 2}, "counts": counts}
+    source.write(pa.Table.from_pylist([pear], schema=source.schema.arrow_schema()))
+    follow()
+    assert rows(catalog) == [("pear", {"hall": 1, "shelf": 2}, counts)]
+
+    source = catalog.alter_table(
+        "shop.source",
+        lake.add_column(("place", "label"), "STRING"),
+        lake.update_column_type(("counts", "element", "n"), "BIGINT"),
+    )
+    plum = {"sku": "plum", "place": {"hall": 1, "label": "x"}, "counts": [{"n": 1 << 40}]}
+    source.write(pa.Table.from_pylist([plum], schema=source.schema.arrow_schema()))
+    follow()
+    assert rows(catalog) == [
+        ("pear", {"hall": 1, "shelf": 2, "label": None}, counts),
+        ("plum", {"hall": 1, "shelf": None, "label": "x"}, [{"n": 1 << 40}]),
+    ]
+
+
 def test_a_copy_without_a_key_takes_no_update(catalog, source, follow):
     catalog.create_table("shop.copy", [("sku", "STRING"), ("pieces", "INT")])
     put(source, "pear", 1)
