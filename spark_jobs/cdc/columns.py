@@ -12,7 +12,7 @@ import lakeformat as lake
 from lakeformat.arrow_types import from_arrow_type
 from lakeformat.types import AtomicType, DataType, TypeName, atomic
 from spark_jobs.cdc.changes import Changes
-from spark_jobs.cdc.declared import Declared
+from spark_jobs.cdc.declared import Declared, type_text
 from spark_jobs.file_readers import rounded_numbers, rounded_refusal, times_as_text
 from spark_jobs.type_widening import widest
 
@@ -151,7 +151,8 @@ def _both(column: Column, said: Declared) -> Declared:
     type = widest(before.type, said.type)
     if type is None or (before.decoding, before.scale) != (said.decoding, said.scale):
         raise lake.InvalidRequestError(
-            f"column {column.name!r} changes from {before.type} to {said.type} within one batch: "
-            "ingest the messages before and after that one by one"
+            f"column {column.name!r} changes from {type_text(before.type)} to "
+            f"{type_text(said.type)} within one batch: ingest the messages before that alone, "
+            "change the table, then ingest those behind it"
         )
     return Declared(type, before.decoding, before.scale)

@@ -17,7 +17,12 @@ from spark_jobs.cdc.declared import Declared, Decoding, declared_of
 
 __all__ = ["Debezium"]
 
-_SCHEMA = re.compile(rb'(?m)^[ \t]*\{"schema"[ \t]*:[ \t]*(\{.*?\})[ \t]*,[ \t]*"payload"')
+_SCHEMA_FIRST = re.compile(
+    rb'(?m)^[ \t]*\{[ \t]*"schema"[ \t]*:[ \t]*(\{.*?\})[ \t]*,[ \t]*"payload"[ \t]*:'
+)
+_SCHEMA_LAST = re.compile(
+    rb'(?m)^[ \t]*\{[ \t]*"payload"[ \t]*:.*,[ \t]*"schema"[ \t]*:[ \t]*(\{.*\})[ \t]*\}[ \t\r]*$'
+)
 _SOURCE = ("db", "schema", "table")
 _SOURCE_FIELD = ("source", pa.struct([(name, pa.string()) for name in _SOURCE]))
 _TRUNCATED = (
@@ -44,6 +49,9 @@ _BY_NAME: dict[str, Declared] = {
     "io.debezium.time.MicroTimestamp": Declared(atomic(T.TIMESTAMP, 6), Decoding.MICROS),
     "io.debezium.time.NanoTimestamp": Declared(atomic(T.TIMESTAMP, 9), Decoding.NANOS),
     "io.debezium.time.ZonedTimestamp": Declared(atomic(T.TIMESTAMP_LTZ, 6)),
+    "io.debezium.time.ZonedTime": Declared(STRING),
+    "io.debezium.time.Interval": Declared(STRING),
+    "io.debezium.time.Year": Declared(atomic(T.INT)),
     "io.debezium.time.Time": Declared(atomic(T.TIME, 3), Decoding.TIME_MILLIS),
     "org.apache.kafka.connect.data.Time": Declared(atomic(T.TIME, 3), Decoding.TIME_MILLIS),
 }
@@ -60,7 +68,8 @@ class Debezium:
 
     def declared(self, block: bytes) -> Iterator[dict[str, Declared]]:
         """What the schemas beside the messages say; each different one once."""
-        for text in dict.fromkeys(_SCHEMA.findall(block)):
+        found = [*_SCHEMA_FIRST.findall(block), *_SCHEMA_LAST.findall(block)]
+        for text in dict.fromkeys(found):
             for side in json.loads(text).get("fields", ()):
                 if side.get("field") in ("before", "after"):
                     yield {each["field"]: _declared(each) for each in side.get("fields", ())}
@@ -150,9 +159,11 @@ def _declared(field: dict[str, object]) -> Declared:
         scale = int(parameters.get("scale", 0))
         return Declared(atomic(T.DECIMAL, digits, scale), Decoding.BASE64_DECIMAL, scale)
     if isinstance(name, str) and name.startswith("io.debezium.time."):
+        setting = "'time.precision.mode' to 'connect'"
+        if name.endswith("Duration"):
+            setting = "'interval.handling.mode' to 'string'"
         raise lake.UnsupportedError(
-            f"column {field.get('field')!r} is {name}, which is not read: set Debezium's "
-            "'time.precision.mode' to 'adaptive' or 'connect'"
+            f"column {field.get('field')!r} is {name}, which is not read: set Debezium's {setting}"
         )
     if kind == "bytes":
         return Declared(BYTES, Decoding.BASE64)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from lakeformat.types import DataType
+from lakeformat.type_text import type_to_json
+from lakeformat.types import DataType, with_nullability
 
-__all__ = ["Declared", "Decoding", "declared_of"]
+__all__ = ["Declared", "Decoding", "declared_of", "type_text"]
 
 
 class Decoding(Enum):
@@ -31,6 +32,12 @@ class Declared:
     decoding: Decoding = Decoding.PLAIN
     scale: int = 0
     """Of a number given by its bytes."""
+
+
+def type_text(type: DataType) -> str:
+    """A type as people write it; of one with parts only what it is."""
+    said = type_to_json(with_nullability(type, nullable=True))
+    return said if isinstance(said, str) else str(said["type"])
 
 
 def declared_of(type: DataType | None) -> Declared:

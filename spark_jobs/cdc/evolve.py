@@ -9,9 +9,16 @@ import pyarrow as pa
 import lakeformat as lake
 from lakeformat.arrow_types import to_arrow_type
 from lakeformat.schema_changes import SchemaChange, add_column, update_column_type
-from lakeformat.type_text import type_to_json
-from lakeformat.types import AtomicType, DataField, DataType, TypeName, with_nullability
+from lakeformat.types import (
+    STRING,
+    AtomicType,
+    DataField,
+    DataType,
+    TypeName,
+    with_nullability,
+)
 from spark_jobs.cdc.columns import Column, MessageColumns
+from spark_jobs.cdc.declared import type_text
 from spark_jobs.cdc.nested_parts import Path, parts_beside
 from spark_jobs.type_widening import widest
 
@@ -60,12 +67,6 @@ def _require_needed(table: lake.Table, columns: MessageColumns) -> None:
         )
 
 
-def type_text(type: DataType) -> str:
-    """A type as people write it; of one with parts only what it is."""
-    said = type_to_json(with_nullability(type, nullable=True))
-    return said if isinstance(said, str) else str(said["type"])
-
-
 class _Difference(Exception):
     """What is wrong with one column."""
 
@@ -105,6 +106,8 @@ def _wanted(column: Column, there: DataField, texts_hold_all: bool) -> DataType 
     if column.declared is not None and column.declared.type is not None:
         if _is_small_number(column.declared.type, there.type, texts_hold_all):
             return None
+        if column.declared.type == STRING and _is_decimal(there.type):
+            return None  # as Debezium writes them with 'decimal.handling.mode' = 'string'
         wider = widest(there.type, column.declared.type)
         if wider is None:
             raise _differs(column, column.name, there.type, column.declared.type)
@@ -118,6 +121,10 @@ def _is_small_number(declared: DataType, there: DataType, texts_hold_all: bool) 
     """MySQL's tinyint(1), a truth value to most and a number to some: its text is one of both."""
     names = [each.name for each in (declared, there) if isinstance(each, AtomicType)]
     return texts_hold_all and len(names) == 2 and names[0] is T.BOOLEAN and names[1] in _INTEGERS
+
+
+def _is_decimal(type: DataType) -> bool:
+    return isinstance(type, AtomicType) and type.name is T.DECIMAL
 
 
 def _by_values(

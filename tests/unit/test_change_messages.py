@@ -307,6 +307,64 @@ def test_debezium_says_what_its_numbers_mean(catalog, ingest):
     ]
 
 
+def test_a_schema_is_read_wherever_it_stands_in_the_message(catalog, ingest):
+    schema = [field("sku", "string"), field("day", "int32", "io.debezium.time.Date")]
+    said = debezium("c", after={"sku": "a", "day": 1}, schema=schema)
+    ingest(
+        "debezium",
+        json.dumps(said, sort_keys=True),
+        create=True,
+        primary_key=["sku"],
+        table_options={"bucket": "1"},
+    )
+    assert rows(catalog) == [("a", date(1970, 1, 2))]
+
+
+def test_a_decimal_comes_as_declared_text_too(catalog, ingest):
+    """Debezium's 'decimal.handling.mode' = 'string'."""
+    catalog.create_table(
+        "shop.stock",
+        [("sku", "STRING"), ("price", "DECIMAL(20, 2)")],
+        primary_key=["sku"],
+        options={"bucket": "1"},
+    )
+    schema = [field("sku", "string"), field("price", "string")]
+    values = {"sku": "a", "price": "123456789012345678.90"}
+    ingest("debezium", debezium("c", after=values, schema=schema))
+    assert rows(catalog) == [("a", Decimal("123456789012345678.90"))]
+
+
+def test_a_year_is_a_number_and_what_has_no_counterpart_a_text(catalog, ingest):
+    schema = [
+        field("sku", "string"),
+        field("made", "int32", "io.debezium.time.Year"),
+        field("opens", "string", "io.debezium.time.ZonedTime"),
+    ]
+    values = {"sku": "a", "made": 2024, "opens": "08:30:00+01:00"}
+    made = {"create": True, "primary_key": ["sku"], "table_options": {"bucket": "1"}}
+    ingest("debezium", debezium("c", after=values, schema=schema), **made)
+    assert rows(catalog) == [("a", 2024, "08:30:00+01:00")]
+
+
+@pytest.mark.parametrize(
+    ("semantic", "setting"),
+    [("MicroTime", "'time.precision.mode' to 'connect'"), ("MicroDuration", "'interval.handling")],
+)
+def test_a_time_that_is_not_read_says_which_setting_helps(stock, ingest, semantic, setting):
+    schema = [field("sku", "string"), field("at", "int64", f"io.debezium.time.{semantic}")]
+    with pytest.raises(lake.UnsupportedError, match=setting):
+        ingest("debezium", debezium("c", after={"sku": "a", "at": 1}, schema=schema))
+
+
+def test_a_type_that_changes_within_a_batch_is_named_as_people_write_it(stock, ingest):
+    messages = [
+        debezium("c", after={"sku": "a", "pieces": value}, schema=[field("pieces", kind)])
+        for value, kind in ((1, "int32"), (2, "string"))
+    ]
+    with pytest.raises(lake.InvalidRequestError, match="changes from INT to STRING within"):
+        ingest("debezium", *messages)
+
+
 @pytest.mark.parametrize("size", range(0, 17))
 def test_decimals_of_any_length_are_what_their_bytes_say(size):
     import pyarrow as pa
