@@ -36,7 +36,7 @@ from lakeformat.text_files import (
     require_closed_quotes,
     require_objects,
 )
-from spark_jobs.remote_files import is_remote, local_copy
+from spark_jobs.remote_files import is_read_from_copy, local_copy
 from spark_jobs.request import SourceFormat
 from spark_jobs.source_files import SourceFiles
 
@@ -61,7 +61,7 @@ _DOUBLE_SMALLEST = 1e-290
 
 def infer_columns(source: SourceFiles) -> pa.Schema:
     """The columns of all files together, for a table that does not exist yet."""
-    if any(map(is_remote, source.paths)):
+    if any(map(is_read_from_copy, source.paths)):
         with ExitStack() as copies:
             local = [copies.enter_context(local_copy(p, source.options)) for p in source.paths]
             return infer_columns(SourceFiles(source.format, tuple(local)))

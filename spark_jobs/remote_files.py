@@ -1,24 +1,28 @@
-"""Source files in a bucket or on HDFS: found there, and read from a copy on this machine.
+"""Source files in a bucket or on HDFS, or packed: found there, read from a copy on this machine.
 
 Text is looked through before it is parsed, so it has to be read more than once.
 """
 
 from __future__ import annotations
 
+import gzip
 import posixpath
 import re
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import IO
 
 import lakeformat as lake
 from spark_jobs.job_files import open_place
 
-__all__ = ["is_remote", "local_copy", "remote_paths"]
+__all__ = ["is_read_from_copy", "is_remote", "local_copy", "remote_paths", "unpacked_name"]
 
+_PACKED = ".gz"
 _SCHEME = re.compile(r"(?!file:)([A-Za-z][A-Za-z0-9+.-]+:/+[^/*?\[]*)(.*)")
 
 
@@ -39,21 +43,49 @@ def remote_paths(pattern: str, options: Mapping[str, str] | None) -> list[str]:
     return sorted(found)
 
 
+def is_read_from_copy(path: str) -> bool:
+    """Whether a file cannot be read where it is and as it is."""
+    return is_remote(path) or unpacked_name(path) != path
+
+
+def unpacked_name(path: str) -> str:
+    """A path without the ending that says how the file is packed."""
+    return path[: -len(_PACKED)] if path.lower().endswith(_PACKED) else path
+
+
 @contextmanager
 def local_copy(path: str, options: Mapping[str, str] | None) -> Iterator[str]:
-    """The path of a file on this machine; of a remote one a copy, until the block ends."""
-    if not is_remote(path):
+    """A file on this machine, not packed: itself, or a copy until the block ends."""
+    if not is_read_from_copy(path):
         yield path
         return
-    storage, inner = open_place(path, options)
     with tempfile.TemporaryDirectory(prefix="lake-source-") as folder:
-        local = str(Path(folder, posixpath.basename(path)))
-        with storage.open_input(inner) as remote, open(local, "wb") as file:
-            shutil.copyfileobj(remote, file)
+        local = str(Path(folder, posixpath.basename(unpacked_name(path))))
+        with _opened(path, options) as packed, open(local, "wb") as file:
+            _copy(packed, file, path)
         try:
             yield local
         except lake.InvalidRequestError as reason:
             raise lake.InvalidRequestError(str(reason).replace(local, path)) from None
+
+
+def _opened(path: str, options: Mapping[str, str] | None) -> AbstractContextManager[IO[bytes]]:
+    if not is_remote(path):
+        return open(path, "rb")
+    storage, inner = open_place(path, options)
+    return storage.open_input(inner)
+
+
+def _copy(packed: IO[bytes], file: IO[bytes], path: str) -> None:
+    """As it is, or unpacked; a packed file that was cut short is refused, not read in part."""
+    if unpacked_name(path) == path:
+        shutil.copyfileobj(packed, file)
+        return
+    try:
+        with gzip.GzipFile(fileobj=packed) as content:
+            shutil.copyfileobj(content, file)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as reason:
+        raise lake.InvalidRequestError(f"cannot read {path}: {reason}") from None
 
 
 def _children(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import lakeformat as lake
-from spark_jobs.remote_files import is_remote, remote_paths
+from spark_jobs.remote_files import is_remote, remote_paths, unpacked_name
 from spark_jobs.request import SourceFormat
 
 __all__ = ["SourceFiles", "find_paths", "find_source"]
@@ -22,6 +22,8 @@ _ENDINGS: dict[str, SourceFormat] = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
+
+_PACKED_OTHERWISE = (".br", ".bz2", ".lz4", ".zst")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,9 @@ def find_source(
 ) -> SourceFiles:
     """The files of a path or glob, or some of them, and what they hold."""
     paths = find_paths(pattern, options) if paths is None else paths
+    for path in paths:
+        if path.lower().endswith(_PACKED_OTHERWISE):  # Arrow would unpack it, unlooked at
+            raise lake.InvalidRequestError(f"{path} is packed: unpack it, or pack it as .gz")
     formats = {given or _format_of(path) for path in paths}
     if len(formats) > 1:
         raise lake.InvalidRequestError(
@@ -73,10 +78,10 @@ def _hint(local: str) -> str:
 
 
 def _format_of(path: str) -> SourceFormat:
-    ending = Path(path).suffix.lower()
+    ending = Path(unpacked_name(path)).suffix.lower()
     if ending not in _ENDINGS:
         raise lake.InvalidRequestError(
             f"{path}: the ending {ending!r} does not say what the file holds; "
-            f"give 'format', or one of the endings {', '.join(_ENDINGS)}"
+            f"give 'format', or one of the endings {', '.join(_ENDINGS)}, with .gz behind it or not"
         )
     return _ENDINGS[ending]

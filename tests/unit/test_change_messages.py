@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 from datetime import date, datetime
 from decimal import Decimal
@@ -520,6 +521,14 @@ def test_a_table_without_a_key_takes_inserts_alone(catalog, ingest):
     with pytest.raises(lake.InvalidRequestError):
         ingest("maxwell", maxwell("delete", item("pear", 1)))
     assert rows(catalog) == [("pear", 1)]
+
+
+def test_packed_messages_are_read(catalog, stock, ingest, tmp_path):
+    lines = "\n".join(json.dumps(each) for each in ONE_STORY["maxwell"])
+    packed = tmp_path / "part-0.json.gz"
+    packed.write_bytes(gzip.compress(lines.encode()))
+    ingest("maxwell", source=str(packed))
+    assert rows(catalog) == [("date", 9), ("pear", 5)]
 
 
 def test_blocks_end_with_lines(catalog, stock, ingest, monkeypatch):

@@ -1,5 +1,6 @@
 """Finding and reading source files: what cannot be read exactly is refused."""
 
+import gzip
 import json
 import uuid
 from datetime import date
@@ -40,6 +41,35 @@ def test_a_path_with_brackets_names_a_file(folder):
     (folder / "a[1].csv").write_text("id\n1\n")
 
     assert find_source(f"{folder}/a[1].csv", None).paths == (f"{folder}/a[1].csv",)
+
+
+@pytest.mark.parametrize("given", [None, "csv"])
+def test_a_packed_file_is_looked_at_and_read_as_what_is_in_it(tmp_path, given):
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b'id,note\n1,"x\ny"\n'))
+    (tmp_path / "b.CSV.GZ").write_bytes(gzip.compress(b"id,note\n") + gzip.compress(b"2,z\n"))
+    source = find_source(f"{tmp_path}/*", given)
+    columns = infer_columns(source)
+    found = pa.Table.from_batches(read_files(source.paths, source.format, columns))
+    assert found.to_pylist() == [{"id": 1, "note": "x\ny"}, {"id": 2, "note": "z"}]
+
+    bad = tmp_path / "c.csv.gz"
+    bad.write_bytes(gzip.compress(b'id,note\n1,"x\n2,y\n'))
+    with pytest.raises(lake.InvalidRequestError, match=rf"{bad}: the quote that opens in line 2"):
+        list(read_files([str(bad)], "csv", columns))
+
+
+@pytest.mark.parametrize("cut", [5, -4])
+def test_a_packed_file_that_was_cut_short_is_refused(tmp_path, cut):
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(b'{"id": 1}\n' * 100)[:cut])
+    with pytest.raises(lake.InvalidRequestError, match=f"cannot read {path}: .*end"):
+        infer_columns(find_source(str(path), None))
+
+
+def test_a_file_packed_in_another_way_is_refused(tmp_path):
+    (tmp_path / "a.csv.zst").touch()
+    with pytest.raises(lake.InvalidRequestError, match=r"a\.csv\.zst is packed: unpack it"):
+        find_source(f"{tmp_path}/*", "csv")
 
 
 @pytest.mark.parametrize(
