@@ -70,6 +70,10 @@ class SqlRows:
                     )
         except SQLAlchemyError as reason:
             raise _unavailable(reason) from None
+        except ValueError as reason:  # of SQLAlchemy: SQLite keeps any text in a DATE
+            raise lake.InvalidRequestError(
+                f"{self._name} has a value that is none of its column's type: {reason}"
+            ) from None
 
     def _reflected(self) -> Any:
         import sqlalchemy as sql
@@ -109,8 +113,11 @@ def _connect(url: str, options: dict[str, str]) -> Any:
 
 
 def _array(name: str, values: tuple[Any, ...], wanted: pa.DataType) -> pa.Array:
+    """Values as they are: told which type to make, Arrow cuts off fractions, times and zones."""
     try:
-        return pa.array(values, wanted)
+        if pa.types.is_floating(wanted) or pa.types.is_decimal(wanted):
+            return pa.array(values, wanted)  # the nearest number, or one that is exact
+        return pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as reason:
         raise lake.InvalidRequestError(
             f"column {name!r} is {wanted} in the table, and a value is none: {reason}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import datetime, time
 
 import pyarrow as pa
 import pytest
@@ -299,6 +300,48 @@ def test_a_sql_table_is_read_whole(tmp_path, catalog, shop):
     found = catalog.table("shop.orders").scan().to_arrow()
     assert [str(each) for each in found.schema.types] == ["int64", "string", "date32[day]"]
     assert found["note"].to_pylist() == ["a", None]
+
+
+@pytest.mark.parametrize(
+    ("sql_type", "value", "type"),
+    [
+        ("FLOAT", 1.5, "BIGINT"),
+        ("NUMERIC(10, 2)", 1.5, "INT"),
+        ("TIMESTAMP", "2024-01-31 10:00:00.123456", "TIMESTAMP(3)"),
+        ("TIMESTAMP", "2024-01-31 10:00:00.000000", "DATE"),
+        ("TIMESTAMP", "2024-01-31 10:00:00.000000", "TIMESTAMP_LTZ(6)"),
+        ("TIME", "10:00:00.123456", "TIME(3)"),
+        ("DATE", "31.01.2024", "DATE"),
+        ("BIGINT", "many", "BIGINT"),
+    ],
+)
+def test_no_value_of_a_sql_table_is_changed(tmp_path, catalog, sql_type, value, type):
+    path = tmp_path / "shop.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute(f"CREATE TABLE orders (value {sql_type})")
+        database.execute("INSERT INTO orders VALUES (?)", [value])
+    database.close()
+    catalog.create_table("shop.orders", [("value", type)])
+    with pytest.raises(lake.InvalidRequestError, match="value"):
+        run(sql_request(tmp_path, f"sqlite:///{path}"))
+    assert catalog.table("shop.orders").latest_snapshot() is None
+
+
+def test_sql_values_that_fit_are_taken(tmp_path, catalog):
+    path = tmp_path / "shop.sqlite"
+    with sqlite3.connect(path) as database:
+        database.execute(
+            "CREATE TABLE orders (n NUMERIC(10, 0), f FLOAT, at TIMESTAMP, t TIME, none INT)"
+        )
+        row = (7, 0.1, "2024-01-31 10:00:00.123000", "10:00:00.500000", None)
+        database.execute("INSERT INTO orders VALUES (?, ?, ?, ?, ?)", row)
+    database.close()
+    columns = [("n", "INT"), ("f", "FLOAT"), ("at", "TIMESTAMP(3)"), ("t", "TIME(3)")]
+    catalog.create_table("shop.orders", [*columns, ("none", "DATE")])
+    run(sql_request(tmp_path, f"sqlite:///{path}"))
+    [found] = rows(catalog, "shop.orders")
+    at = datetime(2024, 1, 31, 10, 0, 0, 123000)
+    assert found == (7, pytest.approx(0.1), at, time(10, 0, 0, 500000), None)
 
 
 def test_what_a_sql_table_lacks_or_has_more_is_named(tmp_path, catalog, shop):
