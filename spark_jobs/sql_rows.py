@@ -26,6 +26,7 @@ _PLAIN = {
     "Text": "STRING",
     "String": "STRING",
     "Uuid": "STRING",
+    "JSON": "STRING",
     "LargeBinary": "BYTES",
 }
 _MOST_DIGITS = 38
@@ -61,7 +62,8 @@ class SqlRows:
             )
         try:
             with self._engine.connect().execution_options(stream_results=True) as connection:
-                found = connection.execute(sql.select(self._table))
+                chosen = [_chosen(each, types[each.name]) for each in self._table.columns]
+                found = connection.execute(sql.select(*chosen))
                 for rows in found.partitions(_ROWS_AT_A_TIME):
                     columns = zip(names, zip(*rows, strict=True), strict=True)
                     yield pa.RecordBatch.from_arrays(
@@ -81,13 +83,17 @@ class SqlRows:
 
         schema, _, name = self._name.rpartition(".")
         try:
-            return sql.Table(
+            table = sql.Table(
                 name, sql.MetaData(), schema=schema or None, autoload_with=self._engine
             )
         except NoSuchTableError:
             raise lake.NotFoundError(f"the SQL database has no table {self._name!r}") from None
         except SQLAlchemyError as reason:
             raise _unavailable(reason) from None
+        for column in table.columns:
+            if isinstance(column.type, sql.Uuid):
+                column.type.as_uuid = False  # texts, not objects of Python
+        return table
 
 
 def _connect(url: str, options: dict[str, str]) -> Any:
@@ -110,6 +116,15 @@ def _connect(url: str, options: dict[str, str]) -> Any:
             f"key 'jdbc_url' is no address of SQLAlchemy, or its driver is missing: "
             f"{type(reason).__name__}"
         ) from None
+
+
+def _chosen(column: Any, wanted: pa.DataType) -> Any:
+    """What is asked for: of JSON for a text the text itself, not what a driver makes of it."""
+    import sqlalchemy as sql
+
+    if isinstance(column.type, sql.JSON) and pa.types.is_string(wanted):
+        return sql.cast(column, sql.Text).label(column.name)
+    return column
 
 
 def _array(name: str, values: tuple[Any, ...], wanted: pa.DataType) -> pa.Array:
