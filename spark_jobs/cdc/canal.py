@@ -13,7 +13,7 @@ import lakeformat as lake
 from lakeformat.types import STRING, DataType, TypeName, atomic
 from spark_jobs.cdc.changes import Changes, SourceTable, field_of
 from spark_jobs.cdc.declared import Declared, declared_of
-from spark_jobs.cdc.maxwell import TABLE_NAMES, row_changes, table_names
+from spark_jobs.cdc.maxwell import TABLE_NAMES, keys_of, row_changes, table_names
 
 __all__ = ["Canal"]
 
@@ -58,9 +58,9 @@ class Canal:
             types = json.loads(text).items()
             yield {name: declared_of(_mysql_type(name, each)) for name, each in types}
 
-    def wanted(self, row: pa.DataType) -> pa.Schema:
+    def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
         """What is read of a message once the columns are known."""
-        rows = [("data", pa.list_(row)), ("old", pa.list_(row))]
+        rows = [("data", pa.list_(row)), ("old", pa.list_(keys_of(row, keys)))]
         return pa.schema([*rows, ("isDdl", pa.bool_()), ("type", pa.string()), *self.of_tables()])
 
     def of_tables(self) -> pa.Schema:

@@ -74,7 +74,7 @@ class Debezium:
                 if side.get("field") in ("before", "after"):
                     yield {each["field"]: _declared(each) for each in side.get("fields", ())}
 
-    def wanted(self, row: pa.DataType) -> pa.Schema:
+    def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
         """What is read of a message once the columns are known."""
         body = [("before", row), ("after", row), ("op", pa.string()), _SOURCE_FIELD]
         return pa.schema([("payload", pa.struct(body)), *body])

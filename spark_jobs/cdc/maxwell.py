@@ -12,7 +12,7 @@ import lakeformat as lake
 from spark_jobs.cdc.changes import Changes, SourceTable, field_of, updates_of
 from spark_jobs.cdc.declared import Declared
 
-__all__ = ["TABLE_NAMES", "Maxwell", "row_changes", "table_names"]
+__all__ = ["TABLE_NAMES", "Maxwell", "keys_of", "row_changes", "table_names"]
 
 TABLE_NAMES = pa.schema([("database", pa.string()), ("table", pa.string())])
 """What messages of Canal and of Maxwell say of their table."""
@@ -39,9 +39,10 @@ class Maxwell:
         """Its messages say nothing of types."""
         return iter(())
 
-    def wanted(self, row: pa.DataType) -> pa.Schema:
+    def wanted(self, row: pa.StructType, keys: Sequence[str]) -> pa.Schema:
         """What is read of a message once the columns are known."""
-        return pa.schema([("data", row), ("old", row), ("type", pa.string()), *self.of_tables()])
+        rows = [("data", row), ("old", keys_of(row, keys))]
+        return pa.schema([*rows, ("type", pa.string()), *self.of_tables()])
 
     def of_tables(self) -> pa.Schema:
         """What is read of a message to know its table."""
@@ -84,6 +85,11 @@ def table_names(messages: pa.Table) -> pa.Array | None:
     parts = [field_of(messages, name) for name in ("database", "table")]
     found = [part for part in parts if part is not None]
     return pc.binary_join_element_wise(*found, ".", null_handling="skip") if found else None
+
+
+def keys_of(row: pa.StructType, keys: Sequence[str]) -> pa.StructType:
+    """All that is read of an old row: a column that is null by now has no type to read it by."""
+    return pa.struct([each for each in row if each.name in keys])
 
 
 def row_changes(

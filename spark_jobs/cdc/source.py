@@ -125,7 +125,7 @@ class MessageFiles:
         for number, path in enumerate(self.paths, 1):
             for block in self._blocks(path):
                 with naming(path):
-                    messages = parse_block(block, envelope.wanted(row))
+                    messages = parse_block(block, envelope.wanted(row, self.keys))
                 found = arranged(envelope.changes(messages, self.keys, source, path))
                 if found is None:
                     continue

@@ -125,6 +125,22 @@ def test_rows_are_inserted_updated_moved_and_deleted(catalog, stock, ingest, for
     assert rows(catalog) == [("date", 9), ("pear", 5)]
 
 
+@pytest.mark.parametrize("form", ["canal", "maxwell"])
+@pytest.mark.parametrize("keyed", [True, False])
+def test_a_column_may_be_null_in_every_row_but_the_old_ones(catalog, ingest, form, keyed):
+    columns = [("sku", "STRING"), ("pieces", "INT"), ("on_sale", "BOOLEAN")]
+    more = {"primary_key": ["sku"], "options": {"bucket": "1"}} if keyed else {}
+    catalog.create_table("shop.stock", columns, **more)
+    new, old = {"sku": "pear", "pieces": None, "on_sale": None}, {"pieces": "5", "on_sale": "1"}
+    types = {"sku": "varchar(20)", "pieces": "int", "on_sale": "tinyint(1)"}
+    message = {
+        "canal": canal("UPDATE", new, old=[old], types=types),
+        "maxwell": maxwell("update", new, old={"pieces": 5, "on_sale": 1}),
+    }[form]
+    ingest(form, message)
+    assert rows(catalog) == [("pear", None, None)]
+
+
 @pytest.mark.parametrize("form", ONE_STORY)
 def test_a_table_is_made_of_what_they_say(catalog, ingest, form):
     ingest(
