@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -104,9 +104,15 @@ class MessageColumns:
     """All columns of a batch, in the order in which they were met."""
 
     by_name: dict[str, Column] = field(default_factory=dict)
+    lacks_before: bool = False
+    """Whether an update does not tell of the row before it."""
 
-    def note(self, changes: Iterable[Changes]) -> None:
+    def note(self, changes: Sequence[Changes]) -> None:
         """The rows of some messages."""
+        after, before = (
+            sum(len(part.rows) for part in changes if part.kind == kind) for kind in ("+U", "-U")
+        )
+        self.lacks_before |= after > before
         for part in changes:
             if pa.types.is_struct(part.rows.type):
                 for member, values in zip(part.rows.type, part.rows.flatten(), strict=True):
@@ -119,6 +125,7 @@ class MessageColumns:
 
     def merge(self, other: MessageColumns) -> None:
         """Add what messages that come later have shown of the columns."""
+        self.lacks_before |= other.lacks_before
         for name, column in other.by_name.items():
             self._column(name).merge(column)
 

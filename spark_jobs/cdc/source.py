@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
+from lakeformat.aggregate_rules import function_of_column
 from lakeformat.arrow_types import to_arrow_type
 from lakeformat.executor import Executor, in_order
 from lakeformat.types import AtomicType
@@ -36,6 +37,8 @@ ROW_KIND = "rowkind"
 
 _FILE_BYTES = 32 << 20
 """What a file is thought to hold, so that few share a task."""
+
+_REPLACING = {None, "last_value", "last_non_null_value"}
 
 _FORMATS: dict[str, Canal | Debezium | Maxwell] = {
     each.name: each for each in (Debezium(), Canal(), Maxwell())
@@ -171,8 +174,26 @@ class MessageFiles:
 
     def _require_whole_rows(self, table: lake.Table) -> None:
         """An aggregate takes an update back by the whole row before it."""
-        if not _FORMATS[self.format].tells_before and table.options.merge_engine == "aggregation":
+        if not _aggregates(table):
+            return
+        if not _FORMATS[self.format].tells_before:
             raise lake.UnsupportedError(
                 f"{table.location} aggregates, and messages of {self.format} do not hold the whole "
                 "row before an update: what it added could not be taken back"
             )
+        if self.columns.lacks_before:
+            raise lake.InvalidRequestError(
+                f"{table.location} aggregates, and a message of op 'u' does not hold the row "
+                "before: what it added could not be taken back. Let the source tell of it (of "
+                "PostgreSQL by REPLICA IDENTITY FULL)"
+            )
+
+
+def _aggregates(table: lake.Table) -> bool:
+    """Whether a row does more than take the place of the one before, of any engine."""
+    if table.options.merge_engine == "aggregation":
+        return True
+    keys = table.schema.primary_keys
+    values = [each.name for each in table.schema.fields if each.name not in keys]
+    functions = {function_of_column(table.options, name) for name in values}
+    return table.options.merge_engine == "partial-update" and not functions <= _REPLACING

@@ -531,6 +531,39 @@ def test_an_aggregate_wants_the_whole_row_before(catalog, ingest):
     assert ("pear", 5) in rows(catalog), "1, taken back, and 5"
 
 
+@pytest.mark.parametrize("engine", ["aggregation", "partial-update"])
+def test_an_aggregate_of_any_engine_wants_to_know_what_it_takes_back(catalog, ingest, engine):
+    options = {"bucket": "1", "merge-engine": engine, "fields.pieces.aggregate-function": "sum"}
+    if engine == "partial-update":
+        options["fields.version.sequence-group"] = "pieces"
+    else:
+        options["fields.version.aggregate-function"] = "last_value"
+    columns = [("sku", "STRING"), ("pieces", "INT"), ("version", "INT")]
+    catalog.create_table("shop.stock", columns, primary_key=["sku"], options=options)
+
+    one, two = item("pear", 5) | {"version": 1}, item("pear", 7) | {"version": 2}
+    with pytest.raises(lake.UnsupportedError, match="aggregates"):
+        ingest("maxwell", maxwell("insert", one), maxwell("update", two, old=one))
+    with pytest.raises(lake.InvalidRequestError, match="REPLICA IDENTITY FULL"):
+        ingest("debezium", debezium("c", after=one), debezium("u", after=two))
+    ingest("debezium", debezium("c", after=one), debezium("u", before=one, after=two))
+    assert rows(catalog) == [("pear", 7, 2)]
+
+
+def test_the_last_value_of_a_group_takes_messages_of_every_format(catalog, ingest):
+    options = {
+        "bucket": "1",
+        "merge-engine": "partial-update",
+        "fields.version.sequence-group": "pieces",
+        "fields.pieces.aggregate-function": "last_value",
+    }
+    columns = [("sku", "STRING"), ("pieces", "INT"), ("version", "INT")]
+    catalog.create_table("shop.stock", columns, primary_key=["sku"], options=options)
+    one, two = item("pear", 5) | {"version": 1}, item("pear", 7) | {"version": 2}
+    ingest("maxwell", maxwell("insert", one), maxwell("update", two, old={"pieces": 5}))
+    assert rows(catalog) == [("pear", 7, 2)]
+
+
 def test_a_table_without_a_key_takes_inserts_alone(catalog, ingest):
     catalog.create_table("shop.stock", [("sku", "STRING"), ("pieces", "INT")])
     ingest("maxwell", maxwell("insert", item("pear", 1)))
