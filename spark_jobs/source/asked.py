@@ -143,7 +143,10 @@ def _rows(table: lake.Table, columns: Sequence[str] | None, said: Mapping[str, s
 
 
 def _columns(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",")]
+    names = None if text is None else [name.strip() for name in text.split(",")]
+    if names and (twice := [name for name in names if names.count(name) > 1]):
+        raise lake.InvalidRequestError(f"option 'columns' names {twice[0]!r} twice")
+    return names
 
 
 def _between(said: Mapping[str, str]) -> Between | None:

@@ -45,6 +45,12 @@ def test_columns_that_do_not_fit_are_refused_before_any_row_is_made(source, way,
         getattr(source(), way)(given, False)
 
 
+def test_a_column_that_is_named_twice_is_refused(source):
+    """Spark's own message of two columns of one name is about buffers that were not consumed."""
+    with pytest.raises(lake.InvalidRequestError, match="'columns' names 'note' twice"):
+        source(columns="note, id,note").schema()
+
+
 @pytest.mark.parametrize(
     "option", ["scan.snapshot-id", "scan.tag-name", "scan.timestamp-millis", "scan.watermark"]
 )
