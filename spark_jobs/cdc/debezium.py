@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,8 @@ _SCHEMA_LAST = re.compile(
 )
 _SOURCE = ("db", "schema", "table")
 _SOURCE_FIELD = ("source", pa.struct([(name, pa.string()) for name in _SOURCE]))
+_MARK = b"__debezium_unavailable_value"
+_NOT_SENT = pa.array([_MARK.decode(), base64.b64encode(_MARK).decode()])
 _TRUNCATED = (
     "{path} says that its table was truncated: empty the table here (Table.truncate), and leave "
     "the messages up to that one out"
@@ -129,7 +132,21 @@ class Debezium:
             mask = pc.and_(mask, pc.is_valid(given))
             if side is not None:
                 places = positions[mask.to_numpy(zero_copy_only=False)] + step
-                yield Changes(kind, places, side.filter(mask))
+                rows = side.filter(mask)
+                if kind == "+U":
+                    _require_sent(rows, path)
+                yield Changes(kind, places, rows)
+
+
+def _require_sent(rows: pa.StructArray, path: str) -> None:
+    """Refuse an update that would put a mark where a value is that has not changed."""
+    for member, values in zip(rows.type, rows.flatten(), strict=True):
+        if pa.types.is_string(values.type) and pc.any(pc.is_in(values, _NOT_SENT)).as_py():
+            raise lake.InvalidRequestError(
+                f"{path} holds an update whose column {member.name!r} was not sent, as PostgreSQL "
+                "does with large values that have not changed: let it send whole rows (ALTER TABLE "
+                "… REPLICA IDENTITY FULL), or leave the column out of the messages"
+            )
 
 
 def _body(messages: pa.Table) -> pa.Table | pa.StructArray:

@@ -382,6 +382,19 @@ def test_a_type_that_changes_within_a_batch_is_named_as_people_write_it(stock, i
         ingest("debezium", *messages)
 
 
+@pytest.mark.parametrize(
+    "mark", ["__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="]
+)
+def test_a_value_that_was_not_sent_takes_the_place_of_none(catalog, ingest, mark):
+    columns = [("sku", "STRING"), ("note", "STRING" if mark.startswith("_") else "BYTES")]
+    made = {"primary_key": ["sku"], "options": {"bucket": "1"}}
+    table = catalog.create_table("shop.stock", columns, **made)
+    one, two = {"sku": "pear", "note": "bG9uZw=="}, {"sku": "pear", "note": mark}
+    with pytest.raises(lake.InvalidRequestError, match=r"'note' was not sent.*REPLICA IDENTITY"):
+        ingest("debezium", debezium("c", after=one), debezium("u", before=one, after=two))
+    assert table.latest_snapshot() is None
+
+
 @pytest.mark.parametrize("size", range(0, 17))
 def test_decimals_of_any_length_are_what_their_bytes_say(size):
     import pyarrow as pa
