@@ -10,10 +10,11 @@ from contextlib import AbstractContextManager
 from typing import TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
 
-__all__ = ["BLOCK_BYTES", "read_growing", "require_closed_quotes", "require_objects"]
+__all__ = ["BLOCK_BYTES", "cast_text", "read_growing", "require_closed_quotes", "require_objects"]
 
 BLOCK_BYTES = 8 << 20
 """A record must be inside one block; where one is longer, blocks grow."""
@@ -27,6 +28,15 @@ OpenReader: TypeAlias = Callable[[int], AbstractContextManager[Batches]]
 # field goes on without.
 _QUOTED = re.compile(rb'(?:\A(?:\xef\xbb\xbf)?|[,\r\n])"(?:[^"]++|"")*+("|\Z)')
 _MARK = b"\xef\xbb\xbf"
+
+
+def cast_text(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Values of a type JSON has as those of a column, times of day among them."""
+    if not (pa.types.is_time(kind) and pa.types.is_string(values.type)):
+        return values.cast(kind)
+    # Digits that do not fit are an error in timestamps, and would be cut off in times of day.
+    moments = pc.binary_join_element_wise("1970-01-01T", values, "")
+    return moments.cast(pa.timestamp(kind.unit)).cast(kind)
 
 
 def require_objects(path: str) -> None:

@@ -32,6 +32,7 @@ from lakeformat.datafile.dictionary_columns import repeating_texts
 from lakeformat.datafile.sound_footer import require_sound_footer
 from lakeformat.text_files import (
     BLOCK_BYTES,
+    cast_text,
     read_growing,
     require_closed_quotes,
     require_objects,
@@ -265,7 +266,9 @@ def _rows_of(
         )
         for batch in read_growing(lambda size: _open_json(path, options, size), BLOCK_BYTES):
             batch.validate(full=True)  # the JSON reader lets text pass that is not UTF-8
-            yield batch.cast(columns)
+            values = zip(batch.columns, columns.types, strict=True)
+            arrays = [cast_text(*each) for each in values]
+            yield pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
 def _repeating_texts(path: str, encoded: Collection[str]) -> list[str]:

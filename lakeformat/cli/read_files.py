@@ -19,7 +19,7 @@ from pyarrow import json as arrow_json
 from lakeformat.cli.row_files import Form, form_of_file
 from lakeformat.errors import InvalidRequestError
 from lakeformat.schema import TableSchema
-from lakeformat.text_files import read_growing, require_closed_quotes, require_objects
+from lakeformat.text_files import cast_text, read_growing, require_closed_quotes, require_objects
 from lakeformat.write.checked_rows import CheckedRows
 
 __all__ = ["read_rows"]
@@ -216,7 +216,7 @@ def _typed(column: pa.Array, name: str, known: dict[str, pa.DataType], first_row
     if kind is None or column.type == kind:
         return column
     try:
-        return _cast(column, kind)
+        return cast_text(column, kind)
     except pa.ArrowInvalid as reason:
         row = _first_refused(column, kind)
         where = f"row {FIRST_ROW + first_row + row} (the first is {FIRST_ROW}), "
@@ -225,18 +225,10 @@ def _typed(column: pa.Array, name: str, known: dict[str, pa.DataType], first_row
 
 def _is_refused(column: pa.Array, kind: pa.DataType) -> bool:
     try:
-        _cast(column, kind)
+        cast_text(column, kind)
     except pa.ArrowInvalid:
         return True
     return False
-
-
-def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    if not pa.types.is_time(kind):
-        return column.cast(kind)
-    # Digits that do not fit are an error in timestamps, and would be cut off in times of day.
-    moments = pc.binary_join_element_wise("1970-01-01T", column, "")
-    return moments.cast(pa.timestamp(kind.unit)).cast(kind)
 
 
 def _is_readable(kind: pa.DataType, form: Form) -> bool:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
+from lakeformat.text_files import cast_text
 from lakeformat.types import DataField
 from spark_jobs.cdc.base64_columns import decimals_of, decoded
 from spark_jobs.cdc.columns import Column
@@ -56,7 +57,7 @@ def _plain(values: pa.Array, declared: Declared, name: str, wanted: pa.DataType)
         strange = pc.invert(pc.is_in(values, pa.array([0, 1, None], values.type)))
         if pc.any(strange).as_py():
             raise pa.ArrowInvalid("a truth value is 0 or 1")
-    return values.cast(wanted)
+    return cast_text(values, wanted)
 
 
 def _bytes(values: pa.Array, declared: Declared, name: str, wanted: pa.DataType) -> pa.Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 
 import pytest
@@ -583,6 +583,14 @@ def test_a_table_without_a_key_takes_inserts_alone(catalog, ingest):
     with pytest.raises(lake.InvalidRequestError):
         ingest("maxwell", maxwell("delete", item("pear", 1)))
     assert rows(catalog) == [("pear", 1)]
+
+
+def test_a_time_of_day_is_a_text(catalog, ingest):
+    columns = [("sku", "STRING"), ("opens", "TIME(3)")]
+    made = {"primary_key": ["sku"], "options": {"bucket": "1"}}
+    catalog.create_table("shop.stock", columns, **made)
+    ingest("maxwell", maxwell("insert", {"sku": "pear", "opens": "08:30:00"}))
+    assert rows(catalog) == [("pear", time(8, 30))]
 
 
 def test_packed_messages_are_read(catalog, stock, ingest, tmp_path):

@@ -3,7 +3,7 @@
 import gzip
 import json
 import uuid
-from datetime import date
+from datetime import date, time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -41,6 +41,18 @@ def test_a_path_with_brackets_names_a_file(folder):
     (folder / "a[1].csv").write_text("id\n1\n")
 
     assert find_source(f"{folder}/a[1].csv", None).paths == (f"{folder}/a[1].csv",)
+
+
+def test_times_of_day_in_json_are_texts_as_in_csv(tmp_path):
+    columns = pa.schema([("id", pa.int64()), ("at", pa.time32("ms"))])
+    path = tmp_path / "a.json"
+    path.write_text('{"at": "10:00:00.5", "id": 1}\n{"id": 2}\n{"at": "09:30"}\n')
+    found = pa.Table.from_batches(read_files([str(path)], "json", columns))
+    assert found["at"].to_pylist() == [time(10, 0, 0, 500000), None, time(9, 30)]
+
+    path.write_text('{"at": "10:00:00.123456"}\n')
+    with pytest.raises(lake.InvalidRequestError, match=r"10:00:00\.123456"):
+        list(read_files([str(path)], "json", columns))
 
 
 @pytest.mark.parametrize("given", [None, "csv"])
