@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from lakeformat.commit.conflict_text import named, place
 from lakeformat.commit.deltas import delta_of, newest_first
-from lakeformat.errors import CommitConflictError
+from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle, is_unaware
 from lakeformat.metadata.snapshot import CommitKind
 from lakeformat.metadata.snapshot_directory import latest_snapshot
@@ -29,7 +29,7 @@ def require_order(handle: TableHandle, results: Sequence[StagedResult]) -> None:
     for result in results:
         for where in {(each.partition, each.bucket) for each in result.messages}:
             if owners.setdefault(where, result.name) != result.name:
-                raise CommitConflictError(
+                raise InvalidRequestError(
                     f"two staged results have rows for bucket {where[1]} of "
                     f"{place(handle, where[0])} ({handle.uri}), numbered alike: nobody can tell "
                     f"which is newer. Nothing was published; {_ADVICE}"
@@ -47,7 +47,7 @@ def _refuse_rivals(
     oldest = min(base for base in bases if base is not None)
     for snapshot in newest_first(handle, head, oldest):
         if snapshot is None:
-            raise CommitConflictError(
+            raise InvalidRequestError(
                 f"snapshots of {handle.uri} have expired since these results were staged on "
                 f"snapshot {oldest}: nobody can tell whether their rows are the newer ones. "
                 f"Nothing was published; {_ADVICE}"
@@ -56,7 +56,7 @@ def _refuse_rivals(
             continue
         for entry in delta_of(handle, snapshot).entries():
             if (entry.partition, entry.bucket) in places:
-                raise CommitConflictError(
+                raise InvalidRequestError(
                     f"{named(snapshot)} has written to bucket {entry.bucket} of "
                     f"{place(handle, entry.partition)} ({handle.uri}) since these results were "
                     f"staged on snapshot {oldest}, and numbered its rows alike: nobody can tell "

@@ -195,7 +195,7 @@ def keyed(warehouse):
 
 def test_rows_of_one_bucket_are_staged_by_one_writer(keyed):
     addresses = [staged(keyed, 1), staged(keyed, 1)]
-    with pytest.raises(lake.CommitConflictError, match="two staged results have rows for bucket 0"):
+    with pytest.raises(lake.InvalidRequestError, match="two staged results have rows for bucket 0"):
         keyed.staged.publish(addresses)
     assert keyed.latest_snapshot() is None
 
@@ -203,7 +203,7 @@ def test_rows_of_one_bucket_are_staged_by_one_writer(keyed):
 def test_rows_that_others_have_numbered_alike_are_not_published(keyed):
     address = staged(keyed, 1)
     keyed.write(pa.table({"id": [1]}))
-    with pytest.raises(lake.CommitConflictError, match=r"snapshot 1 .* has written to bucket 0"):
+    with pytest.raises(lake.InvalidRequestError, match=r"snapshot 1 .* has written to bucket 0"):
         keyed.staged.publish([address])
     assert keyed.latest_snapshot().id == 1
 
