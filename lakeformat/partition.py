@@ -10,8 +10,9 @@ from lakeformat.binary_row import Value, decode_row, unframe_row, values_to_arro
 from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
 from lakeformat.layout import partition_directory
 from lakeformat.schema import TableSchema
+from lakeformat.type_rules import names_a_directory
 from lakeformat.type_text import type_to_json
-from lakeformat.types import AtomicType, DataField, TypeName
+from lakeformat.types import DataField
 from lakeformat.value_text import cast_text, internal_text
 
 __all__ = [
@@ -28,7 +29,6 @@ _JAVA_WHITESPACE = (
     "\u200a\u2028\u2029\u205f\u3000"
 )
 """``Character.isWhitespace``: without the spaces that break no line and U+0085, unlike Python."""
-_WITHOUT_TEXT = (TypeName.BINARY, TypeName.VARBINARY, TypeName.VARIANT, TypeName.BLOB)
 
 
 def partition_fields(schema: TableSchema) -> tuple[DataField, ...]:
@@ -89,7 +89,7 @@ def or_default_name(text: str | None, default: str) -> str:
 
 
 def _text(value: Value, field: DataField, *, legacy: bool) -> str:
-    if not isinstance(field.type, AtomicType) or field.type.name in _WITHOUT_TEXT:
+    if not names_a_directory(field.type):
         raise UnsupportedError(
             f"the table is partitioned by {field.name!r} of type {type_to_json(field.type)}, "
             "which this version has no directory for"

@@ -16,13 +16,23 @@ from lakeformat.types import (
     MapType,
     MultisetType,
     RowType,
+    TypeName,
     VectorType,
 )
 
-__all__ = ["MAX_DEPTH", "check_fields", "is_text", "is_whole_number", "require_text"]
+__all__ = [
+    "MAX_DEPTH",
+    "check_fields",
+    "is_text",
+    "is_whole_number",
+    "names_a_directory",
+    "require_text",
+]
 
 MAX_DEPTH = 32
 """How deep types nest. Parquet readers give up far below what JSON and this could hold."""
+
+_WITHOUT_TEXT = (TypeName.BINARY, TypeName.VARBINARY, TypeName.VARIANT, TypeName.BLOB)
 
 
 def is_text(value: object) -> bool:
@@ -84,3 +94,8 @@ def _check_row(names: list[str], column: str) -> None:
         raise InvalidRequestError(
             f"column {column!r} has a ROW in which fields are there twice: {', '.join(repeated)}"
         )
+
+
+def names_a_directory(kind: DataType) -> bool:
+    """Whether values of a type have a text, by which the directory of a partition is named."""
+    return isinstance(kind, AtomicType) and kind.name not in _WITHOUT_TEXT

@@ -13,7 +13,7 @@ from lakeformat.schema import TableSchema
 from lakeformat.schema_changes.file_index_rules import check_file_indexes
 from lakeformat.schema_changes.format_rules import DATA_FILES, files_of_table, require_format_holds
 from lakeformat.schema_changes.merge_rules import check_merging
-from lakeformat.type_rules import check_fields
+from lakeformat.type_rules import check_fields, names_a_directory
 from lakeformat.type_text import type_to_json
 from lakeformat.types import AtomicType, DataField, TypeName
 
@@ -60,6 +60,12 @@ def _check_key_types(schema: TableSchema) -> None:
                     f"column {name!r} is {shown}, which cannot be in {what}: its values have "
                     "no order"
                 )
+    for name in schema.partition_keys:
+        if not names_a_directory(by_name[name].type):
+            raise InvalidRequestError(
+                f"column {name!r} is {type_to_json(by_name[name].type)}, which cannot be in the "
+                "partition keys: its values have no text to name a directory by"
+            )
 
 
 def _has_order(field: DataField) -> bool:

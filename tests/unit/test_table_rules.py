@@ -88,6 +88,10 @@ REFUSED = [
     ({"primary_key": ["tags"]}, "'tags' is .*ARRAY.* cannot be in the primary key"),
     ({"partition_by": ["tags"]}, "'tags' is .*ARRAY.* cannot be in the partition keys"),
     (
+        {"columns": [("id", "INT"), ("raw", "BYTES")], "partition_by": ["raw"]},
+        "'raw' is BYTES, which cannot be in the partition keys: its values have no text",
+    ),
+    (
         {"primary_key": ["dt"], "partition_by": ["dt", "note"]},
         r"primary key \(dt\) has partition columns only",
     ),
