@@ -10,9 +10,11 @@ RESTORE = "restore the file from a backup or roll the table back to an earlier s
 """The way out when rows cannot be read rightly without the file."""
 
 
-def missing_file(uri: str, referrer: str) -> CorruptTableError:
+def missing_file(
+    uri: str, referrer: str, otherwise: str = "restore the file from a backup"
+) -> CorruptTableError:
     """The error when a file is gone that another one refers to."""
     return CorruptTableError(
         f"{uri} is missing although {referrer} refers to it; if the snapshot was just expired, "
-        "read again from the latest one, else restore the file from a backup"
+        f"read again from the latest one, else {otherwise}"
     )

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
-from lakeformat.index.damage import RESTORE, missing_file
+from lakeformat.index.damage import missing_file
 from lakeformat.storage import Storage
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 _HASH_BYTES = 4
+_WRITE_ANEW = "overwrite its partition with what a scan reads, which makes the index anew"
 
 
 def encode_hash_index(hashes: npt.NDArray[np.int32]) -> bytes:
@@ -45,7 +46,7 @@ def decode_hash_index(content: bytes, source: str, *, count: int) -> npt.NDArray
     if len(content) != _HASH_BYTES * count:
         raise CorruptTableError(
             f"{source} has {len(content)} bytes where {count} hashes have {_HASH_BYTES * count}; "
-            f"{RESTORE}"
+            f"{_WRITE_ANEW}"
         )
     return np.frombuffer(content, ">i4").astype(np.int32)
 
@@ -64,7 +65,7 @@ def read_hash_index(storage: Storage, path: str, *, count: int) -> npt.NDArray[n
     try:
         content = storage.read(path)
     except NotFoundError:
-        raise missing_file(uri, "an index manifest") from None
+        raise missing_file(uri, "an index manifest", _WRITE_ANEW) from None
     return decode_hash_index(content, uri, count=count)
 
 

@@ -20,6 +20,7 @@ from lakeformat.commit.commit import CommitOptions, commit_messages
 from lakeformat.environment import Environment
 from lakeformat.errors import BucketsChangedError, CorruptTableError
 from lakeformat.metadata.commit_message import CommitMessage
+from lakeformat.storage import open_storage
 from lakeformat.table import load_table
 from lakeformat.write.key_hashes import KeyHashes, Room
 
@@ -308,6 +309,28 @@ def test_a_bucket_without_an_index_is_not_written_to(catalog):
     table.write(table.scan().to_arrow(), overwrite={})
     table.write(rows([1], "b"))
     assert content(table) == {1: "b"}
+
+
+@pytest.mark.parametrize("left", [None, b"cut"], ids=["lost", "cut short"])
+def test_an_index_that_is_lost_is_made_anew_by_the_rows_themselves(catalog, left):
+    table = dynamic(catalog, by_day=True)
+    for day in ("d1", "d2"):
+        table.write(rows([1, 2, 3], dt=day))
+    storage, root = open_storage(table.location)
+    for info in [*storage.list(f"{root}/index")]:
+        storage.delete(info.path)
+        if left is not None:
+            storage.overwrite(info.path, left)
+    with pytest.raises(CorruptTableError, match="overwrite its partition with what a scan reads"):
+        table.write(rows([1], "b", dt="d1"))
+
+    day = {"dt": "d1"}
+    table.write(table.scan(partitions=day).to_batches(), overwrite=day)
+
+    table.write(rows([1], "b", dt="d1"))
+    assert content(table) == {("d1", 1): "b"} | {
+        (day, key): "a" for day in ("d1", "d2") for key in (1, 2, 3) if (day, key) != ("d1", 1)
+    }
 
 
 def test_a_message_of_a_writer_travels_with_its_index(catalog):
