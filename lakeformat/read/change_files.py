@@ -165,8 +165,7 @@ class ChangeFiles:
     def _is_told(self, files: ManifestColumns, which: ListKind) -> Mask:
         """Rows that wait for a bucket are told of as written, unless a changelog will tell."""
         is_told: Mask = files.bucket.numbers >= 0
-        options = self._handle.options.to_dict()
-        if which is ListKind.DELTA and _producer_in(options) == NO_PRODUCER:
+        if which is ListKind.DELTA and changelog_producer(self._handle) == NO_PRODUCER:
             is_told |= files.bucket.numbers == POSTPONE_BUCKET
         return is_told
 

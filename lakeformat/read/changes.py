@@ -9,7 +9,6 @@ from functools import partial
 
 import pyarrow as pa
 
-from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle
 from lakeformat.read.change_files import ChangedFiles, ChangeFiles
 from lakeformat.read.change_window import ChangeMode, Window, read_change
@@ -56,8 +55,7 @@ class Changes(Rows):
         """
         handle, window, asked = self._handle, self._window, self._asked
         if window.mode is ChangeMode.DIFF:
-            with telling_of_expiry(handle, window.before_state, window.after_state):
-                buckets = self._difference().by_bucket()
+            buckets = self._difference().by_bucket()
             return [ChangesPart(self.schema, each.rows, each.size_bytes) for each in buckets]
         find = partial(self._files_of, ChangeFiles(handle, asked))
         with ThreadPoolExecutor(_PLANNED_AT_ONCE) as pool:
@@ -69,14 +67,11 @@ class Changes(Rows):
         ]
 
     def _changes(self) -> Iterator[pa.RecordBatch]:
-        window = self._window
-        if window.mode is ChangeMode.DIFF:
-            with telling_of_expiry(self._handle, window.before_state, window.after_state):
-                difference = self._difference()
-            yield from difference.rows()
+        if self._window.mode is ChangeMode.DIFF:
+            yield from self._difference().rows()
             return
         files = ChangeFiles(self._handle, self._asked)
-        for number in window.snapshot_ids:
+        for number in self._window.snapshot_ids:
             yield from files.rows(self._files_of(files, number))
 
     def _difference(self) -> StateDiff:

@@ -69,7 +69,8 @@ class StateDiff:
         keep_deletes: bool,
     ) -> StateDiff:
         """Find the files of both states; states with other buckets are refused."""
-        mine, theirs = _files_of(handle, before, asked), _files_of(handle, after, asked)
+        with telling_of_expiry(handle, before, after):
+            mine, theirs = _files_of(handle, before, asked), _files_of(handle, after, asked)
         _require_same_buckets(handle, [*mine, *theirs])
         return cls(handle, asked, keep_deletes, before, after, mine, theirs)
 
@@ -79,15 +80,17 @@ class StateDiff:
         return sum(entry.file.file_size for entry in (*self.files_before, *self.files_after))
 
     def by_bucket(self) -> list[StateDiff]:
-        """The same in parts: the buckets that differ."""
-        old, new = self._states()
+        """Parts of it: one for each bucket that differs."""
+        with telling_of_expiry(self.handle, self.before, self.after):
+            old, new = self._states()
+            places = _changed(old, new)
         return [
             replace(
                 self,
                 files_before=tuple(old.buckets.get(place, ())),
                 files_after=tuple(new.buckets.get(place, ())),
             )
-            for place in _changed(old, new)
+            for place in places
         ]
 
     def rows(self) -> Iterator[pa.RecordBatch]:
@@ -106,7 +109,7 @@ class StateDiff:
         for place in _changed(old, new):
             sides = _of_new_files(schema, old, new, place) if by_new_files else None
             whole = old.rows(place, old.files(place)), new.rows(place, new.files(place))
-            yield from _joined(schema, *(sides or whole))
+            yield from _rounds(schema, *(sides or whole))
 
     def _states(self) -> tuple[_State, _State]:
         return (
@@ -189,13 +192,13 @@ def _of_new_files(
     if went:
         keys = schema.key_fields
         gone, there = old.rows(place, went, keys), new.rows(place, came, keys, keep_retracts=True)
-        if any(each.is_gone.any() for each in _joined(schema, gone, there)):
+        if any(each.is_gone.any() for each in _rounds(schema, gone, there)):
             return None
     return old.rows(place, went), new.rows(place, came, keep_retracts=True)
 
 
-def _joined(schema: TableSchema, before: _Batches, after: _Batches) -> Iterator[_Joined]:
-    """All keys of both sides, some after the other."""
+def _rounds(schema: TableSchema, before: _Batches, after: _Batches) -> Iterator[_Joined]:
+    """All keys of both sides, some at a time, in their order."""
     order = MergeOrder(tuple(field.name for field in schema.key_fields))
     for parts in rounds_of([before, after], order.keys):
         sides = dict(parts)

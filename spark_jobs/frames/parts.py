@@ -105,7 +105,7 @@ def pack(
 def pack_in_order(
     pieces: Sequence[tuple[T, int]], *, at_once: int, target_bytes: int, least_bytes: int
 ) -> list[list[T]]:
-    """The same, but pieces that follow each other stay so."""
+    """Pieces as the parts of tasks, in their order; parts are as large as those of ``pack``."""
     weights = [max(size, least_bytes) for _, size in pieces]
     room = _room(sum(weights), at_once, target_bytes, least_bytes)
     parts: list[list[T]] = []

@@ -13,9 +13,11 @@ import lakeformat as lake
 from lakeformat.arrow_types import from_arrow_type
 from lakeformat.read.change_window import WindowEnd
 from lakeformat.read.changed_rows import ROW_KIND
+from lakeformat.read.changes import Changes
 from lakeformat.read.predicate import col
 from lakeformat.read.predicate_filter import Where, as_predicate
 from lakeformat.read.results import Results
+from lakeformat.read.rows import Rows
 from lakeformat.read.splits import Split
 from lakeformat.types import DataField
 from spark_jobs.frames.columns import ToSpark, spark_schema
@@ -73,7 +75,9 @@ def plan_changes(
     """
     if not with_kind:
         asked = {**asked, "where": _that_stay(asked.get("where"))}
-    changes = table.changes(after, upto, mode, **asked)
+    changes: Rows = table.changes(after, upto, mode, **asked)
+    if not isinstance(changes, Changes):  # $binlog, where one reader brings pairs of rows together
+        return plan_results(changes)
     schema, skipped = _shape(changes.schema, with_kind)
     parts = pack_in_order(
         [(part, part.size_bytes) for part in changes.parts()],

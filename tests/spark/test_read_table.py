@@ -178,6 +178,16 @@ def test_changes_come_with_their_kind(spark, orders):
     assert changes.num_rows == 110
 
 
+@pytest.mark.parametrize("name", ["audit_log", "binlog"])
+@pytest.mark.parametrize("mode", ["auto", "diff"])
+def test_system_tables_tell_of_changes_too(lake_spark, catalog, orders, name, mode):
+    wanted = catalog.table(f"shop.orders${name}").changes(1, 3, mode)
+    changes = read_changes(lake_spark, f"shop.orders${name}", 1, 3, mode).toArrow()
+
+    assert in_order(changes) == in_order(wanted.to_arrow())
+    assert changes.num_rows > 0
+
+
 def test_system_tables_are_read_too(lake_spark, orders):
     read = read_table(lake_spark, "shop.orders$snapshots")
 
