@@ -14,6 +14,9 @@ import pyarrow.parquet as pq
 
 __all__ = ["require_sound_footer"]
 
+_BUFFER = 4096
+"""Any size will do: nothing comes to be in it."""
+
 
 def require_sound_footer(metadata: pq.FileMetaData, size: int) -> None:
     """Raise ``OSError`` if the footer of a file of ``size`` bytes contradicts itself."""
@@ -31,18 +34,18 @@ def require_sound_footer(metadata: pq.FileMetaData, size: int) -> None:
 
 
 def _require_sound_chunks(metadata: pq.FileMetaData, size: int) -> None:
-    source = pa.PythonFile(_Unread(size), mode="r")
-    # Where it will buffer ahead, a reader asks each chunk for its place before it reads a byte.
-    file = pq.ParquetFile(source, metadata=metadata, pre_buffer=True)
-    try:
-        next(file.iter_batches(1, use_threads=False), None)
-    except _ReadError as reason:
-        # Arrow keeps the error in the reader, and its traceback would keep the reader: for ever.
-        reason.__traceback__ = None
-
-
-class _ReadError(Exception):
-    """Somebody wanted bytes."""
+    unread = _Unread(size)
+    # Through a buffer, a reader asks every chunk of a group for its place before it reads a byte.
+    file = pq.ParquetFile(
+        pa.PythonFile(unread, mode="r"), metadata=metadata, pre_buffer=False, buffer_size=_BUFFER
+    )
+    for group in range(metadata.num_row_groups):
+        unread.is_asked = False
+        try:
+            next(file.iter_batches(1, row_groups=[group], use_threads=False), None)
+        except (OSError, pa.ArrowException):
+            if not unread.is_asked:
+                raise
 
 
 class _Unread(io.RawIOBase):
@@ -50,6 +53,8 @@ class _Unread(io.RawIOBase):
 
     def __init__(self, size: int) -> None:
         self._size = size
+        self.is_asked = False
+        """Whether somebody wanted bytes."""
 
     def seekable(self) -> bool:
         return True
@@ -64,4 +69,5 @@ class _Unread(io.RawIOBase):
         return self._size
 
     def read(self, size: int = -1, /) -> bytes:
-        raise _ReadError
+        self.is_asked = True
+        return b""  # an exception would cost more than all the rest
