@@ -23,7 +23,10 @@ from lakeformat.transfer.ownership import MARK, parents
 
 __all__ = ["PlainDirectory", "PlainFile", "find_plain_files"]
 
-_OF_A_TABLE = ("schema/schema-0", "metadata/version-hint.text", "_delta_log")
+_OF_A_TABLE = ("schema/schema-0", "metadata/version-hint.text", "_delta_log", ".hoodie")
+_ICEBERG_METADATA = "metadata"
+_ICEBERG_ENDS = (".metadata.json", ".metadata.json.gz")
+_SIGNS_BEGIN = {_ICEBERG_METADATA, *(path.partition("/")[0] for path in _OF_A_TABLE)}
 _MAGIC = {b"PAR1": FileFormat.PARQUET, b"ORC": FileFormat.ORC}
 _LONGEST_MAGIC = 4
 
@@ -58,14 +61,14 @@ class PlainDirectory:
 
 
 def find_plain_files(storage: Storage, root: str) -> PlainDirectory:
-    """All files below a directory; refused where it is a table, or no two files agree."""
+    """All files below a directory; refused where a table is near, or no two files agree."""
     if not storage.directory_exists(root):
         raise NotFoundError(f"{storage.uri(root)} is no directory: check the address")
     for directory in (root, *parents(root)):
         _refuse_table(storage, root, directory)
     skipped: list[str] = []
     marks: list[str] = []
-    found = [*_walk(storage, root, (), skipped, marks)]
+    found = [*_walk(storage, root, root, (), skipped, marks)]
     if not found:
         raise InvalidRequestError(
             f"{storage.uri(root)} holds no Parquet or ORC file, so there is no table to make"
@@ -86,26 +89,45 @@ def find_plain_files(storage: Storage, root: str) -> PlainDirectory:
 
 
 def _refuse_table(storage: Storage, root: str, directory: str) -> None:
+    if (sign := _sign_of_table(storage, directory)) is None:
+        return
+    place = storage.uri(directory)
+    where = (
+        f"lies in {place}, which is" if directory in parents(root) else f"holds {place}, which is"
+    )
+    raise InvalidRequestError(
+        f"{storage.uri(root)} {'is' if directory == root else where} a table already ({sign}), no "
+        "directory of plain files: the table removes files, and not all that are there are of its "
+        "rows. Clone a Paimon table; read others and write their rows"
+    )
+
+
+def _sign_of_table(storage: Storage, directory: str) -> str | None:
     for path in _OF_A_TABLE:
         place = f"{directory}/{path}"
         if storage.exists(place) or storage.directory_exists(place):
-            inside = "is" if directory == root else f"lies in {storage.uri(directory)}, which is"
-            raise InvalidRequestError(
-                f"{storage.uri(root)} {inside} a table already ({path}), no directory of plain "
-                "files: "
-                "the table removes files, and not all that are there are of its rows. Clone a "
-                "Paimon table; read others and write their rows"
-            )
+            return path
+    # Only a catalog of directories leaves a hint; others keep elsewhere which file is the newest.
+    metadata = f"{directory}/{_ICEBERG_METADATA}"
+    if storage.directory_exists(metadata):
+        for info in storage.list(metadata):
+            if info.name.endswith(_ICEBERG_ENDS):
+                return f"{_ICEBERG_METADATA}/{info.name}"
+    return None
 
 
 def _walk(
     storage: Storage,
+    root: str,
     directory: str,
     partition: tuple[tuple[str, str], ...],
     skipped: list[str],
     marks: list[str],
 ) -> Iterator[tuple[FileInfo, tuple[tuple[str, str], ...]]]:
-    for info in storage.list(directory):
+    listed = [*storage.list(directory)]
+    if directory != root and not _SIGNS_BEGIN.isdisjoint(info.name for info in listed):
+        _refuse_table(storage, root, directory)
+    for info in listed:
         if info.name == MARK:
             marks.append(info.path)
         elif info.name.startswith((".", "_")):
@@ -113,7 +135,7 @@ def _walk(
         elif info.is_directory:
             key, equals, value = info.name.partition("=")
             inside = ((*partition, (unquote(key), unquote(value))),) if equals else (partition,)
-            yield from _walk(storage, info.path, inside[0], skipped, marks)
+            yield from _walk(storage, root, info.path, inside[0], skipped, marks)
         else:
             yield info, partition
 

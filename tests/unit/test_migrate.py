@@ -267,6 +267,37 @@ def test_files_of_another_table_are_not_registered(catalog, tmp_path):
     assert catalog.list_tables("shop") == ["a"]
 
 
+@pytest.mark.parametrize(
+    "sign",
+    [
+        "schema/schema-0",
+        "metadata/version-hint.text",
+        "metadata/00002-3f9c1d0e-5f5e-4b0e-8a55-0c6f3f1b2a77.metadata.json",
+        "metadata/v7.metadata.json.gz",
+        "_delta_log/00000000000000000000.json",
+        ".hoodie/hoodie.properties",
+    ],
+)
+@pytest.mark.parametrize(("place", "how"), [("t", "is"), ("t/data/p=1", "lies in"), ("", "holds")])
+def test_files_of_a_table_of_another_kind_are_not_taken_for_its_rows(
+    catalog, source, sign, place, how
+):
+    """Of what lies there, some was deleted or replaced: only the table knows."""
+    put(source / "t" / "data" / "p=1" / "a.parquet")
+    (source / "t" / sign).parent.mkdir()
+    (source / "t" / sign).write_text("{}")
+    with pytest.raises(lake.InvalidRequestError, match=rf"{how} .*a table already \({sign[:7]}"):
+        lake.migrate_directory(catalog, str(source / place), "shop.new", copy=True)
+    assert catalog.list_tables("shop") == []
+
+
+def test_a_directory_that_only_sounds_like_one_of_a_table_is_migrated(catalog, source):
+    put(source / "metadata" / "a.parquet")
+    put(source / "schema" / "b.parquet")
+    report = lake.migrate_directory(catalog, str(source), "shop.new")
+    assert set(how(report).values()) == {"registered"}
+
+
 @pytest.mark.parametrize("place", ["", "dt=1", ".."], ids=["same", "below", "above"])
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_a_directory_is_registered_in_one_table_alone(catalog, tmp_path, place, dry_run):
