@@ -22,7 +22,7 @@ from lakeformat.errors import (
     LakeError,
     UnavailableError,
 )
-from lakeformat.handle import TableHandle
+from lakeformat.handle import TableHandle, require_committable
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.branch_directory import check_branch_name, require_branch
 from lakeformat.metadata.consumer import Consumer, delete_consumer, write_consumer
@@ -59,6 +59,7 @@ def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> Fa
     check_branch_name(name)
     source = handle.layout.on_branch(name)
     require_branch(handle.storage, source)
+    require_committable(handle)
     plan = plan_forward(handle, source)
     if not dry_run:
         _run(handle, source, plan)

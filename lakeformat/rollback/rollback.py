@@ -9,7 +9,7 @@ from lakeformat.errors import (
     InvalidRequestError,
     NotFoundError,
 )
-from lakeformat.handle import TableHandle
+from lakeformat.handle import TableHandle, require_committable
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.read.time_travel import Moment
@@ -43,6 +43,7 @@ def rollback(
             "force=True is for a rollback that takes snapshots away: say as_latest=False "
             "(--cut-history) with it, or leave it out"
         )
+    require_committable(handle)
     said = Target(snapshot, tag, as_of, watermark)
     who = None if dry_run else commit
     if as_latest:

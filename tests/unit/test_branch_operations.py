@@ -122,6 +122,20 @@ def test_main_takes_over_what_a_branch_has_added():
     assert (missing(rows.table), unneeded(rows.table)) == (set(), set())
 
 
+def test_main_with_an_option_this_version_does_not_know_takes_over_nothing():
+    rows = shop()
+    rows.table.branches.create("dev", snapshot=3)
+    commit_on(rows, "dev", ("+I", 4, "v4"))
+    handle = rows.table._handle
+    schema = json.loads(handle.storage.read(handle.layout.schema(0)))
+    schema["options"]["metadata.iceberg.storage"] = "table-location"
+    handle.storage.overwrite(handle.layout.schema(0), json.dumps(schema).encode())
+    table = load_table(handle.storage, handle.layout, handle.environment)
+    with pytest.raises(lake.UnsupportedError, match=r"'metadata\.iceberg\.storage'.*nothing was"):
+        table.branches.fast_forward("dev")
+    assert ids(table) == [1, 2, 3]
+
+
 def test_a_branch_main_has_gone_on_from_cannot_be_forwarded():
     rows = shop()
     rows.table.branches.create("dev", snapshot=2)

@@ -64,6 +64,24 @@ def test_what_comes_after_a_rollback_uses_the_numbers_again():
     assert value(rows.table) == "newer"
 
 
+def published_as_iceberg(table: lake.Table) -> lake.Table:
+    """The same table, which another engine publishes as Iceberg with every commit."""
+    storage, path = table._handle.storage, table._handle.layout.schema(0)
+    schema = json.loads(storage.read(path))
+    schema["options"]["metadata.iceberg.storage"] = "table-location"
+    storage.overwrite(path, json.dumps(schema).encode())
+    return load_table(storage, table._handle.layout, table._handle.environment)
+
+
+@pytest.mark.parametrize("as_latest", [True, False])
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_table_with_an_option_this_version_does_not_know_is_left_alone(as_latest, dry_run):
+    table = published_as_iceberg(shop().table)
+    with pytest.raises(lake.UnsupportedError, match=r"'metadata\.iceberg\.storage'.*nothing was"):
+        table.rollback(snapshot=2, as_latest=as_latest, dry_run=dry_run)
+    assert (ids(table), value(table), table.tags.list()) == ([1, 2, 3, 4], "v4", [])
+
+
 @pytest.mark.parametrize(
     "target", [{}, {"snapshot": 1, "tag": "two"}, {"snapshot": 1, "watermark": 10}]
 )
