@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from lakeformat.catalog.base import Catalog
-from lakeformat.catalog.leftovers import has_leftovers
+from lakeformat.catalog.leftovers import has_leftovers, refuse_another_kind
 from lakeformat.clean.parallel import in_parallel
 from lakeformat.count_text import counted
 from lakeformat.errors import (
@@ -166,6 +166,7 @@ class _Clone:
                 f"table '{self.name}' exists in {self.catalog.location}: choose another name, or "
                 "drop it first"
             )
+        refuse_another_kind(self.storage, self.layout, str(self.name))
         if has_leftovers(self.storage, self.layout):
             raise AlreadyExistsError(
                 f"{uri} holds files of another table, which has no schema any more: remove them "

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.orc as orc
 
+from lakeformat.catalog.leftovers import SIGNS_OF_ANOTHER_KIND, sign_of_another_kind
 from lakeformat.datafile.file_format import FileFormat, format_of
 from lakeformat.datafile.sound_footer import require_sound_footer
 from lakeformat.datafile.sound_statistics import SoundStatistics, read_footer
@@ -23,10 +24,8 @@ from lakeformat.transfer.ownership import MARK, parents
 
 __all__ = ["PlainDirectory", "PlainFile", "find_plain_files"]
 
-_OF_A_TABLE = ("schema/schema-0", "metadata/version-hint.text", "_delta_log", ".hoodie")
-_ICEBERG_METADATA = "metadata"
-_ICEBERG_ENDS = (".metadata.json", ".metadata.json.gz")
-_SIGNS_BEGIN = {_ICEBERG_METADATA, *(path.partition("/")[0] for path in _OF_A_TABLE)}
+_OF_A_TABLE = "schema/schema-0"
+_SIGNS_BEGIN = {path.partition("/")[0] for path in (_OF_A_TABLE, *SIGNS_OF_ANOTHER_KIND)}
 _MAGIC = {b"PAR1": FileFormat.PARQUET, b"ORC": FileFormat.ORC}
 _LONGEST_MAGIC = 4
 
@@ -103,17 +102,9 @@ def _refuse_table(storage: Storage, root: str, directory: str) -> None:
 
 
 def _sign_of_table(storage: Storage, directory: str) -> str | None:
-    for path in _OF_A_TABLE:
-        place = f"{directory}/{path}"
-        if storage.exists(place) or storage.directory_exists(place):
-            return path
-    # Only a catalog of directories leaves a hint; others keep elsewhere which file is the newest.
-    metadata = f"{directory}/{_ICEBERG_METADATA}"
-    if storage.directory_exists(metadata):
-        for info in storage.list(metadata):
-            if info.name.endswith(_ICEBERG_ENDS):
-                return f"{_ICEBERG_METADATA}/{info.name}"
-    return None
+    if storage.exists(f"{directory}/{_OF_A_TABLE}"):
+        return _OF_A_TABLE
+    return sign_of_another_kind(storage, directory)
 
 
 def _walk(

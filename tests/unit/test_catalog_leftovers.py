@@ -256,6 +256,22 @@ def test_names_that_nobody_could_give_today_hinder_nothing(catalog, shop, tmp_pa
     assert "shop" not in catalog.list_databases()
 
 
+@pytest.mark.parametrize("sign", ["metadata/00001-a.metadata.json", "_delta_log/0.json"])
+def test_a_table_of_another_kind_is_neither_built_upon_nor_dropped(catalog, shop, sign):
+    """The drop of the table would remove the other one's rows, too."""
+    for name in (sign, "dt=1/a.parquet"):
+        (shop / "lent" / name).parent.mkdir(parents=True)
+        (shop / "lent" / name).write_text("{}")
+    with pytest.raises(lake.AlreadyExistsError, match=r"another kind.*choose another name"):
+        catalog.create_table("shop.lent", COLUMNS)
+    with pytest.raises(lake.AlreadyExistsError, match=r"another kind.*choose another name"):
+        lake.clone_table(catalog.table("shop.orders"), catalog, "shop.lent")
+    with pytest.raises(lake.NotFoundError):
+        catalog.drop_table("shop.lent")
+    assert (shop / "lent" / sign).exists()
+    assert (shop / "lent" / "dt=1" / "a.parquet").exists()
+
+
 # ---------------------------------------------------------------------- what is no text
 
 
