@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.drop import SCHEMA_DIRECTORY, DropPlan, run_drop
-from lakeformat.catalog.leftovers import refuse_leftovers, remove_dropped
+from lakeformat.catalog.leftovers import refuse_leftovers, remove_dropped, sign_of_another_kind
 from lakeformat.catalog.names import TableName, is_name, parse_plain_name
 from lakeformat.catalog.options import CatalogOptions
 from lakeformat.catalog.report import RepairReport
@@ -22,6 +22,7 @@ from lakeformat.layout import DATABASE_SUFFIX, TableLayout
 from lakeformat.metadata.schema_file import alter_schema, create_schema, table_exists
 from lakeformat.schema import TableSchema
 from lakeformat.schema_changes import SchemaChange
+from lakeformat.storage import Storage
 from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.storage.move_directory import is_moving, move_directory, mover
 
@@ -102,7 +103,11 @@ class FileSystemCatalog(Catalog):
         storage, directory = self._database_place(name)
         if not cascade:
             remove_dropped(storage, directory)
-        strangers = [] if cascade else [info.name for info in storage.list(directory)]
+        listed = storage.list(directory)
+        for info in listed if cascade else []:
+            if info.is_directory and not table_exists(storage, TableLayout(info.path)):
+                _refuse_another_kind(storage, info.path, name)
+        strangers = [] if cascade else [info.name for info in listed]
         if strangers:
             raise InvalidRequestError(
                 f"database {name!r} holds no table, but other files: {', '.join(strangers[:5])}; "
@@ -169,6 +174,14 @@ class FileSystemCatalog(Catalog):
         ):
             raise AlreadyExistsError(f"table '{new}' exists in {self.location}: '{old}' stays")
         move_directory(self._storage, source.root, target.root, last=SCHEMA_DIRECTORY)
+
+
+def _refuse_another_kind(storage: Storage, directory: str, database: str) -> None:
+    if (sign := sign_of_another_kind(storage, directory)) is not None:
+        raise InvalidRequestError(
+            f"{storage.uri(directory)} is a table of another kind ({sign}), which no plan names: "
+            f"database {database!r} stays. Drop that table where it was made, or move it away"
+        )
 
 
 def _refuse_properties(keys: list[str]) -> NoReturn:

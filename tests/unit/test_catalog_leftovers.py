@@ -272,6 +272,19 @@ def test_a_table_of_another_kind_is_neither_built_upon_nor_dropped(catalog, shop
     assert (shop / "lent" / "dt=1" / "a.parquet").exists()
 
 
+def test_a_table_of_another_kind_does_not_go_with_its_database(catalog, shop):
+    sign = shop / "lent" / "metadata" / "00001-a.metadata.json"
+    sign.parent.mkdir(parents=True)
+    sign.write_text("{}")
+    if isinstance(catalog, FileSystemCatalog):
+        with pytest.raises(lake.InvalidRequestError, match="a table of another kind"):
+            catalog.drop_database("shop", cascade=True)
+        assert catalog.list_tables("shop") == ["orders"]
+    else:  # which removes what it lists, and leaves the rest
+        catalog.drop_database("shop", cascade=True)
+    assert sign.exists()
+
+
 # ---------------------------------------------------------------------- what is no text
 
 
