@@ -18,15 +18,16 @@ _FIRST_ROW = "first-row"
 
 
 def visible_buckets(
-    schema: TableSchema, files: Iterable[ManifestEntry]
+    schema: TableSchema, files: Iterable[ManifestEntry], *, level_zero: bool = False
 ) -> list[tuple[ManifestEntry, ...]]:
     """Group files by partition and bucket, in the order their first file was committed.
 
-    A table may want partitions in the order of their values instead.
+    A table may want partitions in the order of their values instead. ``level_zero`` includes the
+    rows that wait for a compaction.
     """
     groups: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in files:
-        if _is_visible(schema, entry):
+        if _is_visible(schema, entry, level_zero):
             groups.setdefault((entry.partition, entry.bucket), []).append(entry)
     if schema.table_options.scan_plan_sort_partition and schema.partition_keys:
         ranks = partition_ranks(schema, {partition for partition, _ in groups})
@@ -53,7 +54,7 @@ def has_unique_rows(schema: TableSchema) -> bool:
     return options.deletion_vectors_enabled or options.merge_engine == _FIRST_ROW
 
 
-def _is_visible(schema: TableSchema, entry: ManifestEntry) -> bool:
+def _is_visible(schema: TableSchema, entry: ManifestEntry, level_zero: bool) -> bool:
     """Postponed rows have no bucket yet."""
     if entry.bucket == POSTPONE_BUCKET:
         return False
@@ -62,4 +63,4 @@ def _is_visible(schema: TableSchema, entry: ManifestEntry) -> bool:
             f"data file {entry.file.file_name} is in bucket {entry.bucket}, which no table has; "
             "restore its manifest from a backup or roll the table back to an earlier snapshot"
         )
-    return not (entry.file.level == 0 and skips_level_zero(schema))
+    return level_zero or not (entry.file.level == 0 and skips_level_zero(schema))

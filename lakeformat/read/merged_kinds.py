@@ -9,14 +9,16 @@ from functools import partial
 import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_schema
+from lakeformat.datafile.reader import BATCH_ROWS
 from lakeformat.datafile.system_fields import VALUE_KIND
 from lakeformat.merge.looked_up import supersedes, with_level
-from lakeformat.merge.of_table import merge_order, read_engine
+from lakeformat.merge.of_table import merge_engine, merge_order, read_engine
 from lakeformat.merge.row_kinds import without_retracts
 from lakeformat.merge.streams import merge_runs
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.read.data_files import DataFiles
 from lakeformat.read.splits import file_sections
+from lakeformat.read.waiting_rows import as_one_run, chained, parted
 from lakeformat.schema import TableSchema
 from lakeformat.types import DataField
 
@@ -39,17 +41,36 @@ class MergedKinds:
     def read(
         self, files: Sequence[ManifestEntry], *, keep_retracts: bool
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of one bucket's files, each key once."""
+        """The rows of one bucket's files, or of a partition in which rows wait for a bucket; each
+        key once.
+        """
         engine, order = read_engine(self.schema), merge_order(self.schema)
         names = [field.name for field in self.wanted]
         needed = [*order.keys, *engine.needs([*names, *order.sequence]), *order.sequence]
         by_name = {field.name: field for field in self.schema.fields}
         fields = tuple(by_name[name] for name in dict.fromkeys(needed))
-        for section in file_sections(self.schema, files):
-            runs = [self._run(run, fields) for run in section]
+        for runs in self._sections(files, fields):
             for table in merge_runs(runs, order, engine):
                 for batch in table.select([VALUE_KIND.name, *names]).to_batches():
                     yield batch if keep_retracts else without_retracts(batch)
+
+    def _sections(
+        self, files: Sequence[ManifestEntry], fields: tuple[DataField, ...]
+    ) -> Iterator[list[Iterator[pa.RecordBatch]]]:
+        waiting, others = parted(files)
+        sections = file_sections(self.schema, others)
+        if not waiting:
+            yield from ([self._run(run, fields) for run in section] for section in sections)
+            return
+        last = as_one_run(
+            (rows for entry in waiting for rows in self.files.key_values(entry, fields)),
+            merge_order(self.schema),
+            merge_engine(self.schema),
+            first_number=max((each.file.max_sequence_number for each in others), default=-1) + 1,
+            batch_rows=BATCH_ROWS,
+            has_level=supersedes(self.schema.table_options),
+        )
+        yield [*(self._run(run, fields) for run in chained(sections)), last]
 
     def _run(
         self, run: Sequence[ManifestEntry], fields: tuple[DataField, ...]

@@ -27,7 +27,11 @@ from lakeformat.read.report import ScanReport
 from lakeformat.read.results import Results
 from lakeformat.read.split_reader import SplitReader
 from lakeformat.read.splits import Split, bucket_splits
-from lakeformat.read.waiting_rows import merged_buckets, merges_waiting_rows
+from lakeformat.read.waiting_rows import (
+    merged_buckets,
+    merges_waiting_rows,
+    tells_waiting_rows,
+)
 from lakeformat.read.where import columns_named, row_filter
 from lakeformat.schema import TableSchema
 from lakeformat.types import DataField
@@ -47,10 +51,14 @@ class Scan(Results):
         limit: int | None = None,
         *,
         least_level: int = 0,
+        is_told: bool = False,
     ) -> None:
-        """``least_level``: files below it are left out, as the read-optimised table asks."""
+        """``least_level``: files below it are left out, as the read-optimised table asks;
+        ``is_told``: rows that wait are read if a stream of changes tells them before.
+        """
         self._handle = handle
         self._least_level = least_level
+        self._is_told = is_told
         self._snapshot = snapshot
         self._fields = _project(handle.schema.fields, columns)
         self._filters = [] if where is None else where.conjuncts()
@@ -157,9 +165,12 @@ class Scan(Results):
         handle, snapshot = self._handle, self._snapshot
         if snapshot is None or self._limit == 0:
             return []
-        merges_waiting = self._least_level == 0 and merges_waiting_rows(handle.schema)
+        is_told = self._is_told
+        merges = tells_waiting_rows if is_told else merges_waiting_rows
+        merges_waiting = self._least_level == 0 and merges(handle.schema)
         filters = self._filters
-        if merges_waiting:  # a row that waits may change any other column of one that does not
+        # A row that waits may change any other column of one that does not.
+        if merges_waiting or is_told:
             keys = {*handle.schema.partition_keys}
             filters = [each for each in filters if each.columns <= keys]
         conditions = [c for each in filters for c in each.conditions()]
@@ -169,7 +180,7 @@ class Scan(Results):
         vectors = find_vectors(handle, snapshot)
         splits = [
             split
-            for files in group(handle.schema, found)
+            for files in group(handle.schema, found, level_zero=is_told)
             for split in self._splits_of(files, snapshot, vectors)
         ]
         return splits if self._limit is None or self._filters else self._enough(splits)

@@ -18,6 +18,7 @@ from lakeformat.read.deletions import find_deleted_rows
 from lakeformat.read.merged_kinds import MergedKinds
 from lakeformat.read.plan import plan_files
 from lakeformat.read.prune import on_columns
+from lakeformat.read.waiting_rows import merged_buckets, tells_waiting_rows
 
 __all__ = ["StateRows"]
 
@@ -31,6 +32,8 @@ class StateRows:
     asked: ChangedRows
     least_level: int = 0
     """Files below it are left out."""
+    is_told: bool = False
+    """Whether rows that wait are read if a stream of changes tells them before."""
     keep_retracts: bool = False
     """Whether a key whose last row is a retract has that row, instead of none."""
 
@@ -43,16 +46,23 @@ class StateRows:
 
     def _read(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
         files = DataFiles(self.handle, snapshot, find_deleted_rows(self.handle, snapshot))
-        for bucket in visible_buckets(self.handle.schema, self._live_files(snapshot)):
+        group = merged_buckets if self._merges_waiting else visible_buckets
+        live = self._live_files(snapshot)
+        for bucket in group(self.handle.schema, live, level_zero=self.is_told):
             for batch in self._of_bucket(files, bucket):
                 if batch.num_rows:
                     yield batch
+
+    @property
+    def _merges_waiting(self) -> bool:
+        return self.is_told and not self.least_level and tells_waiting_rows(self.handle.schema)
 
     def _live_files(self, snapshot: Snapshot) -> list[ManifestEntry]:
         schema, where = self.handle.schema, self.asked.where
         conditions = () if where is None else where.conditions()
         if schema.primary_keys:  # other columns are known after the merge only
-            conditions = on_columns(conditions, schema.primary_keys)
+            keys = schema.partition_keys if self._merges_waiting else schema.primary_keys
+            conditions = on_columns(conditions, keys)
         found = plan_files(self.handle, snapshot, conditions=conditions)
         return [entry for entry in found if entry.file.level >= self.least_level]
 

@@ -255,7 +255,8 @@ class ChangeStream:
     def _state(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
         """All rows; those that will come as changelog are not among them yet."""
         least = least_told_level(self._handle)
-        return StateRows(self._handle, snapshot, self._asked, least_level=least).read()
+        rows = StateRows(self._handle, snapshot, self._asked, least_level=least, is_told=True)
+        return rows.read()
 
 
 def least_told_level(handle: TableHandle) -> int:

@@ -21,9 +21,17 @@ from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.read.buckets import visible_buckets
 from lakeformat.schema import TableSchema
 
-__all__ = ["as_one_run", "chained", "merged_buckets", "merges_waiting_rows", "parted"]
+__all__ = [
+    "as_one_run",
+    "chained",
+    "merged_buckets",
+    "merges_waiting_rows",
+    "parted",
+    "tells_waiting_rows",
+]
 
 _LEVEL = 0
+_NO_PRODUCER = "none"
 
 
 def merges_waiting_rows(schema: TableSchema) -> bool:
@@ -32,8 +40,14 @@ def merges_waiting_rows(schema: TableSchema) -> bool:
     return options.bucket == POSTPONE_BUCKET and options.postpone_merge_on_read
 
 
+def tells_waiting_rows(schema: TableSchema) -> bool:
+    """Whether a stream of changes tells rows before they have a bucket, not when they get one."""
+    options = schema.table_options
+    return options.bucket == POSTPONE_BUCKET and options.changelog_producer == _NO_PRODUCER
+
+
 def merged_buckets(
-    schema: TableSchema, files: Sequence[ManifestEntry]
+    schema: TableSchema, files: Sequence[ManifestEntry], *, level_zero: bool = False
 ) -> list[tuple[ManifestEntry, ...]]:
     """The visible files of each bucket, and all files of partitions in which rows wait."""
     waiting = {entry.partition for entry in files if entry.bucket == POSTPONE_BUCKET}
@@ -42,7 +56,7 @@ def merged_buckets(
         if entry.partition in waiting:
             groups.setdefault(entry.partition, []).append(entry)
     others = [entry for entry in files if entry.partition not in waiting]
-    return [*map(tuple, groups.values()), *visible_buckets(schema, others)]
+    return [*map(tuple, groups.values()), *visible_buckets(schema, others, level_zero=level_zero)]
 
 
 def parted(

@@ -155,7 +155,8 @@ class TableReads:
         """The rows a stream begins with at a snapshot: those its changes will not tell of."""
         handle, chosen = self._handle, find_snapshot(self._handle, snapshot=snapshot)
         asked = row_filter(handle.schema, where, None)
-        return Scan(handle, chosen, columns, asked, least_level=least_told_level(handle))
+        least = least_told_level(handle)
+        return Scan(handle, chosen, columns, asked, least_level=least, is_told=True)
 
     def _at(
         self, snapshot: int | None, tag: str | None, as_of: Moment | None, watermark: int | None

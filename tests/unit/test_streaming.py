@@ -175,3 +175,44 @@ def test_without_a_consumer_nothing_can_be_acknowledged(table):
 def test_a_start_that_says_too_little_or_too_much_is_refused(table, start):
     with pytest.raises(lake.InvalidRequestError):
         table.table.stream(**start)
+
+
+@pytest.mark.parametrize("reader", ["stream", "scan"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"deletion-vectors.enabled": "true"},
+        {"deletion-vectors.enabled": "true", "changelog-producer": "input"},
+        {"merge-engine": "first-row"},
+        {"bucket": "-2"},
+        {"bucket": "-2", "deletion-vectors.enabled": "true"},
+        {"bucket": "-2", "changelog-producer": "input"},
+        {"deletion-vectors.enabled": "true", "changelog-producer": "lookup"},
+        {"merge-engine": "first-row", "changelog-producer": "lookup"},
+        {"bucket": "-2", "changelog-producer": "full-compaction"},
+    ],
+    ids=lambda options: " ".join(f"{key}={value}" for key, value in options.items()),
+)
+def test_rows_that_wait_for_a_compaction_are_in_the_state_or_in_the_changes(options, reader):
+    rows = KeyedRows(options)
+    for commit in ([(1, "a"), (2, "b")], [(2, "c"), (3, "d")]):
+        rows.commit(*(("+I", *row) for row in commit))
+        if commit[0] == (1, "a"):
+            rows.table.compact()
+    stream = rows.table.stream()
+    told = [each for _, _, found in drained(stream) for each in found]
+    if reader == "scan":
+        scan = rows.table.state_scan(rows.table.latest_snapshot().id, where="v > ' '")
+        told = [("+I", row["k"], row["v"]) for row in scan.to_arrow().to_pylist()]
+    rows.table.compact()
+    told += [each for _, _, found in drained(stream) for each in found]
+    seen = dict[int, str]()
+    for kind, key, value in told:
+        if kind in ("-U", "-D"):
+            seen.pop(key)
+        elif options.get("merge-engine") != "first-row":
+            seen[key] = value
+        else:
+            seen.setdefault(key, value)
+    assert seen == {row["k"]: row["v"] for row in rows.table.scan().to_arrow().to_pylist()}
+    assert len(seen) == 3
