@@ -15,6 +15,7 @@ from lakeformat.handle import TableHandle, has_hash_index, is_unaware
 from lakeformat.merge.groups import Positions
 from lakeformat.metadata.manifest import ManifestColumns, live_rows, read_manifests
 from lakeformat.metadata.manifest_list import manifests_of
+from lakeformat.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.metadata.simple_stats import may_contain_partition
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
@@ -124,10 +125,24 @@ class SequenceNumbers:
         if not others.any():
             return
         [entry] = live.entries(np.flatnonzero(others)[:1])
-        place = partition_path(self._handle.schema, entry.partition)
+        path = partition_path(self._handle.schema, entry.partition)
+        place = f"{f'partition {path} of ' if path else ''}{self._handle.uri}"
+        has = f"{place} has {counted(entry.total_buckets, 'bucket')}"
+        if entry.total_buckets == self._newest_count():
+            raise InvalidRequestError(
+                f"{has} now and had {count} when the table was opened: open it again and write the "
+                "rows with that"
+            )
         raise InvalidRequestError(
-            f"{f'partition {place} of ' if place else ''}{self._handle.uri} has "
-            f"{counted(entry.total_buckets, 'bucket')} and option 'bucket' is '{count}' now: rows "
-            "cannot be added under another number; rescale it, which keeps its rows, or overwrite "
-            "it to give it the new one, or set the option back"
+            f"{has} and option 'bucket' is '{count}' now: rows cannot be added "
+            "under another number; rescale it, which keeps its rows, or overwrite it to give it "
+            "the new one, or set the option back"
         )
+
+    def _newest_count(self) -> int | None:
+        """What the option says by now; a rescale may have come since the table was opened."""
+        storage, layout = self._handle.storage, self._handle.layout
+        newest = latest_schema_id(storage, layout)
+        if newest is None:
+            return None
+        return read_schema(storage, layout, newest).table_options.bucket

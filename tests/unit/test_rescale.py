@@ -101,6 +101,16 @@ def test_one_partition_may_have_another_number(catalog):
     assert len(content(table)) == 25
 
 
+def test_a_table_opened_before_a_rescale_says_that_it_is_to_be_opened_again(catalog):
+    table = by_day(catalog)
+    table.write(rows(range(20)))
+    catalog.alter_table("shop.orders", lake.set_option("bucket", "3"))
+    catalog.table("shop.orders").rescale()
+    told = "has 3 buckets now and had 2 when the table was opened: open it again"
+    with pytest.raises(lake.InvalidRequestError, match=told):
+        table.write(rows([1], "b"))
+
+
 def test_a_writer_with_the_old_number_is_refused(catalog):
     table = by_day(catalog)
     table.write(rows(range(20)))
