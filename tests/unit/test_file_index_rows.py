@@ -247,6 +247,16 @@ def test_a_decimal_beyond_64_bits_is_refused():
         index_of(BSI, [Decimal(2**63)], wide)
 
 
+@pytest.mark.parametrize("far", [Decimal(2**63), Decimal(2**64 + 5), Decimal(10**29)])
+def test_what_no_index_holds_is_a_literal_beyond_all_it_holds(far):
+    index = index_of(BSI, [Decimal(5), None, Decimal(-5)], atomic(TypeName.DECIMAL, 30, 0))
+    assert [*index.one_of([far, Decimal(-5), -far])] == [2]
+    assert [*index.at_most(far)] == [*index.less_than(far)] == [0, 2]
+    assert [*index.at_least(-far)] == [*index.greater_than(-far)] == [0, 2]
+    assert not index.at_least(far) | index.greater_than(far)
+    assert not index.at_most(-far) | index.less_than(-far)
+
+
 @pytest.mark.parametrize("index_type", [BITMAP, BSI, RANGE])
 def test_a_literal_of_another_type_is_refused(index_type):
     with pytest.raises(InvalidRequestError, match="are not all"):

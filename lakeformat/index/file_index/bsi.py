@@ -19,6 +19,7 @@ from lakeformat.index.file_index.integers import (
     Column,
     as_column,
     as_literals,
+    exact_integers_of,
     integers_of,
     is_rounded,
     require_type,
@@ -132,8 +133,8 @@ class BsiIndex:
         return BitMap()
 
     def _numbers(self, values: Sequence[object]) -> list[int]:
-        literals = as_literals(values, self.data_type)
-        return [*integers_of(literals, self.data_type).tolist()]
+        # A decimal that no index holds is a number like others to compare with.
+        return exact_integers_of(as_literals(values, self.data_type), self.data_type)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,6 +19,7 @@ __all__ = [
     "Column",
     "as_column",
     "as_literals",
+    "exact_integers_of",
     "integers_of",
     "is_rounded",
     "require_type",
@@ -118,6 +119,14 @@ def integers_of(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64
     return numbers // 1000 if is_rounded(data_type) else numbers
 
 
+def exact_integers_of(literals: pa.Array, data_type: AtomicType) -> list[int]:
+    """The same of what a predicate compares with, where a decimal may be beyond 64 bits."""
+    if data_type.name is not TypeName.DECIMAL:
+        return [*integers_of(literals, data_type).tolist()]
+    words = _words(literals.drop_null()).tolist()
+    return [(high << 64) + low % (1 << 64) for low, high in words]
+
+
 def _float_bits(values: npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
     values = np.where(np.isnan(values), values.dtype.type(np.nan), values)
     return values.view(f"i{values.dtype.itemsize}").astype(np.int64)
@@ -125,12 +134,17 @@ def _float_bits(values: npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
 
 def _unscaled(column: pa.Array) -> npt.NDArray[np.int64]:
     """The low half of each 128-bit number, if the high half is nothing but its sign."""
-    if not len(column):
-        return np.empty(0, np.int64)
-    words = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
-    words = words[column.offset : column.offset + len(column)]
+    words = _words(column)
     if not np.array_equal(words[:, 1], words[:, 0] >> 63):
         raise UnsupportedError(
             f"a value of {column.type} does not fit into 64 bits, which is all its index has"
         )
     return np.ascontiguousarray(words[:, 0])
+
+
+def _words(column: pa.Array) -> npt.NDArray[np.int64]:
+    """The low and the high half of each 128-bit number."""
+    if not len(column):
+        return np.empty((0, 2), np.int64)
+    words = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
+    return words[column.offset : column.offset + len(column)]
