@@ -76,8 +76,8 @@ def by_merged_values(
     """
     if skips_level_zero(schema):  # what is seen has each key once
         return may_match
-    options = schema.table_options
-    whole = options.merge_engine in _WHOLE_ROW_WINS or options.deletion_vectors_enabled
+    # With deletion vectors, too, rows of level 0 are merged with those above where reads see them.
+    whole = schema.table_options.merge_engine in _WHOLE_ROW_WINS
     levels = columns.level.numbers
     mask = np.ones(len(columns), np.bool_)
     for rows in places:

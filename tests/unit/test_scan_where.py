@@ -85,6 +85,26 @@ class TestBelowAMerge:
         assert files(table, col("v") == 50_000) == 2
         assert files(table, (col("v") == 50_000) | (col("k") == 77)) == 2
 
+    @pytest.mark.parametrize("engine", ["partial-update", "aggregation"])
+    def test_so_it_is_with_deletion_vectors_where_rows_of_level_0_are_merged(self, engine):
+        columns = [("k", "INT"), ("v", "STRING"), ("w", "INT")]
+        removes = {f"{engine}.remove-record-on-delete": "true"}
+        options = {"bucket": "1", "merge-engine": engine, "deletion-vectors.enabled": "true"}
+        catalog = lake.open_catalog(f"memory://below-a-merge-{engine}/wh")
+        catalog.create_database("shop")
+        table = catalog.create_table(
+            "shop.t", columns, primary_key=["k"], options={**options, **removes}
+        )
+        table.write(pa.table({"k": pa.array([1], pa.int32()), "v": ["a"]}))
+        table.compact(executor="serial")
+        table.write(pa.table({"k": pa.array([1], pa.int32()), "w": pa.array([9], pa.int32())}))
+        merging = catalog.alter_table(
+            "shop.t", lake.set_option("deletion-vectors.merge-on-read", "true")
+        )
+        where = "v = 'a' AND w = 9"  # one file has the one value, the other one the other
+        assert merging.scan(where=where).to_arrow().to_pylist() == [{"k": 1, "v": "a", "w": 9}]
+        assert table.delete(where).rows == 1
+
     @pytest.mark.parametrize("table", [{}, {"merge_engine": "partial-update"}], indirect=True)
     def test_a_key_that_is_not_there_leaves_out_the_bucket_whatever_the_engine(self, table):
         assert files(table, col("k") == 77) == 0
