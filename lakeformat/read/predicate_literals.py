@@ -270,8 +270,9 @@ def _to_utc(text: str) -> str:
         return text
     fraction = re.search(r"\.\d*", text)
     plain = text[: zone.start()].replace(fraction[0] if fraction else "", "").rstrip()
-    moment = datetime.fromisoformat(plain + zone[0]).astimezone(UTC)
-    return moment.strftime("%Y-%m-%d %H:%M:%S") + (fraction[0] if fraction else "")
+    moment = datetime.fromisoformat(plain + zone[0]).astimezone(UTC).replace(tzinfo=None)
+    # Unlike strftime it gives a year before 1000 four digits.
+    return moment.isoformat(" ", "seconds") + (fraction[0] if fraction else "")
 
 
 def _require_digits(text: str, digits: int) -> None:

@@ -320,6 +320,11 @@ WIDEST = Decimal("9" * 37 + ".9")
             MIDNIGHT.replace(microsecond=500_000, tzinfo=UTC),
         ),
         ("moment", "2024-01-31 00:00:00", MIDNIGHT.replace(tzinfo=UTC)),
+        (
+            "moment",
+            "0999-12-31 23:00:00.5+00:00",
+            datetime(999, 12, 31, 23, 0, 0, 500_000, tzinfo=UTC),
+        ),
         ("raw", b"\0", b"\0"),
     ],
 )
