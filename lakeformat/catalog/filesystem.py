@@ -99,15 +99,19 @@ class FileSystemCatalog(Catalog):
         storage.make_directory(directory)
         return not there
 
+    def _plans(self, name: str, *, cascade: bool) -> list[tuple[TableName, DropPlan]]:
+        plans = super()._plans(name, cascade=cascade)
+        storage, directory = self._database_place(name)
+        for info in storage.list(directory) if cascade else []:
+            if info.is_directory and not table_exists(storage, TableLayout(info.path)):
+                _refuse_another_kind(storage, info.path, name)
+        return plans
+
     def _check_remove_database(self, name: str, *, cascade: bool) -> None:
         storage, directory = self._database_place(name)
         if not cascade:
             remove_dropped(storage, directory)
-        listed = storage.list(directory)
-        for info in listed if cascade else []:
-            if info.is_directory and not table_exists(storage, TableLayout(info.path)):
-                _refuse_another_kind(storage, info.path, name)
-        strangers = [] if cascade else [info.name for info in listed]
+        strangers = [] if cascade else [info.name for info in storage.list(directory)]
         if strangers:
             raise InvalidRequestError(
                 f"database {name!r} holds no table, but other files: {', '.join(strangers[:5])}; "

@@ -16,7 +16,7 @@ from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.read.buckets import visible_buckets
+from lakeformat.read.buckets import skips_level_zero, visible_buckets
 from lakeformat.read.data_files import DataFiles
 from lakeformat.read.deletions import DeletedRows, find_vectors
 from lakeformat.read.explain import ScanPlan, explain_scan
@@ -170,7 +170,7 @@ class Scan(Results):
         merges_waiting = self._least_level == 0 and merges(handle.schema)
         filters = self._filters
         # A row that waits may change any other column of one that does not.
-        if merges_waiting or is_told:
+        if merges_waiting or (is_told and skips_level_zero(handle.schema)):
             keys = {*handle.schema.partition_keys}
             filters = [each for each in filters if each.columns <= keys]
         conditions = [c for each in filters for c in each.conditions()]

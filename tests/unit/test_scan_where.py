@@ -137,6 +137,21 @@ def test_where_no_key_is_in_two_files_values_leave_out_single_files(tmp_path):
     assert keys(table, col("v") == 100) == [2]
 
 
+@pytest.mark.parametrize("key", [[], ["k"]], ids=["append", "keyed"])
+def test_what_a_stream_begins_with_leaves_out_files_too(tmp_path, key):
+    catalog = lake.open_catalog(str(tmp_path / "wh"))
+    catalog.create_database("shop")
+    options = {"bucket": "1"} if key else {}
+    table = catalog.create_table("shop.t", COLUMNS, primary_key=key, options=options)
+    for k in (1, 2, 3):
+        table.write(pa.table({"k": [k], "v": [10 * k], "s": ["x"]}))
+    newest = table.latest_snapshot().id
+    began = table.state_scan(newest, where="k = 2")
+    assert sum(len(split.files) for split in began.splits()) == 1
+    none = table.state_scan(newest, where="v = 77")  # of no file, hence of no bucket
+    assert none.splits() == []
+
+
 def test_a_delete_hides_a_row_whatever_the_condition_says_of_it(tmp_path):
     table = keyed(tmp_path)
     table.commit([*table.write(rows([1, 2], 5)), *table.write(rows([1], 7, kind=DELETE))])
