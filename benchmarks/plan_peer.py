@@ -29,7 +29,7 @@ from lakeformat.binary_row import encode_row, hash_row
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.read.plan import plan_columns
-from lakeformat.read.prune import Condition, Op
+from lakeformat.read.pruning.prune import Condition, Op
 from lakeformat.types import TypeName, atomic
 
 __all__ = ["SCANS", "PlannedScan", "compare"]

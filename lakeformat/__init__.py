@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lakeformat.metadata.commit_message import CommitMessage
     from lakeformat.metadata.snapshot import CommitKind, Snapshot
     from lakeformat.options import TableOptions
-    from lakeformat.read.predicate import col
+    from lakeformat.read.conditions.predicate import col
     from lakeformat.read.scan import Scan
     from lakeformat.schema import TableSchema
     from lakeformat.schema_changes import (
@@ -133,7 +133,7 @@ _MODULE_OF = {
     "add_column": "schema_changes",
     "clone_database": "transfer.database",
     "clone_table": "transfer.clone",
-    "col": "read.predicate",
+    "col": "read.conditions.predicate",
     "drop_column": "schema_changes",
     "migrate_directory": "transfer.migrate",
     "open_catalog": "catalog",

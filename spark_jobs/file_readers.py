@@ -28,8 +28,8 @@ import pyarrow.json
 import pyarrow.parquet
 
 import lakeformat as lake
-from lakeformat.datafile.dictionary_columns import repeating_texts
-from lakeformat.datafile.sound_footer import require_sound_footer
+from lakeformat.datafile.parquet.dictionary_columns import repeating_texts
+from lakeformat.datafile.parquet.sound_footer import require_sound_footer
 from lakeformat.text_files import (
     BLOCK_BYTES,
     cast_text,

@@ -73,7 +73,7 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
 
     def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
         """The job; a condition that is no SQL is known before anything is started."""
-        from lakeformat.read.predicate_filter import as_predicate
+        from lakeformat.read.conditions.filter import as_predicate
         from spark_jobs.job import PartlyFailedError
 
         if self.where is not None:

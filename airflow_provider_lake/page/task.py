@@ -19,7 +19,7 @@ from airflow_provider_lake.links import TABLE_KEY
 
 if TYPE_CHECKING:
     from lakeformat import Table
-    from lakeformat.read.snapshot_change import SnapshotChange
+    from lakeformat.read.changes.snapshot_change import SnapshotChange
 
 __all__ = ["OneTask", "TaskChanges", "changes_of_task"]
 

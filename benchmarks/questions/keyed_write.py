@@ -15,7 +15,7 @@ import lakeformat as lake
 from benchmarks.question import Question
 from benchmarks.sample_rows import SCHEMA, SEED, read_rows, sample_batches
 from lakeformat.bucketing import bucket_function
-from lakeformat.datafile.dictionary_columns import pick_dictionary_columns
+from lakeformat.datafile.parquet.dictionary_columns import pick_dictionary_columns
 from lakeformat.datafile.rolling_writer import ROW_GROUP_ROWS
 from lakeformat.types import TypeName, atomic
 

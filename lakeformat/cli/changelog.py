@@ -43,7 +43,7 @@ def changelog(
     An example: lake changelog shop.orders --where "dt >= '2024-01-31'"
     """
     # Arrow takes a while to load, and `lake --help` does without.
-    from lakeformat.compact.producers import strategy_of_changelog
+    from lakeformat.compact.changelogs.producers import strategy_of_changelog
 
     found = named_table(context, table)
     strategy = strategy_of_changelog(found.options)

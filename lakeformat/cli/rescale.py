@@ -14,7 +14,7 @@ from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.cli.wording import in_words_of_commands
 
 if TYPE_CHECKING:
-    from lakeformat.compact.rescale_report import RescaleReport
+    from lakeformat.compact.rescaling.report import RescaleReport
 
 __all__ = ["register"]
 

@@ -127,7 +127,7 @@ def changes(
     An example: lake changes shop.orders --after 3
     """
     from lakeformat.cli.row_files import form_of
-    from lakeformat.compact.producers import tells
+    from lakeformat.compact.changelogs.producers import tells
     from lakeformat.read.rows import Rows
 
     chosen = form_of(form, output, as_json=as_json)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from lakeformat.compact.sort_rows import sorted_batches
+from lakeformat.compact.sorting.rows import sorted_batches
 from lakeformat.compact.unit import CompactUnit
 from lakeformat.datafile.file_description import FileOrigin, describe_append_file
 from lakeformat.datafile.file_names import DataFileNames

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from lakeformat.compact.producers import tells
+from lakeformat.compact.changelogs.producers import tells
 from lakeformat.datafile.file_format import FileFormat
 from lakeformat.merge.deduplicate import Deduplicate
 from lakeformat.merge.of_table import merge_engine, merge_order

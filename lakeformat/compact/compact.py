@@ -9,11 +9,11 @@ from threading import Event
 
 from lakeformat.commit.abort import delete_written
 from lakeformat.commit.identity import CommitId
+from lakeformat.compact.changelogs.producers import guarantee
 from lakeformat.compact.commit import Groups, Made
 from lakeformat.compact.identity import CompactIdentity, find_earlier_tries
 from lakeformat.compact.outcomes import compacted, failed, not_chosen, refused, report_of
 from lakeformat.compact.plan import has_left_table, plan_compaction, under_schema
-from lakeformat.compact.producers import guarantee
 from lakeformat.compact.report import BucketOutcome, CompactReport, Progress
 from lakeformat.compact.run import UnitOutcome, UnitWork
 from lakeformat.compact.unit import CompactPlan, CompactUnit, NotChosen
@@ -23,7 +23,7 @@ from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.executor import Executor, has_idle_cores, outcomes_of, where_to_work
 from lakeformat.expired_meanwhile import again_if_overtaken
 from lakeformat.handle import TableHandle
-from lakeformat.read.predicate_filter import Where
+from lakeformat.read.conditions.filter import Where
 from lakeformat.read.where import Partitions
 
 __all__ = ["Tell", "compact", "run_plans"]

@@ -14,7 +14,7 @@ from lakeformat.compact.unit import CompactPlan
 from lakeformat.compact.where import Idle, idle_millis
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.executor import Executor, where_to_work
-from lakeformat.read.predicate_filter import Where
+from lakeformat.read.conditions.filter import Where
 from lakeformat.table_by_table import TableOutcome, table_by_table
 
 __all__ = ["compact_tables", "matching_tables", "plan_tables"]

@@ -17,7 +17,7 @@ from lakeformat.datafile.file_format import FileFormat, format_of
 from lakeformat.datafile.file_index_writer import wanted_indexes
 from lakeformat.datafile.joined_description import describe_joined_file
 from lakeformat.datafile.key_value_files import KeyValueFiles
-from lakeformat.datafile.parquet_join import (
+from lakeformat.datafile.parquet.join import (
     CannotJoinError,
     JoinedParquet,
     RowGroups,

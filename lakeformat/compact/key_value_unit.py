@@ -9,9 +9,9 @@ from typing import Protocol
 import pyarrow as pa
 
 from lakeformat.compact.carried_columns import carried_columns
-from lakeformat.compact.changelog_rows import ChangelogRows
+from lakeformat.compact.changelogs.producers import changelog_merge
+from lakeformat.compact.changelogs.rows import ChangelogRows
 from lakeformat.compact.joined_files import FileJoiner
-from lakeformat.compact.producers import changelog_merge
 from lakeformat.compact.steps import FileRuns, Rewrite, Upgrade
 from lakeformat.compact.unit import CompactUnit
 from lakeformat.compact.vectors import write_vectors

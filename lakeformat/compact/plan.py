@@ -38,9 +38,9 @@ from lakeformat.metadata.schema_file import read_schema
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.partition import partition_name
+from lakeformat.read.conditions.filter import Where
 from lakeformat.read.deletions import deleted_rows_of, find_vectors
 from lakeformat.read.plan import plan_columns
-from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions
 
 __all__ = ["has_left_table", "newest_schema", "plan_compaction", "under_schema"]

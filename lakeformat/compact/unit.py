@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakeformat.byte_size import size
-from lakeformat.compact.sort_order import RowOrder
+from lakeformat.compact.sorting.order import RowOrder
 from lakeformat.compact.steps import Rewrite, Step, Upgrade
 from lakeformat.count_text import counted
 from lakeformat.handle import TableHandle

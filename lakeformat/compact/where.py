@@ -16,7 +16,7 @@ from lakeformat.handle import TableHandle, is_unaware
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.options.kinds import ASKED_DURATION
 from lakeformat.partition import partition_fields
-from lakeformat.read.predicate_filter import Where
+from lakeformat.read.conditions.filter import Where
 from lakeformat.read.where import Partitions, row_filter
 from lakeformat.schema import TableSchema
 

@@ -13,14 +13,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.datafile.avro_reader import read_avro
+from lakeformat.datafile.avro.reader import read_avro
 from lakeformat.datafile.check_values import check_values
 from lakeformat.datafile.evolution import evolve_array, find_sources
 from lakeformat.datafile.file_format import FileFormat, format_of
 from lakeformat.datafile.logical_arrays import to_logical
-from lakeformat.datafile.orc_reader import read_orc
-from lakeformat.datafile.parquet_reader import read_parquet
-from lakeformat.datafile.row_groups import PickGroups
+from lakeformat.datafile.orc.reader import read_orc
+from lakeformat.datafile.parquet.reader import read_parquet
+from lakeformat.datafile.parquet.row_groups import PickGroups
 from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from lakeformat.errors import (
     CorruptTableError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from lakeformat.datafile.parquet_end import MAGIC
+from lakeformat.datafile.parquet.end import MAGIC
 from lakeformat.errors import NotFoundError, UnavailableError
 from lakeformat.storage import Storage
 

@@ -9,7 +9,7 @@ from typing import IO
 
 import pyarrow as pa
 
-from lakeformat.datafile.avro_writer import AvroFileWriter
+from lakeformat.datafile.avro.writer import AvroFileWriter
 from lakeformat.datafile.column_statistics import ColumnStatistics, reduce_statistics
 from lakeformat.datafile.dictionary_texts import table_of
 from lakeformat.datafile.external_paths import ExternalPaths, FilePlace
@@ -23,8 +23,8 @@ from lakeformat.datafile.file_index_writer import (
 from lakeformat.datafile.file_writer import FileContent, FileWriter
 from lakeformat.datafile.key_order import KeyOrder
 from lakeformat.datafile.key_rows import KeyRows
-from lakeformat.datafile.orc_writer import OrcFileWriter
-from lakeformat.datafile.parquet_writer import ParquetFileWriter
+from lakeformat.datafile.orc.writer import OrcFileWriter
+from lakeformat.datafile.parquet.writer import ParquetFileWriter
 from lakeformat.datafile.statistics_modes import StatisticsMode, column_modes
 from lakeformat.errors import LakeError
 from lakeformat.options import TableOptions

@@ -15,8 +15,8 @@ from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.schema_file import read_schema
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.partition import partition_path
+from lakeformat.read.conditions.filter import Where
 from lakeformat.read.plan import plan_columns
-from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions
 from lakeformat.schema import TableSchema
 from lakeformat.storage import Storage, resolve

@@ -30,7 +30,7 @@ from lakeformat.file_indexes.report import FileIndexOutcome, FileIndexReport
 from lakeformat.handle import TableHandle, require_committable
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.snapshot_directory import latest_snapshot
-from lakeformat.read.predicate_filter import Where
+from lakeformat.read.conditions.filter import Where
 from lakeformat.read.where import Partitions
 from lakeformat.schema_changes.file_index_rules import indexed_columns
 

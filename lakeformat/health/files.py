@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.compact.producers import strategy_of_changelog, tells
+from lakeformat.compact.changelogs.producers import strategy_of_changelog, tells
 from lakeformat.handle import TableHandle
 from lakeformat.health.report import BucketFacts, DeleteFacts, FileFacts
 from lakeformat.health.score import BYTES_PART, ENOUGH_FILES, Pending

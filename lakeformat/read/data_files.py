@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.binary_row import values_to_arrow
+from lakeformat.datafile.parquet.row_groups import PickGroups
 from lakeformat.datafile.reader import BATCH_ROWS, read_batches, read_key_values
-from lakeformat.datafile.row_groups import PickGroups
 from lakeformat.errors import CorruptTableError, LakeError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.data_file_meta import DataFileMeta
@@ -22,9 +22,9 @@ from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.partition import partition_fields, partition_path, partition_values
 from lakeformat.read.deletions import DeletedRows
 from lakeformat.read.plan import find_manifest
-from lakeformat.read.prune import Conjunction
+from lakeformat.read.pruning.prune import Conjunction
+from lakeformat.read.pruning.row_groups import group_picker
 from lakeformat.read.report import ScanReport
-from lakeformat.read.row_groups import group_picker
 from lakeformat.storage import Storage, resolve
 from lakeformat.types import DataField
 

@@ -9,7 +9,7 @@ from typing import Any
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.read.plan import plan_columns
-from lakeformat.read.prune import on_columns
+from lakeformat.read.pruning.prune import on_columns
 from lakeformat.read.row_filter import RowFilter
 from lakeformat.read.splits import Split
 

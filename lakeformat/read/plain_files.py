@@ -13,7 +13,7 @@ from lakeformat.arrow_types import to_arrow_type
 from lakeformat.datafile.column_statistics import ColumnStatistics
 from lakeformat.datafile.file_format import FileFormat, format_of
 from lakeformat.datafile.file_statistics import file_statistics
-from lakeformat.datafile.int96_arrays import leaf_columns
+from lakeformat.datafile.parquet.int96_arrays import leaf_columns
 from lakeformat.errors import CorruptTableError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.data_file_meta import DataFileMeta

@@ -26,9 +26,9 @@ from lakeformat.metadata.manifest_list import manifests_of
 from lakeformat.metadata.referrer import naming_row
 from lakeformat.metadata.schema_file import read_schema, require_schema_of
 from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.read.index_pruning import IndexPruner
-from lakeformat.read.prune import Condition, Conjunction, Mask, conjunctions
-from lakeformat.read.prune_entries import EntryPruner, SchemaReader
+from lakeformat.read.pruning.entries import EntryPruner, SchemaReader
+from lakeformat.read.pruning.file_indexes import IndexPruner
+from lakeformat.read.pruning.prune import Condition, Conjunction, Mask, conjunctions
 from lakeformat.schema import TableSchema
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from lakeformat.read.prune import Conjunction
+from lakeformat.read.pruning.prune import Conjunction
 
 __all__ = ["RowFilter"]
 

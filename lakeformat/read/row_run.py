@@ -15,7 +15,7 @@ from lakeformat.datafile.system_fields import SEQUENCE_NUMBER
 from lakeformat.merge.looked_up import with_level
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.read.data_files import DataFiles
-from lakeformat.read.prune import Conjunction
+from lakeformat.read.pruning.prune import Conjunction
 from lakeformat.read.row_filter import RowFilter
 from lakeformat.types import DataField
 

@@ -17,12 +17,12 @@ from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.read.buckets import skips_level_zero, visible_buckets
+from lakeformat.read.conditions.filter import PredicateFilter, Where
 from lakeformat.read.data_files import DataFiles
 from lakeformat.read.deletions import DeletedRows, find_vectors
 from lakeformat.read.explain import ScanPlan, explain_scan
 from lakeformat.read.plain_files import PlainFiles, find_plain_files
 from lakeformat.read.plan import plan_files
-from lakeformat.read.predicate_filter import PredicateFilter, Where
 from lakeformat.read.report import ScanReport
 from lakeformat.read.results import Results
 from lakeformat.read.split_reader import SplitReader

@@ -10,14 +10,14 @@ import numpy as np
 from lakeformat.errors import InvalidRequestError
 from lakeformat.partition import partition_fields
 from lakeformat.partition_filter import PartitionSpec, some_partitions
-from lakeformat.read.predicate import And, Compare, Constant, IsNull, Or, Predicate
-from lakeformat.read.predicate_filter import (
+from lakeformat.read.conditions.filter import (
     PredicateFilter,
     Where,
     as_predicate,
     bind_predicate,
 )
-from lakeformat.read.prune import Op
+from lakeformat.read.conditions.predicate import And, Compare, Constant, IsNull, Or, Predicate
+from lakeformat.read.pruning.prune import Op
 from lakeformat.schema import TableSchema
 from lakeformat.types import DataField
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_type
 from lakeformat.errors import InvalidRequestError
-from lakeformat.read.predicate_literals import literal_of
+from lakeformat.read.conditions.literals import literal_of
 from lakeformat.schema import TableSchema
 from lakeformat.types import AtomicType, DataField
 from lakeformat.write.conform import Conformer

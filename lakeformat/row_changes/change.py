@@ -32,7 +32,7 @@ from lakeformat.handle import TableHandle, require_writable
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot, latest_snapshot_id
-from lakeformat.read.predicate_filter import PredicateFilter, Where
+from lakeformat.read.conditions.filter import PredicateFilter, Where
 from lakeformat.read.where import row_filter
 from lakeformat.row_changes.append_files import take_out_rows
 from lakeformat.row_changes.assignments import Assignments, NewValues, bind_assignments

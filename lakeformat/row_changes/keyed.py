@@ -13,7 +13,7 @@ from lakeformat.handle import TableHandle
 from lakeformat.merge.row_kinds import DELETE, UPDATE_AFTER, UPDATE_BEFORE
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.read.predicate_filter import PredicateFilter
+from lakeformat.read.conditions.filter import PredicateFilter
 from lakeformat.read.scan import Scan
 from lakeformat.row_changes.assignments import Assignments
 from lakeformat.row_changes.own_rows import OwnRowsWriter

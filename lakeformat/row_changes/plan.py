@@ -15,9 +15,9 @@ from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.partition import partition_fields, partition_values
+from lakeformat.read.conditions.filter import PredicateFilter
 from lakeformat.read.deletions import find_vectors
 from lakeformat.read.plan import plan_columns, plan_files
-from lakeformat.read.predicate_filter import PredicateFilter
 from lakeformat.schema import TableSchema
 
 __all__ = ["ChangeUnit", "plan_units"]

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.read.change_window import Window
-from lakeformat.read.changed_rows import ROW_KIND, ChangedRows, changed_rows
-from lakeformat.read.changes import Changes
-from lakeformat.read.predicate_filter import Where
+from lakeformat.read.changes.changes import Changes
+from lakeformat.read.changes.rows import ROW_KIND, ChangedRows, changed_rows
+from lakeformat.read.changes.state_rows import StateRows
+from lakeformat.read.changes.window import Window
+from lakeformat.read.conditions.filter import Where
 from lakeformat.read.rows import Rows
 from lakeformat.read.scan import Scan
-from lakeformat.read.state_rows import StateRows
 from lakeformat.read.where import Partitions, row_filter
 from lakeformat.schema import TableSchema
 from lakeformat.system_tables.binlog import pack_updates, packed_schema

@@ -16,8 +16,8 @@ from lakeformat.partitions.expire import ExpireRequest, expire_partitions
 from lakeformat.partitions.mark_done import mark_partitions_done
 from lakeformat.partitions.report import DropPartitionsPlan, ExpirePartitionsReport, MarkDoneReport
 from lakeformat.partitions.touched import touched_partitions
+from lakeformat.read.conditions.filter import Where
 from lakeformat.read.past_time import PastTime
-from lakeformat.read.predicate_filter import Where
 from lakeformat.read.where import Partitions
 from lakeformat.table.reads import TableReads
 

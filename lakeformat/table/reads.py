@@ -15,13 +15,13 @@ from lakeformat.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.options import TableOptions
-from lakeformat.read.change_window import WindowEnd, find_window
-from lakeformat.read.changed_rows import changed_rows
-from lakeformat.read.changes import Changes
-from lakeformat.read.predicate_filter import Where
+from lakeformat.read.changes.changes import Changes
+from lakeformat.read.changes.rows import changed_rows
+from lakeformat.read.changes.snapshot_change import SnapshotChange, snapshot_change
+from lakeformat.read.changes.streaming import ChangeStream, StreamStart, least_told_level
+from lakeformat.read.changes.window import WindowEnd, find_window
+from lakeformat.read.conditions.filter import Where
 from lakeformat.read.scan import Scan
-from lakeformat.read.snapshot_change import SnapshotChange, snapshot_change
-from lakeformat.read.streaming import ChangeStream, StreamStart, least_told_level
 from lakeformat.read.time_travel import Moment, find_snapshot
 from lakeformat.read.where import Partitions, check_limit, row_filter
 from lakeformat.schema import TableSchema

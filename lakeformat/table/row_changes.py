@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakeformat.commit.identity import CommitId
-from lakeformat.read.predicate_filter import Where
+from lakeformat.read.conditions.filter import Where
 from lakeformat.row_changes.assignments import NewValues
 from lakeformat.row_changes.change import Tell, delete_rows, update_rows
 from lakeformat.row_changes.report import RowChangeReport

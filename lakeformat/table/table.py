@@ -33,8 +33,8 @@ from lakeformat.metadata.branch_directory import check_branch_name, require_bran
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.partition_filter import PartitionFilter, PartitionSpec, some_partitions
-from lakeformat.read.change_window import WindowEnd, find_window
-from lakeformat.read.predicate_filter import Where
+from lakeformat.read.changes.window import WindowEnd, find_window
+from lakeformat.read.conditions.filter import Where
 from lakeformat.read.rows import Rows
 from lakeformat.read.scan import Scan
 from lakeformat.read.time_travel import Moment, find_snapshot

@@ -8,14 +8,14 @@ from lakeformat.commit.identity import CommitId
 from lakeformat.compact.compact import Tell, compact
 from lakeformat.compact.plan import plan_compaction
 from lakeformat.compact.report import CompactReport
-from lakeformat.compact.rescale import rescale
-from lakeformat.compact.rescale_report import RescaleReport
-from lakeformat.compact.sort import asked_order, plan_sort, sort_compact
+from lakeformat.compact.rescaling.report import RescaleReport
+from lakeformat.compact.rescaling.rescale import rescale
+from lakeformat.compact.sorting.sort import asked_order, plan_sort, sort_compact
 from lakeformat.compact.unit import CompactPlan
 from lakeformat.compact.where import Idle
 from lakeformat.executor import Executor
 from lakeformat.health import HealthReport, check_health
-from lakeformat.read.predicate_filter import Where
+from lakeformat.read.conditions.filter import Where
 from lakeformat.read.where import Partitions
 from lakeformat.table.reads import TableReads
 

@@ -18,7 +18,7 @@ from lakeformat.datafile.column_statistics import (
     bounded_by,
     merge_bounds,
 )
-from lakeformat.datafile.sound_statistics import SoundStatistics
+from lakeformat.datafile.parquet.sound_statistics import SoundStatistics
 from lakeformat.types import AtomicType, DataField, TypeName
 
 __all__ = ["footer_statistics"]

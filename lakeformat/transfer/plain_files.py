@@ -15,8 +15,8 @@ import pyarrow.orc as orc
 
 from lakeformat.catalog.leftovers import SIGNS_OF_ANOTHER_KIND, sign_of_another_kind
 from lakeformat.datafile.file_format import FileFormat, format_of
-from lakeformat.datafile.sound_footer import require_sound_footer
-from lakeformat.datafile.sound_statistics import SoundStatistics, read_footer
+from lakeformat.datafile.parquet.sound_footer import require_sound_footer
+from lakeformat.datafile.parquet.sound_statistics import SoundStatistics, read_footer
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.storage import Storage
 from lakeformat.storage.base import FileInfo

@@ -7,8 +7,8 @@ from collections.abc import Collection
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.datafile.dictionary_columns import SAMPLE_ROWS, repeats_itself
 from lakeformat.datafile.file_format import FileFormat
+from lakeformat.datafile.parquet.dictionary_columns import SAMPLE_ROWS, repeats_itself
 from lakeformat.merge.deduplicate import Deduplicate
 from lakeformat.merge.of_table import merge_engine, merge_order
 from lakeformat.schema import TableSchema

@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as sql
 
-from lakeformat.read.predicate import And, Compare, Constant, IsIn, IsNull, Like, Not, Or, Predicate
-from lakeformat.read.prune import Op
+from lakeformat.read.conditions.predicate import (
+    And,
+    Compare,
+    Constant,
+    IsIn,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Predicate,
+)
+from lakeformat.read.pruning.prune import Op
 from lakeformat.types import AtomicType, DataField, TypeName
 
 if TYPE_CHECKING:

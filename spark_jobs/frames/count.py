@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.read.predicate_filter import Where
+from lakeformat.read.conditions.filter import Where
 from lakeformat.read.splits import Split
 from lakeformat.read.time_travel import Moment
 from lakeformat.read.where import Partitions

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 import lakeformat as lake
 from lakeformat.arrow_types import from_arrow_type
-from lakeformat.read.change_window import WindowEnd
-from lakeformat.read.changed_rows import ROW_KIND
-from lakeformat.read.changes import Changes
-from lakeformat.read.predicate import col
-from lakeformat.read.predicate_filter import Where, as_predicate
+from lakeformat.read.changes.changes import Changes
+from lakeformat.read.changes.rows import ROW_KIND
+from lakeformat.read.changes.window import WindowEnd
+from lakeformat.read.conditions.filter import Where, as_predicate
+from lakeformat.read.conditions.predicate import col
 from lakeformat.read.results import Results
 from lakeformat.read.rows import Rows
 from lakeformat.read.splits import Split

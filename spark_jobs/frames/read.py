@@ -8,9 +8,9 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
-from lakeformat.read.change_window import WindowEnd
+from lakeformat.read.changes.window import WindowEnd
+from lakeformat.read.conditions.filter import Where
 from lakeformat.read.plain_files import PlainFile
-from lakeformat.read.predicate_filter import Where
 from lakeformat.read.time_travel import Moment
 from lakeformat.read.where import Partitions
 from lakeformat.types import DataField

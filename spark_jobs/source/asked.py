@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
-from lakeformat.read.change_window import WindowEnd
+from lakeformat.read.changes.window import WindowEnd
 from spark_jobs.frames.plans import ReadPlan, plan_changes, plan_results, plan_splits
 
 if TYPE_CHECKING:

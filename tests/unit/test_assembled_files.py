@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.binary_row import values_to_arrow
-from lakeformat.datafile import parquet_writer
-from lakeformat.datafile.arrow_file import ArrowFile
-from lakeformat.datafile.assembled_file import WORTH_ASSEMBLING, AssembledFile
 from lakeformat.datafile.column_statistics import reduce_statistics
 from lakeformat.datafile.file_writer import FileContent
-from lakeformat.datafile.parquet_writer import ParquetFileWriter
-from lakeformat.datafile.repeated_columns import repeated_columns
+from lakeformat.datafile.parquet import writer as parquet_writer
+from lakeformat.datafile.parquet.arrow_file import ArrowFile
+from lakeformat.datafile.parquet.assembled_file import WORTH_ASSEMBLING, AssembledFile
+from lakeformat.datafile.parquet.repeated_columns import repeated_columns
+from lakeformat.datafile.parquet.writer import ParquetFileWriter
 from lakeformat.datafile.statistics_modes import column_modes
 from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND, key_field
 from lakeformat.errors import InvalidRequestError

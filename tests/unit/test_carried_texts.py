@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import lakeformat as lake
 from lakeformat.compact.carried_columns import carried_columns
-from lakeformat.datafile.dictionary_columns import SAMPLE_ROWS, pick_dictionary_columns
 from lakeformat.datafile.dictionary_texts import table_of
 from lakeformat.datafile.file_names import DataFileNames
+from lakeformat.datafile.parquet.dictionary_columns import SAMPLE_ROWS, pick_dictionary_columns
 from lakeformat.datafile.rolling_writer import RollingWriter, WrittenFile
 from lakeformat.options import TableOptions
 from lakeformat.storage.memory import MemoryStorage

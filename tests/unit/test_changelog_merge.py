@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakeformat.compact.changelog import ChangelogMerge, Unchanged
-from lakeformat.compact.first_row_lookup import FirstRowMerge
-from lakeformat.compact.full_changelog import FullChangelogMerge
-from lakeformat.compact.lookup import LookupMerge
+from lakeformat.compact.changelogs.changelog import ChangelogMerge, Unchanged
+from lakeformat.compact.changelogs.first_row import FirstRowMerge
+from lakeformat.compact.changelogs.full import FullChangelogMerge
+from lakeformat.compact.changelogs.lookup import LookupMerge
 from lakeformat.errors import InvalidRequestError
 from lakeformat.merge.aggregation import Aggregation
 from lakeformat.merge.deduplicate import Deduplicate

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeformat.arrow_types import to_arrow_schema
+from lakeformat.datafile.parquet.sound_footer import require_sound_footer
 from lakeformat.datafile.reader import read_batches
 from lakeformat.datafile.rolling_writer import RollingWriter
-from lakeformat.datafile.sound_footer import require_sound_footer
 from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.metadata.avro_container import _read_header
 from lakeformat.options import TableOptions

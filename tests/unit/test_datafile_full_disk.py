@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from lakeformat.datafile.patient_stream import PatientStream
+from lakeformat.datafile.orc.patient_stream import PatientStream
 
 
 class FullAfter(io.BytesIO):
@@ -38,7 +38,7 @@ def test_an_orc_file_on_a_full_disk_raises_the_disk_s_error(room):
     import pyarrow as pa
 
     from lakeformat.datafile.file_writer import FileContent
-    from lakeformat.datafile.orc_writer import OrcFileWriter
+    from lakeformat.datafile.orc.writer import OrcFileWriter
     from lakeformat.datafile.statistics_modes import column_modes
     from lakeformat.options import TableOptions
     from lakeformat.types import STRING, DataField

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.datafile.orc_footer import find_far_timestamps
-from lakeformat.datafile.orc_tail import read_tail
-from lakeformat.datafile.parquet_reader import FEW_ROWS
+from lakeformat.datafile.orc.footer import find_far_timestamps
+from lakeformat.datafile.orc.tail import read_tail
+from lakeformat.datafile.parquet.reader import FEW_ROWS
 from lakeformat.datafile.reader import read_batches
 from lakeformat.datafile.rolling_writer import RollingWriter
 from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError

@@ -10,7 +10,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.datafile.check_values import check_values
-from lakeformat.datafile.dictionary_columns import repeating_texts
+from lakeformat.datafile.parquet.dictionary_columns import repeating_texts
 from lakeformat.merge.encoded_texts import decoded, one_table
 
 ROWS = 200

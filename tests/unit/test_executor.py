@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.datafile import parquet_reader
+from lakeformat.datafile.parquet import reader as parquet_reader
 from lakeformat.environment import SYSTEM
 from lakeformat.executor import has_idle_cores, outcomes_of
 

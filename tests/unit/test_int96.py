@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.binary_row import values_from_arrow, values_to_arrow
 from lakeformat.datafile.column_statistics import ColumnStatistics
-from lakeformat.datafile.footer_stream import FooterStream
-from lakeformat.datafile.int96_footer import with_int96
+from lakeformat.datafile.parquet.footer_stream import FooterStream
+from lakeformat.datafile.parquet.int96_footer import with_int96
+from lakeformat.datafile.parquet.thrift_compact import parse_struct
 from lakeformat.datafile.reader import read_batches
 from lakeformat.datafile.rolling_writer import RollingWriter
-from lakeformat.datafile.thrift_compact import parse_struct
 from lakeformat.options import TableOptions
 from lakeformat.storage.memory import MemoryStorage
 from lakeformat.type_text import parse_type

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import lakeformat as lake
 from lakeformat.compact import joined_files
-from lakeformat.datafile.parquet_join import CannotJoinError, JoinedParquet, read_row_groups
+from lakeformat.datafile.parquet.join import CannotJoinError, JoinedParquet, read_row_groups
 from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.read.plan import plan_files
 from tests.damage import damaged, fuzzed, within_bounds

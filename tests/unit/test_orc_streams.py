@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.datafile.orc_message import parse_message, parts, single
-from lakeformat.datafile.orc_runs import summarise_runs
-from lakeformat.datafile.orc_streams import check_streams
-from lakeformat.datafile.orc_tail import read_tail, unpack
+from lakeformat.datafile.orc.message import parse_message, parts, single
+from lakeformat.datafile.orc.runs import summarise_runs
+from lakeformat.datafile.orc.streams import check_streams
+from lakeformat.datafile.orc.tail import read_tail, unpack
 from lakeformat.errors import UnsupportedError
 from tests.damage import fuzzed
 

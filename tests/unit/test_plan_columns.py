@@ -20,7 +20,7 @@ from lakeformat.metadata.schema_file import create_schema
 from lakeformat.metadata.simple_stats import SimpleStats
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.read.plan import plan_columns, plan_files
-from lakeformat.read.prune import Condition, Op
+from lakeformat.read.pruning.prune import Condition, Op
 from lakeformat.schema import TableSchema
 from lakeformat.storage import MemoryStorage
 from lakeformat.types import DataField, TypeName, atomic

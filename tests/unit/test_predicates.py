@@ -15,10 +15,20 @@ from hypothesis import strategies as st
 
 from lakeformat import InvalidRequestError, col
 from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.read.predicate import And, Compare, Constant, IsIn, IsNull, Like, Not, Or, Predicate
-from lakeformat.read.predicate_filter import bind_predicate
-from lakeformat.read.predicate_sql import parse_predicate
-from lakeformat.read.prune import Alternatives, Bounds, Condition, Op, in_any, may_meet
+from lakeformat.read.conditions.filter import bind_predicate
+from lakeformat.read.conditions.predicate import (
+    And,
+    Compare,
+    Constant,
+    IsIn,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Predicate,
+)
+from lakeformat.read.conditions.sql import parse_predicate
+from lakeformat.read.pruning.prune import Alternatives, Bounds, Condition, Op, in_any, may_meet
 from lakeformat.type_text import parse_type
 from lakeformat.types import DataField
 

@@ -18,8 +18,8 @@ from lakeformat.metadata.manifest import FileKind, ManifestEntry
 from lakeformat.metadata.manifest_columns import columns_of
 from lakeformat.metadata.manifest_list import ManifestMeta, summarise
 from lakeformat.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS, SimpleStats
-from lakeformat.read.prune import Alternatives, Bounds, Condition, Op, may_meet
-from lakeformat.read.prune_entries import EntryPruner
+from lakeformat.read.pruning.entries import EntryPruner
+from lakeformat.read.pruning.prune import Alternatives, Bounds, Condition, Op, may_meet
 from lakeformat.schema import TableSchema
 from lakeformat.types import STRING, DataField, TypeName, atomic
 

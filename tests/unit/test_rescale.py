@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
-from lakeformat.compact import rescale as rescaling
+from lakeformat.compact.rescaling import rescale as rescaling
 from lakeformat.metadata.schema_file import create_schema
 
 COLUMNS = [("dt", "STRING"), ("id", "BIGINT"), ("note", "STRING")]

@@ -18,8 +18,8 @@ from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from lakeformat.errors import CorruptTableError
 from lakeformat.metadata.manifest import FileKind, ManifestEntry
 from lakeformat.metadata.simple_stats import EMPTY_ROW
-from lakeformat.read.predicate import Predicate, col
-from lakeformat.read.predicate_filter import bind_predicate
+from lakeformat.read.conditions.filter import bind_predicate
+from lakeformat.read.conditions.predicate import Predicate, col
 from lakeformat.read.scan import Scan
 from tests.conformance.format_checklist.keyed_table import DELETE, KeyedTable
 

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.compact import run, sort
+from lakeformat.compact import run
 from lakeformat.compact.append_unit import compact_append_files
-from lakeformat.compact.sort import plan_sort, sort_compact
+from lakeformat.compact.sorting import sort
+from lakeformat.compact.sorting.sort import plan_sort, sort_compact
 from lakeformat.compact.unit import CompactUnit
 from lakeformat.datafile import rolling_writer
 from lakeformat.metadata.commit_message import CommitMessage

@@ -31,7 +31,7 @@ from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.simple_stats import EMPTY_STATS
 from lakeformat.partition import partition_path, partition_values
 from lakeformat.read.plan import plan_columns, plan_files
-from lakeformat.read.prune import Condition, Op
+from lakeformat.read.pruning.prune import Condition, Op
 from lakeformat.schema import TableSchema
 from lakeformat.type_text import parse_type
 from lakeformat.types import DataField

@@ -1,0 +1,1 @@
+"""What compactions find out and tell about the keys they see."""

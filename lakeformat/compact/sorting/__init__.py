@@ -1,0 +1,1 @@
+"""Sort compaction: rows of append tables in an order that lets queries skip files."""

@@ -1,0 +1,1 @@
+"""What a scan leaves out because nothing in it can meet the conditions."""
