@@ -108,10 +108,11 @@ class FileSystemCatalog(Catalog):
         return plans
 
     def _check_remove_database(self, name: str, *, cascade: bool) -> None:
+        if cascade:
+            return
         storage, directory = self._database_place(name)
-        if not cascade:
-            remove_dropped(storage, directory)
-        strangers = [] if cascade else [info.name for info in storage.list(directory)]
+        remove_dropped(storage, directory)
+        strangers = [info.name for info in storage.list(directory)]
         if strangers:
             raise InvalidRequestError(
                 f"database {name!r} holds no table, but other files: {', '.join(strangers[:5])}; "
