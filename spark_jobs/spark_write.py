@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -15,9 +16,14 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 import lakeformat as lake
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.table import Overwritten
-from lakeformat.write.spill_directory import SpillDirectory
 from spark_jobs.frames.fitting import require_fitting
-from spark_jobs.frames.local_files import in_local_files, pays_in_files
+from spark_jobs.frames.handover import (
+    WIDEST_BYTES,
+    counted_by_rows,
+    in_tasks,
+    is_for_width,
+    narrow_rows,
+)
 from spark_jobs.frames.parts import classic_context, tasks_at_once, to_send
 from spark_jobs.frames.pieces import is_one_machine, shared_directory
 from spark_jobs.frames.routing import (
@@ -33,6 +39,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["RowReader", "require_one_writer", "write_in_task", "write_in_tasks", "write_rows"]
+
+_log = logging.getLogger(__name__)
 
 RowReader: TypeAlias = "Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]"
 """From what a task is given to the rows it writes."""
@@ -51,22 +59,32 @@ def write_rows(
 ) -> list[lake.CommitMessage]:
     """Write the rows of a DataFrame where their writers are.
 
-    Tasks on one machine get rows of each other, and of the JVM where they are many, by files.
-    That spares the JVM a shuffle of rows; between machines a shuffle of bytes would be no cheaper.
+    Tasks on one machine get rows of each other by files. That spares the JVM a shuffle of rows;
+    between machines a shuffle of bytes would be no cheaper.
     """
-    session = frame.sparkSession
-    read_rows: RowReader | None = None
-    with ExitStack() as until_written:
-        if is_one_machine(session) and table.schema.table_options.bucket > 0:
-            frame, read_rows = typed_for_routing(frame, table.schema), _as_they_come
-        else:
-            frame = routed(frame, table.schema)
-        require_fitting(frame.schema, table.schema, kinds)
-        if read_rows is not None and pays_in_files(frame):
-            directory = SpillDirectory()
-            until_written.callback(directory.remove)
-            frame, read_rows = in_local_files(frame, directory.path / "rows")
-        return write_in_tasks(frame, table, read_rows, kinds=kinds, overwrite=overwrite)
+    session, read_rows = frame.sparkSession, None
+    if is_one_machine(session) and table.schema.table_options.bucket > 0:
+        frame, read_rows = typed_for_routing(frame, table.schema), _as_they_come
+    else:
+        frame = routed(frame, table.schema)
+    require_fitting(frame.schema, table.schema, kinds)
+    write = partial(write_in_tasks, read_rows=read_rows, kinds=kinds, overwrite=overwrite)
+    if (narrow := narrow_rows(frame)) is not None:
+        try:
+            with counted_by_rows(session) as are_counted:
+                if are_counted:
+                    return write(narrow, table)
+        except Exception as reason:
+            if not is_for_width(reason):
+                raise
+            _log.warning(
+                "%s: a row has texts of more than %d KiB, so all are written once more in batches "
+                "that Spark counts by bytes. Setting spark.sql.execution.arrow.maxBytesPerBatch "
+                "does so from the start: 64m is what Spark takes by itself",
+                table.location,
+                WIDEST_BYTES >> 10,
+            )
+    return write(frame, table)
 
 
 def _as_they_come(table: lake.Table, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -106,7 +124,7 @@ def _messages_of(
     context = classic_context(frame.sparkSession)
     written = None if context is None else context.accumulator([], _Messages())
     try:
-        answers = frame.mapInArrow(partial(work, written), _ANSWER_DDL).collect()
+        answers = in_tasks(frame, partial(work, written), _ANSWER_DDL).collect()
     except Exception:
         if written is not None:  # what other tasks had finished by then
             _abort(table, [lake.CommitMessage.from_bytes(each) for each in written.value])

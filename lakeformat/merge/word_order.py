@@ -15,7 +15,7 @@ import numpy as np
 from lakeformat.merge.groups import KeyGroups, Mask, Positions
 from lakeformat.merge.key_words import KeyWord, Words
 
-__all__ = ["sort_by_words"]
+__all__ = ["sort_by_words", "sort_roughly"]
 
 Kind: TypeAlias = Literal["stable", "quicksort"]
 
@@ -51,6 +51,19 @@ def sort_by_words(words: Iterator[KeyWord], rows: int) -> KeyGroups:
             break
         _refine(order, is_first, word)
     return KeyGroups(order, np.flatnonzero(is_first))
+
+
+def sort_roughly(words: Iterator[KeyWord], rows: int) -> Positions:
+    """The rows in the order of the first bits of their words: of as many as fit in one number.
+
+    Rows that are equal in those keep the order of their positions.
+    """
+    position_bits = max(rows - 1, 0).bit_length()
+    head, _ = _pack(words, _WORD_BITS - position_bits)
+    if head is None:
+        return np.arange(rows)
+    order, _ = _sort_beside_positions(head, position_bits)
+    return order
 
 
 def _pack(words: Iterator[KeyWord], room: int) -> tuple[Words | None, Iterator[KeyWord]]:

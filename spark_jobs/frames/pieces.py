@@ -7,7 +7,7 @@ rows; so where all tasks run on one machine, Spark passes on only where in a fil
 from __future__ import annotations
 
 import os
-import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -75,8 +75,8 @@ class PieceWriter:
             return Packed(rows=sink.getvalue())
         with _naming_the_disk(self._directory):
             if self._file is None:
-                handle, self._path = tempfile.mkstemp(".arrows", dir=self._directory)
-                os.close(handle)
+                # A new file: one that was there and is emptied is written to disk at once by ext4.
+                self._path = os.path.join(self._directory, f"{uuid.uuid4()}.arrows")
                 self._file = pa.OSFile(self._path, "wb")
             start = self._file.tell()
             _write(self._file, rows)

@@ -10,16 +10,21 @@ import pickle
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 import lakeformat as lake
+from lakeformat.merge.groups import Positions
+from lakeformat.merge.key_words import column_words
 from lakeformat.merge.take_rows import take_rows
-from lakeformat.write.assign import Assigner, PartitionNumbers, Place, rows_by_place
+from lakeformat.merge.word_order import sort_roughly
+from lakeformat.write.assign import Assigner, PartitionNumbers, Place, Places, rows_by_place
 from lakeformat.write.checked_rows import CheckedRows
-from lakeformat.write.repeated_values import texts_as_numbers
+from lakeformat.write.repeated_values import texts_as_numbers, with_dictionaries
+from spark_jobs.frames.handover import in_tasks
 from spark_jobs.frames.parts import to_send
 from spark_jobs.frames.pieces import PIECES_DDL, Packed, PieceWriter, piece, rows_of_pieces
 from spark_jobs.frames.routing import as_routed
@@ -51,7 +56,7 @@ def split_rows(
     ``kinds`` stays with the rows.
     """
     work = partial(_split, to_send(table), read_rows, tasks, directory, kinds)
-    pieces = frame.mapInArrow(work, PIECES_DDL)
+    pieces = in_tasks(frame, work, PIECES_DDL)
     # Sorting moves references to pieces, of which there are few, and no row.
     return pieces.repartitionById(tasks, "task").sortWithinPartitions("source", "piece")
 
@@ -80,10 +85,9 @@ def _split(
     try:
         for batch in read_rows(splitter.table, batches):
             yield from splitter.add(batch)
+        yield from splitter.rest()
     except lake.InvalidRequestError as reason:
         yield splitter.refusal(str(reason))
-        return
-    yield from splitter.rest()
 
 
 class _Splitter:
@@ -100,25 +104,24 @@ class _Splitter:
         self.table = table
         encoded = texts_as_numbers(table.schema)
         self._checked = CheckedRows(table.schema, kinds, first_row=0, encoded=encoded)
+        self._texts = {*table.schema.column_names} - encoded
         schema = as_routed(table.schema, tasks)
         self._assign = Assigner(schema, PartitionNumbers(schema, None))
+        self._keys = tuple(field.name for field in table.schema.key_fields)
         self._tasks = tasks
         self._source = source
         self._writer = writer
         self._piece = 0
         self._rows = 0
-        self._sent = 0
         self._held: list[pa.RecordBatch] = []
         self._bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Take rows in, and give pieces once there are many."""
-        rows = self._checked.add(batch)
-        if self._held and not rows.schema.equals(self._held[0].schema):
+        """Take rows in, and give pieces once there are many; an error names a row that is wrong."""
+        if self._held and not batch.schema.equals(self._held[0].schema):
             yield from self._pieces()  # texts of a file that are dictionaries, and of another not
-        self._rows += rows.num_rows
-        self._held.append(rows)
-        self._bytes += rows.nbytes
+        self._held.append(batch)
+        self._bytes += batch.nbytes
         if self._bytes >= _HELD_BYTES:
             yield from self._pieces()
 
@@ -135,21 +138,36 @@ class _Splitter:
     def _pieces(self) -> Iterator[pa.RecordBatch]:
         """All rows there are, by task."""
         held, self._held, self._bytes = self._held, [], 0
-        first, self._sent = self._sent, self._rows
+        if not held:
+            return
+        given = pa.Table.from_batches(held).combine_chunks().to_batches() or held[:1]
+        checked = self._checked.add(given[0])
+        first, self._rows = self._rows, self._rows + checked.num_rows
         if first == self._rows:
             return
-        rows = pa.Table.from_batches(held).combine_chunks()
+        rows = with_dictionaries(pa.Table.from_batches([checked]), self._texts)
         places = self._assign(rows.to_batches()[0], range(first, self._rows))
         task_of = np.zeros(places.max() + 1, np.int64)
         for place in np.flatnonzero(np.bincount(places)):
             task_of[place] = self._task_of(int(place))
-        by_task = rows_by_place(task_of[places])
-        moved = take_rows(rows, by_task.order)
+        moved = take_rows(rows, self._order(rows, places, task_of))
         start = 0
-        for task, positions in by_task:
-            part = moved.slice(start, len(positions))
-            yield self._message(task, self._writer.pack(part))
-            start += len(positions)
+        for task, count in enumerate(np.bincount(task_of[places])):
+            if count:
+                yield self._message(task, self._writer.pack(moved.slice(start, int(count))))
+            start += int(count)
+
+    def _order(self, rows: pa.Table, places: Places, task_of: Positions) -> Positions:
+        """Task by task; where a key says which row is newer, also place by place and by that key.
+
+        Whoever writes them sorts them once more, and finds rows that come next close together.
+        """
+        if not self._keys:
+            return rows_by_place(task_of[places]).order
+        rank = np.empty(len(task_of), np.uint64)
+        rank[np.argsort(task_of, kind="stable")] = np.arange(len(task_of), dtype=np.uint64)
+        by_key = chain.from_iterable(column_words(rows[key]) for key in self._keys)
+        return sort_roughly(chain([lambda _: rank[places]], by_key), rows.num_rows)
 
     def _task_of(self, number: int) -> int:
         """The task that a place belongs to, whichever task asks."""

@@ -73,10 +73,10 @@ ROWS = (
     ),
     Row(
         "95",
-        "driver, JVM or both killed while the JVM writes rows into files for Python",
+        "driver, JVM or both killed while rows wait in files for the tasks that write them",
         "nothing is published; no temporary file outlives the next run; a retry publishes once",
         (
-            "tests/spark/test_killed_local_files.py::test_a_retry_publishes_once_and_no_temporary_file_stays",
+            "tests/spark/test_killed_handover.py::test_a_retry_publishes_once_and_no_temporary_file_stays",
         ),
     ),
 )

@@ -4,7 +4,10 @@ import gc
 import importlib
 import sys
 import zipfile
+from itertools import pairwise
+from operator import itemgetter
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -127,10 +130,43 @@ def test_each_task_gets_its_rows_in_order_through_spark_or_a_file(table, tmp_pat
     assert {len(tasks) for tasks in tasks_of.values()} == {1}
     assert len(set.union(*tasks_of.values())) > 1
     for task, mine in got.items():
-        assert mine == [row for row in rows.to_pylist() if tasks_of[row["id"]] == {task}]
+        expected = [row for row in rows.to_pylist() if tasks_of[row["id"]] == {task}]
+        assert sorted(mine, key=itemgetter("id")) == sorted(expected, key=itemgetter("id"))
     sent = sum(len(piece["rows"][0].as_py() or b"") for piece in pieces)
     kept = [path.stat().st_size for path in directory.iterdir()]
     assert (sent > 0, len(kept)) == ((False, 1) if is_shared else (True, 0))
+
+
+@pytest.mark.parametrize("bucket", ["4", "-2"])
+def test_rows_of_a_key_stay_in_order_from_piece_to_piece_and_keys_are_sorted_in_each(
+    table, tmp_path, bucket, monkeypatch
+):
+    monkeypatch.setattr(split_rows, "_HELD_BYTES", 4_000)
+    keys = np.random.default_rng(1).integers(0, 50, 2_000).astype(np.int32)
+    rows = pa.record_batch({"id": keys, "note": [f"{number:04}" for number in range(len(keys))]})
+    batches = [rows.slice(start, 100) for start in range(0, len(keys), 100)]
+    options = {**table.schema.options, "bucket": bucket}
+    catalog = lake.open_catalog(str(tmp_path / "warehouse"))
+    other = catalog.create_table(
+        "shop.other", table.schema.arrow_schema(), primary_key=["id"], options=options
+    )
+
+    pieces = [
+        [row for part in split_rows.read_pieces(other, iter([piece])) for row in part.to_pylist()]
+        for piece in split_rows._split(
+            split_rows.to_send(other), lambda table, batches: batches, 4, None, None, iter(batches)
+        )
+    ]
+
+    assert len(pieces) > 8
+    assert all(rises(row["id"] for row in piece) for piece in pieces)
+    for key in range(50):
+        mine = [row["note"] for piece in pieces for row in piece if row["id"] == key]
+        assert mine == [f"{number:04}" for number in np.flatnonzero(keys == key)]
+
+
+def rises(numbers):
+    return all(one <= other for one, other in pairwise(numbers))
 
 
 def test_a_disk_without_room_is_named_with_what_helps(table):

@@ -10,7 +10,6 @@ import pytest
 import lakeformat as lake
 from lakeformat.write.assign import Assigner, PartitionNumbers
 from spark_jobs import spark_write, write_table
-from spark_jobs.frames import local_files
 from spark_jobs.frames.bucket_column import with_bucket
 from tests.spark.orders import data_files
 
@@ -28,13 +27,11 @@ def orders(catalog):
     return catalog.create_table("shop.orders", COLUMNS, options={"bucket": "2"}, **KEYED)
 
 
-@pytest.fixture(params=["many rows", "few rows", "machines"])
+@pytest.fixture(params=["one machine", "machines"])
 def machines(request, monkeypatch):
-    """Rows reach their writers by files, those of the JVM too where many, and by its shuffle."""
-    is_one = request.param != "machines"
+    """Rows reach their writers by files, or by the JVM's shuffle."""
+    is_one = request.param == "one machine"
     monkeypatch.setattr(spark_write, "is_one_machine", lambda session: is_one)
-    if request.param == "many rows":
-        monkeypatch.setattr(local_files, "LEAST_BYTES", 0)
 
 
 def notes(table, **which):

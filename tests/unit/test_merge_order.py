@@ -7,6 +7,7 @@ import os
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cmp_to_key
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +15,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from lakeformat.merge.key_words import column_words
 from lakeformat.merge.order import MergeOrder
-from lakeformat.merge.word_order import MOST_FALLS
+from lakeformat.merge.word_order import MOST_FALLS, sort_roughly
 
 SEED = int(os.environ.get("SEED", "0"))
 SMALL = st.integers(-2, 2)
@@ -197,3 +199,38 @@ def test_sorted_runs_are_merged_however_many_there_are(runs):
     groups = MergeOrder(("k0",)).group(table, numbered=False)
     assert groups.order.tolist() == np.argsort(keys, kind="stable").tolist()
     assert len(groups) == len(np.unique(keys))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-50, 50)), max_size=60))
+def test_a_rough_order_of_numbers_that_fit_is_their_order(rows):
+    places, keys = (pa.array([row[i] for row in rows], pa.int64()) for i in (0, 1))
+    words = chain(column_words(places), column_words(keys))
+
+    order = sort_roughly(words, len(rows))
+
+    assert order.tolist() == sorted(range(len(rows)), key=lambda row: rows[row])
+
+
+@pytest.mark.parametrize("name", TYPES)
+@given(data=st.data())
+def test_a_rough_order_keeps_rows_of_a_key_in_theirs(name, data):
+    kind, values = TYPES[name]
+    few = data.draw(st.lists(values, min_size=1, max_size=4))
+    keys = data.draw(st.lists(st.sampled_from(few), max_size=40))
+
+    order = sort_roughly(column_words(pa.array(keys, kind)), len(keys)).tolist()
+
+    assert sorted(order) == [*range(len(keys))]
+    for key in few:
+        mine = [row for row in order if compared(keys[row], key) == 0]
+        assert mine == sorted(mine)
+
+
+def test_a_rough_order_of_wide_numbers_is_that_of_their_first_bits():
+    keys = np.random.default_rng(SEED).integers(-(2**63), 2**63 - 1, 5_000)
+
+    order = sort_roughly(column_words(pa.array(keys)), len(keys))
+
+    kept_bits = 64 - (len(keys) - 1).bit_length()
+    first_bits = (keys[order].astype(object) + 2**63) >> (64 - kept_bits)
+    assert (first_bits[1:] >= first_bits[:-1]).all()

@@ -1,6 +1,6 @@
-"""A driver whose rows go to Python by files of the JVM; one task of that stage never ends.
+"""A driver whose rows wait in files for the tasks that write them; one task before never ends.
 
-write_by_files.py WAREHOUSE MARK
+write_by_pieces.py WAREHOUSE MARK
 """
 
 import sys
@@ -11,18 +11,16 @@ from pyspark import TaskContext
 
 import lakeformat as lake
 import spark_jobs
-from spark_jobs.frames import local_files
 
 
 def main() -> None:
     warehouse, mark = sys.argv[1:]
-    local_files.LEAST_BYTES = 0
-    spark = spark_jobs.session("write by files", master="local[2]", warehouse=warehouse)
+    spark = spark_jobs.session("write by pieces", master="local[2]", warehouse=warehouse)
 
     def stay(batches):
         yield next(batches)
         if TaskContext.get().partitionId() == 1:
-            while not [*Path(mark).parent.rglob("lake-spill-*/rows/**/*.parquet")]:
+            while not [*Path(mark).parent.rglob("lake-spill-*/*.arrows")]:
                 time.sleep(0.05)
             Path(mark).touch()
             time.sleep(600)

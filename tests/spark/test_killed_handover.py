@@ -1,4 +1,4 @@
-"""Whoever is killed while the JVM writes rows into files for Python: nothing of it stays."""
+"""Whoever is killed while rows wait in files for the tasks that write them: nothing of it stays."""
 
 import os
 import signal
@@ -11,11 +11,10 @@ import pytest
 
 import lakeformat as lake
 from spark_jobs import write_table
-from spark_jobs.frames import local_files
 from tests.spark.orders import data_files
 from tests.spark.standalone import environment
 
-DRIVER = Path(__file__).parent / "drivers" / "write_by_files.py"
+DRIVER = Path(__file__).parent / "drivers" / "write_by_pieces.py"
 _PATIENCE_SECONDS = 500
 
 pytestmark = pytest.mark.cluster
@@ -75,7 +74,6 @@ def test_a_retry_publishes_once_and_no_temporary_file_stays(
     assert orders.latest_snapshot() is None
     assert data_files(warehouse) == []
 
-    monkeypatch.setattr(local_files, "LEAST_BYTES", 0)
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
     rows = spark.range(0, 100, 1, 2).selectExpr("id", "'a' AS note")
     again = write_table(rows, orders, commit=lake.CommitId("run", 1))

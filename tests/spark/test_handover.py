@@ -1,0 +1,191 @@
+"""Rows come from the JVM as they are however Spark counts batches, and wide ones come safely."""
+
+import logging
+from contextlib import contextmanager
+
+import pytest
+
+from spark_jobs import spark_write, write_table
+from spark_jobs.frames.handover import (
+    BATCH_ROWS,
+    WIDEST_BYTES,
+    counted_by_rows,
+    is_for_width,
+    narrow_rows,
+)
+
+BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+VALUES = """
+SELECT * FROM VALUES
+  (1L, true, 1Y, 2S, 3, 1.5F, double('NaN'), 12.34BD, 'one', X'00FF', DATE'0001-01-01',
+   TIMESTAMP'0001-01-01 00:00:00.000001', TIMESTAMP_NTZ'9999-12-31 23:59:59.999999',
+   -99999999999999999999999999999999999.123BD),
+  (2L, false, -128Y, -32768S, -2147483648, float('-inf'), -0.0D, -0.01BD, '', X'',
+   DATE'1582-10-10', TIMESTAMP'1582-10-10 12:00:00', TIMESTAMP_NTZ'0001-01-01 00:00:00', 0.001BD),
+  (3L, null, null, null, null, null, null, null, null, null, null, null, null, null)
+AS t(id, yes, tiny, small, whole, real, wide, price, note, bytes, day, instant, clock, long)
+"""
+COLUMNS = [
+    ("id", "BIGINT"),
+    ("yes", "BOOLEAN"),
+    ("tiny", "TINYINT"),
+    ("small", "SMALLINT"),
+    ("whole", "INT"),
+    ("real", "FLOAT"),
+    ("wide", "DOUBLE"),
+    ("price", "DECIMAL(4, 2)"),
+    ("note", "STRING"),
+    ("bytes", "BYTES"),
+    ("day", "DATE"),
+    ("instant", "TIMESTAMP(6) WITH LOCAL TIME ZONE"),
+    ("clock", "TIMESTAMP(6)"),
+    ("long", "DECIMAL(38, 3)"),
+]
+KEYED = {"primary_key": ["id"], "options": {"bucket": "2"}}
+
+
+@contextmanager
+def setting(spark, name, value):
+    before = spark.conf.get(name, None)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.unset(name) if before is None else spark.conf.set(name, before)
+
+
+@pytest.fixture
+def notes(catalog):
+    return catalog.create_table("shop.notes", [("id", "BIGINT"), ("note", "STRING")], **KEYED)
+
+
+@pytest.fixture(params=["one machine", "machines"])
+def machines(request, monkeypatch):
+    is_one = request.param == "one machine"
+    monkeypatch.setattr(spark_write, "is_one_machine", lambda session: is_one)
+
+
+def lengths(table):
+    rows = table.scan().to_arrow()
+    return {
+        number: len(note)
+        for number, note in zip(rows["id"].to_pylist(), rows["note"].to_pylist(), strict=True)
+    }
+
+
+def test_every_value_is_the_same_however_batches_are_counted(spark, catalog):
+    rows = {}
+    for way, limit in (("by rows", None), ("by bytes", "64m")):
+        table = catalog.create_table(f"shop.{way.replace(' ', '_')}", COLUMNS, **KEYED)
+        if limit is None:
+            write_table(spark.sql(VALUES).repartition(2), table)
+        else:
+            with setting(spark, BYTES, limit):
+                write_table(spark.sql(VALUES).repartition(2), table)
+        rows[way] = table.scan().to_arrow().sort_by("id")
+
+    assert rows["by rows"].num_rows == 3
+    assert rows["by rows"].schema == rows["by bytes"].schema
+    assert repr(rows["by rows"].to_pylist()) == repr(rows["by bytes"].to_pylist())
+
+
+def test_columns_keep_their_names_and_order_whatever_they_are_called(spark, catalog, machines):
+    names = ["id", "a b,c;{}()=", "ä.`x`", "c0"]
+    columns = [(name, "BIGINT" if name == "id" else "STRING") for name in names]
+    table = catalog.create_table("shop.named", columns, **KEYED)
+
+    rows = spark.range(4).selectExpr("id", "string(id + 1)", "string(id + 2)", "string(id + 3)")
+    write_table(rows.toDF(*names), table)
+
+    found = table.scan().to_arrow().sort_by("id")
+    assert found.column_names == names
+    assert found.to_pylist()[3] == dict(zip(names, [3, "4", "5", "6"], strict=True))
+
+
+def test_a_row_with_long_texts_is_written_with_all_the_others(
+    spark, notes, machines, caplog, warehouse
+):
+    rows = spark.range(100).selectExpr("id", f"repeat('ä', if(id = 77, {WIDEST_BYTES}, 3)) AS note")
+
+    with caplog.at_level(logging.WARNING, "spark_jobs"):
+        report = write_table(rows, notes)
+
+    assert lengths(notes) == {n: WIDEST_BYTES if n == 77 else 3 for n in range(100)}
+    assert len(notes.snapshots()) == 1
+    assert report.files == notes.system_table("files").scan().to_arrow().num_rows
+    assert "more than 16 KiB" in caplog.text
+    assert f"Setting {BYTES}" in caplog.text
+
+
+def test_rows_just_narrow_enough_are_written_at_once(spark, notes, caplog):
+    rows = spark.range(3).selectExpr("id", f"repeat('x', {WIDEST_BYTES}) AS note")
+
+    with caplog.at_level(logging.WARNING, "spark_jobs"):
+        write_table(rows, notes)
+
+    assert set(lengths(notes).values()) == {WIDEST_BYTES}
+    assert not caplog.text
+
+
+def test_who_has_set_the_limit_of_bytes_keeps_it_and_may_have_long_texts(spark, notes, caplog):
+    rows = spark.range(3).selectExpr("id", f"repeat('x', {2 * WIDEST_BYTES}) AS note")
+
+    with setting(spark, BYTES, "64m"), caplog.at_level(logging.WARNING, "spark_jobs"):
+        with counted_by_rows(spark) as are_counted:
+            assert not are_counted
+            assert spark.conf.get(BYTES) == "64m"
+        write_table(rows, notes)
+
+    assert set(lengths(notes).values()) == {2 * WIDEST_BYTES}
+    assert not caplog.text
+
+
+def test_settings_are_as_before_also_after_a_failure(spark, notes):
+    before = {name: spark.conf.get(name, None) for name in (BYTES, ROWS)}
+    failing = spark.range(9).selectExpr("if(id = 8, raise_error('no such row'), id) id", "'a' note")
+
+    write_table(spark.range(9).selectExpr("id", "'a' AS note"), notes)
+    with pytest.raises(Exception, match="no such row") as failed:
+        write_table(failing, notes)
+
+    assert not is_for_width(failed.value)
+    assert {name: spark.conf.get(name, None) for name in (BYTES, ROWS)} == before
+    assert len(notes.snapshots()) == 1
+
+
+def test_of_two_writes_at_a_time_the_last_one_restores_the_settings(spark):
+    before = spark.conf.get(ROWS, None)
+    first, second = counted_by_rows(spark), counted_by_rows(spark)
+
+    assert first.__enter__()
+    assert second.__enter__()
+    first.__exit__(None, None, None)
+    assert spark.conf.get(ROWS) == str(BATCH_ROWS)
+    second.__exit__(None, None, None)
+
+    assert spark.conf.get(ROWS, None) == before
+    assert spark.conf.get(BYTES, None) is None
+
+
+def test_a_failing_row_leaves_no_file_behind(spark, notes, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    failing = spark.range(100).selectExpr(
+        "if(id = 99, raise_error('no such row'), id) AS id", "'a' AS note"
+    )
+
+    with pytest.raises(Exception, match="no such row"):
+        write_table(failing, notes)
+
+    assert notes.latest_snapshot() is None
+    assert not [*tmp_path.glob("lake-spill-*")]
+
+
+@pytest.mark.parametrize("column", ["array(id)", "struct(id)", "map(id, id)"])
+def test_of_nested_columns_nobody_can_tell_how_wide_rows_are(spark, column):
+    assert narrow_rows(spark.range(3).selectExpr("id", f"{column} AS nested")) is None
+
+
+def test_rows_without_texts_need_no_look(spark):
+    numbers = spark.range(3)
+    assert narrow_rows(numbers) is numbers
