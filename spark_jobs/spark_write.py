@@ -22,7 +22,6 @@ from spark_jobs.frames.handover import (
     counted_by_rows,
     in_tasks,
     is_for_width,
-    narrow_rows,
 )
 from spark_jobs.frames.parts import classic_context, tasks_at_once, to_send
 from spark_jobs.frames.pieces import is_one_machine, shared_directory
@@ -69,11 +68,9 @@ def write_rows(
         frame = routed(frame, table.schema)
     require_fitting(frame.schema, table.schema, kinds)
     write = partial(write_in_tasks, read_rows=read_rows, kinds=kinds, overwrite=overwrite)
-    if (narrow := narrow_rows(frame)) is not None:
+    if (narrow := counted_by_rows(frame)) is not None:
         try:
-            with counted_by_rows(session) as are_counted:
-                if are_counted:
-                    return write(narrow, table)
+            return write(narrow, table)
         except Exception as reason:
             if not is_for_width(reason):
                 raise

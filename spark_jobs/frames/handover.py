@@ -7,20 +7,18 @@ takes several times as long as handing the rows over. A batch of narrow rows has
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
-from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyspark.sql import functions as sql
 from pyspark.sql import types as spark_types
 
 from spark_jobs.frames.conditions import column_named
+from spark_jobs.frames.parts import classic_context
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 __all__ = [
     "BATCH_ROWS",
@@ -42,6 +40,7 @@ _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _NO_LIMIT = str(2**31 - 1)
 
+_NUMBER = "__lake_number"
 _TOO_WIDE = "lake: a row has texts of more than 16 KiB"
 _TEXTS = (spark_types.StringType, spark_types.BinaryType)
 _NARROW = (
@@ -71,6 +70,29 @@ def _named(
     return work(batch.rename_columns(names) for batch in batches)
 
 
+def counted_by_rows(frame: DataFrame) -> DataFrame | None:
+    """The same rows in batches counted by rows, of which a wide one ends the job.
+
+    Settings belong to a session, which others use at the same time: so these rows get one of their
+    own. None where somebody has set the limit of bytes, or nobody can tell how wide rows are.
+    """
+    session = frame.sparkSession
+    context = classic_context(session)
+    if context is None or session.conf.get(_BYTES, None) is not None:
+        return None
+    if (narrow := narrow_rows(frame)) is None:
+        return None
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+
+    own: Any = session._jsparkSession.cloneSession()
+    own.conf().set(_BYTES, _NO_LIMIT)
+    own.conf().set(_ROWS, str(BATCH_ROWS))
+    jvm: Any = context._jvm
+    plan: Any = narrow._jdf
+    rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(own, plan.queryExecution().analyzed())
+    return ClassicFrame(rows, session)
+
+
 def narrow_rows(frame: DataFrame) -> DataFrame | None:
     """The same rows, of which a wide one ends the job; None where that cannot be told at once."""
     texts = []
@@ -82,55 +104,14 @@ def narrow_rows(frame: DataFrame) -> DataFrame | None:
     if not texts:
         return frame
     size = sum((sql.coalesce(text, sql.lit(0)).cast("long") for text in texts), sql.lit(0))
+    # Spark would ask where the texts are made, and make them twice, but for a number that it gives
+    # each row only here.
+    is_narrow = sql.when((size <= WIDEST_BYTES) | (sql.col(_NUMBER) < 0), sql.lit(True))
     refused = sql.raise_error(sql.lit(_TOO_WIDE)).cast("boolean")
-    return frame.where(sql.when(size <= WIDEST_BYTES, sql.lit(True)).otherwise(refused))
+    numbered = frame.withColumn(_NUMBER, sql.monotonically_increasing_id())
+    return numbered.where(is_narrow.otherwise(refused)).drop(_NUMBER)
 
 
 def is_for_width(failure: BaseException) -> bool:
     """Whether a job failed because of a row that was not narrow."""
     return _TOO_WIDE in str(failure)
-
-
-@contextmanager
-def counted_by_rows(session: SparkSession) -> Iterator[bool]:
-    """Whether batches are counted so, in all of the session, until the block ends.
-
-    Who has set Spark's limit of bytes keeps it. Of several blocks at a time the last one restores.
-    """
-    with _lock:
-        before = _settings.pop(session, None) or _Settings(session)
-        _settings[session] = before
-        before.users += 1
-    try:
-        yield before.are_replaced
-    finally:
-        with _lock:
-            before.users -= 1
-            if not before.users:
-                del _settings[session]
-                before.restore(session)
-
-
-class _Settings:
-    """How a session counted rows before, and how many blocks want it otherwise."""
-
-    def __init__(self, session: SparkSession) -> None:
-        self.users = 0
-        self.are_replaced = session.conf.get(_BYTES, None) is None
-        self._rows = session.conf.get(_ROWS, None)
-        if self.are_replaced:
-            session.conf.set(_BYTES, _NO_LIMIT)
-            session.conf.set(_ROWS, str(BATCH_ROWS))
-
-    def restore(self, session: SparkSession) -> None:
-        if not self.are_replaced:
-            return
-        session.conf.unset(_BYTES)
-        if self._rows is None:
-            session.conf.unset(_ROWS)
-        else:
-            session.conf.set(_ROWS, self._rows)
-
-
-_lock = Lock()
-_settings: WeakKeyDictionary[SparkSession, _Settings] = WeakKeyDictionary()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "as_routed",
     "by_bucket",
+    "crosses_partitions",
     "has_ordered_rows",
     "routed",
     "typed_for_routing",
@@ -70,7 +71,7 @@ def writers_of(schema: TableSchema, at_once: int) -> int:
     where an index places keys, and one for all where keys move between partitions.
     """
     several, bucket = _TASKS_PER_CORE * at_once, schema.table_options.bucket
-    if _crosses_partitions(schema):
+    if crosses_partitions(schema):
         return 1
     if schema.partition_keys or bucket == POSTPONE_BUCKET:
         return several
@@ -110,7 +111,8 @@ def routed(frame: DataFrame, schema: TableSchema) -> DataFrame:
     return frame.repartitionById(tasks, sql.col(_TASK)).select(*map(column_named, columns))
 
 
-def _crosses_partitions(schema: TableSchema) -> bool:
+def crosses_partitions(schema: TableSchema) -> bool:
+    """Whether a row may take the place of one in another partition."""
     keys = schema.primary_keys
     return bool(keys) and not {*schema.partition_keys} <= {*keys}
 

@@ -27,7 +27,7 @@ from lakeformat.write.repeated_values import texts_as_numbers, with_dictionaries
 from spark_jobs.frames.handover import in_tasks
 from spark_jobs.frames.parts import to_send
 from spark_jobs.frames.pieces import PIECES_DDL, Packed, PieceWriter, piece, rows_of_pieces
-from spark_jobs.frames.routing import as_routed
+from spark_jobs.frames.routing import as_routed, crosses_partitions
 from spark_jobs.frames.worker import prepare_worker
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ __all__ = ["read_pieces", "split_rows"]
 _HELD_BYTES = 16 << 20
 """So much a task holds before it sends pieces on: more makes them larger, and moves more than the
 processor caches. At four times as much the workers were measured to take a third more time."""
+_MOST_BYTES = 1 << 30
+"""So much can lie in one piece of memory: where a text begins is told in 32 bits."""
 
 Reader = Callable[[lake.Table, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -107,21 +109,28 @@ class _Splitter:
         self._texts = {*table.schema.column_names} - encoded
         schema = as_routed(table.schema, tasks)
         self._assign = Assigner(schema, PartitionNumbers(schema, None))
-        self._keys = tuple(field.name for field in table.schema.key_fields)
+        # Keys that cross partitions have one order in all of them.
+        keyed = () if crosses_partitions(table.schema) else table.schema.key_fields
+        self._keys = tuple(field.name for field in keyed)
         self._tasks = tasks
         self._source = source
         self._writer = writer
         self._piece = 0
         self._rows = 0
+        self._sent = 0
         self._held: list[pa.RecordBatch] = []
         self._bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Take rows in, and give pieces once there are many; an error names a row that is wrong."""
-        if self._held and not batch.schema.equals(self._held[0].schema):
-            yield from self._pieces()  # texts of a file that are dictionaries, and of another not
-        self._held.append(batch)
-        self._bytes += batch.nbytes
+        """Take rows in, and give pieces once there are many."""
+        rows = self._checked.add(batch)
+        # Texts of a file may be dictionaries, and of another not.
+        fits = self._bytes + rows.nbytes <= _MOST_BYTES
+        if self._held and not (fits and rows.schema.equals(self._held[0].schema)):
+            yield from self._pieces()
+        self._rows += rows.num_rows
+        self._held.append(rows)
+        self._bytes += rows.nbytes
         if self._bytes >= _HELD_BYTES:
             yield from self._pieces()
 
@@ -138,14 +147,10 @@ class _Splitter:
     def _pieces(self) -> Iterator[pa.RecordBatch]:
         """All rows there are, by task."""
         held, self._held, self._bytes = self._held, [], 0
-        if not held:
-            return
-        given = pa.Table.from_batches(held).combine_chunks().to_batches() or held[:1]
-        checked = self._checked.add(given[0])
-        first, self._rows = self._rows, self._rows + checked.num_rows
+        first, self._sent = self._sent, self._rows
         if first == self._rows:
             return
-        rows = with_dictionaries(pa.Table.from_batches([checked]), self._texts)
+        rows = with_dictionaries(pa.Table.from_batches(held).combine_chunks(), self._texts)
         places = self._assign(rows.to_batches()[0], range(first, self._rows))
         task_of = np.zeros(places.max() + 1, np.int64)
         for place in np.flatnonzero(np.bincount(places)):

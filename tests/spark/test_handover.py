@@ -3,7 +3,9 @@
 import logging
 from contextlib import contextmanager
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import functions as sql
 
 from spark_jobs import spark_write, write_table
 from spark_jobs.frames.handover import (
@@ -132,40 +134,52 @@ def test_who_has_set_the_limit_of_bytes_keeps_it_and_may_have_long_texts(spark, 
     rows = spark.range(3).selectExpr("id", f"repeat('x', {2 * WIDEST_BYTES}) AS note")
 
     with setting(spark, BYTES, "64m"), caplog.at_level(logging.WARNING, "spark_jobs"):
-        with counted_by_rows(spark) as are_counted:
-            assert not are_counted
-            assert spark.conf.get(BYTES) == "64m"
+        assert counted_by_rows(rows) is None
         write_table(rows, notes)
 
     assert set(lengths(notes).values()) == {2 * WIDEST_BYTES}
     assert not caplog.text
 
 
-def test_settings_are_as_before_also_after_a_failure(spark, notes):
+def test_a_session_keeps_its_settings_while_rows_are_handed_over(spark):
     before = {name: spark.conf.get(name, None) for name in (BYTES, ROWS)}
+
+    counted = counted_by_rows(spark.range(3 * BATCH_ROWS).coalesce(1))
+
+    assert {name: spark.conf.get(name, None) for name in (BYTES, ROWS)} == before
+    assert batch_sizes(counted) == [BATCH_ROWS] * 3
+    assert batch_sizes(spark.range(3 * BATCH_ROWS).coalesce(1)) != [BATCH_ROWS] * 3
+
+
+def batch_sizes(frame):
+    def sizes(batches):
+        for batch in batches:
+            yield pa.record_batch({"rows": pa.array([batch.num_rows])})
+
+    return [row.rows for row in frame.mapInArrow(sizes, "rows bigint").collect()]
+
+
+def test_a_function_that_makes_texts_is_called_once_for_each_row(spark, notes):
+    calls = spark.sparkContext.accumulator(0)
+
+    def text(number):
+        calls.add(1)
+        return f"note {number}"
+
+    write_table(spark.range(100).select("id", sql.udf(text, "string")("id").alias("note")), notes)
+
+    assert len(lengths(notes)) == 100
+    assert calls.value == 100
+
+
+def test_a_failure_of_another_kind_is_told_and_nothing_is_tried_again(spark, notes):
     failing = spark.range(9).selectExpr("if(id = 8, raise_error('no such row'), id) id", "'a' note")
 
-    write_table(spark.range(9).selectExpr("id", "'a' AS note"), notes)
     with pytest.raises(Exception, match="no such row") as failed:
         write_table(failing, notes)
 
     assert not is_for_width(failed.value)
-    assert {name: spark.conf.get(name, None) for name in (BYTES, ROWS)} == before
-    assert len(notes.snapshots()) == 1
-
-
-def test_of_two_writes_at_a_time_the_last_one_restores_the_settings(spark):
-    before = spark.conf.get(ROWS, None)
-    first, second = counted_by_rows(spark), counted_by_rows(spark)
-
-    assert first.__enter__()
-    assert second.__enter__()
-    first.__exit__(None, None, None)
-    assert spark.conf.get(ROWS) == str(BATCH_ROWS)
-    second.__exit__(None, None, None)
-
-    assert spark.conf.get(ROWS, None) == before
-    assert spark.conf.get(BYTES, None) is None
+    assert notes.latest_snapshot() is None
 
 
 def test_a_failing_row_leaves_no_file_behind(spark, notes, monkeypatch, tmp_path):

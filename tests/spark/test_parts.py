@@ -165,6 +165,68 @@ def test_rows_of_a_key_stay_in_order_from_piece_to_piece_and_keys_are_sorted_in_
         assert mine == [f"{number:04}" for number in np.flatnonzero(keys == key)]
 
 
+def through_pieces(table, *batches):
+    """The rows of all pieces of a task, piece after piece."""
+    pieces = split_rows._split(
+        split_rows.to_send(table), lambda table, batches: batches, 1, None, None, iter(batches)
+    )
+    parts = split_rows.read_pieces(table, pieces)
+    return [row for part in parts for row in part.to_pylist()]
+
+
+def test_rows_of_keys_that_cross_partitions_stay_in_order_whatever_their_partition(tmp_path):
+    catalog = lake.open_catalog(str(tmp_path))
+    catalog.create_database("shop")
+    columns = [("id", "INT"), ("dt", "STRING"), ("note", "STRING")]
+    table = catalog.create_table("shop.moving", columns, primary_key=["id"], partition_by=["dt"])
+    rows = [(2, "A", "x"), (1, "B", "first"), (1, "A", "second")]
+
+    batch = pa.RecordBatch.from_pylist(
+        [dict(zip(("id", "dt", "note"), row, strict=True)) for row in rows],
+        pa.schema([("id", pa.int32()), ("dt", pa.string()), ("note", pa.string())]),
+    )
+
+    assert [row["note"] for row in through_pieces(table, batch)] == ["x", "first", "second"]
+
+
+def test_dictionaries_with_narrow_numbers_are_brought_together(table):
+    batches = [
+        pa.record_batch(
+            {
+                "id": pa.array(range(start, start + 100), pa.int32()),
+                "note": pa.DictionaryArray.from_arrays(
+                    pa.array(range(100), pa.int8()), [f"{start + n}" for n in range(100)]
+                ),
+            }
+        )
+        for start in (0, 100)
+    ]
+
+    found = through_pieces(table, *batches)
+
+    assert {row["id"]: row["note"] for row in found} == {n: str(n) for n in range(200)}
+
+
+def test_rows_that_do_not_fit_into_one_piece_of_memory_go_by_pieces_of_their_own(
+    table, monkeypatch
+):
+    monkeypatch.setattr(split_rows, "_MOST_BYTES", 2_000)
+    batches = [
+        pa.record_batch({"id": pa.array(ids, pa.int32()), "note": ["x" * width] * len(ids)})
+        for ids, width in (([1, 2], 10), ([3], 1_990), ([4, 5], 5_000))
+    ]
+
+    found = through_pieces(table, *batches)
+
+    assert sorted((row["id"], len(row["note"])) for row in found) == [
+        (1, 10),
+        (2, 10),
+        (3, 1_990),
+        (4, 5_000),
+        (5, 5_000),
+    ]
+
+
 def rises(numbers):
     return all(one <= other for one, other in pairwise(numbers))
 
