@@ -21,7 +21,7 @@ from lakeformat.types import (
     with_nullability,
 )
 
-__all__ = ["from_arrow_type", "to_arrow_field", "to_arrow_schema", "to_arrow_type"]
+__all__ = ["from_arrow_type", "in_full", "to_arrow_field", "to_arrow_schema", "to_arrow_type"]
 
 _FIXED: dict[TypeName, pa.DataType] = {
     TypeName.CHAR: pa.string(),
@@ -98,6 +98,15 @@ def from_arrow_type(arrow_type: pa.DataType, *, nullable: bool = True) -> DataTy
     """The narrowest logical type that holds every value of an Arrow type."""
     data_type = _nullable_from_arrow(arrow_type)
     return data_type if nullable else with_nullability(data_type, nullable=False)
+
+
+def in_full(carried: pa.DataType) -> pa.DataType:
+    """The type a column has, of which a writer may be given texts and decimals as numbers."""
+    if pa.types.is_dictionary(carried):
+        return carried.value_type
+    if pa.types.is_decimal64(carried):
+        return pa.decimal128(carried.precision, carried.scale)
+    return carried
 
 
 def _atomic_to_arrow(data_type: AtomicType) -> pa.DataType:

@@ -16,6 +16,7 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 import lakeformat as lake
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.table import Overwritten
+from lakeformat.write.unseen_columns import decimals_as_numbers
 from spark_jobs.frames.fitting import require_fitting
 from spark_jobs.frames.handover import (
     WIDEST_BYTES,
@@ -68,7 +69,7 @@ def write_rows(
         frame = routed(frame, table.schema)
     require_fitting(frame.schema, table.schema, kinds)
     write = partial(write_in_tasks, read_rows=read_rows, kinds=kinds, overwrite=overwrite)
-    if (narrow := counted_by_rows(frame)) is not None:
+    if (narrow := counted_by_rows(frame, decimals_as_numbers(table.schema))) is not None:
         try:
             return write(narrow, table)
         except Exception as reason:

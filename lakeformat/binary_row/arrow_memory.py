@@ -26,12 +26,12 @@ def null_mask(array: pa.Array) -> NDArray[np.bool_] | None:
 
 
 def numbers(array: pa.Array) -> NDArray[Any]:
-    """The values of an array of fixed width; of decimals the low and the high half."""
+    """The values of an array of fixed width; of decimals of 128 bits the low and the high half."""
     buffer = array.buffers()[1]
     rows = len(array)
     if pa.types.is_boolean(array.type):
         return _bits(buffer, array.offset, rows)
-    if pa.types.is_decimal(array.type):
+    if pa.types.is_decimal128(array.type):
         return _read(buffer, "u8", 2 * array.offset, 2 * rows).reshape(rows, 2)
     width = array.type.bit_width // 8
     kind = "f" if pa.types.is_floating(array.type) else "i"

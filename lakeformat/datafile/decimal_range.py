@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lakeformat.arrow_types import in_full
 from lakeformat.binary_row.arrow_memory import null_mask, numbers
 from lakeformat.binary_row.wide_decimal import exceeds_precision
 from lakeformat.errors import InvalidRequestError
@@ -38,7 +39,7 @@ def refuse_beyond_int32(rows: pa.Table, key_columns: Sequence[str]) -> None:
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         if not pa.types.is_decimal(column.type) or column.type.precision > _INT32_DIGITS:
             continue
-        array = column.combine_chunks()
+        array = column.cast(in_full(column.type)).combine_chunks()
         unscaled = numbers(array)[:, 0].view(np.int64)
         place = _first((unscaled < -_INT32_END) | (unscaled >= _INT32_END), array)
         if place is None:

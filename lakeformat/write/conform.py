@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.arrow_types import to_arrow_schema
+from lakeformat.arrow_types import in_full, to_arrow_schema
 from lakeformat.datafile.check_values import is_ascii
 from lakeformat.errors import InvalidRequestError
 from lakeformat.types import DataField
@@ -18,6 +18,7 @@ from lakeformat.write.defaults import default_value
 from lakeformat.write.limits import check_limits
 from lakeformat.write.meaning import means_the_same
 from lakeformat.write.rounding import check_rounding
+from lakeformat.write.unseen_columns import short_decimals
 
 __all__ = ["TEXTS_AS_NUMBERS", "Conformer"]
 
@@ -34,7 +35,7 @@ class Conformer:
     """
 
     def __init__(self, fields: tuple[DataField, ...], encoded: Collection[str] = ()) -> None:
-        """Nullable STRING columns ``encoded`` may stay small dictionaries where they come so."""
+        """The columns ``encoded`` may be numbers: texts where they come so, decimals anyhow."""
         self._fields = fields
         self._encoded = encoded
         self._schema = to_arrow_schema(fields)
@@ -47,7 +48,7 @@ class Conformer:
 
     def again(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
         """The batch, of rows that another ``Conformer`` of these columns has looked at already."""
-        if _with_texts(batch.schema).equals(self._schema):
+        if _in_full(batch.schema).equals(self._schema):
             return batch
         return self._looked_at(batch, first_row)
 
@@ -59,7 +60,7 @@ class Conformer:
         ]
         schema = self._schema
         for number, column in enumerate(columns):
-            if column.type == TEXTS_AS_NUMBERS:  # no column of a table has this type
+            if in_full(column.type) != column.type:  # no column of a table has such a type
                 schema = schema.set(number, schema.field(number).with_type(column.type))
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -80,8 +81,8 @@ class Conformer:
         default = self._defaults[field.name]
         if field.name in batch.schema.names:
             given = batch.column(field.name)
-            if field.name in self._encoded and _is_small_dictionary(given):
-                return given
+            if field.name in self._encoded and (numbers := _as_numbers(given, target)) is not None:
+                return numbers
         elif default is not None:
             given = pa.repeat(default, batch.num_rows)
         elif field.type.nullable or not batch.num_rows:
@@ -102,12 +103,17 @@ class Conformer:
         return values if default is None else pc.fill_null(values, default)
 
 
-def _with_texts(schema: pa.Schema) -> pa.Schema:
-    """The columns as they are without dictionaries of texts."""
+def _in_full(schema: pa.Schema) -> pa.Schema:
+    """The columns as they are where none of them are numbers of texts or decimals."""
     for number, field in enumerate(schema):
-        if field.type == TEXTS_AS_NUMBERS:
-            schema = schema.set(number, field.with_type(pa.string()))
+        if field.type == TEXTS_AS_NUMBERS or pa.types.is_decimal64(field.type):
+            schema = schema.set(number, field.with_type(in_full(field.type)))
     return schema
+
+
+def _as_numbers(given: pa.Array, target: pa.Field) -> pa.Array | None:
+    """The column as numbers, if it can be; its texts or digits have been looked at then."""
+    return given if _is_small_dictionary(given) else short_decimals(given, target.type)
 
 
 def _is_small_dictionary(values: pa.Array) -> bool:

@@ -21,7 +21,7 @@ from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.write.assign import Place, Places, rows_by_place
 from lakeformat.write.group_runs import group_runs
 from lakeformat.write.new_files import NewFiles, bucket_places, file_origin
-from lakeformat.write.repeated_values import with_dictionaries, without_dictionaries
+from lakeformat.write.repeated_values import in_full_columns, with_dictionaries
 from lakeformat.write.row_buffer import RowBuffer
 from lakeformat.write.row_kinds import Kinds
 from lakeformat.write.sequences import SequenceNumbers
@@ -99,7 +99,7 @@ class KeyValueBuckets:
 
     def _spill_buffer(self) -> None:
         if (held := self._sorted()) is not None:
-            held = replace(held, rows=without_dictionaries(held.rows))  # an Arrow file has one each
+            held = replace(held, rows=in_full_columns(held.rows))  # an Arrow file has one each
             self._spill.add(held.rows.schema, _in_order(held))
 
     def _flush(self) -> None:

@@ -7,15 +7,10 @@ from collections.abc import Collection
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.datafile.file_format import FileFormat
+from lakeformat.arrow_types import in_full
 from lakeformat.datafile.parquet.dictionary_columns import SAMPLE_ROWS, repeats_itself
-from lakeformat.merge.deduplicate import Deduplicate
-from lakeformat.merge.of_table import merge_engine, merge_order
-from lakeformat.schema import TableSchema
-from lakeformat.types import STRING
-from lakeformat.write.defaults import default_value
 
-__all__ = ["texts_as_numbers", "with_dictionaries", "without_dictionaries"]
+__all__ = ["in_full_columns", "with_dictionaries"]
 
 _MAX_DISTINCT_FRACTION = 0.1
 """In the sample: dictionaries stay so small that they fit into the processor's cache."""
@@ -23,28 +18,12 @@ _LONGEST = 256
 _FEWEST_ROWS = 4 * SAMPLE_ROWS
 
 
-def texts_as_numbers(schema: TableSchema) -> frozenset[str]:
-    """The columns a writer takes as dictionaries: of such rows nobody looks at a text."""
-    options = schema.table_options
-    is_moved = bool(schema.primary_keys) and isinstance(merge_engine(schema), Deduplicate)
-    formats = {options.of_level(0).file_format, options.of_changelog(0).file_format}
-    if not is_moved or options.bucket <= 0 or formats != {FileFormat.PARQUET.value}:
-        return frozenset()
-    used = {*schema.primary_keys, *schema.partition_keys, *merge_order(schema).sequence}
-    used |= {options.row_kind_field, *(options.bucket_key or ())}
-    return frozenset(
-        field.name
-        for field in schema.fields
-        if field.name not in used and field.type == STRING and default_value(field) is None
-    )
-
-
-def without_dictionaries(rows: pa.Table) -> pa.Table:
-    """The rows with texts in place of their numbers."""
+def in_full_columns(rows: pa.Table) -> pa.Table:
+    """The rows with texts in place of their numbers, and decimals in their own type."""
     for number, field in enumerate(rows.schema):
-        if pa.types.is_dictionary(field.type):
-            texts = rows.column(number).cast(field.type.value_type)
-            rows = rows.set_column(number, field.with_type(texts.type), texts)
+        kind = in_full(field.type)
+        if kind != field.type:
+            rows = rows.set_column(number, field.with_type(kind), rows.column(number).cast(kind))
     return rows
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.write.assign import Places
-from lakeformat.write.repeated_values import without_dictionaries
+from lakeformat.write.repeated_values import in_full_columns
 from lakeformat.write.row_kinds import Kinds
 
 __all__ = ["HeldRows", "RowBuffer"]
@@ -60,5 +60,5 @@ def _as_one(batches: list[pa.RecordBatch]) -> pa.Table:
     """Batches that differ at most in which of their texts are dictionaries."""
     if all(batch.schema.equals(batches[0].schema) for batch in batches):
         return pa.Table.from_batches(batches)
-    tables = (without_dictionaries(pa.Table.from_batches([batch])) for batch in batches)
+    tables = (in_full_columns(pa.Table.from_batches([batch])) for batch in batches)
     return pa.concat_tables(tables)

@@ -23,7 +23,8 @@ from lakeformat.merge.take_rows import take_rows
 from lakeformat.merge.word_order import sort_roughly
 from lakeformat.write.assign import Assigner, PartitionNumbers, Place, Places, rows_by_place
 from lakeformat.write.checked_rows import CheckedRows
-from lakeformat.write.repeated_values import texts_as_numbers, with_dictionaries
+from lakeformat.write.repeated_values import with_dictionaries
+from lakeformat.write.unseen_columns import decimals_as_numbers, texts_as_numbers
 from spark_jobs.frames.handover import in_tasks
 from spark_jobs.frames.parts import to_send
 from spark_jobs.frames.pieces import PIECES_DDL, Packed, PieceWriter, piece, rows_of_pieces
@@ -104,9 +105,10 @@ class _Splitter:
         kinds: str | None,
     ) -> None:
         self.table = table
-        encoded = texts_as_numbers(table.schema)
+        texts = texts_as_numbers(table.schema)
+        encoded = texts | decimals_as_numbers(table.schema)
         self._checked = CheckedRows(table.schema, kinds, first_row=0, encoded=encoded)
-        self._texts = {*table.schema.column_names} - encoded
+        self._texts = {*table.schema.column_names} - texts
         schema = as_routed(table.schema, tasks)
         self._assign = Assigner(schema, PartitionNumbers(schema, None))
         # Keys that cross partitions have one order in all of them.

@@ -12,12 +12,15 @@ import sys
 from functools import cache
 from zipimport import zipimporter
 
+from spark_jobs.frames.worker_memory import give_back_too_much, keep_memory
+
 __all__ = ["prepare_worker"]
 
 
 def prepare_worker() -> None:
     """Called by each task as it begins, for the tasks after it in the same process."""
-    _freeze_once()
+    _prepare_once()
+    give_back_too_much()
     # Python makes them again where something is imported, from directories it still knows.
     archives = [
         place for place, found in sys.path_importer_cache.items() if isinstance(found, zipimporter)
@@ -27,6 +30,7 @@ def prepare_worker() -> None:
 
 
 @cache
-def _freeze_once() -> None:
-    """What tasks leave behind is garbage later. Python would count 15 ms to say that it is done."""
+def _prepare_once() -> None:
+    # What tasks leave behind is garbage later. Python would count 15 ms to say that it is done.
     gc.freeze()
+    keep_memory()

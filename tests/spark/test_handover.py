@@ -2,6 +2,7 @@
 
 import logging
 from contextlib import contextmanager
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -12,6 +13,7 @@ from spark_jobs.frames.handover import (
     BATCH_ROWS,
     WIDEST_BYTES,
     counted_by_rows,
+    in_tasks,
     is_for_width,
     narrow_rows,
 )
@@ -149,6 +151,39 @@ def test_a_session_keeps_its_settings_while_rows_are_handed_over(spark):
     assert {name: spark.conf.get(name, None) for name in (BYTES, ROWS)} == before
     assert batch_sizes(counted) == [BATCH_ROWS] * 3
     assert batch_sizes(spark.range(3 * BATCH_ROWS).coalesce(1)) != [BATCH_ROWS] * 3
+
+
+def test_short_decimals_that_a_writer_never_looks_at_are_handed_over_as_numbers(spark):
+    most = "9" * 16 + ".99"
+    rows = spark.sql(
+        f"SELECT * FROM VALUES ({most}BD, 1.5BD, 2.5BD, -{most}BD), (null, null, 0.0BD, 0.01BD) "
+        "AS t(`a.b`, small, seen, other)"
+    ).selectExpr("`a.b`", "small", "seen", "cast(other AS DECIMAL(19, 2)) AS wide")
+
+    handed = counted_by_rows(rows.coalesce(1), {"a.b", "small", "wide"})
+
+    given = [field.dataType.simpleString() for field in handed.schema.fields]
+    assert given == ["bigint", "bigint", "decimal(2,1)", "decimal(19,2)"]
+    kinds, values = seen_in_tasks(handed)
+    assert kinds == ["decimal64(18, 2)", "decimal64(2, 1)", "decimal128(2, 1)", "decimal128(19, 2)"]
+    assert values == [
+        f"[('a.b', {Decimal(most)!r}), ('small', Decimal('1.5')), ('seen', Decimal('2.5')), "
+        f"('wide', Decimal('-{most}'))]",
+        "[('a.b', None), ('small', None), ('seen', Decimal('0.0')), ('wide', Decimal('0.01'))]",
+    ]
+
+
+def seen_in_tasks(frame):
+    """The types that a task is given, and its rows."""
+
+    def tell(batches):
+        for batch in batches:
+            kinds = [str(kind) for kind in batch.schema.types]
+            rows = [repr([*row.items()]) for row in batch.to_pylist()]
+            yield pa.record_batch({"kinds": [kinds], "rows": [rows]})
+
+    [found] = in_tasks(frame, tell, "kinds array<string>, rows array<string>").collect()
+    return found.kinds, found.rows
 
 
 def batch_sizes(frame):

@@ -2,6 +2,8 @@
 
 import gc
 import importlib
+import platform
+import subprocess
 import sys
 import zipfile
 from itertools import pairwise
@@ -248,6 +250,7 @@ def test_a_prepared_worker_still_imports_from_archives_it_no_longer_looks_into(
     monkeypatch.syspath_prepend(str(archive))
     first = importlib.import_module("shipped_first")
     assert str(archive) in sys.path_importer_cache
+    pool = pa.default_memory_pool()
 
     try:
         prepare_worker()
@@ -255,5 +258,40 @@ def test_a_prepared_worker_still_imports_from_archives_it_no_longer_looks_into(
         assert gc.get_freeze_count()
     finally:
         gc.unfreeze()
+        pa.set_memory_pool(pool)
 
     assert first.VALUE + importlib.import_module("shipped_later").VALUE == 3
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be asked to keep it")
+def test_a_prepared_worker_has_the_memory_of_a_task_for_the_next_one():
+    program = """
+import resource
+import numpy as np
+import pyarrow as pa
+from spark_jobs.frames.worker import prepare_worker
+
+def faults_of_task(buffers):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    held = [pa.allocate_buffer(10 << 20) for _ in range(buffers)]
+    for each in held:
+        np.frombuffer(each, np.uint8)[::4096] = 1
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+def bytes_in_memory():
+    pages = int(open("/proc/self/statm").read().split()[1])
+    return pages * resource.getpagesize()
+
+prepare_worker()
+faults = [faults_of_task(buffers=8) for _ in range(20)]
+before = bytes_in_memory()
+faults_of_task(buffers=60)
+prepare_worker()
+print(faults[0], faults[-1], bytes_in_memory() - before)
+"""
+    answer = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    first, last, more = map(int, answer.stdout.split())
+    assert last < first / 10
+    assert more < 100 << 20, "of 600 MB most go back"

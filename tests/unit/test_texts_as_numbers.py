@@ -9,7 +9,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.write import conform
 from lakeformat.write.conform import TEXTS_AS_NUMBERS, Conformer
-from lakeformat.write.repeated_values import texts_as_numbers
+from lakeformat.write.unseen_columns import texts_as_numbers
 from spark_jobs.file_readers import read_files
 
 COLUMNS = [

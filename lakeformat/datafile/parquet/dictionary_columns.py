@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakeformat.arrow_types import in_full
 from lakeformat.binary_row.layout import COMPACT_DECIMAL_PRECISION
 
 __all__ = ["pick_dictionary_columns", "repeating_texts", "repeats_itself"]
@@ -100,6 +101,8 @@ def _leaves(path: str, values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
             yield from _leaves(f"{path}.{field.name}", part)
     elif pa.types.is_list(values.type):
         yield from _leaves(f"{path}.list.element", values.flatten())
+    elif pa.types.is_decimal64(values.type):
+        yield path, values.cast(in_full(values.type))  # of which Arrow finds those that differ
     elif pa.types.is_map(values.type):
         yield from _leaves(f"{path}.key_value.key", values.keys)
         yield from _leaves(f"{path}.key_value.value", values.items)

@@ -104,7 +104,7 @@ def _bounds(least: np.generic, most: np.generic) -> bytes:
 
 def _stored_as(kind: pa.DataType) -> str | None:
     """The numbers that a file has of a type; None if it has something else."""
-    if pa.types.is_decimal128(kind) and kind.precision <= _INT64_DIGITS:
+    if pa.types.is_decimal(kind) and kind.precision <= _INT64_DIGITS:
         return "<i4" if kind.precision <= _INT32_DIGITS else "<i8"
     if pa.types.is_timestamp(kind) and kind.unit in _UNITS:
         return "<i8"
@@ -117,7 +117,7 @@ def _values(column: pa.ChunkedArray) -> Numbers | None:
     if stored is None:
         return None
     parts = [numbers(chunk) for chunk in column.chunks if len(chunk)]
-    if pa.types.is_decimal(column.type):
+    if pa.types.is_decimal128(column.type):
         if not all(_fits(halves, stored) for halves in parts):
             return None
         parts = [halves[:, 0].view("<i8") for halves in parts]

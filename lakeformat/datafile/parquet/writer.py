@@ -8,6 +8,7 @@ from typing import IO, TypeAlias
 
 import pyarrow as pa
 
+from lakeformat.arrow_types import in_full
 from lakeformat.datafile.column_statistics import ColumnStatistics
 from lakeformat.datafile.decimal_range import refuse_beyond_int32
 from lakeformat.datafile.field_ids import parquet_schema
@@ -35,7 +36,8 @@ _File: TypeAlias = ArrowFile | AssembledFile
 class ParquetFileWriter:
     """Every ``write`` makes a row group; the first one decides which columns get a dictionary.
 
-    A column of text may come as a dictionary: its values are looked at once then.
+    A column of text may come as a dictionary: its values are looked at once then. Decimals may come
+    in 64 bits.
     """
 
     def __init__(self, stream: IO[bytes], content: FileContent) -> None:
@@ -57,8 +59,8 @@ class ParquetFileWriter:
     def write(self, rows: pa.Table) -> None:
         self._statistics.add(rows)
         if self._file is None:
-            self._schema = _keeping_dictionaries(self._schema, rows.schema)
-            self._stored = _keeping_dictionaries(self._stored, rows.schema)
+            self._schema = _keeping_numbers(self._schema, rows.schema)
+            self._stored = _keeping_numbers(self._stored, rows.schema)
         stored = with_values_below_nulls(rows).cast(self._schema)
         if self._file is None:
             self._file = self._open(stored, pick_dictionary_columns(stored))
@@ -91,12 +93,12 @@ class ParquetFileWriter:
         return ArrowFile(self._stream, layout)
 
 
-def _keeping_dictionaries(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
-    """The schema of a file, but columns that come as dictionaries stay dictionaries."""
+def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
+    """The schema of a file, but columns that come as dictionaries or short decimals stay so."""
     fields = zip(schema, given, strict=True)
     return pa.schema(
         [
-            field.with_type(came.type) if pa.types.is_dictionary(came.type) else field
+            field.with_type(came.type) if in_full(came.type) != came.type else field
             for field, came in fields
         ],
         schema.metadata,
