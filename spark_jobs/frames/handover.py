@@ -64,7 +64,8 @@ def in_tasks(frame: DataFrame, work: BatchWork, columns: str) -> DataFrame:
     """
     fields = frame.schema.fields
     names = [field.name for field in fields]
-    if decimals := {f.name: f.metadata[_DIGITS] for f in fields if _DIGITS in f.metadata}:
+    numbers = (f for f in fields if isinstance(f.dataType, spark_types.LongType))
+    if decimals := {f.name: f.metadata[_DIGITS] for f in numbers if _DIGITS in f.metadata}:
         work = partial(_with_decimals, work, decimals)
     if any("." in name or "`" in name for name in names):
         frame = frame.toDF(*(f"c{number}" for number in range(len(names))))

@@ -6,7 +6,9 @@ Otherwise it goes to the kernel, which clears each page before the next has it: 
 from __future__ import annotations
 
 import ctypes
+import os
 from functools import cache
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -18,6 +20,7 @@ KEPT_BYTES = 512 << 20
 """So much free memory a worker has at most when a task begins: more than most tasks give back."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """The options of glibc's ``mallopt`` for how much is kept, and in how large pieces."""
+_SHARED = 32 << 20
 
 _TOLD = (
     *("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks"),
@@ -33,22 +36,36 @@ class _Told(ctypes.Structure):
 
 def keep_memory() -> None:
     """Called once in a process, for all of its Arrow and numpy arrays."""
-    if (libc := _glibc()) is not None:
+    libc = _glibc()
+    if libc is None:
+        return
+    # Older versions keep no larger pieces than the second; once an option is set, none is adapted.
+    if libc.mallopt(_MMAP_THRESHOLD, KEPT_BYTES) or libc.mallopt(_MMAP_THRESHOLD, _SHARED):
+        libc.mallopt(_TRIM_THRESHOLD, KEPT_BYTES)
         pa.set_memory_pool(merge_memory())
-        for option in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
-            libc.mallopt(option, KEPT_BYTES)
 
 
 def give_back_too_much() -> None:
     """Called between tasks."""
     libc = _glibc()
-    if libc is not None and libc.mallinfo2().fordblks > KEPT_BYTES:
+    if libc is None:
+        return
+    told = libc.mallinfo2()
+    # Free bytes count as such also when they have been given back, inside the heap.
+    if told.fordblks > KEPT_BYTES and _resident() - told.uordblks > KEPT_BYTES:
         libc.malloc_trim(0)
+
+
+def _resident() -> int:
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 @cache
 def _glibc() -> ctypes.CDLL | None:
     """The C library, if it is one that can be asked to keep memory."""
+    if not Path("/proc/self/statm").exists():
+        return None
     try:
         libc = ctypes.CDLL(None)
         libc.mallinfo2.restype = _Told
