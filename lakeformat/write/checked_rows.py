@@ -29,7 +29,7 @@ class CheckedRows:
     ) -> None:
         """``kinds`` names a column; ``first_row`` is what the first row is called in an error.
 
-        Columns of texts that are ``encoded`` may be dictionaries.
+        Columns that are ``encoded`` may be numbers: texts and decimals.
         """
         self._schema = schema
         self._conform = Conformer(schema.fields, encoded)

@@ -113,7 +113,9 @@ def _in_full(schema: pa.Schema) -> pa.Schema:
 
 def _as_numbers(given: pa.Array, target: pa.Field) -> pa.Array | None:
     """The column as numbers, if it can be; its texts or digits have been looked at then."""
-    return given if _is_small_dictionary(given) else short_decimals(given, target.type)
+    if pa.types.is_decimal(target.type):
+        return short_decimals(given, target.type)
+    return given if _is_small_dictionary(given) else None
 
 
 def _is_small_dictionary(values: pa.Array) -> bool:

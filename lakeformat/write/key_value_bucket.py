@@ -99,7 +99,7 @@ class KeyValueBuckets:
 
     def _spill_buffer(self) -> None:
         if (held := self._sorted()) is not None:
-            held = replace(held, rows=in_full_columns(held.rows))  # an Arrow file has one each
+            held = replace(held, rows=in_full_columns(held.rows))  # one schema for all runs
             self._spill.add(held.rows.schema, _in_order(held))
 
     def _flush(self) -> None:

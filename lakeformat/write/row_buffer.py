@@ -57,7 +57,7 @@ class RowBuffer:
 
 
 def _as_one(batches: list[pa.RecordBatch]) -> pa.Table:
-    """Batches that differ at most in which of their texts are dictionaries."""
+    """Batches that differ at most in which of their texts and decimals are numbers."""
     if all(batch.schema.equals(batches[0].schema) for batch in batches):
         return pa.Table.from_batches(batches)
     tables = (in_full_columns(pa.Table.from_batches([batch])) for batch in batches)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_type
+from lakeformat.binary_row.layout import COMPACT_DECIMAL_PRECISION
 from lakeformat.datafile.file_format import FileFormat
 from lakeformat.merge.deduplicate import Deduplicate
 from lakeformat.merge.of_table import merge_engine, merge_order
@@ -19,8 +20,6 @@ from lakeformat.types import STRING, AtomicType, DataField, TypeName
 from lakeformat.write.defaults import default_value
 
 __all__ = ["decimals_as_numbers", "short_decimals", "short_type", "texts_as_numbers"]
-
-_MOST_DIGITS = 18
 
 
 def texts_as_numbers(schema: TableSchema) -> frozenset[str]:
@@ -40,7 +39,7 @@ def decimals_as_numbers(schema: TableSchema) -> frozenset[str]:
 
 def short_type(kind: pa.DataType) -> pa.DataType | None:
     """The decimals of 64 bits that have as many digits as those of a type; None if none have."""
-    if not pa.types.is_decimal128(kind) or kind.precision > _MOST_DIGITS:
+    if not pa.types.is_decimal128(kind) or kind.precision > COMPACT_DECIMAL_PRECISION:
         return None
     return pa.decimal64(kind.precision, kind.scale)
 

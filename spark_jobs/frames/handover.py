@@ -7,6 +7,7 @@ Short decimals come as numbers: Spark makes an object of each otherwise, and byt
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import functions as sql
 from pyspark.sql import types as spark_types
 
+from lakeformat.binary_row.layout import COMPACT_DECIMAL_PRECISION
 from spark_jobs.frames.conditions import column_named
 from spark_jobs.frames.parts import classic_context
 
@@ -40,12 +42,14 @@ WIDEST_BYTES = 16 << 10
 
 _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
 _ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
-_MOST_DIGITS = 18
 _NO_LIMIT = str(2**31 - 1)
 
 _NUMBER = "__lake_number"
-_DIGITS = "__lake_decimal"
-"""In the metadata of a column of numbers: the digits its decimals have, and those of a fraction."""
+_DIGITS = f"lake-{uuid.uuid4()}"
+"""In the metadata of a column of numbers: the digits its decimals have, and those of a fraction.
+
+Nobody else knows the name: metadata of columns is kept in files, and belongs to whoever made them.
+"""
 _TOO_WIDE = "lake: a row has texts of more than 16 KiB"
 _TEXTS = (spark_types.StringType, spark_types.BinaryType)
 _NARROW = (
@@ -64,8 +68,7 @@ def in_tasks(frame: DataFrame, work: BatchWork, columns: str) -> DataFrame:
     """
     fields = frame.schema.fields
     names = [field.name for field in fields]
-    numbers = (f for f in fields if isinstance(f.dataType, spark_types.LongType))
-    if decimals := {f.name: f.metadata[_DIGITS] for f in numbers if _DIGITS in f.metadata}:
+    if decimals := {f.name: f.metadata[_DIGITS] for f in fields if _DIGITS in f.metadata}:
         work = partial(_with_decimals, work, decimals)
     if any("." in name or "`" in name for name in names):
         frame = frame.toDF(*(f"c{number}" for number in range(len(names))))
@@ -134,7 +137,7 @@ def _with_numbers(frame: DataFrame, decimals: Collection[str], context: SparkCon
 
 def _short_digits(kind: spark_types.DataType) -> list[int] | None:
     """All digits of a decimal and those of its fraction, if Spark itself keeps it as a number."""
-    if not isinstance(kind, spark_types.DecimalType) or kind.precision > _MOST_DIGITS:
+    if not isinstance(kind, spark_types.DecimalType) or kind.precision > COMPACT_DECIMAL_PRECISION:
         return None
     return [kind.precision, kind.scale]
 

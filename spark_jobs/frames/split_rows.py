@@ -108,7 +108,7 @@ class _Splitter:
         texts = texts_as_numbers(table.schema)
         encoded = texts | decimals_as_numbers(table.schema)
         self._checked = CheckedRows(table.schema, kinds, first_row=0, encoded=encoded)
-        self._texts = {*table.schema.column_names} - texts
+        self._spelled_out = {*table.schema.column_names} - texts
         schema = as_routed(table.schema, tasks)
         self._assign = Assigner(schema, PartitionNumbers(schema, None))
         # Keys that cross partitions have one order in all of them.
@@ -126,7 +126,7 @@ class _Splitter:
     def add(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Take rows in, and give pieces once there are many."""
         rows = self._checked.add(batch)
-        # Texts of a file may be dictionaries, and of another not.
+        # Texts of a file may be numbers, and of another not; so may decimals of a batch.
         fits = self._bytes + rows.nbytes <= _MOST_BYTES
         if self._held and not (fits and rows.schema.equals(self._held[0].schema)):
             yield from self._pieces()
@@ -152,7 +152,7 @@ class _Splitter:
         first, self._sent = self._sent, self._rows
         if first == self._rows:
             return
-        rows = with_dictionaries(pa.Table.from_batches(held).combine_chunks(), self._texts)
+        rows = with_dictionaries(pa.Table.from_batches(held).combine_chunks(), self._spelled_out)
         places = self._assign(rows.to_batches()[0], range(first, self._rows))
         task_of = np.zeros(places.max() + 1, np.int64)
         for place in np.flatnonzero(np.bincount(places)):

@@ -14,13 +14,14 @@ import pyarrow as pa
 
 from lakeformat.merge.memory import merge_memory
 
-__all__ = ["KEPT_BYTES", "give_back_too_much", "keep_memory"]
+__all__ = ["give_back_too_much", "keep_memory"]
 
-KEPT_BYTES = 512 << 20
+_KEPT_BYTES = 512 << 20
 """So much free memory a worker has at most when a task begins: more than most tasks give back."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """The options of glibc's ``mallopt`` for how much is kept, and in how large pieces."""
-_SHARED = 32 << 20
+_LARGEST_BYTES = 32 << 20
+"""Older versions keep no larger pieces."""
 
 _TOLD = (
     *("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks"),
@@ -39,9 +40,9 @@ def keep_memory() -> None:
     libc = _glibc()
     if libc is None:
         return
-    # Older versions keep no larger pieces than the second; once an option is set, none is adapted.
-    if libc.mallopt(_MMAP_THRESHOLD, KEPT_BYTES) or libc.mallopt(_MMAP_THRESHOLD, _SHARED):
-        libc.mallopt(_TRIM_THRESHOLD, KEPT_BYTES)
+    # Without the size of pieces, setting how much is kept would end that glibc adapts the size.
+    if any(libc.mallopt(_MMAP_THRESHOLD, size) for size in (_KEPT_BYTES, _LARGEST_BYTES)):
+        libc.mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
         pa.set_memory_pool(merge_memory())
 
 
@@ -52,7 +53,7 @@ def give_back_too_much() -> None:
         return
     told = libc.mallinfo2()
     # Free bytes count as such also when they have been given back, inside the heap.
-    if told.fordblks > KEPT_BYTES and _resident() - told.uordblks > KEPT_BYTES:
+    if told.fordblks > _KEPT_BYTES and _resident() - told.uordblks > _KEPT_BYTES:
         libc.malloc_trim(0)
 
 

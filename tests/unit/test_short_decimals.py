@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -38,17 +39,8 @@ MOST = 10**18 - 1
 
 
 @pytest.fixture
-def make(tmp_path):
-    catalog = lake.open_catalog(str(tmp_path / "warehouse"))
-    catalog.create_database("shop")
-
-    def table(columns=(("id", "BIGINT"), ("price", "DECIMAL(18, 2)")), keys=("id",), **options):
-        named = {
-            name.replace("_", "-"): value for name, value in {"bucket": "2", **options}.items()
-        }
-        return catalog.create_table("shop.orders", columns, primary_key=keys, options=named)
-
-    return table
+def make(keyed_table):
+    return partial(keyed_table, (("id", "BIGINT"), ("price", "DECIMAL(18, 2)")))
 
 
 def conformed(table, ids, prices):
@@ -73,13 +65,13 @@ def content(table):
 
 
 class TestWhichColumns:
-    def test_those_nobody_looks_into_that_have_few_digits_and_may_be_null(self, make):
-        table = make(COLUMNS, **{"sequence.field": "age"})
+    def test_those_nobody_looks_into_that_have_few_digits_and_may_be_null(self, keyed_table):
+        table = keyed_table(COLUMNS, **{"sequence.field": "age"})
 
         assert decimals_as_numbers(table.schema) == {"price", "small"}
 
-    def test_not_those_a_file_index_is_made_of(self, make):
-        table = make(COLUMNS, **{"file-index.bsi.columns": "price"})
+    def test_not_those_a_file_index_is_made_of(self, keyed_table):
+        table = keyed_table(COLUMNS, **{"file-index.bsi.columns": "price"})
 
         assert decimals_as_numbers(table.schema) == {"age", "small"}
 
@@ -120,6 +112,10 @@ class TestRowsThatComeIn:
 
         with pytest.raises(lake.InvalidRequestError, match="'price'"):
             conformed(make(), range(3), short)
+
+    def test_texts_as_numbers_are_no_decimals(self, make):
+        with pytest.raises(lake.InvalidRequestError, match=r"'price' holds dictionary.*decimal"):
+            conformed(make(), [1], pa.array(["1.00"]).dictionary_encode())
 
     def test_what_lies_below_a_null_does_not_matter(self, make):
         words = pa.py_buffer(np.array([[1, 0], [2**62, 7]], "<i8"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -24,17 +26,8 @@ COLUMNS = [
 
 
 @pytest.fixture
-def make(tmp_path):
-    catalog = lake.open_catalog(str(tmp_path / "warehouse"))
-    catalog.create_database("shop")
-
-    def table(columns=(("id", "BIGINT"), ("note", "STRING")), keys=("id",), **options):
-        named = {
-            name.replace("_", "-"): value for name, value in {"bucket": "2", **options}.items()
-        }
-        return catalog.create_table("shop.orders", columns, primary_key=keys, options=named)
-
-    return table
+def make(keyed_table):
+    return partial(keyed_table, (("id", "BIGINT"), ("note", "STRING")))
 
 
 def conformed(table, ids, notes):
@@ -48,8 +41,8 @@ def content(table):
     return {row["id"]: row["note"] for row in found}
 
 
-def test_columns_nobody_looks_into_may_be_numbers(make):
-    table = make(COLUMNS, ("id", "dt"), **{"sequence.field": "age"})
+def test_columns_nobody_looks_into_may_be_numbers(keyed_table):
+    table = keyed_table(COLUMNS, ("id", "dt"), **{"sequence.field": "age"})
 
     assert texts_as_numbers(table.schema) == {"note"}
 
