@@ -104,6 +104,7 @@ def write_sample_table(warehouse: Path, name: str, count: int, *, is_keyed: bool
     entries = sample_entries(count, is_keyed=is_keyed)
     storage, layout, options = handle.storage, handle.layout, handle.options
     types = [handle.schema.fields[0].type]
+    storage.make_directory(layout.root)
     storage.create(layout.schema(0), handle.schema.to_json())
     per_manifest = -(-count // MANIFESTS)
     metas = []

@@ -1,0 +1,20 @@
+"""Every benchmark question is asked of a hundredth of its rows, so that none breaks unseen."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.find import find_question, question_names
+from benchmarks.harness import measure_times
+
+SCALE = 0.01
+
+
+@pytest.mark.parametrize("name", question_names())
+def test_all_candidates_of_a_question_give_the_same_answer(name, tmp_path):
+    question = find_question(name)
+    question.make_data(tmp_path, round(question.rows * SCALE))
+
+    timings = measure_times(question, tmp_path, rounds=1, tell=lambda doing: None)
+
+    assert timings.keys() == question.candidates.keys()
