@@ -1,11 +1,14 @@
-"""Where new files go that do not lie below their table: directories that take turns."""
+"""The directories outside a table that its new files go to, and which of them is next."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, cycle
 
+from lakeformat.datafile.entropy import entropy_directories
 from lakeformat.options import TableOptions
 from lakeformat.schema_changes.table_rules import check_external_paths
 from lakeformat.storage import Storage, resolve
@@ -27,20 +30,27 @@ class FilePlace:
 
 
 class ExternalPaths:
-    """The directories of one bucket outside its table, used in turn."""
+    """The directories of one bucket outside its table, used as the table's strategy demands."""
 
-    def __init__(self, directories: list[str], near: Storage, first: int) -> None:
+    def __init__(
+        self,
+        directories: list[str],
+        near: Storage,
+        choice: Callable[[], int],
+        *,
+        with_entropy: bool = False,
+    ) -> None:
         self._directories = directories
         self._near = near
-        self._next = first
+        self._choice = choice
+        self._with_entropy = with_entropy
         for directory in directories:
             resolve(directory, near)  # refuses a storage there is none for before any file
 
     def next(self, name: str) -> FilePlace:
         """Where the next file goes: where readers will look for it."""
-        directory = self._directories[self._next % len(self._directories)]
-        self._next += 1
-        address = f"{directory}/{name}"
+        below = f"{entropy_directories(name)}/{name}" if self._with_entropy else name
+        address = f"{self._directories[self._choice()]}/{below}"
         return FilePlace(*resolve(address, self._near), external_path=address)
 
 
@@ -50,7 +60,8 @@ def external_paths(
     """What the options say of a bucket; None if its files lie in the table, as they usually do.
 
     ``bucket_directory`` is the bucket's place relative to the table, ``near`` the table's
-    storage. ``fraction`` gives a number from 0 to 1: where several writers begin.
+    storage. ``fraction`` gives numbers from 0 to 1: where several writers begin, and which of the
+    weighted paths is next.
     """
     strategy = options.data_file_external_paths_strategy
     if strategy == "none":
@@ -60,10 +71,27 @@ def external_paths(
     chosen = [
         address
         for address in options.data_file_external_paths
-        if strategy == "round-robin" or address.partition(":")[0].lower() == wanted
+        if strategy != "specific-fs" or address.partition(":")[0].lower() == wanted
     ]
-    first = int(fraction() * len(chosen)) if len(chosen) > 1 else 0
-    return ExternalPaths([_below(address, bucket_directory) for address in chosen], near, first)
+    weights = options.data_file_external_paths_weights if strategy == "weight-robin" else ()
+    return ExternalPaths(
+        [_below(address, bucket_directory) for address in chosen],
+        near,
+        _by_weight(weights, fraction) if weights else _in_turn(len(chosen), fraction),
+        with_entropy=strategy == "entropy-inject",
+    )
+
+
+def _in_turn(count: int, fraction: Callable[[], float]) -> Callable[[], int]:
+    turns = cycle(range(count))
+    for _ in range(int(fraction() * count) if count > 1 else 0):
+        next(turns)
+    return turns.__next__
+
+
+def _by_weight(weights: Sequence[int], fraction: Callable[[], float]) -> Callable[[], int]:
+    ends = [*accumulate(weights)]
+    return lambda: bisect_right(ends, fraction() * ends[-1])
 
 
 def _below(address: str, directory: str) -> str:

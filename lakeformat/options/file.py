@@ -13,6 +13,7 @@ from lakeformat.options.kinds import (
     SCHEME,
     SIZE,
     STATISTICS_MODE,
+    WEIGHTS,
     one_of,
     or_unset,
     per_level,
@@ -168,14 +169,22 @@ class FileOptions:
     )
     data_file_external_paths_strategy = Option(
         "data-file.external-paths.strategy",
-        one_of("none", "round-robin", "specific-fs"),
+        one_of("none", "round-robin", "specific-fs", "entropy-inject", "weight-robin"),
         "none",
-        "Whether new files go to no external path, to each in turn, or in turn to those with the "
-        "scheme of data-file.external-paths.specific-fs.",
+        "Whether new files go to no external path, to each in turn, in turn to those with the "
+        "scheme of data-file.external-paths.specific-fs, in turn with directories named by a hash "
+        "(for stores that limit requests by prefix), or by chance and weight.",
     )
     data_file_external_paths_specific_fs = Option(
         "data-file.external-paths.specific-fs",
         SCHEME,
         "",
         "Which of the external paths the strategy specific-fs uses.",
+    )
+    data_file_external_paths_weights = Option(
+        "data-file.external-paths.weights",
+        WEIGHTS,
+        "",
+        "How often the strategy weight-robin uses each external path, in their order, such as "
+        "10,5,15; empty is each in turn.",
     )

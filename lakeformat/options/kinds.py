@@ -25,6 +25,7 @@ __all__ = [
     "SIZE",
     "STATISTICS_MODE",
     "TEXT",
+    "WEIGHTS",
     "Kind",
     "one_of",
     "or_unset",
@@ -221,6 +222,13 @@ def _column_names(text: str) -> tuple[str, ...]:
     return tuple(text.split(",")) if text else ()
 
 
+def _weights(text: str) -> tuple[int, ...]:
+    weights = tuple(int(weight) for weight in text.split(",")) if text else ()
+    if any(not 1 <= weight < 2**31 for weight in weights):
+        raise ValueError("a weight is 1 or more")
+    return weights
+
+
 def _scheme(text: str) -> str:
     if text and not _SCHEME_NAME.fullmatch(text):
         raise ValueError("it has letters, digits, '+', '.' and '-' only")
@@ -229,4 +237,5 @@ def _scheme(text: str) -> str:
 
 ADDRESSES: Kind[tuple[str, ...]] = Kind("URIs of directories, with commas between", _addresses)
 COLUMN_NAMES: Kind[tuple[str, ...]] = Kind("columns, with commas between", _column_names)
+WEIGHTS: Kind[tuple[int, ...]] = Kind("whole numbers from 1, with commas between", _weights)
 SCHEME: Kind[str] = Kind("the scheme of a URI, such as s3", _scheme)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
+from lakeformat.datafile.entropy import is_entropy_directory
 from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout, partition_directory
 from lakeformat.metadata.branch_directory import branches
@@ -122,6 +123,11 @@ class _Tree:
             for (directory, depth), found in self._listed(window):
                 if depth > len(self.prefixes):
                     yield directory, _files(found)
+                    waiting += [
+                        (info.path, depth + 1)
+                        for info in found
+                        if info.is_directory and is_entropy_directory(info.name)
+                    ]
                 else:
                     waiting += self._below(found, depth)
 

@@ -148,12 +148,23 @@ def check_external_paths(options: TableOptions) -> None:
         raise InvalidRequestError(
             f"option {setting!r} is {strategy!r}, but 'data-file.external-paths' names no path"
         )
+    _check_weights(options, strategy)
     wanted = options.data_file_external_paths_specific_fs
     schemes = [path.partition(":")[0].lower() for path in options.data_file_external_paths]
     if strategy == "specific-fs" and wanted not in schemes:
         raise InvalidRequestError(
             f"option {setting!r} is 'specific-fs', but no path of 'data-file.external-paths' has "
             f"the scheme {wanted!r}, which 'data-file.external-paths.specific-fs' asks for"
+        )
+
+
+def _check_weights(options: TableOptions, strategy: str) -> None:
+    weights, paths = options.data_file_external_paths_weights, options.data_file_external_paths
+    if strategy == "weight-robin" and weights and len(weights) != len(paths):
+        raise InvalidRequestError(
+            f"option 'data-file.external-paths.weights' has {len(weights)} weights for the "
+            f"{len(paths)} paths of 'data-file.external-paths', so some path has none; write one "
+            "weight for each path, in the same order"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.datafile.entropy import entropy_directories
 from lakeformat.datafile.external_paths import external_paths
 from lakeformat.environment import SYSTEM
 from lakeformat.options import TableOptions
@@ -147,7 +149,92 @@ def test_an_external_path_is_a_whole_address(tmp_path, paths):
         new_table(tmp_path, paths=[paths])
 
 
-@pytest.mark.parametrize("strategy", ["entropy-inject", "weight-robin"])
-def test_a_strategy_this_version_does_not_have_is_refused_by_name(tmp_path, strategy):
-    with pytest.raises(lake.InvalidRequestError, match=rf"'{STRATEGY}' is '{strategy}'"):
-        new_table(tmp_path, paths=["file:/a"], strategy=strategy)
+def test_a_strategy_that_does_not_exist_is_refused_by_name(tmp_path):
+    with pytest.raises(lake.InvalidRequestError, match=rf"'{STRATEGY}' is 'by-moon'"):
+        new_table(tmp_path, paths=["file:/a"], strategy="by-moon")
+
+
+@pytest.mark.parametrize(
+    ("name", "directories"),
+    [
+        ("hello", "1011/1111/1010/01000111"),  # the hash is 0x248bfa47
+        ("hello, world", "1011/1011/1011/01111111"),  # 0x149bbb7f
+        ("The quick brown fox jumps over the lazy dog", "1111/1111/0111/00100011"),  # 0x2e4ff723
+    ],
+)
+def test_entropy_is_the_standard_hash_of_the_name(name, directories):
+    assert entropy_directories(name) == directories
+
+
+def test_entropy_puts_directories_between_the_bucket_and_the_file(tmp_path):
+    paths = [(tmp_path / name).as_uri() for name in ("a", "b")]
+    table = new_table(
+        tmp_path, paths=paths, strategy="entropy-inject", **{"target-file-size": "1 kb"}
+    )
+    rows = pa.table({"id": range(2 * 128 * 1024)})
+    table.write(rows)
+    files = [path for name in "ab" for path in (tmp_path / name).rglob("*.parquet")]
+    assert [path.relative_to(tmp_path).parts[0] for path in files] == ["a", "b"]
+    for path in files:
+        assert path.parent == tmp_path / path.relative_to(tmp_path).parts[0] / "bucket-0" / (
+            entropy_directories(path.name)
+        )
+    assert table.scan().to_arrow().sort_by("id") == rows
+
+
+def test_orphans_are_found_in_the_directories_of_entropy(tmp_path):
+    table = new_table(tmp_path, paths=[(tmp_path / "fast").as_uri()], strategy="entropy-inject")
+    table.write(ROWS)
+    with table.new_writer() as writer:
+        writer.write(ROWS)
+        [message] = writer.prepare()
+    [orphan] = [
+        path for path in tmp_path.rglob("*.parquet") if path.name == message.new_files[0].file_name
+    ]
+    five_days_ago = orphan.stat().st_mtime - 5 * 86_400
+    os.utime(orphan, (five_days_ago, five_days_ago))
+    report = table.remove_orphans(dry_run=False, external_paths=True, older_than="2 d")
+    assert (report.removed_files, orphan.exists()) == (1, False)
+    assert table.scan().to_arrow() == ROWS
+
+
+def test_weights_say_how_often_a_path_is_used():
+    options = TableOptions(
+        {
+            "data-file.external-paths": "file:/a,file:/b",
+            STRATEGY: "weight-robin",
+            "data-file.external-paths.weights": "1, 3",
+        }
+    )
+    chances = iter([0.0, 0.24, 0.25, 0.5, 0.99])
+    paths = external_paths(options, "bucket-0", LocalStorage(), lambda: next(chances))
+    assert paths is not None
+    assert [paths.next("f").path.split("/")[1] for _ in range(5)] == ["a", "a", "b", "b", "b"]
+
+
+def test_without_weights_all_paths_weigh_the_same(tmp_path):
+    paths = [(tmp_path / name).as_uri() for name in ("a", "b")]
+    table = new_table(tmp_path, paths=paths, strategy="weight-robin")
+    table.write(ROWS)
+    assert len(data_files(tmp_path / "a")) == 1
+
+
+def test_each_path_has_a_weight(tmp_path):
+    with pytest.raises(lake.InvalidRequestError, match="has 1 weights for the 2 paths"):
+        new_table(
+            tmp_path,
+            paths=["file:/a", "file:/b"],
+            strategy="weight-robin",
+            **{"data-file.external-paths.weights": "5"},
+        )
+
+
+@pytest.mark.parametrize("weights", ["0,1", "a,b", "1,,2"])
+def test_a_weight_is_a_number_from_one(tmp_path, weights):
+    with pytest.raises(lake.InvalidRequestError, match="must be whole numbers from 1"):
+        new_table(
+            tmp_path,
+            paths=["file:/a", "file:/b"],
+            strategy="weight-robin",
+            **{"data-file.external-paths.weights": weights},
+        )
