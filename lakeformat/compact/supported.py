@@ -55,6 +55,11 @@ def _keyed(handle: TableHandle) -> str | None:
 
 
 def _append(handle: TableHandle) -> str | None:
+    if handle.options.data_evolution_enabled:
+        return (
+            "sets 'data-evolution.enabled', and this version reads files of single columns but "
+            "does not join them into new ones"
+        )
     if handle.options.row_tracking_enabled:
         return "numbers its rows ('row-tracking.enabled'), and this version would lose the numbers"
     return None

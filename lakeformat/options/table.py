@@ -255,6 +255,15 @@ class TableOptions(
         "true",
         "Whether a commit numbers the rows of one partition after the other.",
     )
+    data_evolution_enabled = Option(
+        "data-evolution.enabled",
+        BOOLEAN,
+        "false",
+        "Whether later files may replace single columns of rows by their numbers, which takes "
+        "'row-tracking.enabled'. Such tables are read and appended to here; their columns are "
+        "changed by other engines.",
+        mutable=False,
+    )
     write_only = Option(
         "write-only",
         BOOLEAN,

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.binary_row import values_to_arrow
 from lakeformat.datafile.parquet.row_groups import PickGroups
-from lakeformat.datafile.reader import BATCH_ROWS, read_batches, read_key_values
+from lakeformat.datafile.reader import BATCH_ROWS, KeepRows, read_batches, read_key_values
 from lakeformat.errors import CorruptTableError, LakeError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.data_file_meta import DataFileMeta
@@ -58,12 +58,14 @@ class DataFiles:
         wanted: Fields,
         conditions: Conjunction = (),
         batch_rows: int = BATCH_ROWS,
+        *,
+        with_deleted: bool = False,
     ) -> Iterator[pa.RecordBatch]:
         """The columns ``wanted`` of the rows that are not deleted, in file order.
 
         Row groups that cannot hold a row which meets all conditions are left out.
         """
-        keep = self._deleted.keep(entry)
+        keep = None if with_deleted else self._deleted.keep(entry)
         file_fields = self._fields(entry.file.schema_id)
         keys = self._handle.schema.partition_keys
         others = tuple(field for field in file_fields if field.name not in keys)
@@ -170,6 +172,15 @@ class DataFiles:
     def has_fields_of_table(self, file: DataFileMeta) -> bool:
         """Whether a file was written with the columns the table has now."""
         return self._fields(file.schema_id) == self._handle.schema.fields
+
+    def stored_ids(self, file: DataFileMeta) -> frozenset[int]:
+        """The ids of the columns a file has."""
+        fields, names = self._fields(file.schema_id), file.write_cols
+        return frozenset(field.id for field in fields if names is None or field.name in names)
+
+    def keep(self, entry: ManifestEntry) -> KeepRows | None:
+        """The rows of a file that are not deleted; None if that is all of them."""
+        return self._deleted.keep(entry)
 
     def place(self, entry: ManifestEntry) -> tuple[Storage, str]:
         """Where a file lies."""

@@ -12,7 +12,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.errors import CorruptTableError
 from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle, require_readable
 from lakeformat.metadata.manifest import (
@@ -29,6 +29,7 @@ from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.read.pruning.entries import EntryPruner, SchemaReader
 from lakeformat.read.pruning.file_indexes import IndexPruner
 from lakeformat.read.pruning.prune import Condition, Conjunction, Mask, conjunctions
+from lakeformat.read.row_ranges import joins_columns, shares_rows
 from lakeformat.schema import TableSchema
 
 __all__ = [
@@ -87,9 +88,7 @@ def plan_files(
     handle: TableHandle, snapshot: Snapshot, *, conditions: Conjunction = ()
 ) -> list[ManifestEntry]:
     """The live files that may hold rows which meet all conditions, in commit order."""
-    plan = plan_columns(handle, snapshot, conditions=conditions)
-    _check_readable(plan.columns, _source(handle, snapshot))
-    return plan.entries()
+    return plan_columns(handle, snapshot, conditions=conditions).entries()
 
 
 def find_manifest(handle: TableHandle, snapshot: Snapshot, entry: ManifestEntry) -> str:
@@ -143,6 +142,8 @@ def plan_columns(
     ]
     by_statistics = _in_each(groups, 0)
     kept = _in_each(groups, 1)
+    if joins_columns(handle.schema):
+        by_statistics, kept = (mask | shares_rows(live) for mask in (by_statistics, kept))
     return replace(
         plan,
         columns=_filtered(live, kept),
@@ -228,17 +229,6 @@ def _schema_reader(handle: TableHandle) -> SchemaReader:
         return read_schema(handle.storage, handle.layout, schema_id)
 
     return read
-
-
-def _check_readable(columns: ManifestColumns, source: str) -> None:
-    partial = columns.write_cols.present
-    rows = np.arange(len(columns)) if partial is None else np.flatnonzero(partial)
-    if len(rows):
-        [name] = columns.file_name.take(rows[:1]).texts()
-        raise UnsupportedError(
-            f"{source} keeps only some columns in {name}; this version does not join files by "
-            "row id"
-        )
 
 
 def _in_commit_order(by_place: Positions, starts: Positions) -> BucketRows:

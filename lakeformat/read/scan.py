@@ -25,6 +25,7 @@ from lakeformat.read.plain_files import PlainFiles, find_plain_files
 from lakeformat.read.plan import plan_files
 from lakeformat.read.report import ScanReport
 from lakeformat.read.results import Results
+from lakeformat.read.row_ranges import deletions_of, range_rows, row_ranges
 from lakeformat.read.split_reader import SplitReader
 from lakeformat.read.splits import Split, bucket_splits
 from lakeformat.read.waiting_rows import (
@@ -136,9 +137,11 @@ class Scan(Results):
 
     def known_count(self, split: Split) -> int | None:
         """How many rows a split has, where metadata tell; None if they have to be read."""
-        if split.raw_convertible and not self._filters:
+        if self._filters:
+            return None
+        if split.raw_convertible:
             return self._count_raw(split)
-        return None
+        return None if self._handle.schema.primary_keys else self._count_joined(split)
 
     def plain_files(self, splits: Sequence[Split] | None = None) -> PlainFiles:
         """What any Parquet reader may read itself, of all splits or of these; conditions and a
@@ -241,6 +244,12 @@ class Scan(Results):
         deleted = self._deleted(split)
         with telling_of_expiry(self._handle, self._snapshot):
             return sum(entry.file.row_count - deleted.count(entry) for entry in split.files)
+
+    def _count_joined(self, split: Split) -> int:
+        deleted, groups = self._deleted(split), row_ranges(split.files)
+        with telling_of_expiry(self._handle, self._snapshot):
+            gone = sum(deleted.count(deletions_of(group)) for group in groups)
+        return sum(map(range_rows, groups)) - gone
 
 
 def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:

@@ -19,7 +19,9 @@ from lakeformat.merge.row_kinds import is_retract
 from lakeformat.merge.streams import batch_rows_of, merge_runs
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.read.data_files import DataFiles
+from lakeformat.read.joined_rows import joined_rows
 from lakeformat.read.read_ahead import read_ahead
+from lakeformat.read.row_ranges import row_ranges
 from lakeformat.read.row_run import Filters, RunReader, conditions, meeting
 from lakeformat.read.splits import Split, file_sections
 from lakeformat.read.waiting_rows import as_one_run, chained, parted
@@ -46,11 +48,12 @@ class SplitReader:
 
     def _rows(self, split: Split) -> Iterator[pa.RecordBatch]:
         if split.raw_convertible:
-            # A batch needs a column to have rows.
-            fields = self._fields(self._looked_at) or self.schema.fields[:1]
             for entry in split.files:
-                rows = self.files.rows(entry, fields, conditions(self.filters))
-                yield from meeting(rows, self.filters)
+                yield from self._as_stored(entry)
+            return
+        if not self.schema.primary_keys:
+            for group in row_ranges(split.files):
+                yield from self._joined(group)
             return
         waiting, files = parted(split.files)
         if waiting:
@@ -58,6 +61,21 @@ class SplitReader:
             return
         for section in file_sections(self.schema, files):
             yield from self._merged(section)
+
+    def _as_stored(self, entry: ManifestEntry) -> Iterator[pa.RecordBatch]:
+        # A batch needs a column to have rows.
+        fields = self._fields(self._looked_at) or self.schema.fields[:1]
+        rows = self.files.rows(entry, fields, conditions(self.filters))
+        yield from meeting(rows, self.filters)
+
+    def _joined(self, group: tuple[ManifestEntry, ...]) -> Iterator[pa.RecordBatch]:
+        """The rows of files that hold columns of the same rows."""
+        if len(group) == 1:
+            yield from self._as_stored(group[0])
+        else:
+            fields = self._fields(self._looked_at) or self.schema.fields[:1]
+            rows = joined_rows(self.schema, self.files, group, fields)
+            yield from meeting(rows, self.filters)
 
     def _merged(self, section: list[list[ManifestEntry]]) -> Iterator[pa.RecordBatch]:
         """The rows of a section without retracts; conditions on the key are met before they meet.

@@ -9,6 +9,7 @@ from lakeformat.merge.sections import key_sections
 from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.read.buckets import has_unique_rows
+from lakeformat.read.row_ranges import joins_columns, row_ranges
 from lakeformat.schema import TableSchema
 
 __all__ = ["Split", "bucket_splits", "file_sections"]
@@ -21,7 +22,7 @@ class Split:
     snapshot_id: int
     files: tuple[ManifestEntry, ...]
     raw_convertible: bool
-    """Whether the rows of its files are its rows as they are, without a merge."""
+    """Whether the rows of its files are its rows as they are, without a merge or a join."""
     vectors: tuple[IndexManifestEntry, ...] = ()
     """The index files with the deletion vectors of its bucket."""
 
@@ -47,6 +48,16 @@ def bucket_splits(
     vectors: tuple[IndexManifestEntry, ...] = (),
 ) -> list[Split]:
     """The splits of the visible files of one bucket."""
+    if joins_columns(schema):
+        return [
+            Split(
+                snapshot_id,
+                tuple(entry for group in pack for entry in group),
+                raw_convertible=all(len(group) == 1 for group in pack),
+                vectors=vectors,
+            )
+            for pack in _packs(schema, row_ranges(files))
+        ]
     if not schema.primary_keys:
         return [
             Split(

@@ -192,6 +192,12 @@ class _Attempt:
         snapshot = latest_snapshot(handle.storage, handle.layout)
         handle = newest_schema(handle)  # after the snapshot: none of its files has a newer one
         require_writable(handle)
+        if handle.options.data_evolution_enabled:
+            raise UnsupportedError(
+                f"{handle.uri} sets 'data-evolution.enabled', so new values of its rows go into "
+                f"files of single columns, which this version does not write: {request.operation} "
+                "its rows with another engine, such as MERGE INTO of Spark or Flink"
+            )
         if handle.options.row_tracking_enabled:
             raise UnsupportedError(
                 f"{handle.uri} numbers its rows ('row-tracking.enabled'), and this version would "

@@ -41,6 +41,7 @@ def check_table(schema: TableSchema) -> None:
             "partition would have one row; add a column to it"
         )
     _check_buckets(schema)
+    _check_row_numbers(schema)
     _check_files(schema)
     check_file_indexes(schema)
     check_merging(schema)
@@ -94,6 +95,20 @@ def _check_buckets(schema: TableSchema) -> None:
     _check_bucket_key(schema, keys)
     if options.bucket_function == "mod":
         _check_mod(schema, keys)
+
+
+def _check_row_numbers(schema: TableSchema) -> None:
+    options = schema.table_options
+    if options.data_evolution_enabled and not options.row_tracking_enabled:
+        raise InvalidRequestError(
+            "option 'data-evolution.enabled' joins files by the numbers of their rows: set "
+            "'row-tracking.enabled' = 'true' too"
+        )
+    if options.data_evolution_enabled and (schema.primary_keys or options.bucket != UNAWARE):
+        raise InvalidRequestError(
+            "option 'data-evolution.enabled' is for tables without primary key and with "
+            "'bucket' = '-1'"
+        )
 
 
 def _check_bucket_key(schema: TableSchema, keys: tuple[str, ...]) -> None:

@@ -138,14 +138,17 @@ class AppendBuckets:
         self._sequences.look_up(new)
 
     def _describe(self, place: Place, bucket: _Bucket) -> tuple[DataFileMeta, ...]:
-        schema, origin = self._handle.schema, file_origin(self._handle)
+        schema, options = self._handle.schema, self._handle.options
+        origin, joins = file_origin(self._handle), options.data_evolution_enabled
         return tuple(
             describe_append_file(
                 file,
                 schema.fields,
                 origin,
-                first_sequence_number=self._sequences.take(place, file.row_count),
-                dense=self._handle.options.statistics_dense_store,
+                # The commit gives a file that begins with 0 the number of its snapshot, and a
+                # later one has to be larger to replace a column.
+                first_sequence_number=0 if joins else self._sequences.take(place, file.row_count),
+                dense=options.statistics_dense_store,
             )
             for writer in bucket.writers
             for file in writer.finish()

@@ -10,7 +10,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.binary_row import encode_row, frame_row
 from lakeformat.environment import Environment
-from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.errors import CorruptTableError
 from lakeformat.handle import TableHandle
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.data_file_meta import DataFileMeta
@@ -108,13 +108,6 @@ def test_a_file_deleted_without_having_been_added_is_corruption():
     table = table_of([entry(1)], [entry(2, deleted=True)])
     with pytest.raises(CorruptTableError, match=r"snapshot 1 of .* deletes data-2 of bucket 0"):
         plan_columns(*table)
-
-
-def test_files_of_some_columns_are_refused_by_name():
-    partial = entry(1)
-    partial = replace(partial, file=replace(partial.file, write_cols=("id",)))
-    with pytest.raises(UnsupportedError, match="keeps only some columns in data-1"):
-        plan_files(*table_of([partial]))
 
 
 def test_files_of_some_columns_are_not_left_out_by_their_statistics():

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
-from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
+from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle, require_readable
 from lakeformat.layout import POSTPONE_BUCKET
@@ -26,6 +26,7 @@ from lakeformat.metadata.manifest_list import ListKind, ManifestMeta, manifests_
 from lakeformat.metadata.schema_file import read_schema, require_schema_of
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import snapshot_ids
+from lakeformat.read.changes.column_updates import require_new_rows
 from lakeformat.read.changes.rows import ChangedRows
 from lakeformat.read.data_files import DataFiles
 from lakeformat.read.deletions import DeletedRows
@@ -180,12 +181,7 @@ class ChangeFiles:
         columns = read.filter(~np.asarray(read.is_delete) & self._is_told(read, which))
         with naming_file(handle, snapshot, columns, "_PARTITION", pruner.by_place):
             columns = columns.filter(pruner.by_place(columns))
+        require_new_rows(handle, snapshot, columns)
         with naming_file(handle, snapshot, columns, "the statistics", pruner.by_statistics):
             found = columns.filter(pruner.by_statistics(columns)).entries()
-        for entry in found:
-            if entry.file.write_cols is not None:
-                raise UnsupportedError(
-                    f"snapshot {snapshot.id} of {handle.uri} keeps only some columns in "
-                    f"{entry.file.file_name}; this version does not join files by row id"
-                )
         return [entry for entry in found if entry.kind is FileKind.ADD]
