@@ -27,6 +27,7 @@ from lakeformat.datafile.rolling_writer import ROW_GROUP_ROWS
 from lakeformat.errors import LakeError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.data_file_meta import DataFileMeta
+from lakeformat.options.codecs import codec_of
 from lakeformat.read.data_files import DataFiles
 from lakeformat.read.deletions import deleted_rows_of
 
@@ -94,7 +95,7 @@ class FileJoiner:
             file.row_count >= groups * _LEAST_GROUP_ROWS
             or file.file_size >= groups * _LEAST_GROUP_BYTES
         )
-        codec = self._options.file_compression
+        codec = codec_of(FileFormat.PARQUET, self._options.file_compression)
         if found.rows != file.row_count or not is_large or not found.are_compressed_by(codec):
             raise CannotJoinError
         return found

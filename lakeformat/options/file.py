@@ -5,6 +5,7 @@ Declared like all options of a table, and read as part of ``TableOptions``.
 
 from __future__ import annotations
 
+from lakeformat.options.codecs import COMPRESSIONS
 from lakeformat.options.kinds import (
     ADDRESSES,
     BOOLEAN,
@@ -24,7 +25,7 @@ from lakeformat.options.option import ColumnOption, Group, Option
 __all__ = ["FileOptions"]
 
 _FORMAT = one_of("parquet", "orc", "avro")
-_COMPRESSION = one_of("zstd", "snappy", "lz4", "gzip", "deflate", "none", "null")
+_COMPRESSION = one_of(*COMPRESSIONS)
 
 
 class FileOptions:
@@ -40,7 +41,8 @@ class FileOptions:
         "file.compression",
         _COMPRESSION,
         "zstd",
-        "Compression of new data files; lz4 when processor time is scarcer than storage.",
+        "Compression of new data files; lz4 when processor time is scarcer than storage. Parquet, "
+        "ORC and Avro have their own each; engines on the JVM read brotli only with a library.",
         group=Group.PERFORMANCE,
     )
     file_format_per_level = Option(

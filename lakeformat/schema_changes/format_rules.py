@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from lakeformat.arrow_types import to_arrow_type
 from lakeformat.errors import UnsupportedError
 from lakeformat.options import TableOptions
+from lakeformat.options.codecs import CODECS
 from lakeformat.type_text import type_to_json
 from lakeformat.types import (
     MAX_LENGTH,
@@ -28,11 +29,6 @@ _AVRO_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MICROS_DIGITS, _MILLIS_DIGITS = 6, 3
 PARQUET, ORC, AVRO = "parquet", "orc", "avro"
 ZSTD, ORC_ZSTD_LEVEL = "zstd", 1
-_CODECS = {
-    PARQUET: ("zstd", "snappy", "lz4", "gzip", "none"),
-    ORC: ("zstd", "snappy", "lz4", "none"),
-    AVRO: ("zstd", "snappy", "deflate", "null"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +62,10 @@ def require_format_holds(
     These are the types Java refuses as well: other engines could not read what they hold.
     """
     file_format = options.file_format
-    if options.file_compression not in _CODECS[file_format]:
+    if options.file_compression not in CODECS[file_format]:
         raise UnsupportedError(
             f"{file_format} files have no compression {options.file_compression!r}; set "
-            f"{keys.compression!r} to one of {', '.join(_CODECS[file_format])}"
+            f"{keys.compression!r} to one of {', '.join(CODECS[file_format])}"
         )
     if (file_format, options.file_compression) == (ORC, ZSTD):
         _check_zstd_level(options, keys)

@@ -13,9 +13,11 @@ from lakeformat.datafile.avro.schema import avro_columns, plain_record
 from lakeformat.datafile.avro.types import avro_record, to_stored
 from lakeformat.datafile.batch_statistics import BatchStatistics, has_order
 from lakeformat.datafile.column_statistics import ColumnStatistics
+from lakeformat.datafile.file_format import FileFormat
 from lakeformat.datafile.file_writer import FileContent
 from lakeformat.datafile.statistics_modes import Detail
 from lakeformat.errors import UnsupportedError
+from lakeformat.options.codecs import codec_of
 
 __all__ = ["AvroFileWriter"]
 
@@ -34,7 +36,7 @@ class AvroFileWriter:
         self._stream = stream
         self._fields = content.fields
         options = content.options
-        codec = "zstandard" if options.file_compression == "zstd" else options.file_compression
+        codec = codec_of(FileFormat.AVRO, options.file_compression)
         self._container: dict[str, Any] = {
             "codec": codec,
             "codec_compression_level": (

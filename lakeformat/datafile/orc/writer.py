@@ -12,11 +12,13 @@ import pyarrow.orc as orc
 from lakeformat.datafile.batch_statistics import BatchStatistics, has_order
 from lakeformat.datafile.column_statistics import ColumnStatistics
 from lakeformat.datafile.field_ids import orc_schema
+from lakeformat.datafile.file_format import FileFormat
 from lakeformat.datafile.file_writer import FileContent
 from lakeformat.datafile.nested_arrays import map_entries
 from lakeformat.datafile.orc.patient_stream import PatientStream
 from lakeformat.datafile.statistics_modes import Detail
 from lakeformat.errors import InvalidRequestError
+from lakeformat.options.codecs import codec_of
 from lakeformat.types import AtomicType, DataType, TypeName
 
 __all__ = ["OrcFileWriter"]
@@ -44,10 +46,9 @@ class OrcFileWriter:
         self._statistics = BatchStatistics(content.fields, bounded)
         options = content.options
         stripe = options.target_file_size_bytes // STRIPES_PER_FILE
-        none = options.file_compression == "none"
         self._writer = orc.ORCWriter(
             self._stream,
-            compression="uncompressed" if none else options.file_compression,
+            compression=codec_of(FileFormat.ORC, options.file_compression),
             stripe_size=min(max(stripe, MIN_STRIPE_BYTES), MAX_STRIPE_BYTES),
         )
 

@@ -8,8 +8,10 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakeformat.datafile.file_format import FileFormat
 from lakeformat.datafile.parquet.footer_stream import FooterStream
 from lakeformat.datafile.parquet.layout import ParquetLayout
+from lakeformat.options.codecs import codec_of
 
 __all__ = ["ArrowFile", "arrow_writer"]
 
@@ -22,12 +24,12 @@ def arrow_writer(
 ) -> pq.ParquetWriter:
     """Arrow's own writer as it is wanted for files of a table, of all or some of their columns."""
     options = layout.options
-    is_zstd = options.file_compression == "zstd"
+    codec = codec_of(FileFormat.PARQUET, options.file_compression)
     return pq.ParquetWriter(
         stream,
         schema,
-        compression=options.file_compression,
-        compression_level=options.file_compression_zstd_level if is_zstd else None,
+        compression=codec,
+        compression_level=options.file_compression_zstd_level if codec == "zstd" else None,
         use_dictionary=[*layout.dictionary_columns],
         write_statistics=layout.bounded,
         store_decimal_as_integer=True,

@@ -65,7 +65,7 @@ class RowGroups:
         return {n: each for n, each in self.footer.items() if n not in (_ROWS, _ROW_GROUPS)}
 
     def are_compressed_by(self, codec: str) -> bool:
-        """Whether all pages have the codec of an option's name."""
+        """Check that all pages have a codec that is encoded here."""
         wanted = CODECS.get(codec)
         return all(number_in(_described(chunk), _CODEC) == wanted for chunk in self._chunks())
 

@@ -8,8 +8,10 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from lakeformat.datafile.file_format import FileFormat
 from lakeformat.datafile.parquet.thrift_compact import StructWriter
 from lakeformat.options import TableOptions
+from lakeformat.options.codecs import codec_of
 
 __all__ = [
     "CODECS",
@@ -22,8 +24,8 @@ __all__ = [
     "PhysicalType",
 ]
 
-CODECS = {"none": 0, "snappy": 1, "gzip": 2, "zstd": 6}
-"""Those options of which Arrow has the same codec for a page and for a writer."""
+CODECS = {"none": 0, "snappy": 1, "gzip": 2, "brotli": 4, "zstd": 6}
+"""Those codecs of which Arrow has the same codec for a page and for a writer."""
 PAGE_ROWS = 20_000
 """Arrow begins a new page after so many; eight bytes each are far from where it would before."""
 
@@ -67,7 +69,7 @@ class PageCodec:
     @classmethod
     def of(cls, options: TableOptions) -> PageCodec | None:
         """The codec of a table's files; None if only Arrow has it."""
-        name = options.file_compression
+        name = codec_of(FileFormat.PARQUET, options.file_compression)
         if name not in CODECS:
             return None
         level = options.file_compression_zstd_level if name == "zstd" else None
