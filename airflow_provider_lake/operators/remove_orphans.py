@@ -18,7 +18,7 @@ class LakeRemoveOrphansOperator(LakeJobOperator):
     looked at.
 
     :param older_than: only files last changed before then: a time, or an age such as ``"2
-        d"``; a day if nothing is said
+        d"``. By default a day before now or the newest commit, whichever is older
     :param dry_run: say what would go, and remove nothing
     :param running_since: when the oldest write under way began: younger files stay
     :param allow_younger: nobody writes: files of the last day may go

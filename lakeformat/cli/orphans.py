@@ -37,7 +37,7 @@ OlderThanOption = Annotated[
     typer.Option(
         metavar="TIME|AGE",
         help="Only files last changed before: '2024-01-31 10:00:00' in UTC, or '2 d' ago; "
-        "'1 d' when nothing is said.",
+        "by default a day before now or the newest commit, whichever is older.",
     ),
 ]
 RunningSinceOption = Annotated[

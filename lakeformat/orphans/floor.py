@@ -32,12 +32,28 @@ class AgeFloor:
         return moment_text(self.millis)
 
     def behind(self, lag_millis: int) -> AgeFloor:
-        """This floor where the storage's clock is late: its files look older than they are."""
+        """Return the floor by the storage's clock, where that is late or this machine's is ahead.
+
+        Files bear the storage's time: without this they look older than they are.
+        """
         if lag_millis <= _TOLERATED_LAG_MILLIS:
             return self
         lag = timedelta(seconds=lag_millis // 1000)
         reason = f"{self.reason}; {lag} earlier, as the storage's clock is late by that"
         return replace(self, millis=self.millis - lag_millis, reason=reason)
+
+    def before_commit(self, number: int, millis: int) -> AgeFloor:
+        """Return the floor that also keeps the files written since a day before a commit.
+
+        Without a later commit, a write that began then may still be under way.
+        """
+        if millis - _DAY_MILLIS >= self.millis:
+            return self
+        reason = (
+            f"snapshot {number} of {moment_text(millis)} is the newest commit, and a write may be "
+            "under way since the day before; older_than sets another age"
+        )
+        return replace(self, millis=millis - _DAY_MILLIS, reason=reason)
 
 
 def find_floor(

@@ -13,10 +13,11 @@ from lakeformat.executor import Executor
 from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH
 from lakeformat.metadata.commit_message import CommitMessage
+from lakeformat.orphans.clock import by_storage_clock
 from lakeformat.orphans.directories import find_directories
 from lakeformat.orphans.floor import AgeFloor, find_floor
 from lakeformat.orphans.readers import readers_of
-from lakeformat.orphans.references import References, find_references
+from lakeformat.orphans.references import find_references
 from lakeformat.orphans.report import OrphanFile, OrphanReport
 from lakeformat.orphans.scan import Candidate, Scan, newest_number_at, scan_table
 from lakeformat.read.past_time import PastTime
@@ -78,7 +79,13 @@ def remove_orphans(
     references = find_references(handle, readers)
     for message in options.in_use:
         references.keep_written(message)
-    floor = floor.behind(_clock_lag(handle, references))
+    floor = by_storage_clock(
+        handle,
+        floor,
+        references.newest.get(MAIN_BRANCH),
+        is_told=options.older_than is not None or options.running_since is not None,
+        may_write=not dry_run,
+    )
     directories = find_directories(handle, external_paths=options.external_paths, readers=readers)
     with closing(Scan(references)) as scan:
         scan_table(scan, handle, directories, floor.millis)
@@ -172,18 +179,6 @@ def _objection(handle: TableHandle, scan: Scan, plan: _Plan, max_share: float) -
         f"its files or bytes and more than max_share={max_share:.0%}: something may be wrong; "
         f"{remedy}"
     )
-
-
-def _clock_lag(handle: TableHandle, references: References) -> int:
-    """By how many milliseconds the storage is late, as the newest snapshot tells."""
-    newest = references.newest.get(MAIN_BRANCH)
-    if newest is None:
-        return 0
-    path = handle.layout.on_branch(MAIN_BRANCH).snapshot(newest.id)
-    changed = {
-        info.path: info.modified_millis for info in handle.storage.list(path.rpartition("/")[0])
-    }.get(path, 0)
-    return newest.time_millis - changed if changed > 0 else 0
 
 
 def _report(

@@ -41,13 +41,14 @@ class TableOrphans(TableReads):
     ) -> OrphanReport:
         """Remove files that no snapshot, tag, branch or changelog leads to; ask first what goes.
 
-        Only files last changed before ``older_than`` go: a time, or an age such as ``"2 d"``; a day
-        if nothing is said. Writes under way make files nothing leads to yet, so a time within a
-        day, or after ``running_since``, when the oldest of them began, is refused unless
-        ``allow_younger`` says that nobody writes. Files of a writer that has made another one since
-        stay, as do those of the messages ``in_use``. More than ``max_share`` of the table's files
-        or bytes is refused. ``external_paths`` looks outside of the table too, where no other table
-        may keep files. ``tell`` hears of every file. Files under names no writer gives stay.
+        Only files last changed before ``older_than`` go: a time, or an age such as ``"2 d"``; by
+        default a day before now or the newest commit, whichever is older. Writes under way make
+        files nothing leads to yet, so a time within a day, or after ``running_since``, when the
+        oldest of them began, is refused unless ``allow_younger`` says that nobody writes. Files of
+        a writer that has made another one since stay, as do those of the messages ``in_use``. More
+        than ``max_share`` of the table's files or bytes is refused. ``external_paths`` looks
+        outside of the table too, where no other table may keep files. ``tell`` hears of every file.
+        Files under names no writer gives stay.
 
         ``executor`` reads manifests and lists directories: ``"threads"`` as many as the option
         ``file-operation.thread-num`` says, ``"serial"``, or an object such as

@@ -18,8 +18,8 @@ class RemoveOrphansRequest(TableRequest):
     """Remove files that no snapshot, tag, branch or changelog leads to; ask first what goes."""
 
     older_than: PastTime | None = None
-    """Only files last changed before then: a time, or an age such as ``"2 d"``; a day if nothing
-    is said."""
+    """Only files last changed before then: a time, or an age such as ``"2 d"``; by default a day
+    before now or the newest commit, whichever is older."""
     dry_run: bool = True
     """Say what would go, and remove nothing."""
     running_since: Moment | None = None

@@ -375,7 +375,7 @@ class History:
 
     def clean(self) -> str:
         self.clock.millis += TWO_DAYS
-        self.fresh().remove_orphans(dry_run=False, max_share=1)
+        self.fresh().remove_orphans("1 d", dry_run=False, max_share=1)
         return "remove orphans"
 
     # What has to hold

@@ -90,7 +90,7 @@ def test_tags_and_branches_are_deleted_beside_it():
 
 def test_orphans_health_and_clones_take_it_for_no_damage():
     rows = begun_at_a_tag()
-    assert rows.table.remove_orphans(dry_run=True).orphan_files == 0
+    assert rows.table.remove_orphans("1 d").orphan_files == 0
     assert rows.table.health(unknown=True).storage.unknown.files == 0
     lake.clone_table(rows.table, rows.catalog, "shop.copy", full=True)
     assert value(rows.catalog.table("shop.copy$branch_dev")) == "of dev"
@@ -104,7 +104,7 @@ def test_after_a_rollback_to_the_tag_main_goes_on():
     rows.commit(("+I", 1, "v6"))
     rows.table.tags.create("now")
     rows.table.tags.delete("now")
-    assert rows.table.remove_orphans(dry_run=True).reason
+    assert rows.table.remove_orphans("1 d").reason
     assert rows.table.expire_snapshots(**EXPIRE).snapshots == (2,)
     check(rows)
 
@@ -126,4 +126,4 @@ def test_a_list_that_is_missing_elsewhere_is_damage():
     with pytest.raises(lake.CorruptTableError):
         [each.to_arrow() for each in dev_of(rows).stream("from-snapshot", snapshot=3)]
     with pytest.raises(lake.CorruptTableError):
-        rows.table.remove_orphans(dry_run=True)
+        rows.table.remove_orphans("1 d")

@@ -1,4 +1,4 @@
-"""``table.remove_orphans()``: files nothing leads to go once they are old, and no others."""
+"""``remove(table, dry_run=True)``: files nothing leads to go once they are old, and no others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from lakeformat.metadata.changelog_directory import write_changelog
 from lakeformat.metadata.manifest_list import manifests_of
 from lakeformat.metadata.snapshot_directory import read_snapshot
 from lakeformat.metadata.tag import Tag, create_tag
+from lakeformat.orphans.report import OrphanReport
 from lakeformat.storage import MemoryStorage
+from lakeformat.testing import CrashableStorage
 
 SEED = int(os.environ.get("SEED", "0"))
 COLUMNS = [("id", "BIGINT"), ("dt", "STRING")]
@@ -76,7 +78,13 @@ def prepared(table: lake.Table, *ids: int) -> list[lake.CommitMessage]:
 
 
 def removed(table: lake.Table, **how) -> int:
-    return table.remove_orphans(dry_run=False, **how).removed_files
+    return remove(table, **how).removed_files
+
+
+def remove(table: lake.Table, **how) -> OrphanReport:
+    """Remove what is a day old, also where no commit came after it."""
+    age = {} if "running_since" in how else {"older_than": "1 d"}
+    return table.remove_orphans(**{"dry_run": False, **age, **how})
 
 
 # ---------------------------------------------------------------- what goes, and what stays
@@ -102,7 +110,7 @@ def test_asking_first_changes_nothing_and_says_what_would_go_and_why(warehouse):
     prepared(table, 2)
     warehouse.now += 2 * DAY
     before = warehouse.files()
-    report = table.remove_orphans()
+    report = remove(table, dry_run=True)
     assert warehouse.files() == before
     assert (report.dry_run, report.orphan_files, report.removed_files) == (True, 1, 0)
     [file] = report.files
@@ -130,7 +138,7 @@ def test_what_any_snapshot_tag_branch_or_changelog_leads_to_stays(warehouse):
         storage.delete(layout.snapshot(number))
     before = warehouse.files()
     warehouse.now += 2 * DAY
-    report = table.remove_orphans(dry_run=False)
+    report = remove(table)
     assert "2 snapshots, 1 tag" not in report.looked_through  # the branch has one more
     assert report.looked_through == "3 snapshots, 1 tag, 1 changelog of 2 branches"
     assert report.removed_files == 0
@@ -146,11 +154,11 @@ def test_once_nothing_leads_to_it_what_an_expiry_left_goes(warehouse):
     for number in (1, 2):
         handle.storage.delete(handle.layout.snapshot(number))
     warehouse.now += 2 * DAY
-    report = table.remove_orphans(dry_run=False)
+    report = remove(table)
     kinds = Counter(file.kind for file in report.files)
     assert kinds == {"data": 2, "manifest list": 4}
     assert table.scan().to_arrow()["id"].to_pylist() == [2]
-    assert table.remove_orphans(dry_run=False).removed_files == 0
+    assert remove(table).removed_files == 0
 
 
 def test_a_snapshot_lost_between_others_costs_no_file_of_those(warehouse):
@@ -159,7 +167,7 @@ def test_a_snapshot_lost_between_others_costs_no_file_of_those(warehouse):
         table.write(rows(number))
     table._handle.storage.delete(table._handle.layout.snapshot(2))
     warehouse.now += 2 * DAY
-    table.remove_orphans(dry_run=False)
+    remove(table)
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, 1, 2, 3]
     assert sorted(table.scan(snapshot=3).to_arrow()["id"].to_pylist()) == [0, 1, 2]
 
@@ -182,7 +190,7 @@ def test_changelog_and_index_files_of_a_snapshot_stay(warehouse):
     kinds = {"/index/index-", "/bucket-0/changelog-"}
     assert {kind for kind in kinds if any(kind in path for path in before)} == kinds
     warehouse.now += 2 * DAY
-    report = table.remove_orphans(dry_run=False)
+    report = remove(table)
     assert report.removed_files == 0
     assert warehouse.files() == before
 
@@ -205,9 +213,9 @@ def test_of_a_changelog_that_tells_nothing_no_file_is_needed(warehouse):
     for name in (told[0].base_manifest_list, told[0].delta_manifest_list):
         storage.delete(layout.manifest(name))
     warehouse.now += 2 * DAY
-    table.remove_orphans(dry_run=False)
+    remove(table)
     assert table.changes(after=1, upto=2, mode="changelog").to_arrow().num_rows == 1
-    assert table.remove_orphans().orphan_files == 0
+    assert remove(table, dry_run=True).orphan_files == 0
 
 
 def test_every_directory_of_the_format_is_looked_at(warehouse):
@@ -231,7 +239,7 @@ def test_every_directory_of_the_format_is_looked_at(warehouse):
     }
     warehouse.now += 2 * DAY
     before = warehouse.files()
-    report = table.remove_orphans(dry_run=False)
+    report = remove(table)
     assert before - warehouse.files() == orphans
     assert Counter(file.kind for file in report.files) == {
         "data": 2,
@@ -265,7 +273,7 @@ def test_names_that_no_writer_gives_and_places_that_are_no_tables_stay(warehouse
         warehouse.put(path)
     before = warehouse.files()
     warehouse.now += 2 * DAY
-    report = table.remove_orphans(dry_run=False)
+    report = remove(table)
     assert warehouse.files() == before
     assert report.unknown_files == 2
 
@@ -283,7 +291,7 @@ def test_where_the_storage_says_no_age_a_file_stays(warehouse):
     warehouse.now, then = 0, warehouse.now
     warehouse.put(f"bucket-0/data-{UNIQUE}-0.parquet")
     warehouse.now = then + 2 * DAY
-    assert table.remove_orphans(dry_run=False).unknown_files == 1
+    assert remove(table).unknown_files == 1
 
 
 def test_a_writer_that_is_still_at_work_keeps_all_its_files(warehouse):
@@ -294,7 +302,7 @@ def test_a_writer_that_is_still_at_work_keeps_all_its_files(warehouse):
     warehouse.now += 3 * DAY
     warehouse.put(f"bucket-0/data-{UNIQUE}-1.parquet")
     warehouse.now += MINUTE
-    report = table.remove_orphans(dry_run=False)
+    report = remove(table)
     assert (report.removed_files, report.writing_files, report.young_files) == (0, 1, 1)
     warehouse.now += 2 * DAY
     assert removed(table) == 2
@@ -318,7 +326,7 @@ def test_the_oldest_write_under_way_moves_the_floor(warehouse):
     began = warehouse.now
     prepared(table, 2)
     warehouse.now += 9 * DAY
-    report = table.remove_orphans(dry_run=False, running_since=began)
+    report = remove(table, running_since=began)
     assert report.removed_files == 0
     assert "a write has been under way since" in report.older_than_reason
     assert removed(table, running_since=began + 5 * MINUTE) == 0
@@ -348,11 +356,74 @@ def test_a_storage_whose_clock_is_late_gets_as_much_more_time(warehouse):
     late.write(rows(2))
     prepared(late, 3)
     warehouse.now += DAY // 2
-    report = late.remove_orphans(dry_run=False)
+    report = remove(late)
     assert report.removed_files == 0
     assert "1 day, 0:00:00 earlier, as the storage's clock is late" in report.older_than_reason
     warehouse.now += DAY // 2 + 1
     assert removed(late) == 1
+
+
+def on_a_clock_ahead(table: lake.Table, millis: int) -> lake.Table:
+    """The table on a machine whose clock runs ahead of the storage's."""
+    now = table._handle.environment.now_millis
+    ahead = replace(table._handle.environment, now_millis=lambda: now() + millis)
+    return lake.Table(replace(table._handle, environment=ahead))
+
+
+@pytest.mark.parametrize("how", [{}, {"older_than": "1 d"}, {"running_since": NOON}])
+def test_a_clock_that_runs_ahead_removes_no_file_of_a_write_under_way(warehouse, how):
+    table = warehouse.table()
+    table.write(rows(1))
+    messages = prepared(table, 2)
+    warehouse.now += MINUTE
+    report = on_a_clock_ahead(table, 2 * DAY).remove_orphans(dry_run=False, **how)
+    assert (report.removed_files, report.young_files) == (0, 1)
+    table.commit(messages)
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2]
+
+
+def test_a_commit_dated_by_a_clock_ahead_makes_no_file_older(warehouse):
+    table = warehouse.table()
+    ahead = on_a_clock_ahead(table, 3 * DAY)
+    messages = prepared(table, 2)
+    ahead.write(rows(1))
+    assert removed(ahead) == 0
+    assert ahead.remove_orphans().orphan_files == 0
+    table.commit(messages)
+
+
+def test_a_write_under_way_for_two_days_keeps_its_files(warehouse):
+    table = warehouse.table()
+    table.write(rows(1))
+    messages = prepared(table, 2)
+    warehouse.now += 2 * DAY + HOUR
+    report = table.remove_orphans(dry_run=False)
+    assert report.removed_files == 0
+    assert report.older_than_reason.startswith("snapshot 1 of 2023-11-14 22:13:20.000Z is the new")
+    table.commit(messages)
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2]
+
+
+def test_after_a_later_commit_the_files_of_a_dead_write_go_once_they_are_a_day_old(warehouse):
+    table = warehouse.table()
+    prepared(table, 2)
+    warehouse.now += DAY + 1
+    table.write(rows(1))
+    assert table.remove_orphans(dry_run=False).removed_files == 1
+
+
+def test_a_removal_leaves_no_file_of_its_own_and_a_dry_run_writes_none(warehouse):
+    table = warehouse.table()
+    table.write(rows(1))
+    storage = CrashableStorage(clock=lambda: warehouse.now)
+    for path, content in warehouse.storage.files().items():
+        storage.overwrite(path, content)
+    seen = lake.Table(replace(table._handle, storage=storage))
+    before, calls = storage.files(), len(storage.log)
+    seen.remove_orphans()
+    assert not {call.operation for call in storage.log[calls:]} & {"overwrite", "create", "delete"}
+    seen.remove_orphans(dry_run=False)
+    assert storage.files() == before
 
 
 # ---------------------------------------------------------------- what makes no sense is refused
@@ -362,9 +433,9 @@ def test_a_table_that_nobody_has_committed_to_has_only_orphans_and_needs_another
     table = warehouse.table()
     prepared(table, 1)
     warehouse.now += 2 * DAY
-    assert "has no snapshot, tag or changelog" in table.remove_orphans().objection
+    assert "has no snapshot, tag or changelog" in remove(table, dry_run=True).objection
     with pytest.raises(lake.InvalidRequestError, match="has no snapshot, tag or changelog"):
-        table.remove_orphans(dry_run=False)
+        remove(table)
     assert removed(table, max_share=1) == 1
 
 
@@ -376,9 +447,9 @@ def test_more_than_half_of_a_table_needs_another_word(warehouse):
     warehouse.now += 2 * DAY
     before = warehouse.files()
     with pytest.raises(lake.InvalidRequestError, match=r"101 of 105 files .* 96% of its files or"):
-        table.remove_orphans(dry_run=False)
+        remove(table)
     assert warehouse.files() == before
-    assert table.remove_orphans().objection is not None
+    assert remove(table, dry_run=True).objection is not None
     assert removed(table, max_share=0.97) == 101
 
 
@@ -410,7 +481,7 @@ def test_damage_ends_the_look_before_anything_goes(warehouse):
     warehouse.now += 2 * DAY
     before = warehouse.files()
     with pytest.raises(lake.CorruptTableError, match="is missing although a snapshot"):
-        table.remove_orphans(dry_run=False)
+        remove(table)
     assert warehouse.files() == before
 
 
@@ -468,7 +539,7 @@ def test_what_expires_while_it_is_read_is_no_damage(warehouse):
 
     seen, storage = disturbed(table, "changelog", expire)
     warehouse.now += 2 * DAY
-    seen.remove_orphans(dry_run=False)
+    remove(seen)
     assert storage.is_done
     assert table.scan().to_arrow()["id"].to_pylist() == [2]
     assert table.scan(snapshot=2).to_arrow()["id"].to_pylist() == [1]
@@ -489,7 +560,7 @@ def test_a_file_that_would_not_go_is_named_and_left_to_the_next_run(warehouse):
 
     handle = table._handle
     seen = lake.Table(replace(handle, storage=Stubborn(handle.storage, "", None)))
-    report = seen.remove_orphans(dry_run=False)
+    report = remove(seen)
     assert (report.removed_files, report.failures) == (1, 1)
     assert "not now" in report.failed[0]
     assert stubborn in report.failed[0]
@@ -514,9 +585,9 @@ def test_external_paths_are_looked_at_only_if_somebody_says_so(warehouse, tmp_pa
     for path in directory.iterdir():
         os.utime(path, (NOON / 1000, NOON / 1000))
     warehouse.now += 2 * DAY
-    report = table.remove_orphans(dry_run=False)
+    report = remove(table)
     assert (report.removed_files, report.external_paths_left_out) == (0, (outside,))
-    report = table.remove_orphans(dry_run=False, external_paths=True)
+    report = remove(table, external_paths=True)
     assert (report.removed_files, report.external_paths_left_out) == (1, ())
     assert table.scan().to_arrow()["id"].to_pylist() == [1]
 
@@ -528,7 +599,7 @@ def test_emptied_directories_go_where_the_table_wants_them_to(warehouse):
     warehouse.put(f"dt=b/bucket-0/data-{UNIQUE}-0.parquet")
     warehouse.storage.make_directory("wh/shop.db/orders/dt=b/bucket-0")
     warehouse.now += 2 * DAY
-    report = table.remove_orphans(dry_run=False)
+    report = remove(table)
     assert (report.removed_files, report.removed_directories) == (1, 2)
     assert not warehouse.storage.directory_exists("wh/shop.db/orders/dt=b")
 

@@ -149,7 +149,7 @@ def test_orphan_removal_leaves_its_files_however_old_they_are(warehouse, orders)
     address = staged(orders, 1)
     prepared(orders, 2)  # a crashed writer's
     warehouse.now += 30 * DAY
-    assert orders.remove_orphans(dry_run=False).removed_files == 1
+    assert orders.remove_orphans("1 d", dry_run=False).removed_files == 1
     orders.staged.publish([address])
     assert ids(orders) == [0, 1]
 

@@ -22,7 +22,7 @@ _names = iter(range(1_000_000))
 
 @pytest.fixture
 def orders() -> lake.Table:
-    storage = MemoryStorage(f"stream-note-{next(_names)}")
+    storage = MemoryStorage(f"stream-note-{next(_names)}", clock=lambda: NOW)
     environment = Environment(now_millis=lambda: NOW)
     catalog = FileSystemCatalog(storage, "wh", environment)
     catalog.create_database("shop")
@@ -190,7 +190,8 @@ def test_removing_orphan_files_leaves_notes_alone(orders):
         crashed.prepare()
     handle = orders._handle
     later = replace(handle, environment=Environment(now_millis=lambda: NOW + 30 * DAY))
-    assert lake.Table(later).remove_orphans(dry_run=False).removed_files == 1
+    handle.storage._clock = later.environment.now_millis
+    assert lake.Table(later).remove_orphans("1 d", dry_run=False).removed_files == 1
 
     copy(orders, 0)
 
