@@ -12,6 +12,7 @@ from lakeformat.compact.unit import CompactUnit
 from lakeformat.errors import CommitConflictError, LakeError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.commit_message import CommitMessage
+from lakeformat.read.instant_zones import rewriting_instants
 
 __all__ = ["UnitOutcome", "UnitWork", "run_messages", "run_unit"]
 
@@ -44,7 +45,7 @@ def run_messages(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage,
         return (run_unit(handle, unit),)
     where = _require_schema(handle, unit)
     try:
-        return give_buckets(handle, unit)
+        return give_buckets(rewriting_instants(handle, unit.snapshot, unit.files), unit)
     except LakeError as error:
         raise type(error)(f"{where}: {error}") from error
 
@@ -53,6 +54,7 @@ def run_unit(handle: TableHandle, unit: CompactUnit) -> CommitMessage:
     """Compact a unit, in whichever thread or process; when this raises, no new file is left."""
     where = _require_schema(handle, unit)
     try:
+        handle = rewriting_instants(handle, unit.snapshot, unit.files)
         if handle.schema.primary_keys:
             return compact_key_values(handle, unit)
         return compact_append_files(handle, unit)

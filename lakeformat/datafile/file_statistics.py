@@ -21,7 +21,13 @@ from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.metadata.simple_stats import SimpleStats
 from lakeformat.types import AtomicType, DataField, DataType, with_nullability
 
-__all__ = ["encode_statistics", "encode_value_statistics", "file_statistics", "key_statistics"]
+__all__ = [
+    "encode_statistics",
+    "encode_value_statistics",
+    "file_statistics",
+    "key_statistics",
+    "stored_statistics",
+]
 
 
 def encode_statistics(
@@ -56,7 +62,7 @@ def file_statistics(
     ``file_fields`` is the schema the file was written with. A column added later is all null.
     Bounds of a column whose type was changed are there only if the new type keeps the order.
     """
-    stored = _stored_statistics(file, file_fields)
+    stored = stored_statistics(file, file_fields)
     found = []
     for source, wanted in zip(find_sources(file_fields, table_fields), table_fields, strict=True):
         if source is None:
@@ -72,10 +78,10 @@ def key_statistics(file: DataFileMeta, key_fields: Sequence[DataField]) -> list[
     return _decode(file, file.key_stats, key_fields)
 
 
-def _stored_statistics(
+def stored_statistics(
     file: DataFileMeta, file_fields: Sequence[DataField]
 ) -> dict[str, ColumnStatistics]:
-    """By column name of the file's schema; columns that are not covered are not there."""
+    """What a manifest knows of the columns of a file that it covers, by name."""
     names = file.value_stats_cols
     if names is None:
         names = file.write_cols

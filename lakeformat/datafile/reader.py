@@ -18,6 +18,7 @@ from lakeformat.datafile.check_values import check_values
 from lakeformat.datafile.evolution import evolve_array, find_sources
 from lakeformat.datafile.file_format import FileFormat, format_of
 from lakeformat.datafile.logical_arrays import to_logical
+from lakeformat.datafile.orc.instants import InstantRule
 from lakeformat.datafile.orc.reader import read_orc
 from lakeformat.datafile.parquet.reader import read_parquet
 from lakeformat.datafile.parquet.row_groups import PickGroups
@@ -31,7 +32,7 @@ from lakeformat.errors import (
 from lakeformat.storage import Storage
 from lakeformat.types import DataField
 
-__all__ = ["BATCH_ROWS", "KeepRows", "read_batches", "read_key_values"]
+__all__ = ["BATCH_ROWS", "KeepRows", "naming_file", "read_batches", "read_key_values"]
 
 BATCH_ROWS = 128 * 1024
 
@@ -65,6 +66,7 @@ def read_batches(
     pick: PickGroups | None = None,
     encoded: Collection[str] = (),
     in_threads: bool = True,
+    instants: InstantRule | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Stream the rows of one file; columns are matched by field id, through the file's schema.
 
@@ -90,9 +92,11 @@ def read_batches(
     if read is read_parquet:
         same = [c.source.name for c in columns if c.source and c.stays_same(encoded)]
         read = partial(read_parquet, pick=pick, encoded=frozenset(same), in_threads=in_threads)
+    elif read is read_orc and instants is not None:
+        read = partial(read_orc, instants=instants)
     shape = _Shape(columns, to_arrow_schema(wanted), uri)
     end = 0
-    with _reading(uri), storage.open_input(path) as stream:
+    with naming_file(uri), storage.open_input(path) as stream:
         for start, batch in read(stream, list(dict.fromkeys(names)), batch_rows, chosen):
             end = start + batch.num_rows
             if row_count is not None and end > row_count:
@@ -119,6 +123,7 @@ def read_key_values(
     numbered: bool = True,
     encoded: Collection[str] = (),
     in_threads: bool = True,
+    instants: InstantRule | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Stream a primary-key table's file: ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, then ``wanted``.
 
@@ -138,6 +143,7 @@ def read_key_values(
         pick=pick,
         encoded=encoded,
         in_threads=in_threads,
+        instants=instants,
     )
 
 
@@ -236,8 +242,8 @@ class _Shape:
 
 
 @contextmanager
-def _reading(uri: str) -> Iterator[None]:
-    """Everything a damaged file can lead to, as one error that names the file."""
+def naming_file(uri: str) -> Iterator[None]:
+    """Raise one error that names the file for everything a damaged file can lead to."""
     try:
         yield
     except UnsupportedError as reason:

@@ -14,6 +14,7 @@ from lakeformat.options.kinds import (
     SCHEME,
     SIZE,
     STATISTICS_MODE,
+    TIME_ZONE_NAME,
     WEIGHTS,
     one_of,
     or_unset,
@@ -66,6 +67,20 @@ class FileOptions:
         "Level of zstd for data files and manifests; higher is smaller and slower, and not for "
         "ORC files.",
         group=Group.PERFORMANCE,
+    )
+    orc_timestamp_ltz_legacy_type = Option(
+        "orc.timestamp-ltz.legacy.type",
+        BOOLEAN,
+        "true",
+        "Whether TIMESTAMP_LTZ in ORC files is a wall clock of the JVM that wrote them, as Java "
+        "has it by default; false is the instant itself, the same in every zone.",
+    )
+    orc_writer_timezone = Option(
+        "lake.orc-writer-timezone",
+        or_unset(TIME_ZONE_NAME),
+        "",
+        "Time zone of the JVMs that write the table's ORC files, for files that do not name it: "
+        "those without a TIMESTAMP column. Unset is UTC.",
     )
     target_file_size_bytes = Option(
         "target-file-size",

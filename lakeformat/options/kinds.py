@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Generic, TypeVar
+
+from lakeformat.java_zones import find_zone
 
 __all__ = [
     "ADDRESSES",
@@ -25,6 +28,8 @@ __all__ = [
     "SIZE",
     "STATISTICS_MODE",
     "TEXT",
+    "TIME_ZONE",
+    "TIME_ZONE_NAME",
     "WEIGHTS",
     "Kind",
     "one_of",
@@ -177,6 +182,15 @@ OPTIONAL_SNAPSHOT: Kind[int | None] = Kind(
     lambda text: whole_number(0, 2**63 - 1).parse(text) if text else None,
 )
 TEXT: Kind[str] = Kind("a text", str)
+TIME_ZONE: Kind[tzinfo] = Kind("a time zone such as 'UTC' or 'Europe/Berlin'", find_zone)
+
+
+def _zone_name(text: str) -> str:
+    find_zone(text)
+    return text.strip()
+
+
+TIME_ZONE_NAME: Kind[str] = Kind(TIME_ZONE.name, _zone_name)
 
 
 def _boolean(text: str) -> bool:

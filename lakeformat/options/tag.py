@@ -5,41 +5,18 @@ Declared like all options of a table, and read as part of ``TableOptions``.
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, timedelta, timezone, tzinfo
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
 from lakeformat.options.kinds import (
     BOOLEAN,
     DURATION,
     OPTIONAL_DURATION,
     OPTIONAL_NUMBER,
     TEXT,
-    Kind,
+    TIME_ZONE,
     one_of,
 )
 from lakeformat.options.option import Option
 
 __all__ = ["TagOptions"]
-
-_OFFSET = re.compile(r"(?:GMT|UTC)?([+-])(\d{1,2})(?::?(\d{2}))?")
-_UTC = frozenset({"UTC", "GMT", "Z"})
-
-
-def _zone(text: str) -> tzinfo:
-    name = text.strip()
-    if name.upper() in _UTC:
-        return UTC
-    if found := _OFFSET.fullmatch(name):
-        offset = timedelta(hours=int(found[2]), minutes=int(found[3] or 0))
-        return timezone(-offset if found[1] == "-" else offset)
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, OSError):
-        raise ValueError("this machine knows no such zone") from None
-
-
-TIME_ZONE: Kind[tzinfo] = Kind("a time zone such as 'UTC' or 'Europe/Berlin'", _zone)
 
 
 class TagOptions:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 
 import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.binary_row import values_to_arrow
+from lakeformat.datafile.file_format import FileFormat
+from lakeformat.datafile.instant_bounds import instant_bounds, instant_rule
+from lakeformat.datafile.orc.instants import InstantRule
 from lakeformat.datafile.parquet.row_groups import PickGroups
 from lakeformat.datafile.reader import BATCH_ROWS, KeepRows, read_batches, read_key_values
 from lakeformat.errors import CorruptTableError, LakeError
@@ -51,6 +55,7 @@ class DataFiles:
             lambda partition: partition_path(handle.schema, partition)
         )
         self._fields: Callable[[int], Fields] = cache(self._read_fields)
+        self._instants = instant_rule(handle.options)
 
     def rows(
         self,
@@ -88,6 +93,7 @@ class DataFiles:
                 batch_rows=batch_rows,
                 pick=self._picker(entry, conditions),
                 in_threads=self._handle.environment.has_idle_cores,
+                instants=self._instants_of(entry.file),
             )
             for batch in self._until_given_up(batches):
                 yield _with_constants(batch, wanted, constants) if constants else batch
@@ -137,8 +143,16 @@ class DataFiles:
                 numbered=numbered,
                 encoded=encoded,
                 in_threads=self._handle.environment.has_idle_cores,
+                instants=self._instants_of(entry.file),
             )
             yield from self._until_given_up(batches)
+
+    def _instants_of(self, file: DataFileMeta) -> InstantRule | None:
+        """The rule for an ORC file, with the bounds its manifest has."""
+        if not self._instants.is_legacy or not file.file_name.endswith(FileFormat.ORC):
+            return None
+        fields = self._fields(file.schema_id)
+        return replace(self._instants, bounds=partial(instant_bounds, file, fields))
 
     def _until_given_up(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -93,6 +93,11 @@ class Scan(Results):
         return tuple(self._filters)
 
     @property
+    def snapshot(self) -> Snapshot | None:
+        """The snapshot that is read; None if the table is empty."""
+        return self._snapshot
+
+    @property
     def snapshot_id(self) -> int:
         """The snapshot that is read, as ``read_snapshot`` of a commit takes it; 0 if empty."""
         return 0 if self._snapshot is None else self._snapshot.id

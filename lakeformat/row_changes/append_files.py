@@ -14,6 +14,7 @@ from lakeformat.datafile.rolling_writer import RollingWriter
 from lakeformat.handle import TableHandle, is_unaware
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.data_file_meta import DataFileMeta
+from lakeformat.read.instant_zones import rewriting_instants
 from lakeformat.row_changes.find import Found, read_found, read_parts
 from lakeformat.row_changes.plan import ChangeUnit
 from lakeformat.row_changes.vectors import replace_vectors
@@ -82,7 +83,9 @@ class _Unit:
 
     def rewrite(self, group: Sequence[Found]) -> None:
         """New files with the rows that are left of some."""
-        handle, unit = self.handle, self.unit
+        unit = self.unit
+        entries = [each.entry for each in group]
+        handle = rewriting_instants(self.handle, unit.snapshot, entries)
         directory, external = bucket_places(handle, Place(unit.partition, unit.bucket))
         names = DataFileNames(handle.options, handle.environment.new_id())
         fields = handle.schema.fields

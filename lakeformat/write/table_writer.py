@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from lakeformat.datafile.instant_format import keeping_instants
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.expired_meanwhile import rewriting_if_overtaken
 from lakeformat.handle import TableHandle, is_unaware, require_writable
@@ -60,9 +62,10 @@ class TableWriter:
         ``find_keys``: who knows in which partition keys are that may move between them.
         """
         require_writable(handle)
+        if (schema := keeping_instants(handle.schema)) is not handle.schema:
+            handle = replace(handle, schema=schema)
         # Before files are written for a commit that the store could not publish.
         prove_creation(handle.storage, handle.layout.snapshot(1))
-        schema = handle.schema
         base, self._base_snapshot = None, None
         if not (is_committed_here and (replaces or is_unaware(handle))):
             base = latest_snapshot(handle.storage, handle.layout)

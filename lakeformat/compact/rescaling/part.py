@@ -17,6 +17,7 @@ from lakeformat.merge.row_kinds import INSERT
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.partition import partition_path
+from lakeformat.read.instant_zones import rewriting_instants
 from lakeformat.read.scan import Scan
 from lakeformat.read.splits import Split
 from lakeformat.write.append_bucket import AppendBuckets
@@ -75,7 +76,9 @@ class Rewriting:
 
     def __call__(self, part: Part) -> PartOutcome:
         """New files with the rows of a part; an error of the table is an outcome too."""
-        target = with_buckets(self.handle, self.count)
+        entries = [entry for split in part.splits for entry in split.files]
+        instants_kept = rewriting_instants(self.handle, self.scan.snapshot, entries)
+        target = with_buckets(instants_kept, self.count)
         messages: list[CommitMessage] = []
         try:
             messages = self._rewritten(target, part)

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from lakeformat.datafile.orc.message import numbers, parse_message, parts
 from lakeformat.datafile.orc.tail import OrcTail
 
-__all__ = ["find_far_timestamps"]
+__all__ = ["find_far_timestamps", "timestamp_millis"]
 
 LARGEST_MILLIS = (2**63 - 1) // 1_000_000
 _TIMESTAMP_KINDS = (9, 18)
 _TIMESTAMP_STATISTICS = 9
-_MILLIS = (1, 2, 3, 4)
+_UTC_ENDS = (3, 4)
+_MILLIS = (1, 2, *_UTC_ENDS)
 """Bounds of timestamps: local and UTC, in milliseconds; what follows is finer than that."""
 
 
@@ -30,11 +31,27 @@ def find_far_timestamps(tail: OrcTail, columns: Sequence[str]) -> str | None:
     return None
 
 
+def timestamp_millis(tail: OrcTail, number: int) -> tuple[int, int] | None:
+    """The least and the greatest timestamp of a type as the footer has them, in milliseconds."""
+    if number >= len(tail.statistics):
+        return None
+    for found in parts(parse_message(tail.statistics[number]), _TIMESTAMP_STATISTICS):
+        members = parse_message(found)
+        ends = [end for member in _UTC_ENDS for end in numbers(members, member)]
+        if len(ends) == len(_UTC_ENDS):
+            least, greatest = map(_unzigzag, ends)
+            return least, greatest
+    return None
+
+
+def _unzigzag(number: int) -> int:
+    return (number >> 1) ^ -(number & 1)
+
+
 def _is_far(statistics: bytes) -> bool:
     for found in parts(parse_message(statistics), _TIMESTAMP_STATISTICS):
         members = parse_message(found)
         ends = [end for member in _MILLIS for end in numbers(members, member)]
-        # Signs are zigzag encoded.
-        if any(abs((end >> 1) ^ -(end & 1)) >= LARGEST_MILLIS for end in ends):
+        if any(abs(_unzigzag(end)) >= LARGEST_MILLIS for end in ends):
             return True
     return False

@@ -11,18 +11,28 @@ import pyarrow.dataset as ds
 
 from lakeformat.datafile.missing_columns import require_columns
 from lakeformat.datafile.orc.footer import find_far_timestamps
+from lakeformat.datafile.orc.instants import InstantRule, as_written, offsets_of
 from lakeformat.datafile.orc.streams import check_streams
-from lakeformat.datafile.orc.tail import read_tail
+from lakeformat.datafile.orc.tail import OrcTail, read_tail
 from lakeformat.errors import UnsupportedError
 
 __all__ = ["read_orc"]
 
 
+_AS_STORED = InstantRule()
+
+
 def read_orc(
-    stream: IO[bytes], columns: list[str], batch_rows: int, rows: range
+    stream: IO[bytes],
+    columns: list[str],
+    batch_rows: int,
+    rows: range,
+    *,
+    instants: InstantRule = _AS_STORED,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Batches with the position of their first row, until ``rows`` ends."""
-    _check_tail(stream, columns)
+    tail, zones = _checked_tail(stream, columns)
+    offsets = offsets_of(instants, zones, tail, columns)
     stream.seek(0)
     source = stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
     fragment = ds.OrcFileFormat().make_fragment(source)
@@ -35,15 +45,18 @@ def read_orc(
     for batch in scanner.to_batches():
         if position >= rows.stop:
             return
-        yield position, batch
+        yield position, batch if offsets is None else as_written(batch, offsets)
         position += batch.num_rows
 
 
-def _check_tail(stream: IO[bytes], columns: Sequence[str]) -> None:
-    """Refuse what Arrow would read wrongly, or what would end the process or take its memory."""
+def _checked_tail(stream: IO[bytes], columns: Sequence[str]) -> tuple[OrcTail, set[str]]:
+    """The end of a file and the time zones of its writers.
+
+    Refuses what Arrow would read wrongly, or what would end the process or take its memory.
+    """
     try:
         tail = read_tail(stream)
-        check_streams(stream, tail, columns)
+        zones = check_streams(stream, tail, columns)
         far = find_far_timestamps(tail, columns)
     except (IndexError, zlib.error) as reason:
         raise ValueError(f"its footer or a stream ends early: {reason}") from reason
@@ -52,3 +65,4 @@ def _check_tail(stream: IO[bytes], columns: Sequence[str]) -> None:
             f"column {far!r} holds timestamps before 1677 or after 2262, which "
             "this version would read wrongly; rewrite the table in parquet with another engine"
         )
+    return tail, zones

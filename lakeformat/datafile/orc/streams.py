@@ -14,7 +14,14 @@ from typing import IO
 
 from lakeformat.datafile.orc.message import Message, parse_message, parts, single
 from lakeformat.datafile.orc.runs import RunSummary, summarise_runs
-from lakeformat.datafile.orc.tail import CHUNK_HEADER, UNCOMPRESSED, OrcTail, Stripe, unpack
+from lakeformat.datafile.orc.tail import (
+    CHUNK_HEADER,
+    UNCOMPRESSED,
+    OrcTail,
+    Stripe,
+    unpack,
+    writer_zones,
+)
 
 __all__ = ["check_streams"]
 
@@ -42,13 +49,19 @@ class _Place:
     size: int
 
 
-def check_streams(stream: IO[bytes], tail: OrcTail, columns: Sequence[str]) -> None:
-    """A ValueError if a number in these columns is one that no writer writes."""
+def check_streams(stream: IO[bytes], tail: OrcTail, columns: Sequence[str]) -> set[str]:
+    """The time zones of the writers, as far as stripes name them.
+
+    A ValueError if a number in these columns is one that no writer writes.
+    """
     wanted = [number for column in columns for number in tail.subtree(column)]
+    zones: set[str] = set()
     for stripe in tail.stripes:
         opened = _Stripe(stream, tail, stripe)
+        zones |= opened.zones
         for number in wanted:
             opened.check(number)
+    return zones
 
 
 class _Stripe:
@@ -60,6 +73,7 @@ class _Stripe:
         self._offset = stripe.start
         footer = self._read(_Place(stripe.footer_start, stripe.footer_size))
         message = parse_message(footer)
+        self.zones = writer_zones(message)
         self._encodings = [parse_message(part) for part in parts(message, _ENCODINGS)]
         if len(self._encodings) != len(tail.types):
             raise ValueError(

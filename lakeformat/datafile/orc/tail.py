@@ -13,7 +13,17 @@ import pyarrow as pa
 from lakeformat.datafile.orc.message import Message, numbers, parse_message, parts, single, varint
 from lakeformat.errors import UnsupportedError
 
-__all__ = ["CHUNK_HEADER", "UNCOMPRESSED", "ColumnType", "OrcTail", "Stripe", "read_tail", "unpack"]
+__all__ = [
+    "CHUNK_HEADER",
+    "UNCOMPRESSED",
+    "ColumnType",
+    "OrcTail",
+    "Stripe",
+    "read_tail",
+    "read_writer_zones",
+    "unpack",
+    "writer_zones",
+]
 
 MAX_POSTSCRIPT = 256
 MAX_CHUNK = 8 << 20
@@ -27,6 +37,7 @@ _MAX_PRECISION = 38
 # Numbers of members: of the postscript, the footer, a stripe, a type.
 _FOOTER_LENGTH, _COMPRESSION, _BLOCK_SIZE = 1, 2, 3
 _STRIPES, _TYPES, _STATISTICS = 3, 4, 7
+_WRITER_ZONE = 3
 _OFFSET, _INDEX_LENGTH, _DATA_LENGTH, _STRIPE_FOOTER_LENGTH = 1, 2, 3, 4
 _KIND, _SUBTYPES, _FIELD_NAMES, _PRECISION, _SCALE = 1, 2, 3, 5, 6
 
@@ -97,6 +108,21 @@ def read_tail(stream: IO[bytes]) -> OrcTail:
     _check_order(types)
     stripes = tuple(_stripe(parse_message(part), start) for part in parts(footer, _STRIPES))
     return OrcTail(codec, block, types, stripes, tuple(parts(footer, _STATISTICS)))
+
+
+def read_writer_zones(stream: IO[bytes]) -> set[str]:
+    """The time zones of a file's writers, as far as its stripes name them."""
+    tail = read_tail(stream)
+    zones: set[str] = set()
+    for stripe in tail.stripes:
+        stream.seek(stripe.footer_start)
+        zones |= writer_zones(parse_message(unpack(stream.read(stripe.footer_size), tail.codec)))
+    return zones
+
+
+def writer_zones(stripe_footer: Message) -> set[str]:
+    """The time zone that a stripe names, if it names one."""
+    return {part.decode() for part in parts(stripe_footer, _WRITER_ZONE) if part}
 
 
 def unpack(content: bytes, codec: int) -> bytes:

@@ -1,0 +1,68 @@
+"""The format of new files with instants, where JVMs outside UTC write a table's ORC files.
+
+Such a JVM shifts every TIMESTAMP_LTZ of an ORC file by the offset of its zone when it reads one.
+Files of this version are as a JVM in UTC writes them, so it would read other instants. It reads
+those of Parquet files as they are, in every zone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from lakeformat.datafile.file_format import FileFormat
+from lakeformat.datafile.orc.instants import is_outside_utc
+from lakeformat.options import TableOptions
+from lakeformat.schema import TableSchema
+from lakeformat.types import (
+    ArrayType,
+    AtomicType,
+    DataType,
+    MapType,
+    MultisetType,
+    RowType,
+    TypeName,
+)
+
+__all__ = ["keeping_instants"]
+
+_FORMATS = (
+    TableOptions.file_format,
+    TableOptions.file_format_per_level,
+    TableOptions.changelog_file_format,
+)
+
+
+def keeping_instants(schema: TableSchema, zones: Iterable[str] = ()) -> TableSchema:
+    """The schema with Parquet in place of ORC, if a JVM outside UTC would read ORC files wrongly.
+
+    ``zones`` are those of the writers of files that are rewritten; they are read only if needed.
+    """
+    options = schema.table_options
+    texts = {option.key: options.text(option).lower() for option in _FORMATS}
+    if not any(FileFormat.ORC in text for text in texts.values()):
+        return schema
+    if not options.orc_timestamp_ltz_legacy_type:
+        return schema
+    if not any(_has_instants(field.type) for field in schema.fields):
+        return schema
+    zone = options.orc_writer_timezone
+    if not (zone and is_outside_utc(zone)) and not any(map(is_outside_utc, zones)):
+        return schema
+    changed = {
+        key: text.replace(FileFormat.ORC, FileFormat.PARQUET)
+        for key, text in texts.items()
+        if FileFormat.ORC in text
+    }
+    return replace(schema, options={**schema.options, **changed})
+
+
+def _has_instants(data_type: DataType) -> bool:
+    match data_type:
+        case RowType(fields=fields):
+            return any(_has_instants(field.type) for field in fields)
+        case ArrayType(element=element) | MultisetType(element=element):
+            return _has_instants(element)
+        case MapType(key=key, value=value):
+            return _has_instants(key) or _has_instants(value)
+    return isinstance(data_type, AtomicType) and data_type.name is TypeName.TIMESTAMP_LTZ

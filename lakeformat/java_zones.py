@@ -1,0 +1,134 @@
+"""Time zones as a JVM names and counts them, for many instants at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["ZoneOffsets", "find_zone", "zone_offsets"]
+
+Nanos = npt.NDArray[np.int64]
+
+_OFFSET = re.compile(r"(?:GMT|UTC|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
+_UTC = frozenset({"UTC", "GMT", "Z"})
+_SHORT_NAMES = {
+    "ACT": "Australia/Darwin",
+    "AET": "Australia/Sydney",
+    "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo",
+    "AST": "America/Anchorage",
+    "BET": "America/Sao_Paulo",
+    "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare",
+    "CNT": "America/St_Johns",
+    "CST": "America/Chicago",
+    "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa",
+    "ECT": "Europe/Paris",
+    "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+    "MIT": "Pacific/Apia",
+    "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi",
+    "PNT": "America/Phoenix",
+    "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles",
+    "SST": "Pacific/Guadalcanal",
+    "VST": "Asia/Ho_Chi_Minh",
+}
+"""Java's three letters, which the time zone database lacks."""
+
+_NANOS_PER_SECOND = 1_000_000_000
+_FIRST_SECOND = int(datetime(1900, 1, 1, tzinfo=UTC).timestamp())
+"""Before it a JVM has the zone's standard offset of today."""
+_LAST_SECOND = (2**63 - 1) // _NANOS_PER_SECOND
+"""64 bits of nanoseconds end there."""
+_STEP_SECONDS = 2 * 86_400
+"""No zone changes its offset and changes it back in less."""
+_STANDARD_YEAR = 2030
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneOffsets:
+    """The offsets of a zone and the instants from which each holds, in nanoseconds."""
+
+    starts: Nanos
+    offsets: Nanos
+
+    @property
+    def is_utc(self) -> bool:
+        """True if clocks of the zone always show UTC."""
+        return not self.offsets.any()
+
+    def at(self, instants: Nanos) -> Nanos:
+        """The offset at each instant: what a clock of the zone is ahead of UTC."""
+        return self.offsets[np.searchsorted(self.starts, instants, side="right") - 1]
+
+
+def find_zone(name: str) -> tzinfo:
+    """The zone of a name as Java takes it; ValueError if this machine has no such zone."""
+    name = name.strip()
+    if name.upper() in _UTC:
+        return UTC
+    if found := _OFFSET.fullmatch(name):
+        offset = timedelta(hours=int(found[2]), minutes=int(found[3] or 0))
+        return timezone(-offset if found[1] == "-" else offset)
+    try:
+        return ZoneInfo(_SHORT_NAMES.get(name, name))
+    except (ZoneInfoNotFoundError, OSError):
+        raise ValueError("this machine knows no such zone") from None
+
+
+@cache
+def zone_offsets(name: str) -> ZoneOffsets:
+    """All offsets of a zone as a JVM counts them; ValueError as from ``find_zone``."""
+    zone = find_zone(name)
+    pairs = [(-(2**63) // _NANOS_PER_SECOND, _standard_seconds(zone))]
+    if isinstance(zone, ZoneInfo):
+        pairs.extend(_changes(zone))
+    seconds = np.array(pairs, np.int64)
+    starts = seconds[:, 0] * _NANOS_PER_SECOND
+    starts[0] = -(2**63)
+    return ZoneOffsets(starts, seconds[:, 1] * _NANOS_PER_SECOND)
+
+
+def _changes(zone: tzinfo) -> Iterator[tuple[int, int]]:
+    """Each second from which another offset holds, and the offset."""
+    known = _seconds_at(zone, _FIRST_SECOND)
+    yield _FIRST_SECOND, known
+    for end in range(_FIRST_SECOND + _STEP_SECONDS, _LAST_SECOND, _STEP_SECONDS):
+        found = _seconds_at(zone, end)
+        if found != known:
+            yield _first_with(zone, found, end - _STEP_SECONDS, end), found
+            known = found
+
+
+def _first_with(zone: tzinfo, offset: int, before: int, after: int) -> int:
+    """The first second with an offset that holds at ``after`` and not at ``before``."""
+    while after - before > 1:
+        middle = (before + after) // 2
+        if _seconds_at(zone, middle) == offset:
+            after = middle
+        else:
+            before = middle
+    return after
+
+
+def _seconds_at(zone: tzinfo, second: int) -> int:
+    offset = datetime.fromtimestamp(second, zone).utcoffset()
+    assert offset is not None
+    return int(offset.total_seconds())
+
+
+def _standard_seconds(zone: tzinfo) -> int:
+    start = int(datetime(_STANDARD_YEAR, 1, 1, tzinfo=UTC).timestamp())
+    return min(_seconds_at(zone, start + day * 86_400) for day in range(365))
