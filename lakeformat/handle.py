@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lakeformat.environment import Environment
 from lakeformat.errors import UnsupportedError
-from lakeformat.layout import TableLayout
+from lakeformat.layout import DATABASE_SUFFIX, MAIN_BRANCH, TableLayout
 from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.options import TableOptions
 from lakeformat.partition import partition_path
@@ -50,6 +50,17 @@ class TableHandle:
     def uri(self) -> str:
         """How messages name the table."""
         return self.storage.uri(self.layout.root)
+
+    @property
+    def name(self) -> str:
+        """How commands name the table: ``shop.orders``, or its address outside a warehouse."""
+        parents, _, table = self.layout.root.rpartition("/")
+        database = parents.rpartition("/")[2]
+        name = self.uri
+        if database.endswith(DATABASE_SUFFIX):
+            name = f"{database.removesuffix(DATABASE_SUFFIX)}.{table}"
+        branch = self.layout.branch
+        return name if branch == MAIN_BRANCH else f"{name}$branch_{branch}"
 
 
 def is_unaware(handle: TableHandle) -> bool:

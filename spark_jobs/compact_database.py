@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from lakeformat.table_by_table import TableOutcome
 
 __all__ = ["JOB", "main", "run"]
+
+_log = logging.getLogger(__name__)
 
 JOB = Job(
     "compact_database",
@@ -81,6 +84,8 @@ def _outcomes(
         )
     )
     for number, outcome in enumerate(done, 1):
+        if wanted.dry_run and outcome.report is not None and outcome.report.other_compactor:
+            _log.warning("%s", outcome.report.other_compactor.warning)
         tell_progress(number, len(names), "tables", table=outcome.table)
         yield outcome
 

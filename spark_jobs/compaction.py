@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from lakeformat.compact.report import CompactReport
     from lakeformat.executor import Executor
 
-__all__ = ["How", "compact_table", "how_of"]
+__all__ = ["How", "compact_table", "how_of", "warnings_of"]
+
+_log = logging.getLogger(__name__)
 
 
 class _Compacting(Protocol):
@@ -66,6 +69,8 @@ def compact_table(table: Table, which: Mapping[str, Any], how: How) -> Outcome:
     before = newest_snapshot(table)
     if how.dry_run:
         plan = table.plan_compaction(**which)
+        if plan.other_compactor is not None:
+            _log.warning("%s", plan.other_compactor.warning)
         return Outcome(
             reason=f"{counted(len(plan.units), 'unit')} would be compacted",
             report=plan.to_dict(),
@@ -87,6 +92,14 @@ def compact_table(table: Table, which: Mapping[str, Any], how: How) -> Outcome:
 
         raise CommitConflictError(f"{table.location}: {report.unfinished}")
     return outcome
+
+
+def warnings_of(result: Mapping[str, Any]) -> list[str]:
+    """Return the warnings of a job's result: other programs that compact the same tables."""
+    report = result.get("report") or {}
+    reports = [report, *(each["report"] or {} for each in report.get("tables", ()))]
+    others = [each.get("other_compactor") for each in reports]
+    return [other["warning"] for other in others if other is not None]
 
 
 def _outcome_of(report: CompactReport, before: int | None) -> Outcome:

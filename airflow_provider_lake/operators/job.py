@@ -169,7 +169,12 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
             )
             failure = self._submit(self._submission, context)
             said = output.result or work.result()
-        return self._settled(said, failure, request)
+        from spark_jobs.compaction import warnings_of
+
+        result = self._settled(said, failure, request)
+        for warning in warnings_of(result):  # the driver's log is shown at INFO
+            self.log.warning("%s", warning)
+        return result
 
     def _submit(self, submission: LakeSparkSubmission, context: Context) -> AirflowException | None:
         """Submit and wait; what the stock operator calls a failure is judged by the caller."""

@@ -116,8 +116,9 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show, it can spell
             stream.reconfigure(errors="backslashreplace")
-    # `lake orphans` and its siblings print themselves what is warned of there.
-    logging.getLogger("lakeformat.orphans").addHandler(logging.NullHandler())
+    # Commands print these warnings themselves.
+    for name in ("lakeformat.orphans", "lakeformat.compact.other_compactor"):
+        logging.getLogger(name).addHandler(logging.NullHandler())
     sys.meta_path.insert(0, _WithoutPandas())
     try:
         try:

@@ -11,7 +11,9 @@ from lakeformat.cli.compact import (
     ExecutorOption,
     IdleOption,
     WhereOption,
+    YesOption,
     compacted,
+    goes_on_beside,
     progressing,
 )
 from lakeformat.cli.output import AsJson, print_json
@@ -35,6 +37,7 @@ def changelog(
     where: WhereOption = None,
     idle: IdleOption = None,
     executor: ExecutorOption = "threads",
+    yes: YesOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -47,6 +50,8 @@ def changelog(
 
     found = named_table(context, table)
     strategy = strategy_of_changelog(found.options)
+    if not goes_on_beside([found.other_compactor()], yes=yes):
+        return
     with progressing() as tell:
         report, failure = compacted(
             found, strategy=strategy, where=where, idle=idle, executor=executor, tell=tell

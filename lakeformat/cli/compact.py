@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lakeformat.byte_size import size
 from lakeformat.cli.arguments import TableArgument
+from lakeformat.cli.confirm import goes_on
 from lakeformat.cli.many_tables import error_text, is_database
 from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.progress import progress_line
@@ -20,6 +21,7 @@ from lakeformat.executor import require_executor
 
 if TYPE_CHECKING:
     import lakeformat as lake
+    from lakeformat.compact.other_compactor import OtherCompactor
     from lakeformat.compact.report import CompactReport, Progress
     from lakeformat.table_by_table import TableOutcome
 
@@ -27,7 +29,9 @@ __all__ = [
     "ExecutorOption",
     "IdleOption",
     "WhereOption",
+    "YesOption",
     "compacted",
+    "goes_on_beside",
     "progressing",
     "register",
 ]
@@ -68,6 +72,12 @@ OrderStrategyOption = Annotated[
 ExecutorOption = Annotated[
     str, typer.Option(help="threads: a bucket more at a time than there are CPUs; serial: one.")
 ]
+YesOption = Annotated[
+    bool,
+    typer.Option(
+        "--yes", "-y", help="Do not ask where another program compacts the table, too: only warn."
+    ),
+]
 PlanOption = Annotated[
     bool,
     typer.Option("--plan", "--dry-run", help="Say what would be done, and why; change nothing."),
@@ -91,6 +101,7 @@ def compact(
     order_strategy: OrderStrategyOption = None,
     executor: ExecutorOption = "threads",
     plan: PlanOption = False,
+    yes: YesOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -115,6 +126,8 @@ def compact(
         else:
             typer.echo(str(planned))
         return
+    if not goes_on_beside([found.other_compactor()], yes=yes):
+        return
     with progressing() as tell:
         report, failure = compacted(found, **which, executor=executor, tell=tell)
     if as_json:
@@ -135,6 +148,12 @@ def compacted(table: lake.Table, **how: Any) -> tuple[CompactReport, LakeError |
         done: Any = error.report
         return done, error
     return report, why_unfinished(report)
+
+
+def goes_on_beside(others: Iterable[OtherCompactor | None], *, yes: bool) -> bool:
+    """Warn of other programs that compact; at a terminal, ask."""
+    warnings = [other.warning for other in others if other is not None]
+    return goes_on(warnings, "Compact all the same?", yes=yes)
 
 
 def why_unfinished(report: CompactReport) -> LakeError | None:
@@ -179,6 +198,7 @@ def compact_database(
     idle: IdleOption = None,
     executor: ExecutorOption = "threads",
     plan: PlanOption = False,
+    yes: YesOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -198,6 +218,8 @@ def compact_database(
             "whole name: 'shop', 'shop.*' or '.*' for databases, 'shop\\..*_daily' for tables; "
             "`lake tables` lists what there is"
         )
+    if not plan and not goes_on_beside(_others(catalog, names), yes=yes):
+        return
     failed: list[TableOutcome[Any]] = []
     which: dict[str, Any] = {"strategy": strategy, "where": where, "idle": idle}
 
@@ -222,6 +244,13 @@ def compact_database(
             f"{len(failed)} of {len(names)} tables failed: {failed[0].table} first; run it again "
             "for what is left"
         )
+
+
+def _others(catalog: Any, names: Sequence[str]) -> Iterator[OtherCompactor | None]:
+    """Of tables that can be opened: the others are named when they are compacted."""
+    for name in names:
+        with suppress(LakeError):
+            yield catalog.table(name).other_compactor()
 
 
 def _is_left(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:

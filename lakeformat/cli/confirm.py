@@ -1,15 +1,16 @@
-"""Asking before something goes for good."""
+"""Asking before something is deleted for good, or a writer of another program is harmed."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from lakeformat.errors import InvalidRequestError
 
-__all__ = ["Yes", "is_wanted"]
+__all__ = ["Yes", "goes_on", "is_wanted"]
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before removing.")]
 
@@ -27,5 +28,20 @@ def is_wanted(what: str, *, yes: bool, undo: str | None = None) -> bool:
     question = f"Remove {what} for good?" if undo is None else f"Remove {what}? ({undo} undoes it)"
     if not typer.confirm(question, err=True):
         typer.echo("nothing was removed", err=True)
+        return False
+    return True
+
+
+def goes_on(warnings: Sequence[str], question: str, *, yes: bool) -> bool:
+    """Show warnings and return True to go on; only a person at a terminal is asked.
+
+    A script goes on, as it did before the warning: its log has it.
+    """
+    for warning in warnings:
+        typer.echo(f"WARNING: {warning}", err=True)
+    if not warnings or yes or not sys.stdin.isatty():
+        return True
+    if not typer.confirm(question, err=True):
+        typer.echo("nothing was changed", err=True)
         return False
     return True

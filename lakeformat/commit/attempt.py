@@ -24,6 +24,7 @@ from lakeformat.commit.same_table import SameTable
 from lakeformat.errors import CommitOutcomeUnknownError, CorruptTableError, LakeError
 from lakeformat.handle import TableHandle, is_unaware
 from lakeformat.index.combination import VectorFiles, combine
+from lakeformat.metadata.compaction_mark import marked
 from lakeformat.metadata.index_manifest import read_index_manifest
 from lakeformat.metadata.schema_file import read_schema
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
@@ -264,7 +265,7 @@ class Attempts:
             delta_record_count=changes.added_rows,
             watermark=_later(intent.watermark, head.watermark if head else None),
             statistics=intent.statistics or self._inherited_statistics(head, schema_id),
-            properties=intent.properties or None,
+            properties=marked(intent.kind, intent.properties) or None,
             next_row_id=next_row_id,
             operation=intent.operation,
         )

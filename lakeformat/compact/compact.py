@@ -12,6 +12,7 @@ from lakeformat.commit.identity import CommitId
 from lakeformat.compact.changelogs.producers import guarantee
 from lakeformat.compact.commit import Groups, Made
 from lakeformat.compact.identity import CompactIdentity, find_earlier_tries
+from lakeformat.compact.other_compactor import OtherCompactor, warn_of_other_compactor
 from lakeformat.compact.outcomes import compacted, failed, not_chosen, refused, report_of
 from lakeformat.compact.plan import has_left_table, plan_compaction, under_schema
 from lakeformat.compact.report import BucketOutcome, CompactReport, Progress
@@ -127,6 +128,7 @@ class _Run:
     ends_at_once: Callable[[TableHandle], bool]
     identity: CompactIdentity | None = None
     failures: list[LakeError] = field(default_factory=list)
+    _other: OtherCompactor | None = None
     _outcomes: list[BucketOutcome] = field(default_factory=list)
     _groups: list[Groups] = field(default_factory=list)
     _progress: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
@@ -146,6 +148,7 @@ class _Run:
             found = self._without_made(found)
             self._plan_millis += self._now() - before
             if places is None:
+                self._other = warn_of_other_compactor(self.handle)
                 self._outcomes += map(not_chosen, found.not_chosen)
             if not found.units:
                 unfinished = ""
@@ -172,6 +175,7 @@ class _Run:
             plan_millis=self._plan_millis,
             run_millis=self._run_millis,
             millis=self._now() - began,
+            other=self._other,
         )
 
     def _round(self, plan: CompactPlan) -> Groups:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakeformat.compact.commit import Groups, Made
+from lakeformat.compact.other_compactor import OtherCompactor
 from lakeformat.compact.report import BucketOutcome, CompactReport
 from lakeformat.compact.unit import CompactUnit, NotChosen
 from lakeformat.errors import LakeError
@@ -68,6 +69,7 @@ def report_of(
     plan_millis: int,
     run_millis: int,
     millis: int,
+    other: OtherCompactor | None = None,
 ) -> CompactReport:
     """The sums over what was compacted."""
     done = [each for each in buckets if each.outcome == "compacted"]
@@ -100,6 +102,7 @@ def report_of(
         commit_millis=sum(each.millis for each in groups),
         millis=millis,
         buckets=tuple(buckets),
+        other_compactor=other,
         reason="; ".join(filter(None, [_reason(buckets, snapshots), _tried(earlier), unfinished])),
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lakeformat.compact.other_compactor import OtherCompactor
+
 __all__ = ["BucketOutcome", "CompactReport", "Progress"]
 
 
@@ -86,9 +88,12 @@ class CompactReport:
     millis: int
     """From the first plan to the last commit."""
     buckets: tuple[BucketOutcome, ...]
+    other_compactor: OtherCompactor | None = None
+    """A program that compacts the table too: its commits may conflict with this compaction."""
     reason: str
     """One sentence for the log: what happened, or why nothing did."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return asdict(self)
+        other = self.other_compactor
+        return {**asdict(self), "other_compactor": None if other is None else other.to_dict()}

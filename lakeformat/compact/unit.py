@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakeformat.byte_size import size
+from lakeformat.compact.other_compactor import OtherCompactor
 from lakeformat.compact.sorting.order import RowOrder
 from lakeformat.compact.steps import Rewrite, Step, Upgrade
 from lakeformat.count_text import counted
@@ -173,6 +174,8 @@ class CompactPlan:
     """The newest schema then: files of older ones come out under it."""
     units: tuple[CompactUnit, ...] = ()
     not_chosen: tuple[NotChosen, ...] = ()
+    other_compactor: OtherCompactor | None = None
+    """A program that compacts the table too: its commits may conflict with this compaction."""
 
     @property
     def bytes(self) -> int:
@@ -181,12 +184,14 @@ class CompactPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
+        other = self.other_compactor
         return {
             "table": self.table,
             "strategy": self.strategy,
             "snapshot_id": self.snapshot_id,
             "bytes": self.bytes,
             "rows": sum(unit.rows for unit in self.units),
+            "other_compactor": None if other is None else other.to_dict(),
             "buckets": [
                 *(unit.to_dict() for unit in self.units),
                 *(other.to_dict() for other in self.not_chosen),
@@ -210,6 +215,8 @@ class CompactPlan:
         for other in self.not_chosen:
             place = f"partition {other.path}, " if other.path else ""
             yield f"  {place}{_bucket(other.bucket)}: not chosen: {other.reason}"
+        if self.other_compactor is not None:
+            yield f"WARNING: {self.other_compactor.warning}"
 
 
 def _bucket(number: int) -> str:

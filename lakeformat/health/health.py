@@ -7,7 +7,8 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.commit.same_table import require_same_table
+from lakeformat.compact.other_compactor import find_other_compactor
+from lakeformat.compact.plan import newest_schema
 from lakeformat.consumers import StalledConsumer, find_stalled
 from lakeformat.errors import InvalidRequestError
 from lakeformat.expire.retention import changelog_rules, is_decoupled, snapshot_retention
@@ -27,7 +28,6 @@ from lakeformat.health.report import (
 )
 from lakeformat.health.score import Score, score
 from lakeformat.health.unknown import find_unknown, list_files
-from lakeformat.layout import DATABASE_SUFFIX, MAIN_BRANCH
 from lakeformat.metadata.branch_directory import branches
 from lakeformat.metadata.index_manifest import IndexManifestEntry, read_index_manifest
 from lakeformat.metadata.referrer import referred_to_by
@@ -54,7 +54,7 @@ def check_health(
     ``time_travel`` reads what each snapshot added, to know what is kept for older ones alone.
     ``unknown`` lists the table's directories too, for files that nothing refers to.
     """
-    require_same_table(handle)
+    newest = newest_schema(handle)
     # What is committed after the listing is known when it is compared.
     listed = list_files(handle) if unknown else None
     references = find_references(handle) if unknown else None
@@ -78,8 +78,9 @@ def check_health(
         storage = replace(storage, time_travel_files=count, time_travel_bytes=size)
     parts = score(state.pending())
     files, deletes, worst = state.facts(), state.deletes(), state.worst(WORST_BUCKETS)
-    table = table_name(handle)
-    reasons = find_reasons(handle, table, files, worst, deletes, snapshots, storage)
+    table = handle.name
+    other = find_other_compactor(newest)
+    reasons = find_reasons(handle, table, files, worst, deletes, snapshots, storage, other)
     return HealthReport(
         table=table,
         location=handle.uri,
@@ -97,22 +98,11 @@ def check_health(
     )
 
 
-def table_name(handle: TableHandle) -> str:
-    """How commands call the table: ``shop.orders``, or its address outside of a warehouse."""
-    parents, _, table = handle.layout.root.rpartition("/")
-    database = parents.rpartition("/")[2]
-    name = handle.uri
-    if database.endswith(DATABASE_SUFFIX):
-        name = f"{database.removesuffix(DATABASE_SUFFIX)}.{table}"
-    branch = handle.layout.branch
-    return name if branch == MAIN_BRANCH else f"{name}$branch_{branch}"
-
-
 def _of_empty_table(
     handle: TableHandle, snapshots: SnapshotFacts, storage: StorageFacts
 ) -> HealthReport:
     return HealthReport(
-        table=table_name(handle),
+        table=handle.name,
         location=handle.uri,
         snapshot_id=None,
         verdict=Verdict.EMPTY,

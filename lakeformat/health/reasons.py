@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lakeformat.byte_size import size
+from lakeformat.compact.other_compactor import OtherCompactor
 from lakeformat.count_text import counted
 from lakeformat.handle import TableHandle
 from lakeformat.health.report import (
@@ -38,6 +39,7 @@ def find_reasons(
     deletes: DeleteFacts,
     snapshots: SnapshotFacts,
     storage: StorageFacts,
+    other: OtherCompactor | None,
 ) -> tuple[Reason, ...]:
     """Severe ones first."""
     found = [
@@ -46,6 +48,7 @@ def find_reasons(
         *_of_waiting_rows(handle, table, files),
         *_of_deletes(handle, table, files, deletes),
         *_of_history(table, files, snapshots, storage),
+        *([] if other is None else [Reason(other.finding, other.advice)]),
     ]
     return tuple(sorted(found, key=lambda reason: not reason.is_severe))
 

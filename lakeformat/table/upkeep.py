@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from lakeformat.commit.identity import CommitId
 from lakeformat.compact.compact import Tell, compact
-from lakeformat.compact.plan import plan_compaction
+from lakeformat.compact.other_compactor import OtherCompactor, find_other_compactor
+from lakeformat.compact.plan import newest_schema, plan_compaction, under_schema
 from lakeformat.compact.report import CompactReport
 from lakeformat.compact.rescaling.report import RescaleReport
 from lakeformat.compact.rescaling.rescale import rescale
@@ -47,17 +49,28 @@ class TableUpkeep(TableReads):
     ) -> CompactPlan:
         """What ``compact`` would do now, bucket by bucket, and why; nothing is changed."""
         if (order := asked_order(order_by, order_strategy, strategy, idle)) is not None:
-            return plan_sort(
+            plan = plan_sort(
                 self._handle, *order, where=where, partitions=partitions, buckets=buckets
             )
-        return plan_compaction(
-            self._handle,
-            strategy=strategy,
-            where=where,
-            partitions=partitions,
-            idle=idle,
-            buckets=buckets,
-        )
+        else:
+            plan = plan_compaction(
+                self._handle,
+                strategy=strategy,
+                where=where,
+                partitions=partitions,
+                idle=idle,
+                buckets=buckets,
+            )
+        newest = under_schema(self._handle, plan.schema_id)
+        return replace(plan, other_compactor=find_other_compactor(newest))
+
+    def other_compactor(self) -> OtherCompactor | None:
+        """Return the program that compacts the table besides this one, None if there is none.
+
+        It is found by a recent compaction without the mark of ours, on a table that is not
+        ``write-only``. Where both compact, the commits of that writer conflict and its job fails.
+        """
+        return find_other_compactor(newest_schema(self._handle))
 
     def rescale(
         self,

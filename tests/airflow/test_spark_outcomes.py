@@ -5,6 +5,7 @@ behave is shown in ``test_spark_kill.py``.
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -346,3 +347,36 @@ def test_a_request_too_long_for_an_argument_travels_as_a_private_file(orders, ta
 
     assert "MODE 0o600" in list(commit._submission._hook._last_submit_log_lines)
     assert many[0] in str(failed.value)
+
+
+def compact_as_flink(table):
+    """A compaction that does not bear the mark of ours."""
+    table.write(pa.table({"id": [2]}))
+    table.compact()
+    handle, snapshot = table._handle, table.latest_snapshot()
+    foreign = replace(snapshot, properties=None, commit_user="flink")
+    handle.storage.overwrite(handle.layout.snapshot(snapshot.id), foreign.to_json())
+    table.write(pa.table({"id": [3]}))
+
+
+@pytest.mark.parametrize("engine", ["python", "spark"])
+@pytest.mark.parametrize("operator", [LakeCompactOperator, LakeCompactDatabaseOperator])
+def test_another_program_that_compacts_is_a_warning_in_the_log_of_the_task(
+    orders, task, caplog, capsys, operator, engine
+):
+    compact_as_flink(orders)
+    is_database = operator is LakeCompactDatabaseOperator
+    given = {"task_id": "work", **({"database": "shop"} if is_database else {})}
+    if engine == "spark":
+        table = {"table": None} if is_database else {}
+        work = task(operator, WITHOUT_TASKS, **given, **table)
+    else:
+        work = operator(engine=engine, **given, **({} if is_database else {"table": "shop.orders"}))
+
+    work.execute(task_context())
+
+    said = caplog.text if engine == "python" else capsys.readouterr().out
+    [warning] = [line for line in said.splitlines() if "another program compacts" in line]
+    assert "warning" in warning.lower()
+    assert "commit user 'flink', last in snapshot 3" in warning
+    assert "lake set-option shop.orders write-only=true, then restart that writer" in warning
