@@ -36,7 +36,9 @@ OPTION_FIELDS: Mapping[str, str] = {
 ENGINES = ("auto", "python", "spark")
 
 # A uri may hold a password.
-_SECRET = re.compile(r"(?i)^uri$|access[-_.]key|account[-_.]key|password|secret|token|credential")
+_SECRET = re.compile(
+    r"(?i)^uri$|keyfile|sslkey|access[-_.]key|account[-_.]key|password|secret|token|credential"
+)
 _UNUSED_FIELDS = ("host", "port", "login", "password", "schema")
 _KNOWN = ("warehouse", "options", "secret_options", "engine", "spark_conn_id", *OPTION_FIELDS)
 

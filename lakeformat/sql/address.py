@@ -12,6 +12,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.storage.shown import holds_key_material
 
 __all__ = ["DatabaseAddress", "parse_database_uri"]
 
@@ -35,6 +36,7 @@ _FROM_JAVA = {
     "sslrootcert": "sslrootcert",
     "user": "user",
 }
+_KEY_FILES = ("sslkey", "sslcert", "sslrootcert")
 _JAVA_POSTGRESQL = re.compile(
     r"postgresql:(?://(?P<host>\[[^]]+\]|[^/?:,]*)(?::(?P<port>\d+))?/)?(?P<name>[^/?]*)"
     r"(?:\?(?P<query>.*))?"
@@ -188,6 +190,11 @@ def _postgresql(url: URL, properties: Mapping[str, str]) -> DatabaseAddress:
     query = {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **url.query}
     query.update(_translated(properties, "option jdbc."))
     for key, value in query.items():
+        if key in _KEY_FILES and any(map(holds_key_material, _all(value))):
+            raise InvalidRequestError(
+                f"{key} of the metastore is the key or certificate itself, and the path of a file "
+                f"is needed: write it to a file that only this user can read, and give its path"
+            )
         if not isinstance(value, str) and key in ("user", "password", "sslpassword"):
             raise InvalidRequestError(f"the uri of the metastore names {key} twice")
     user, password = query.pop("user", url.username), query.pop("password", url.password)
@@ -209,6 +216,10 @@ def _postgresql(url: URL, properties: Mapping[str, str]) -> DatabaseAddress:
         f"postgresql://{host}{port}/{full.database or ''}",
         tuple(str(secret) for secret in secrets if secret),
     )
+
+
+def _all(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, tuple) else (str(value),)
 
 
 def _one(value: object) -> str | None:

@@ -23,6 +23,7 @@ __all__ = ["is_missing", "is_taken", "status_of", "translated"]
 
 _STATUS = re.compile(r"status code: (\d{3})([^:\n]*)")
 _ADDRESS = re.compile(r"https?://\S+")
+_KEY_FILE = re.compile(r"service account file|Error reading pem file|OpenCredentials")
 _ACCESS = "Check the credentials, and that they may read and write this path."
 _PLACE = "Check the region and the endpoint."
 _REMEDIES = {
@@ -72,9 +73,15 @@ def _translate(operation: str, uri: str, error: Exception, secrets: tuple[str, .
         )
     if isinstance(error, FileNotFoundError):
         return NotFoundError(f"Cannot {operation} {uri}: no such file.")
-    reason = _reason(text)
+    if _KEY_FILE.search(text):
+        return InvalidRequestError(
+            f"Cannot {operation} {uri}: the file of the service account's key is not there, or"
+            " holds no such key. Its path is not shown, as it may be the key itself. Correct"
+            " gs.auth.service.account.json.keyfile, or else GOOGLE_APPLICATION_CREDENTIALS."
+        )
     for secret in secrets:
-        reason = reason.replace(secret, "***")
+        text = text.replace(secret, "***")
+    reason = _reason(text)
     if status == 501:
         return UnsupportedError(f"Cannot {operation} {uri}: {reason}. The store has no such call.")
     if status is None and isinstance(error, ValueError):

@@ -1,16 +1,20 @@
-"""Addresses as messages may show them."""
+"""Addresses and paths as messages may show them."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["carries_secret", "without_credentials"]
+__all__ = ["carries_secret", "holds_key_material", "without_credentials"]
 
 _CREDENTIALS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:/*)[^@]*:.*@", re.DOTALL)
 _SIGNED = re.compile(
     r"([?&;](?:X-Amz-[\w-]+|AWSAccessKeyId|X-Goog-[\w-]+|signature|sig|password|token)=)[^&;]*",
     re.IGNORECASE,
 )
+
+_KEY_MATERIAL = re.compile(r"[{}\n\r\"]|-----BEGIN|private_key|^(?:eyJ|ewo|LS0tLS1C)")
+"""JSON, PEM, several lines, or the base64 of one of them."""
+_LONGEST_PATH = 4096
 
 
 def without_credentials(address: str) -> str:
@@ -21,3 +25,8 @@ def without_credentials(address: str) -> str:
 def carries_secret(address: str) -> bool:
     """Whether there is something in it that no message may show."""
     return without_credentials(address) != address
+
+
+def holds_key_material(path: str) -> bool:
+    """Return True if a text given as the path of a key's file is the key itself."""
+    return _KEY_MATERIAL.search(path.strip()) is not None or len(path) > _LONGEST_PATH

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.storage.shown import without_credentials
+from lakeformat.storage.shown import holds_key_material, without_credentials
 
 __all__ = ["STORE_OPTIONS", "StoreConfig", "StoreOption", "is_storage_option", "store_config"]
 
@@ -51,6 +51,16 @@ def _address(text: str) -> str:
     if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", address):
         raise ValueError("it is no address such as https://s3.example.org:9000")
     return address
+
+
+def _key_file(text: str) -> str:
+    """The path of a file with a key; the key itself is refused, and never shown."""
+    if holds_key_material(text):
+        raise ValueError(
+            "it is the key itself, and the path of a file is needed. Write the key to a file that"
+            " only this user can read, and give its path"
+        )
+    return _text(text)
 
 
 def _seconds(text: str) -> float:
@@ -96,6 +106,8 @@ STORE_OPTIONS = (
         "gs.auth.service.account.json.keyfile",
         "application_credentials",
         "Path of a service account's key file.",
+        _key_file,
+        is_secret=True,
     ),
     StoreOption("gs.auth.access-token", "bearer_token", "An access token.", _text, True),
     StoreOption("azure.endpoint", "endpoint", "Where the store answers; by account.", _address),

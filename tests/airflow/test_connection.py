@@ -165,6 +165,7 @@ def test_no_argument_and_no_file_of_a_driver_holds_a_secret(with_secret, tmp_pat
     [
         ({"secret_options": '{"s3.session.token": "odd-name-1"}'}, "odd-name-1"),
         ({"secret_options": '{"jdbc.user": "who-2"}'}, "who-2"),
+        ({"options": {"gs.auth.service.account.json.keyfile": "{key-8}"}}, "{key-8}"),
         ({"uri": "postgresql://u:part%403@host/db"}, "part%403"),
         ({"uri": "postgresql://u:part%404@host/db"}, "part@4"),
         ({"uri": "postgresql://u:front@back-5@host/db"}, "back-5"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import traceback
 from contextlib import closing
+from urllib.parse import quote
 
 import pytest
 from sqlalchemy import make_url
@@ -80,6 +81,18 @@ def test_a_password_no_driver_takes_is_named_and_not_shown(tmp_path, password):
     with pytest.raises(lake.InvalidRequestError, match=r"jdbc\.password holds") as refused:
         opened(NOWHERE, tmp_path, **{"jdbc.password": password})
     assert SECRET not in "".join(traceback.format_exception(refused.value)[-1:])
+
+
+@pytest.mark.parametrize("name", ["sslkey", "sslcert", "sslrootcert"])
+def test_a_key_in_place_of_the_path_of_its_file_is_refused_and_never_shown(tmp_path, name):
+    pem = f"-----BEGIN PRIVATE KEY-----\n{SECRET}\n-----END PRIVATE KEY-----"
+    for uri, options in (
+        (NOWHERE, {f"jdbc.{name}": pem}),
+        (f"{NOWHERE}?{name}={quote(pem)}", {}),
+    ):
+        with pytest.raises(lake.InvalidRequestError, match=f"{name} of the metastore") as refused:
+            opened(uri, tmp_path, **options)
+        assert SECRET not in "".join(traceback.format_exception(refused.value)[-1:])
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import traceback
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -68,6 +71,43 @@ def test_what_is_no_option_of_s3_is_refused_by_name(options, advice):
 def test_an_option_of_s3_does_not_apply_elsewhere(address):
     with pytest.raises(InvalidRequestError, match=r"s3\.region does not apply"):
         open_storage(address, {"s3.region": "eu-west-1"})
+
+
+KEYFILE = "gs.auth.service.account.json.keyfile"
+KEY = "MIIEvQIBADANBg/k+qhkiG9w0BAQEFAASC"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"type": "service_account", "private_key": "{KEY}"}}',
+        f'{{\n  "private_key": "{KEY}"\n}}\n',
+        f"-----BEGIN PRIVATE KEY-----\n{KEY}\n-----END PRIVATE KEY-----\n",
+        f"private_key={KEY}",
+        b64encode(f'{{"private_key": "{KEY}"}}'.encode()).decode(),
+        KEY * 200,
+    ],
+)
+def test_a_key_in_place_of_the_path_of_its_file_is_refused_and_never_shown(text):
+    with pytest.raises(InvalidRequestError, match="path of a file is needed") as refused:
+        open_storage("gs://lake/wh", {KEYFILE: text})
+    shown = "".join(traceback.format_exception(refused.value))
+    assert KEY not in shown
+    assert text not in shown
+
+
+@pytest.mark.parametrize("name", ["GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT"])
+def test_a_key_in_the_environment_in_place_of_a_path_is_never_shown(monkeypatch, name):
+    monkeypatch.setenv(name, f'{{"private_key": "{KEY}"}}')
+    with pytest.raises(InvalidRequestError, match="the file of the service account's key") as given:
+        open_storage("gs://lake/wh")
+    assert KEY not in "".join(traceback.format_exception(given.value))
+
+
+def test_a_key_that_looks_like_a_path_is_not_shown_where_it_leads_to_no_file():
+    with pytest.raises(InvalidRequestError, match=f"Correct {re.escape(KEYFILE)}") as refused:
+        open_storage("gs://lake/wh", {KEYFILE: KEY})
+    assert KEY not in "".join(traceback.format_exception(refused.value))
 
 
 def test_a_secret_that_cannot_be_is_not_repeated():
