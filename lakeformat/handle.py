@@ -9,6 +9,7 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.layout import DATABASE_SUFFIX, MAIN_BRANCH, TableLayout
 from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.options import TableOptions
+from lakeformat.options.operation import Operation
 from lakeformat.partition import partition_path
 from lakeformat.schema import TableSchema
 from lakeformat.storage import Storage, resolve
@@ -18,8 +19,7 @@ __all__ = [
     "crosses_partitions",
     "has_hash_index",
     "index_file_place",
-    "require_committable",
-    "require_readable",
+    "require_allowed",
     "require_writable",
 ]
 
@@ -90,13 +90,23 @@ def index_file_place(handle: TableHandle, entry: IndexManifestEntry) -> tuple[St
     return handle.storage, handle.layout.data_file(entry.bucket, entry.file_name, directory)
 
 
-def require_readable(handle: TableHandle) -> None:
-    """Refuse a table whose rows this version would read otherwise than its options say."""
-    if (key := _decides_rows(handle)) is not None:
+def require_allowed(handle: TableHandle, operation: Operation) -> None:
+    """Refuse an operation that an option of the table forbids, by the option's name."""
+    if operation is Operation.READ:
+        if (key := _decides_rows(handle)) is not None:
+            raise UnsupportedError(
+                f"{handle.uri} sets {key!r}, which decides what its rows are; "
+                "this version does not know it and would give wrong rows"
+            )
+        return
+    unknown = handle.options.unknown()
+    if unknown:
+        more = ", reading still works" if _decides_rows(handle) is None else ""
         raise UnsupportedError(
-            f"{handle.uri} sets {key!r}, which decides what its rows are; "
-            "this version does not know it and would give wrong rows"
+            f"{handle.uri} sets {', '.join(map(repr, unknown))}, which this version cannot honour "
+            f"when writing; nothing was written{more}"
         )
+    handle.options.validate()
 
 
 def _decides_rows(handle: TableHandle) -> str | None:
@@ -118,18 +128,6 @@ def _changes_rows(handle: TableHandle, key: str) -> bool:
     return key in _CHANGE_MERGED_ROWS
 
 
-def require_committable(handle: TableHandle) -> None:
-    """Refuse to publish where an option asks for something this version would not do."""
-    unknown = handle.options.unknown()
-    if unknown:
-        more = ", reading still works" if _decides_rows(handle) is None else ""
-        raise UnsupportedError(
-            f"{handle.uri} sets {', '.join(map(repr, unknown))}, which this version cannot honour "
-            f"when writing; nothing was written{more}"
-        )
-    handle.options.validate()
-
-
 def require_writable(handle: TableHandle) -> None:
     """Refuse to write rows where an option asks for something this version would not do."""
     schema, bucket = handle.schema, handle.options.bucket
@@ -146,7 +144,7 @@ def require_writable(handle: TableHandle) -> None:
             f"{handle.uri} sets 'ignore-delete', and a row that moves to another partition is "
             "deleted in the one before: its key would be there twice. Nothing was written"
         )
-    require_committable(handle)
+    require_allowed(handle, Operation.WRITE)
 
 
 def _require_bucket_key(handle: TableHandle) -> None:

@@ -18,11 +18,12 @@ from lakeformat.commit.identity import CommitId
 from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.expired_meanwhile import again_if_overtaken
-from lakeformat.handle import TableHandle, require_committable
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.metadata.statistics import ColumnStatistics, TableStatistics
+from lakeformat.options.operation import Operation
 from lakeformat.read.plan import plan_columns
 from lakeformat.read.scan import Scan
 from lakeformat.read.where import columns_named
@@ -51,7 +52,7 @@ def analyze(
     handle = _newest_schema(handle)
     _chosen(handle, columns)
     if not dry_run:
-        require_committable(handle)
+        require_allowed(handle, Operation.COMMIT)
     nothing = AnalyzeReport(
         table=handle.uri,
         dry_run=dry_run,

@@ -22,7 +22,7 @@ from lakeformat.errors import (
     LakeError,
     UnavailableError,
 )
-from lakeformat.handle import TableHandle, require_committable
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.branch_directory import check_branch_name, require_branch
 from lakeformat.metadata.consumer import Consumer, delete_consumer, write_consumer
@@ -36,6 +36,7 @@ from lakeformat.metadata.snapshot_directory import (
     write_hints,
 )
 from lakeformat.metadata.tag import delete_tag, read_tag, tag_names
+from lakeformat.options.operation import Operation
 from lakeformat.storage import Storage
 from lakeformat.tags.source import Origin
 
@@ -59,7 +60,7 @@ def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> Fa
     check_branch_name(name)
     source = handle.layout.on_branch(name)
     require_branch(handle.storage, source)
-    require_committable(handle)
+    require_allowed(handle, Operation.COMMIT)
     plan = plan_forward(handle, source)
     if not dry_run:
         _run(handle, source, plan)

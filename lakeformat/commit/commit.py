@@ -33,13 +33,14 @@ from lakeformat.errors import (
     LakeError,
     UnsupportedError,
 )
-from lakeformat.handle import TableHandle, require_committable
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.layout import statistics_name
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.index_manifest import DELETION_VECTORS
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.metadata.statistics import TableStatistics, write_statistics
+from lakeformat.options.operation import Operation
 from lakeformat.partition_filter import PartitionFilter, these_partitions
 from lakeformat.type_rules import is_whole_number
 
@@ -112,8 +113,9 @@ def commit_messages(
     ``earlier`` is what ``find_replay`` has looked through already; ``from_elsewhere``: the
     messages may have been committed before.
     """
-    require_committable(handle)
     data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
+    for operation in _operations(data, compaction):
+        require_allowed(handle, operation)
     for changes in (data, compaction):
         check_within(handle, changes)
     _refuse_untracked(handle, data, compaction, is_overwrite=overwrite is not None)
@@ -125,6 +127,12 @@ def commit_messages(
         return commits.compaction(compaction)
     done = commits.data(data, overwrite, can_upgrade=False)
     return commits.compaction_after(done, compaction, messages)
+
+
+def _operations(data: Changes, compaction: Changes) -> list[Operation]:
+    """The kinds of work that messages stand for; none of them is a commit that only takes out."""
+    found = [] if data.is_empty else [Operation.WRITE]
+    return [*found, *([] if compaction.is_empty else [Operation.COMPACT])] or [Operation.COMMIT]
 
 
 def earlier_tries(
@@ -174,7 +182,7 @@ def commit_statistics(
     handle: TableHandle, statistics: TableStatistics, options: CommitOptions
 ) -> CommitReport:
     """Publish what ANALYZE found out; no file of the table changes."""
-    require_committable(handle)
+    require_allowed(handle, Operation.COMMIT)
     name = statistics_name(handle.environment.new_id(), 0)
     try:
         write_statistics(handle.storage, handle.layout, name, statistics)

@@ -20,10 +20,11 @@ from lakeformat.commit.replay import Replay
 from lakeformat.commit.transaction import publish_once
 from lakeformat.errors import LakeError, SnapshotExpiredError
 from lakeformat.expired_meanwhile import again_if_overtaken, telling_of_expiry
-from lakeformat.handle import TableHandle, require_committable
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.metadata.manifest_list import ManifestMeta, manifests_of
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot, read_snapshot_if_present
+from lakeformat.options.operation import Operation
 
 __all__ = ["CompactManifestsReport", "compact_manifests", "pick_all_manifests"]
 
@@ -60,7 +61,7 @@ class _NothingToMerge(LakeError):
 
 def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactManifestsReport:
     """Merge what is small and drop what is deleted, whatever the options say of commits."""
-    require_committable(handle)
+    require_allowed(handle, Operation.COMMIT)
     merging = _Merging(handle)
     if latest_snapshot(handle.storage, handle.layout) is None:
         return replace(merging.report(), dry_run=dry_run, reason="the table has no snapshot")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.handle import TableHandle, require_committable
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.merge.looked_up import looks_up
 from lakeformat.metadata.manifest import ManifestEntry
+from lakeformat.options.operation import Operation
 
 __all__ = ["STRATEGIES", "require_strategy", "require_supported", "require_whole_rows"]
 
@@ -26,7 +27,7 @@ def require_strategy(strategy: str) -> None:
 def require_supported(handle: TableHandle, strategy: str) -> None:
     """Refuse what a compaction would have to do and this version does not."""
     require_strategy(strategy)
-    require_committable(handle)
+    require_allowed(handle, Operation.COMPACT)
     reason = _keyed(handle) if handle.schema.primary_keys else _append(handle)
     if reason:
         raise UnsupportedError(

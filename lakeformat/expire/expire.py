@@ -44,12 +44,13 @@ from lakeformat.expire.retention import (
     snapshot_retention,
 )
 from lakeformat.expire.rounds import Account, hide_snapshots, remove_files
-from lakeformat.handle import TableHandle, require_committable
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
 from lakeformat.metadata.fence import ABANDONED_MILLIS, is_fenced, remove_old_fences
 from lakeformat.metadata.schema_file import read_schema, schema_ids
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
+from lakeformat.options.operation import Operation
 from lakeformat.read.past_time import PastTime
 
 __all__ = ["expire_snapshots"]
@@ -77,7 +78,7 @@ def expire_snapshots(
     tell: Tell | None = None,
 ) -> ExpireReport:
     """Remove snapshots that are too old or too many, with the files only they need."""
-    require_committable(handle)
+    require_allowed(handle, Operation.EXPIRE)
     now = handle.environment.now_millis()
     retention = snapshot_retention(
         handle.options,

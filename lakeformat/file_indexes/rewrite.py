@@ -27,9 +27,10 @@ from lakeformat.expired_meanwhile import again_if_overtaken, telling_of_expiry
 from lakeformat.file_indexes.build import BuiltIndex, build_index
 from lakeformat.file_indexes.plan import IndexUnit, plan_units
 from lakeformat.file_indexes.report import FileIndexOutcome, FileIndexReport
-from lakeformat.handle import TableHandle, require_committable
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.snapshot_directory import latest_snapshot
+from lakeformat.options.operation import Operation
 from lakeformat.read.conditions.filter import Where
 from lakeformat.read.where import Partitions
 from lakeformat.schema_changes.file_index_rules import indexed_columns
@@ -57,7 +58,7 @@ def rewrite_file_indexes(
 ) -> FileIndexReport:
     """Bring the indexes of existing files to what the options ask for; no row changes."""
     handle = newest_schema(handle)
-    require_committable(handle)
+    require_allowed(handle, Operation.COMPACT)
     if handle.options.row_tracking_enabled:
         raise UnsupportedError(
             f"{handle.uri} numbers its rows ('row-tracking.enabled'): this version adds files to "

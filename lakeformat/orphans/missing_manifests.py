@@ -23,11 +23,12 @@ from lakeformat.errors import (
     LakeError,
 )
 from lakeformat.expired_meanwhile import again_if_overtaken, is_overtaken
-from lakeformat.handle import TableHandle, require_committable
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.metadata.manifest import ManifestColumns, cancel_pairs, read_manifests
 from lakeformat.metadata.manifest_list import ManifestMeta, manifests_of
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot, write_hints
+from lakeformat.options.operation import Operation
 
 __all__ = ["MissingManifestsReport", "remove_missing_manifests"]
 
@@ -66,7 +67,7 @@ def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingMa
 
     Refused where one of them took files out, too: nobody knows any more which.
     """
-    require_committable(handle)
+    require_allowed(handle, Operation.COMMIT)
     report, head, live = again_if_overtaken(handle, lambda: _look(handle, dry_run=dry_run))
     if dry_run or head is None or live is None:
         return report

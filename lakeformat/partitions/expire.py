@@ -17,11 +17,12 @@ import pyarrow as pa
 
 from lakeformat.commit.commit import CommitOptions, commit_messages
 from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError
-from lakeformat.handle import TableHandle, require_committable
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.metadata.data_file_meta import local_wall_clock
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.options import TableOptions
+from lakeformat.options.operation import Operation
 from lakeformat.options.option import Option
 from lakeformat.partition_filter import these_partitions
 from lakeformat.partitions.expired import UPDATE_TIME, ExpireRules, Expiry, pick_expired
@@ -104,7 +105,7 @@ def expire_partitions(
     """Delete the rows of partitions that have expired; with ``dry_run`` only say which."""
     rules = request.rules(handle)
     if not dry_run:
-        require_committable(handle)
+        require_allowed(handle, Operation.COMMIT)
     now = local_wall_clock(handle.environment.now_millis())
     try:
         older_than = now - rules.expiration

@@ -14,7 +14,7 @@ import numpy as np
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.expired_meanwhile import telling_of_expiry
-from lakeformat.handle import TableHandle, require_readable
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.metadata.manifest import (
     ManifestColumns,
     ManifestEntry,
@@ -26,6 +26,7 @@ from lakeformat.metadata.manifest_list import manifests_of
 from lakeformat.metadata.referrer import naming_row
 from lakeformat.metadata.schema_file import read_schema, require_schema_of
 from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.options.operation import Operation
 from lakeformat.read.pruning.entries import EntryPruner, SchemaReader
 from lakeformat.read.pruning.file_indexes import IndexPruner
 from lakeformat.read.pruning.prune import Condition, Conjunction, Mask, conjunctions
@@ -88,6 +89,7 @@ def plan_files(
     handle: TableHandle, snapshot: Snapshot, *, conditions: Conjunction = ()
 ) -> list[ManifestEntry]:
     """The live files that may hold rows which meet all conditions, in commit order."""
+    require_allowed(handle, Operation.READ)
     return plan_columns(handle, snapshot, conditions=conditions).entries()
 
 
@@ -115,7 +117,6 @@ def plan_columns(
     buckets: Collection[int] | None = None,
 ) -> FilePlan:
     """The live files that may hold rows which meet all conditions, in those buckets."""
-    require_readable(handle)
     pruner = EntryPruner(handle.schema, conditions, buckets, _schema_reader(handle))
     require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)
     with telling_of_expiry(handle, snapshot):

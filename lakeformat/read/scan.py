@@ -11,11 +11,12 @@ import pyarrow as pa
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.errors import InvalidRequestError
 from lakeformat.expired_meanwhile import telling_of_expiry
-from lakeformat.handle import TableHandle
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.options.operation import Operation
 from lakeformat.read.buckets import skips_level_zero, visible_buckets
 from lakeformat.read.conditions.filter import PredicateFilter, Where
 from lakeformat.read.data_files import DataFiles
@@ -171,6 +172,7 @@ class Scan(Results):
 
     def _plan(self) -> list[Split]:
         handle, snapshot = self._handle, self._snapshot
+        require_allowed(handle, Operation.READ)  # an empty table may be one of other branches
         if snapshot is None or self._limit == 0:
             return []
         is_told = self._is_told

@@ -9,9 +9,10 @@ from lakeformat.errors import (
     InvalidRequestError,
     NotFoundError,
 )
-from lakeformat.handle import TableHandle, require_committable
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
+from lakeformat.options.operation import Operation
 from lakeformat.read.time_travel import Moment
 from lakeformat.rollback.as_latest import plan_return, publish_return, report_return
 from lakeformat.rollback.cut import cut_history
@@ -43,7 +44,7 @@ def rollback(
             "force=True is for a rollback that takes snapshots away: say as_latest=False "
             "(--cut-history) with it, or leave it out"
         )
-    require_committable(handle)
+    require_allowed(handle, Operation.COMMIT if as_latest else Operation.EXPIRE)
     said = Target(snapshot, tag, as_of, watermark)
     who = None if dry_run else commit
     if as_latest:

@@ -9,7 +9,7 @@ from typing import Any
 
 from lakeformat.clean import Tell
 from lakeformat.errors import InvalidRequestError
-from lakeformat.handle import TableHandle
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import (
     latest_snapshot,
@@ -17,6 +17,7 @@ from lakeformat.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.metadata.tag import Tag, read_tag_if_present, read_tags
+from lakeformat.options.operation import Operation
 from lakeformat.tags.create import publish_tag, replace_with, retention, utc_now
 from lakeformat.tags.delete import delete
 from lakeformat.tags.due import DueTag, Timed, Timeline, surplus
@@ -60,6 +61,7 @@ def create_due(
             "'process-time', 'watermark' or 'batch', such as by alter_table(…, "
             "set_option('tag.automatic-creation', 'process-time'))"
         )
+    require_allowed(handle, Operation.TAG)
     made = _batch(handle, dry_run) if mode == _BATCH else _periodic(handle, mode, dry_run)
     gone = _surplus(handle, mode, [due for due in made if dry_run])
     if gone:

@@ -15,7 +15,7 @@ from lakeformat.errors import (
     LakeError,
     UnavailableError,
 )
-from lakeformat.handle import TableHandle
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.metadata.file_name_part import check_new_file_name_part
 from lakeformat.metadata.tag import (
     Tag,
@@ -27,6 +27,7 @@ from lakeformat.metadata.tag import (
     replace_tag,
 )
 from lakeformat.options.kinds import ASKED_DURATION
+from lakeformat.options.operation import Operation
 from lakeformat.tags.in_use import require_found_again, require_unneeded
 from lakeformat.tags.period import period_of
 from lakeformat.tags.report import TagReport
@@ -63,6 +64,7 @@ def create(
 ) -> TagReport:
     """Give a snapshot a name; with ``exist_ok`` a tag that is there stays as it is."""
     check_new_file_name_part("tag name", name)
+    require_allowed(handle, Operation.TAG)
     there = read_tag_if_present(handle.storage, handle.layout, name)
     if there is None:
         _refuse_second_automatic(handle, name, origin)
@@ -97,6 +99,7 @@ def replace_with(
 
     Nothing is deleted: files that only the old snapshot led to are orphans afterwards.
     """
+    require_allowed(handle, Operation.TAG)
     before = read_tag(handle.storage, handle.layout, name)
     if before.snapshot != origin.snapshot:
         if not force:
@@ -138,6 +141,7 @@ def rename(handle: TableHandle, name: str, new_name: str, *, dry_run: bool = Fal
     """Give a tag another name; for a moment it has both, and repeating the call ends that."""
     storage, layout = handle.storage, handle.layout
     check_new_file_name_part("tag name", new_name)
+    require_allowed(handle, Operation.TAG)
     there = read_tag_if_present(storage, layout, new_name)
     old = read_tag(storage, layout, name)
     tag = replace(old, name=new_name)

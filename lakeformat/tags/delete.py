@@ -11,7 +11,7 @@ from lakeformat.clean import Deleter, Tell, find_protection
 from lakeformat.clean.parallel import look_again
 from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError, NotFoundError
-from lakeformat.handle import TableHandle
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.layout import suffixed
 from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
 from lakeformat.metadata.json_file import Remedy, decode_json_file
@@ -21,6 +21,7 @@ from lakeformat.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.metadata.tag import Tag, delete_tag, read_tag, read_tag_if_present, tag_names
+from lakeformat.options.operation import Operation
 from lakeformat.tags.held import DeletionReport, Lost, remove_held_alone
 from lakeformat.tags.in_use import require_found_again, require_unneeded
 from lakeformat.tags.success_file import remove_success_file
@@ -46,6 +47,7 @@ def delete(
     Whatever a deletion that broke off has left is removed first. ``force`` also deletes tags that
     are in use; what others still need stays all the same.
     """
+    require_allowed(handle, Operation.TAG)
     deletion = _Deletion(handle, Deleter(handle, dry_run=dry_run, tell=tell), dry_run)
     pending = _pending(handle)
     for name, left in pending.items():

@@ -11,9 +11,10 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
-from lakeformat.handle import TableHandle, require_committable, require_readable
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.schema_file import create_schema
+from lakeformat.options.operation import Operation
 from lakeformat.schema import TableSchema, new_schema
 from lakeformat.storage import MemoryStorage
 from lakeformat.type_rules import MAX_DEPTH
@@ -126,7 +127,7 @@ def test_a_merge_engine_is_known_in_any_letter_case(engine):
         [("k", "INT")], primary_key=["k"], options={"merge-engine": engine}, time_millis=0
     )
     handle = TableHandle(MemoryStorage(), TableLayout("orders"), schema, SYSTEM)
-    require_readable(handle)
+    require_allowed(handle, Operation.READ)
     assert handle.options.merge_engine == "deduplicate"
 
 
@@ -142,7 +143,7 @@ def test_what_is_refused_for_writing_alone_says_that_it_can_be_read(key, said):
     schema = replace(schema, options={key: "10"})
     handle = TableHandle(MemoryStorage(), TableLayout("orders"), schema, SYSTEM)
     with pytest.raises(lake.UnsupportedError, match=said):
-        require_committable(handle)
+        require_allowed(handle, Operation.COMMIT)
 
 
 def test_what_identifies_a_row_is_in_the_order_of_the_primary_key():

@@ -40,13 +40,14 @@ from lakeformat.errors import (
 )
 from lakeformat.executor import Executor, outcomes_of, where_to_work
 from lakeformat.expired_meanwhile import again_if_overtaken, is_overtaken
-from lakeformat.handle import TableHandle, require_writable
+from lakeformat.handle import TableHandle, require_allowed, require_writable
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.options import TableOptions
+from lakeformat.options.operation import Operation
 from lakeformat.partition import partition_path
 from lakeformat.partition_filter import these_partitions
 from lakeformat.read.buckets import skips_level_zero
@@ -118,6 +119,7 @@ class _Unit:
 def _require_count(handle: TableHandle, bucket: object) -> int:
     """The number of buckets asked for, of a table that has a number of them."""
     require_writable(handle)
+    require_allowed(handle, Operation.COMPACT)
     option = int(handle.options.bucket)
     if option == POSTPONE_BUCKET and bucket is None:
         raise InvalidRequestError(

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.expired_meanwhile import telling_of_expiry
-from lakeformat.handle import TableHandle, require_readable
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.metadata.changelog_directory import changelog_ids
 from lakeformat.metadata.expired_changes import has_expired_changes
@@ -26,6 +26,7 @@ from lakeformat.metadata.manifest_list import ListKind, ManifestMeta, manifests_
 from lakeformat.metadata.schema_file import read_schema, require_schema_of
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import snapshot_ids
+from lakeformat.options.operation import Operation
 from lakeformat.read.changes.column_updates import require_new_rows
 from lakeformat.read.changes.rows import ChangedRows
 from lakeformat.read.data_files import DataFiles
@@ -69,7 +70,7 @@ class ChangeFiles:
     """Reads the changes of snapshots of one table, each snapshot on its own."""
 
     def __init__(self, handle: TableHandle, asked: ChangedRows) -> None:
-        require_readable(handle)
+        require_allowed(handle, Operation.READ)
         self._handle = handle
         self._asked = asked
         self._schema: Callable[[int], TableSchema] = cache(

@@ -1,0 +1,28 @@
+"""The operations on a table that an option can forbid, each on its own."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["Operation"]
+
+
+class Operation(StrEnum):
+    """One kind of work on a table.
+
+    Looking at metadata, removing orphan files and making branches are no member: no option
+    forbids them.
+    """
+
+    READ = "read"
+    """Read rows or changes of rows."""
+    WRITE = "write"
+    """Write, update or delete rows, and commit that."""
+    COMPACT = "compact"
+    """Write the rows of files anew, or their indexes, and commit that."""
+    COMMIT = "commit"
+    """Publish a snapshot without new rows: drop partitions, roll back, analyze, merge manifests."""
+    EXPIRE = "expire"
+    """Delete snapshots with the files that only they need; also cutting history back."""
+    TAG = "tag"
+    """Make, rename or delete tags."""
