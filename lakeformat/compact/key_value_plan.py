@@ -59,7 +59,9 @@ class _Bucket:
     def steps(self, pick: Pick) -> list[Step]:
         """What is to be done; a file that would be moved to where it is needs nothing."""
         options = self._handle.options.of_level(pick.output_level)
-        files = [file for run in pick.runs for file in run.files]
+        picked = {file.file_name for run in pick.runs for file in run.files}
+        # In commit order, as scans have them: of rows that compare equal the same one is kept.
+        files = [each.file for each in self._bucket.files if each.file.file_name in picked]
         key_types = [field.type for field in self._handle.schema.key_fields]
         sections = [
             tuple(tuple(files[at] for at in run) for run in section)
