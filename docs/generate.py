@@ -123,7 +123,8 @@ def command_line_page() -> str:
     lines += ["", *_parameters(group, context)]
     lines += _command_lines(group, context)
     codes = "0 done, 1 failed, 2 the request was wrong, 3 a defect of this program, 130 interrupted"
-    lines += ["", f"Exit codes: {codes}."]
+    lines += ["", f"Exit codes: {codes};"]
+    lines += ["4 of `lake maintain` alone: something stands in the way of a healthy table."]
     return "\n".join(lines) + "\n"
 
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from lakeformat.errors import LakeError, Reported
 
-__all__ = ["Reported", "TableOutcome", "table_by_table"]
+__all__ = ["Reported", "TableOutcome", "as_defect", "table_by_table"]
 
 _log = logging.getLogger(__name__)
 
@@ -52,10 +52,11 @@ def table_by_table(
             yield TableOutcome(name, error=error)
         except Exception as error:  # noqa: BLE001 - a defect at one table must not end the run
             _log.exception("work on %s ended in a defect", name)
-            yield TableOutcome(name, error=_defect(error))
+            yield TableOutcome(name, error=as_defect(error))
 
 
-def _defect(error: Exception) -> LakeError:
+def as_defect(error: Exception) -> LakeError:
+    """An error that no operation raises on purpose, as one of the library."""
     found = LakeError(f"a defect of this library: {type(error).__name__}: {error}")
     found.__cause__ = error
     return found

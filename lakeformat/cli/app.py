@@ -22,6 +22,7 @@ from lakeformat.cli import (
     expire,
     health,
     inspect,
+    maintain,
     missing_files,
     names,
     orphans,
@@ -89,6 +90,7 @@ inspect.register(app)
 health.register(app)
 rows.register(app)
 row_changes.register(app)
+maintain.register(app)
 compact.register(app)
 expire.register(app)
 consumers.register(app)
@@ -110,7 +112,10 @@ arrange(app)
 
 
 def main() -> None:
-    """Run the command line; 0 done, 1 failed, 2 the request was wrong, 3 a defect of ours."""
+    """Run the command line; 0 done, 1 failed, 2 the request was wrong, 3 a defect of ours.
+
+    4: ``lake maintain`` did its work, and something stands in the way of a healthy table.
+    """
     if sys.stdout is None:  # started with its output closed
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until the end
     for stream in (sys.stdout, sys.stderr):

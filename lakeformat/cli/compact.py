@@ -32,6 +32,7 @@ __all__ = [
     "YesOption",
     "compacted",
     "goes_on_beside",
+    "other_compactors",
     "progressing",
     "register",
 ]
@@ -218,7 +219,7 @@ def compact_database(
             "whole name: 'shop', 'shop.*' or '.*' for databases, 'shop\\..*_daily' for tables; "
             "`lake tables` lists what there is"
         )
-    if not plan and not goes_on_beside(_others(catalog, names), yes=yes):
+    if not plan and not goes_on_beside(other_compactors(catalog, names), yes=yes):
         return
     failed: list[TableOutcome[Any]] = []
     which: dict[str, Any] = {"strategy": strategy, "where": where, "idle": idle}
@@ -246,7 +247,7 @@ def compact_database(
         )
 
 
-def _others(catalog: Any, names: Sequence[str]) -> Iterator[OtherCompactor | None]:
+def other_compactors(catalog: Any, names: Sequence[str]) -> Iterator[OtherCompactor | None]:
     """Of tables that can be opened: the others are named when they are compacted."""
     for name in names:
         with suppress(LakeError):

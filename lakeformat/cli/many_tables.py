@@ -17,7 +17,14 @@ from lakeformat.table_by_table import Reported, TableOutcome, table_by_table
 if TYPE_CHECKING:
     import lakeformat as lake
 
-__all__ = ["NameArgument", "error_text", "for_each_table", "is_database", "show_outcomes"]
+__all__ = [
+    "NameArgument",
+    "error_text",
+    "for_each_table",
+    "is_database",
+    "show_outcomes",
+    "tables_of",
+]
 
 EXIT_FAILED = 1
 R = TypeVar("R", bound=Reported)
@@ -36,15 +43,20 @@ def is_database(name: str) -> bool:
     return "." not in name and "/" not in name
 
 
+def tables_of(catalog: lake.Catalog, database: str) -> list[str]:
+    """The tables of a database as ``database.table``."""
+    try:
+        return [f"{database}.{table}" for table in catalog.list_tables(database)]
+    except NotFoundError as reason:
+        raise NotFoundError(f"{reason}. A table is named 'database.table'") from None
+
+
 def for_each_table(
     context: typer.Context, database: str, act: Callable[[lake.Table], R]
 ) -> list[TableOutcome[R]]:
     """What becomes of each table of a database; a terminal sees which one it is about."""
     catalog = existing_catalog(context)
-    try:
-        names = [f"{database}.{table}" for table in catalog.list_tables(database)]
-    except NotFoundError as reason:
-        raise NotFoundError(f"{reason}. A table is named 'database.table'") from None
+    names = tables_of(catalog, database)
     with progress_line("looking for tables") as update:
 
         def began(name: str) -> None:

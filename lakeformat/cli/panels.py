@@ -17,7 +17,7 @@ _PANELS = {
     ),
     "Write": "write delete update rollback tag branch consumer",
     "Maintain": (
-        "compact compact-database changelog expire partition analyze rewrite-manifests "
+        "maintain compact compact-database changelog expire partition analyze rewrite-manifests "
         "rewrite-file-index rescale"
     ),
     "Look after": "health doctor orphans missing-files missing-manifests repair-hints repair",

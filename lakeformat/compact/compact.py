@@ -47,11 +47,14 @@ def compact(
     where: Where | None = None,
     idle: Idle | None = None,
     buckets: Collection[int] | None = None,
+    chosen: Places | None = None,
     commit: CommitId | None = None,
     executor: str | Executor | None = None,
     tell: Tell | None = None,
 ) -> CompactReport:
     """Compact a table; writers are neither blocked nor undone.
+
+    ``chosen`` are exactly these buckets; rows of them that get their bucket are followed there.
 
     What another commit has changed meanwhile is planned again, alone. A unit that fails stops no
     other; its error is raised once the others are published, and has the ``report``. What an
@@ -66,7 +69,7 @@ def compact(
             where=where,
             idle=idle,
             buckets=buckets,
-            places=places,
+            places=chosen if places is None else places,
         )
 
     def ends_at_once(newest: TableHandle) -> bool:

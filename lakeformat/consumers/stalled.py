@@ -90,13 +90,18 @@ def find_stalled(
     snapshots: Rules | None,
     changelogs: Rules | None,
     without: Collection[str] = (),
+    unmoved_for: int | None = None,
 ) -> tuple[StalledConsumer, ...]:
     """The consumers without which a snapshot or changelog would expire by these rules.
+
+    Those that have not moved for ``unmoved_for`` milliseconds, a week by default; a consumer of a
+    stream and a damaged file after a day.
 
     ``snapshots`` is None where consumers keep changelogs alone, and ``changelogs`` where nothing
     expires these. A fast-forward that was interrupted is none of them: it needs its snapshots.
     """
     now = handle.environment.now_millis()
+    long = _LONG if unmoved_for is None else unmoved_for
     old = {
         name: now - modified
         for name, modified in consumer_files(handle)
@@ -110,7 +115,7 @@ def find_stalled(
         state = _state_of(handle, name, unmoved)
         if state is None:
             continue
-        if unmoved < _LONG and not state.is_of_stream and state.damage is None:
+        if unmoved < long and not state.is_of_stream and state.damage is None:
             continue
         if state.next_snapshot is not None:
             keeps = held.by(state.next_snapshot)

@@ -51,7 +51,7 @@ from lakeformat.metadata.schema_file import read_schema, schema_ids
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.options.operation import Operation
-from lakeformat.read.past_time import PastTime
+from lakeformat.read.past_time import PastTime, past_millis
 
 __all__ = ["expire_snapshots"]
 
@@ -74,10 +74,15 @@ def expire_snapshots(
     retain_min: int | None = None,
     older_than: PastTime | None = None,
     limit: int | None = None,
+    consumers_older_than: PastTime | None = None,
     dry_run: bool = False,
     tell: Tell | None = None,
 ) -> ExpireReport:
-    """Remove snapshots that are too old or too many, with the files only they need."""
+    """Remove snapshots that are too old or too many, with the files only they need.
+
+    ``consumers_older_than`` also deletes consumers that have made no progress since then. Without
+    it, the table's ``consumer.expiration-time`` alone decides that.
+    """
     require_allowed(handle, Operation.EXPIRE)
     now = handle.environment.now_millis()
     retention = snapshot_retention(
@@ -91,7 +96,10 @@ def expire_snapshots(
     removals: list[Removal] = []
     hears = removals.append if dry_run and tell is None else tell
     account = Account(Deleter(handle, dry_run=dry_run, tell=hears), dry_run)
-    report = _Run(handle, retention, account).run(removals)
+    run = _Run(handle, retention, account)
+    if consumers_older_than is not None:
+        run.given_up = past_millis("consumers_older_than", consumers_older_than, now)
+    report = run.run(removals)
     _log.info(
         "%s %d snapshots and %d changelogs of %s: %d files, %d bytes, %d failures; %s",
         "would expire" if dry_run else "expired",
@@ -118,6 +126,8 @@ class _Run:
     keeps_changelogs: bool = False
     newest: int = 0
     """The head when it was decided what goes."""
+    given_up: int | None = None
+    """Consumers last written before then are deleted, whatever the table says."""
 
     def run(self, removals: list[Removal]) -> ExpireReport:
         handle, account = self.handle, self.account
@@ -154,10 +164,13 @@ class _Run:
         )
 
     def _forget_consumers(self) -> list[str]:
+        bounds = [] if self.given_up is None else [self.given_up]
         after = self.handle.options.consumer_expiration_time_millis
-        if after is None:
+        if after is not None:
+            bounds.append(self.handle.environment.now_millis() - after)
+        if not bounds:
             return []
-        older_than = self.handle.environment.now_millis() - after
+        older_than = max(bounds)
         report = expire_consumers(self.handle, older_than=older_than, dry_run=self.account.dry_run)
         return [*report.removed]
 

@@ -18,8 +18,12 @@ from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestColumns
 from lakeformat.partition import partition_name
+from lakeformat.read.buckets import skips_level_zero
 
-__all__ = ["FileState", "target_size"]
+__all__ = ["MUCH_DELETED", "FileState", "target_size"]
+
+MUCH_DELETED = 0.2
+"""With a larger part of rows that only delete others, a full compaction is worth it."""
 
 Counts = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -107,6 +111,25 @@ class FileState:
         fills = (count > 1) & (sizes >= 2 * self._target)
         found: Mask = (count >= options.compaction_min_file_num) | fills | marked
         return found
+
+    def due_places(self) -> frozenset[tuple[bytes, int]]:
+        """The buckets whose compaction a reason of the verdict asks for."""
+        buckets = self.buckets
+        wanted = self.due | (buckets.count(self._is_postponed) > 0)
+        wanted = wanted | (buckets.count(self._over_limit) > 0)
+        if skips_level_zero(self._handle.schema):
+            wanted = wanted | (buckets.count(self._is_fresh) > 0)
+        deletes, rows = self._columns.delete_row_count.numbers, int(self._rows.sum())
+        if rows and int(deletes.sum()) > MUCH_DELETED * rows:
+            deleted = buckets.sum(deletes, self._all)
+            wanted = wanted | (deleted > MUCH_DELETED * buckets.sum(self._rows, self._all))
+        first = buckets.first[np.flatnonzero(wanted)]
+        partitions = self._columns.partition.take(first).values()
+        numbers = self._columns.bucket.numbers[first]
+        return frozenset(
+            (partition or b"", int(bucket))
+            for partition, bucket in zip(partitions, numbers, strict=True)
+        )
 
     def facts(self) -> FileFacts:
         """All files together."""

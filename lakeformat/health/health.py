@@ -41,7 +41,7 @@ from lakeformat.metadata.tag import tag_names
 from lakeformat.orphans.references import find_references
 from lakeformat.read.plan import plan_columns
 
-__all__ = ["check_health"]
+__all__ = ["check_health", "due_places"]
 
 WORST_BUCKETS = 10
 
@@ -96,6 +96,15 @@ def check_health(
         snapshots=snapshots,
         storage=storage,
     )
+
+
+def due_places(handle: TableHandle) -> frozenset[tuple[bytes, int]]:
+    """The buckets, each as its partition's framed row and its number, whose compaction is due."""
+    snapshot = latest_snapshot(handle.storage, handle.layout)
+    if snapshot is None:
+        return frozenset()
+    live = plan_columns(handle, snapshot).columns
+    return FileState(handle, live, _index_files(handle, snapshot)).due_places()
 
 
 def _of_empty_table(

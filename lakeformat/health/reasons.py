@@ -8,6 +8,7 @@ from lakeformat.byte_size import size
 from lakeformat.compact.other_compactor import OtherCompactor
 from lakeformat.count_text import counted
 from lakeformat.handle import TableHandle
+from lakeformat.health.files import MUCH_DELETED
 from lakeformat.health.report import (
     BucketFacts,
     DeleteFacts,
@@ -28,7 +29,6 @@ _MANY_SNAPSHOTS = 1000
 _MUCH_HISTORY = 3
 """After a full compaction as much as before is kept for a while, and a few files are no fault."""
 _LOW_SCORE = 50
-_MUCH_DELETED = 0.2
 
 
 def find_reasons(
@@ -128,7 +128,7 @@ def _of_deletes(
             f"{_many(deletes.files_over_limit, 'file')}",
             f"lake compact {table} --strategy full",
         )
-    if files.rows and deletes.delete_rows > _MUCH_DELETED * files.rows:
+    if files.rows and deletes.delete_rows > MUCH_DELETED * files.rows:
         yield Reason(
             f"{deletes.delete_rows} of {files.rows} rows in files only delete others, and stay "
             "until everything is compacted",

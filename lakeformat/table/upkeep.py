@@ -17,7 +17,10 @@ from lakeformat.compact.unit import CompactPlan
 from lakeformat.compact.where import Idle
 from lakeformat.executor import Executor
 from lakeformat.health import HealthReport, check_health
+from lakeformat.maintain import MaintainReport, maintain
+from lakeformat.maintain.request import MaintainRequest, OnProgress
 from lakeformat.read.conditions.filter import Where
+from lakeformat.read.past_time import PastTime
 from lakeformat.read.where import Partitions
 from lakeformat.table.reads import TableReads
 
@@ -35,6 +38,35 @@ class TableUpkeep(TableReads):
         cut short.
         """
         return check_health(self._handle, time_travel=time_travel, unknown=unknown)
+
+    def maintain(
+        self,
+        *,
+        dry_run: bool = False,
+        expire_consumers: PastTime | None = None,
+        executor: str | Executor | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> MaintainReport:
+        """Bring the table into good health: partitions, compaction, expiry, orphan files.
+
+        Each step does what is due by the table's own options, and a step that fails stops no
+        other; the report has its error. Full compaction of the buckets that are due; expiry
+        without ``snapshot.expire.limit``; only files older than a day are orphans. Partitions
+        expire only where ``partition.expiration-time`` is set. Consumers are deleted only after
+        ``consumer.expiration-time``, or if they have not moved since ``expire_consumers``: a time,
+        or an age such as ``"2 d"``.
+
+        ``obstacles`` of the report says what still stands in the way, and what to do about it.
+        A ``dry_run`` changes nothing and reports what each step would do. Repeat an interrupted
+        run to do the rest.
+        """
+        request = MaintainRequest(
+            dry_run=dry_run,
+            expire_consumers=expire_consumers,
+            executor=executor,
+            on_progress=on_progress,
+        )
+        return maintain(self._handle, request)
 
     def plan_compaction(
         self,

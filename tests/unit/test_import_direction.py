@@ -25,6 +25,7 @@ STEPS: tuple[set[str], ...] = (
     {"transfer"},
     {"catalog"},
     {"table"},
+    {"maintain"},
     {"analyze", "file_indexes", "partitions", "row_changes"},
     {"live_keys"},
     {"health"},

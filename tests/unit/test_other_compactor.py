@@ -273,7 +273,9 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each[0])
+@pytest.mark.parametrize(
+    "command", [*COMMANDS, ["maintain", "shop.orders"], ["maintain", "shop"]], ids=" ".join
+)
 def test_a_person_is_asked_and_may_say_no(orders, asked, command):
     compact_as_flink(orders)
     write(orders, 2)

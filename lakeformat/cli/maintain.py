@@ -1,0 +1,234 @@
+"""``lake maintain``: all the care that a table needs, or each table of a database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakeformat.byte_size import size
+from lakeformat.cli.arguments import DryRun
+from lakeformat.cli.compact import ExecutorOption, YesOption, goes_on_beside, other_compactors
+from lakeformat.cli.grid import Column, print_grid
+from lakeformat.cli.health import STYLE
+from lakeformat.cli.many_tables import (
+    NameArgument,
+    for_each_table,
+    is_database,
+    show_outcomes,
+    tables_of,
+)
+from lakeformat.cli.output import AsJson, Shown, print_json
+from lakeformat.cli.progress import progress_line
+from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
+from lakeformat.cli.wording import in_words_of_commands
+from lakeformat.executor import require_executor
+
+if TYPE_CHECKING:
+    from lakeformat.maintain import MaintainProgress, MaintainReport
+
+__all__ = ["EXIT_NOT_HEALTHY", "register"]
+
+EXIT_FAILED = 1
+EXIT_NOT_HEALTHY = 4
+
+ExpireConsumersOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="AGE",
+        help="Delete consumers that have not moved for this long, such as '2 d': they keep "
+        "snapshots from expiring. Without it only 'consumer.expiration-time' deletes them.",
+    ),
+]
+
+_FIGURES: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
+    ("verdict", "verdict", str),
+    ("score", "score", str),
+    ("files", "files", "{:,}".format),
+    ("level_0_files", "files of level 0", "{:,}".format),
+    ("most_sorted_runs", "sorted runs, most of a bucket", "{:,}".format),
+    ("live_bytes", "size of the newest snapshot", size),
+    ("snapshots", "snapshots", "{:,}".format),
+    ("changelogs", "changelogs", "{:,}".format),
+    ("time_travel_bytes", "size for time travel alone", size),
+    ("dead_files", "dead files", "{:,}".format),
+    ("dead_bytes", "size of dead files", size),
+)
+
+_TABLES = (
+    Shown("verdict", "verdict"),
+    Shown("files", "files"),
+    Shown("level_0", "level 0"),
+    Shown("snapshots", "snapshots"),
+    Shown("dead", "dead files"),
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``maintain`` to the program."""
+    app.command()(maintain)
+
+
+def maintain(
+    context: typer.Context,
+    name: NameArgument,
+    dry_run: DryRun = False,
+    expire_consumers: ExpireConsumersOption = None,
+    executor: ExecutorOption = "threads",
+    yes: YesOption = False,
+    warehouse: WarehouseOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring a table, or each table of a database, into good health.
+
+    Deletes expired partitions if 'partition.expiration-time' is set, compacts the buckets that
+    are due, expires all snapshots and changelogs beyond the table's retention, and removes dead
+    files older than a day. Repeat it at any time: it does what is still due.
+
+    Exit code: 0 healthy, 4 something stands in the way, 1 a step failed.
+    An example: lake maintain shop.orders --dry-run
+    """
+    require_executor(executor)
+    how: dict[str, Any] = {
+        "dry_run": dry_run,
+        "expire_consumers": expire_consumers,
+        "executor": executor,
+    }
+    if is_database(name):
+        _maintain_database(context, name, how, yes=yes, as_json=as_json)
+        return
+    table = named_table(context, name)
+    if not dry_run and not goes_on_beside([table.other_compactor()], yes=yes):
+        return
+    with _progressing() as on_progress:
+        report = table.maintain(**how, on_progress=on_progress)
+    if as_json:
+        print_json([report.to_dict()])
+    else:
+        _show(context, report)
+    _end([report])
+
+
+def _maintain_database(
+    context: typer.Context, database: str, how: dict[str, Any], *, yes: bool, as_json: bool
+) -> None:
+    if not how["dry_run"]:
+        catalog = existing_catalog(context)
+        others = other_compactors(catalog, tables_of(catalog, database))
+        if not goes_on_beside(others, yes=yes):
+            return
+    outcomes = for_each_table(context, database, lambda table: table.maintain(**how))
+    reports = [each.report for each in outcomes if each.report is not None]
+    try:
+        show_outcomes(context, database, outcomes, _TABLES, _cells, as_json=as_json)
+    finally:  # an error of one table hides no obstacle of another
+        if not as_json:
+            _show_obstacles(context, reports)
+    _end(reports)
+
+
+def _end(reports: Sequence[MaintainReport]) -> None:
+    """Exit with what the worst table deserves."""
+    if any(report.failed for report in reports):
+        raise typer.Exit(EXIT_FAILED)
+    if not all(report.is_healthy for report in reports):
+        raise typer.Exit(EXIT_NOT_HEALTHY)
+
+
+def _show(context: typer.Context, report: MaintainReport) -> None:
+    _show_figures(report)
+    typer.echo()
+    print_grid(
+        [
+            Column("step", [step.step for step in report.steps]),
+            Column("outcome", [str(step.outcome) for step in report.steps]),
+            Column("what it does" if report.dry_run else "what it did", _reasons(context, report)),
+        ]
+    )
+    _show_obstacles(context, [report])
+    if report.dry_run and not report.is_idle:
+        typer.echo(f"\nnothing was changed; to do it: lake maintain {report.table}")
+    elif report.is_healthy:
+        typer.echo(f"\n{report.table} is healthy")
+
+
+def _reasons(context: typer.Context, report: MaintainReport) -> list[str]:
+    return [_worded(context, step.reason) for step in report.steps]
+
+
+def _show_figures(report: MaintainReport) -> None:
+    rows = []
+    for key, heading, show in _FIGURES:
+        before, after = getattr(report.before, key), getattr(report.after, key)
+        if before is None and after is None:
+            continue
+        rows.append((heading, *("" if each is None else show(each) for each in (before, after))))
+    headings, before_texts, after_texts = zip(*rows, strict=True)
+    print_grid(
+        [
+            Column(report.table, headings),
+            Column("before", before_texts, styles=STYLE),
+            Column("expected" if report.dry_run else "now", after_texts, styles=STYLE),
+        ]
+    )
+
+
+def _show_obstacles(context: typer.Context, reports: Sequence[MaintainReport]) -> None:
+    found = [(report.table, each) for report in reports for each in report.obstacles]
+    if not found:
+        return
+    typer.echo()
+    columns = [
+        Column("what stands in the way", [_worded(context, each.finding) for _, each in found]),
+        Column("what to do", [_worded(context, each.advice) for _, each in found]),
+    ]
+    if len(reports) > 1:
+        columns.insert(0, Column("table", [table for table, _ in found]))
+    print_grid(columns)
+
+
+def _cells(report: MaintainReport) -> dict[str, Any]:
+    """One table in a line."""
+    worked = [step.reason for step in report.steps if step.outcome != "not needed"]
+    return {
+        "verdict": _change(report, "verdict"),
+        "files": _change(report, "files"),
+        "level_0": _change(report, "level_0_files"),
+        "snapshots": _change(report, "snapshots"),
+        "dead": _change(report, "dead_files"),
+        "said": "\n".join(worked) or "no step was needed",
+    }
+
+
+def _change(report: MaintainReport, key: str) -> str | None:
+    """``300 to 6``; once where nothing has changed."""
+    before, after = getattr(report.before, key), getattr(report.after, key)
+    texts = [
+        f"{each:,}" if isinstance(each, int) else str(each)
+        for each in (before, after)
+        if each is not None
+    ]
+    return " to ".join(dict.fromkeys(texts)) or None
+
+
+def _worded(context: typer.Context, text: str) -> str:
+    return in_words_of_commands(text, context.find_root().command)
+
+
+@contextmanager
+def _progressing() -> Iterator[Callable[[MaintainProgress], None] | None]:
+    """A line on stderr with the step under way, for people only."""
+    with progress_line("health") as update:
+        if update is None:
+            yield None
+            return
+
+        def heard(progress: MaintainProgress) -> None:
+            done = f", {progress.done:,}" if progress.done or progress.total else ""
+            total = "" if progress.total is None else f" of {progress.total:,}"
+            unit = f" {progress.unit}" if done else ""
+            update(description=f"{progress.table}: {progress.step}{done}{total}{unit}")
+
+        yield heard

@@ -1,0 +1,94 @@
+"""Expiry by the table's own retention, round after round, until nothing more is due."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakeformat.byte_size import size
+from lakeformat.count_text import counted
+from lakeformat.expire import ExpireReport, expire_snapshots
+from lakeformat.handle import TableHandle
+from lakeformat.maintain.report import EXPIRE, StepOutcome, StepReport
+from lakeformat.maintain.request import MaintainRequest
+from lakeformat.metadata.changelog_directory import changelog_ids
+from lakeformat.metadata.snapshot_directory import snapshot_ids
+
+__all__ = ["expire"]
+
+_ROUNDS = 10
+"""Changelogs of snapshots that have just expired may be due at once; rounds end in any case."""
+
+
+def expire(handle: TableHandle, request: MaintainRequest) -> StepReport:
+    """Expire consumers, snapshots and changelogs by their retention, without a limit."""
+    table = handle.name
+    reports: list[ExpireReport] = []
+    for _ in range(1 if request.dry_run else _ROUNDS):
+        report = expire_snapshots(
+            handle,
+            limit=_all_there_are(handle),
+            consumers_older_than=request.expire_consumers,
+            dry_run=request.dry_run,
+            tell=request.removals(table, EXPIRE) or _ignored,
+        )
+        reports.append(report)
+        if not _goes_on(report):
+            break
+    removed = sum(each.deleted.total for each in reports)
+    has_work = removed or any(each.consumers or each.finished for each in reports)
+    outcome = StepOutcome.PLANNED if request.dry_run else StepOutcome.DONE
+    return StepReport(
+        step=EXPIRE,
+        outcome=outcome if has_work else StepOutcome.NOT_NEEDED,
+        reason=_reason(reports),
+        report=reports[-1],
+        advice=None if reports[-1].is_complete else f"lake maintain {table}",
+        snapshots=sum(len(each.snapshots) for each in reports),
+        changelogs=sum(len(each.changelogs) for each in reports),
+        removed_files=0 if request.dry_run else removed,
+        removed_bytes=0 if request.dry_run else sum(each.deleted.bytes for each in reports),
+    )
+
+
+def _all_there_are(handle: TableHandle) -> int:
+    """A limit that limits nothing."""
+    storage, layout = handle.storage, handle.layout
+    return max(len(snapshot_ids(storage, layout)) + len(changelog_ids(storage, layout)), 1)
+
+
+def _goes_on(report: ExpireReport) -> bool:
+    return report.is_complete and bool(report.snapshots or report.changelogs)
+
+
+def _ignored(_: object) -> None:
+    """Without a listener a dry run would keep every file in its report."""
+
+
+def _reason(reports: Sequence[ExpireReport]) -> str:
+    last = reports[-1]
+    would = "would expire" if last.dry_run else "expired"
+    snapshots = sum(len(each.snapshots) for each in reports)
+    changelogs = sum(len(each.changelogs) for each in reports)
+    consumers = [name for each in reports for name in each.consumers]
+    expired = [
+        counted(number, noun)
+        for number, noun in ((snapshots, "snapshot"), (changelogs, "changelog"))
+        if number
+    ]
+    parts = []
+    if consumers:
+        names = ", ".join(map(repr, consumers))
+        verb = "would delete" if last.dry_run else "deleted"
+        parts.append(f"{verb} {counted(len(consumers), 'consumer')} ({names})")
+    removed = sum(each.deleted.total for each in reports)
+    if expired or removed:
+        files, held = counted(removed, "file"), size(sum(each.deleted.bytes for each in reports))
+        what = " and ".join(expired) or "what an interrupted run had left"
+        parts.append(f"{would} {what} with {files} of {held}")
+    elif not consumers:
+        return f"no snapshot is due: {last.reason}"
+    failures = sum(each.deleted.failures for each in reports)
+    if failures:
+        parts.append(f"{counted(failures, 'file')} could not be removed")
+    parts.append(f"kept the others: {last.reason}")
+    return ", ".join(parts)

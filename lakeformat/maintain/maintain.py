@@ -1,0 +1,96 @@
+"""Maintenance of one table: measured, cared for step by step, and measured again."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from lakeformat.compact.report import CompactReport
+from lakeformat.consumers import StalledConsumer
+from lakeformat.errors import LakeError
+from lakeformat.expire import ExpireReport
+from lakeformat.handle import TableHandle
+from lakeformat.health import HealthReport
+from lakeformat.maintain.figures import expected, measure, with_dead_files
+from lakeformat.maintain.obstacles import find_holders, find_obstacles
+from lakeformat.maintain.report import COMPACT, Figures, MaintainReport, StepOutcome, StepReport
+from lakeformat.maintain.request import MaintainRequest
+from lakeformat.maintain.steps import STEPS, Step, of_compaction
+from lakeformat.table_by_table import as_defect
+
+__all__ = ["maintain"]
+
+HEALTH = "health"
+_log = logging.getLogger(__name__)
+
+
+def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
+    """Do what the table needs, in the right order; a step that fails stops no other.
+
+    A repetition does what is still due, so that an interrupted run is simply repeated.
+    """
+    request.check(handle)
+    table = handle.name
+    request.begins(table, HEALTH)
+    _, before = measure(handle)
+    steps = [_run(handle, request, table, name, step) for name, step in STEPS.items()]
+    request.begins(table, HEALTH)
+    health, after, holders = _look_again(handle, steps)
+    if request.dry_run:  # nothing has changed: the verdict is still the one from before
+        health, after = None, expected(before, steps)
+    before, after = with_dead_files(before, after, steps)
+    report = MaintainReport(
+        table=table,
+        location=handle.uri,
+        dry_run=request.dry_run,
+        before=before,
+        after=after,
+        steps=tuple(steps),
+        obstacles=find_obstacles(table, steps, holders, health),
+    )
+    _log.info("maintenance of %s: %s", report.location, report.reason)
+    return report
+
+
+def _run(
+    handle: TableHandle, request: MaintainRequest, table: str, name: str, step: Step
+) -> StepReport:
+    """One step; its error is part of the report, so that the others go on."""
+    request.begins(table, name)
+    try:
+        report = step(handle, request)
+    except LakeError as error:
+        report = _failed(name, error)
+    except Exception as error:  # noqa: BLE001 - a defect of one step must not end the others
+        _log.exception("step %s of the maintenance of %s ended in a defect", name, handle.uri)
+        report = _failed(name, as_defect(error))
+    _log.info("maintenance of %s: %s: %s", handle.uri, name, report.reason)
+    return report
+
+
+def _failed(name: str, error: LakeError) -> StepReport:
+    """A failed step, with the work it did all the same."""
+    said = f"{type(error).__name__}: {error}"
+    failed = StepReport(step=name, outcome=StepOutcome.FAILED, reason=said, error=error)
+    if name == COMPACT and isinstance(error.report, CompactReport):
+        done = of_compaction(error.report)
+        return replace(done, outcome=failed.outcome, reason=failed.reason, error=error)
+    return failed
+
+
+def _look_again(
+    handle: TableHandle, steps: list[StepReport]
+) -> tuple[HealthReport | None, Figures, tuple[StalledConsumer, ...]]:
+    """The table after its steps; an error is one more failed step, and loses no report."""
+    forgotten = [
+        name
+        for step in steps
+        if isinstance(step.report, ExpireReport)
+        for name in step.report.consumers
+    ]
+    try:
+        holders = find_holders(handle, without=forgotten)
+        return *measure(handle), holders
+    except LakeError as error:
+        steps.append(_failed(HEALTH, error))
+        return None, Figures(), ()

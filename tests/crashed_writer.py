@@ -1,0 +1,65 @@
+"""The table that a streaming writer of another engine leaves behind when it dies."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+import lakeformat as lake
+from lakeformat.table import Table
+
+__all__ = ["BUCKETS", "DAY", "crashed_table"]
+
+BUCKETS = 6
+DAY, HOUR = 86_400_000, 3_600_000
+_COLUMNS = [("id", "BIGINT NOT NULL"), ("name", "STRING"), ("updated", "BIGINT")]
+
+
+def crashed_table(
+    catalog: lake.Catalog,
+    *,
+    commits: int = 50,
+    dead_files: int = 30,
+    consumer: str | None = "dashboard",
+    options: Mapping[str, str] | None = None,
+) -> Table:
+    """``shop.orders``: a level-0 file per bucket and commit, all of them two days old.
+
+    The writer has died within a checkpoint three days ago, which left files without a commit; a
+    consumer stands at the third snapshot and does not move.
+    """
+    named = {"bucket": str(BUCKETS), "write-only": "true", **(options or {})}
+    made = catalog.create_table("shop.orders", _COLUMNS, primary_key=["id"], options=named)
+    then = int(time.time() * 1000) - 2 * DAY
+    table = _at(made, then)
+    for number in range(commits):
+        ids = [(number * 7 + key * 13) % 2_000 for key in range(60)]
+        rows = {"id": ids, "name": [f"name {each}" for each in ids], "updated": [number] * 60}
+        table.write(pa.table(rows))
+    root = Path(made.location.removeprefix("file://"))
+    _leave_dead_files(root, dead_files, then - DAY - HOUR)
+    if consumer is not None:
+        made.consumers.set(consumer, next_snapshot=min(3, commits))
+        os.utime(root / "consumer" / f"consumer-{consumer}", (then / 1000, then / 1000))
+    return made
+
+
+def _at(table: Table, millis: int) -> Table:
+    """The same table where it is always that time."""
+    handle = table._handle
+    environment = replace(handle.environment, now_millis=lambda: millis)
+    return Table(replace(handle, environment=environment))
+
+
+def _leave_dead_files(root: Path, count: int, millis: int) -> None:
+    there = sorted(root.glob("bucket-*/data-*"))
+    for number in range(count):
+        live = there[number % len(there)]
+        dead = live.with_name(f"data-{number:08x}-0000-0000-0000-000000000000-0{live.suffix}")
+        dead.write_bytes(live.read_bytes())
+        os.utime(dead, (millis / 1000, millis / 1000))
