@@ -12,8 +12,10 @@ from benchmarks.question import Question
 from benchmarks.sample_manifest import sample_entries
 from lakeformat.metadata.manifest import encode_columns
 from lakeformat.metadata.manifest_columns import ManifestColumns, columns_of, decode_manifest
-from lakeformat.metadata.manifest_columns.encode import encode_entries
+from lakeformat.metadata.manifest_columns.encode import entry_record
 from lakeformat.metadata.manifest_columns.read import decode_manifest_by_record
+from lakeformat.metadata.manifest_columns.schema import MANIFEST_SCHEMA
+from lakeformat.metadata.record_file import encode_record_file
 from lakeformat.options import TableOptions
 
 __all__ = ["QUESTION"]
@@ -51,7 +53,8 @@ def _encoded(columns: ManifestColumns) -> bytes:
 
 def _write(folder: Path, count: int) -> None:
     entries = sample_entries(count, is_keyed=True)
-    (folder / "manifest").write_bytes(encode_entries(entries, compression="zstd", zstd_level=1))
+    content = encode_record_file(MANIFEST_SCHEMA, map(entry_record, entries), TableOptions())
+    (folder / "manifest").write_bytes(content)
 
 
 QUESTION: Question[bytes, Decoded] = Question(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import fastavro
@@ -17,7 +17,7 @@ from lakeformat.metadata.avro_container import (
 )
 from lakeformat.metadata.avro_records import record_schema, short_reason
 
-__all__ = ["avro_codec", "decode_avro_file", "encode_avro_file", "optional_field"]
+__all__ = ["avro_codec", "check_version", "decode_avro_file", "encode_avro_file", "optional_field"]
 
 _CODECS = {"zstd": "zstandard"}
 
@@ -89,21 +89,25 @@ def _records(blocks: AvroBlocks, version: int | None, uri: str) -> Iterator[dict
             except Exception as reason:  # fastavro raises whatever a broken byte leads to
                 at = f"record at byte {stream.tell()} of its content"
                 raise ValueError(f"{where}, {at}: {short_reason(reason)}") from reason
-            if version is not None and record.get("_VERSION") != version:
-                raise CorruptTableError(_other_version(uri, record.get("_VERSION"), version))
+            if version is not None:
+                check_version(record, version, uri)
             yield record
         if stream.tell() != len(body):
             raise ValueError(f"{where} has {len(body) - stream.tell()} bytes after its records")
         start = end
 
 
-def _other_version(uri: str, found: Any, version: int) -> str:
+def check_version(record: Mapping[str, Any], version: int, uri: str) -> None:
+    """Raise unless a record is of a format version: one of another would be misread."""
+    found = record.get("_VERSION")
+    if found == version:
+        return
     if isinstance(found, int) and found > version:
-        return (
+        raise CorruptTableError(
             f"{uri} has format version {found}, this version reads {version}: it was written by a "
             "newer version; upgrade this one"
         )
-    return (
+    raise CorruptTableError(
         f"{uri} has format version {found}, this version reads {version}; "
         "restore the file from a backup or roll the table back to an earlier snapshot"
     )

@@ -13,8 +13,9 @@ from typing import Any
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.layout import TableLayout
-from lakeformat.metadata.avro_file import decode_avro_file, encode_avro_file, optional_field
+from lakeformat.metadata.avro_file import optional_field
 from lakeformat.metadata.manifest import FileKind, read_manifest_bytes
+from lakeformat.metadata.record_file import decode_record_file, encode_record_file
 from lakeformat.options import TableOptions
 from lakeformat.storage import Storage
 
@@ -92,12 +93,7 @@ def write_index_manifest(
     options: TableOptions,
 ) -> int:
     """Write a whole state under a name nobody else uses; the size in bytes."""
-    content = encode_avro_file(
-        _SCHEMA,
-        (_state_record(entry) for entry in entries),
-        compression=options.manifest_compression,
-        zstd_level=options.file_compression_zstd_level,
-    )
+    content = encode_record_file(_SCHEMA, map(_state_record, entries), options)
     with storage.open_output(layout.manifest(name)) as stream:
         stream.write(content)
     return len(content)
@@ -108,7 +104,7 @@ def read_index_manifest(
 ) -> list[IndexManifestEntry]:
     """Every index file of a snapshot, in the order they were written."""
     content, uri = read_manifest_bytes(storage, layout, name)
-    records = decode_avro_file(content, uri, version=FORMAT_VERSION)
+    records = decode_record_file(content, uri, version=FORMAT_VERSION)
     try:
         return [index_entry_from_record(record) for record in records]
     except (KeyError, TypeError, ValueError) as reason:

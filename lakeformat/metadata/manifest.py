@@ -10,7 +10,7 @@ import numpy as np
 from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.manifest_columns import ManifestColumns, columns_of
-from lakeformat.metadata.manifest_columns.encode import encode_entries, encode_manifest
+from lakeformat.metadata.manifest_columns.encode import encode_manifest, entry_record
 from lakeformat.metadata.manifest_columns.live import (
     added_twice,
     cancel_pairs,
@@ -23,8 +23,10 @@ from lakeformat.metadata.manifest_columns.read import (
     join_manifests,
     open_manifest,
 )
+from lakeformat.metadata.manifest_columns.schema import MANIFEST_SCHEMA
 from lakeformat.metadata.manifest_entry import FORMAT_VERSION, FileKind, ManifestEntry
 from lakeformat.metadata.manifest_meta import ManifestMeta
+from lakeformat.metadata.record_file import AVRO, encode_record_file, manifest_codec
 from lakeformat.metadata.referrer import referred_to_by
 from lakeformat.options import TableOptions
 from lakeformat.storage import Storage
@@ -84,12 +86,8 @@ def write_manifest(
     found = list(entries)
     if len(found) >= _FEW_ENTRIES:
         content = encode_columns(columns_of(found), options)
-        return write_content(storage, layout, name, content)
-    content = encode_entries(
-        found,
-        compression=options.manifest_compression,
-        zstd_level=options.file_compression_zstd_level,
-    )
+    else:
+        content = _encode_records(found, options)
     return write_content(storage, layout, name, content)
 
 
@@ -108,11 +106,17 @@ def write_columns(
 
 def encode_columns(columns: ManifestColumns, options: TableOptions) -> bytes:
     """The content of a manifest of these entries."""
+    if options.manifest_format != AVRO:
+        return _encode_records(columns.entries(), options)
     return encode_manifest(
         columns,
-        compression=options.manifest_compression,
+        compression=manifest_codec(options),
         zstd_level=options.file_compression_zstd_level,
     )
+
+
+def _encode_records(entries: Iterable[ManifestEntry], options: TableOptions) -> bytes:
+    return encode_record_file(MANIFEST_SCHEMA, map(entry_record, entries), options)
 
 
 def write_content(storage: Storage, layout: TableLayout, name: str, content: bytes) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.layout import TableLayout
-from lakeformat.metadata.avro_file import decode_avro_file, encode_avro_file, optional_field
+from lakeformat.metadata.avro_file import optional_field
 from lakeformat.metadata.manifest import (
     FORMAT_VERSION,
     ManifestEntry,
@@ -16,6 +16,7 @@ from lakeformat.metadata.manifest import (
 )
 from lakeformat.metadata.manifest_columns import ManifestColumns, columns_of
 from lakeformat.metadata.manifest_meta import ManifestMeta
+from lakeformat.metadata.record_file import decode_record_file, encode_record_file
 from lakeformat.metadata.referrer import referred_to_by
 from lakeformat.metadata.simple_stats import (
     SIMPLE_STATS_FIELDS,
@@ -102,12 +103,7 @@ def write_manifest_list(
     options: TableOptions,
 ) -> int:
     """Write a list, an empty one included, under a name nobody else uses; the size in bytes."""
-    content = encode_avro_file(
-        _SCHEMA,
-        (_to_record(manifest) for manifest in manifests),
-        compression=options.manifest_compression,
-        zstd_level=options.file_compression_zstd_level,
-    )
+    content = encode_record_file(_SCHEMA, map(_to_record, manifests), options)
     with storage.open_output(layout.manifest(name)) as stream:
         stream.write(content)
     return len(content)
@@ -146,7 +142,7 @@ def _read(
 ) -> list[ManifestMeta]:
     """``whose`` list it is, for an error about a manifest in it."""
     content, uri = read_manifest_bytes(storage, layout, name, size=size)
-    records = decode_avro_file(content, uri, version=FORMAT_VERSION)
+    records = decode_record_file(content, uri, version=FORMAT_VERSION)
     try:
         return [_from_record(record, f"{uri}{whose}") for record in records]
     except (KeyError, TypeError) as reason:

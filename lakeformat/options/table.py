@@ -88,10 +88,19 @@ class TableOptions(
     )
     manifest_compression = Option(
         "manifest.compression",
-        one_of("zstd", "snappy", "deflate", "null"),
+        one_of("zstd", "snappy", "deflate", "gzip", "zlib", "lz4", "none", "null", "uncompressed"),
         "zstd",
-        "Compression of new manifests; every reader of the format knows all four.",
+        "Compression of new manifests. One that manifest.format lacks is replaced by the one most "
+        "like it: in Avro none by null, and lz4 by snappy, where Java fails to commit.",
         group=Group.PERFORMANCE,
+    )
+    manifest_format = Option(
+        "manifest.format",
+        one_of("avro", "orc", "parquet"),
+        "avro",
+        "Format of manifests, manifest lists and index manifests; readers other than Java know "
+        "avro alone.",
+        mutable=False,
     )
     manifest_target_size_bytes = Option(
         "manifest.target-file-size",

@@ -189,6 +189,23 @@ def test_both_write_manifests_in_every_compression_and_read_them(
     assert table.scan().to_arrow().num_rows == 9
 
 
+@pytest.mark.parametrize("compression", ["zstd", "lz4"])
+@pytest.mark.parametrize("manifest_format", ["orc", "parquet"])
+def test_both_write_manifests_in_other_formats_and_read_them(
+    catalog: lake.Catalog, peer: JavaPeer, manifest_format: str, compression: str
+):
+    options = {"bucket": "1", "manifest.format": manifest_format}
+    options["manifest.compression"] = compression
+    columns = [("id", "BIGINT NOT NULL"), ("note", "STRING")]
+    table = catalog.create_table("shop.orders", columns, primary_key=["id"], options=options)
+    table.write(ROWS)
+    peer.write("shop.orders", ROWS.slice(0, 2))
+    table.write(ROWS)
+    table.compact()
+    assert_same(["id", "note"], peer.read("shop.orders").rows, json_rows(ROWS))
+    assert table.scan().to_arrow().sort_by("id").to_pylist() == ROWS.to_pylist()
+
+
 @in_every_format
 @pytest.mark.parametrize("dense", ["true", "false"])
 @pytest.mark.parametrize("mode", ["truncate(16)", "full", "counts", "none"])

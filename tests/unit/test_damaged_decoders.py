@@ -34,10 +34,12 @@ from lakeformat.layout import TableLayout
 from lakeformat.metadata import (
     avro_container,
     avro_file,
+    columnar_file,
     commit_message,
     index_manifest,
     manifest,
     manifest_list,
+    record_file,
 )
 from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.metadata.hints import NumberedFiles
@@ -108,12 +110,15 @@ INDEXES = [
 ]
 
 
-def written(write: Callable[..., object], value: object) -> list[bytes]:
+def written(
+    write: Callable[..., object], value: object, manifest_format: str = "avro"
+) -> list[bytes]:
     """One metadata file in every compression; not compressed, damage reaches the records."""
     contents = []
     for compression in ("null", "zstd", "snappy", "deflate"):
         storage = MemoryStorage("whole")
-        write(storage, LAYOUT, "m", value, TableOptions({"manifest.compression": compression}))
+        options = {"manifest.compression": compression, "manifest.format": manifest_format}
+        write(storage, LAYOUT, "m", value, TableOptions(options))
         contents.append(storage.read(LAYOUT.manifest("m")))
     return contents
 
@@ -220,6 +225,16 @@ DECODERS: dict[str, Decoder] = {
             avro_file.decode_avro_file,
         ),
         pieces=AVRO_PIECES,
+    ),
+    "manifest, rows": Decoder(
+        stored(
+            LAYOUT.manifest("m"), lambda storage: manifest.read_manifests(storage, LAYOUT, ["m"])
+        ),
+        [
+            *written(manifest.write_manifest, ENTRIES, "orc"),
+            *written(manifest.write_manifest, ENTRIES, "parquet"),
+        ],
+        (record_file.decode_record_file, columnar_file.decode_rows),
     ),
     "manifest list": Decoder(
         stored(

@@ -24,7 +24,7 @@ from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.metadata.manifest import FileKind, ManifestEntry, live_files
 from lakeformat.metadata.manifest_columns import ManifestColumns, columns_of, decode_manifest
 from lakeformat.metadata.manifest_columns import decode as decode_module
-from lakeformat.metadata.manifest_columns.encode import encode_entries, encode_manifest
+from lakeformat.metadata.manifest_columns.encode import encode_manifest, entry_record
 from lakeformat.metadata.manifest_columns.live import cancel_pairs, live_rows
 from lakeformat.metadata.manifest_columns.read import (
     decode_manifest_by_record,
@@ -122,7 +122,9 @@ def many(count: int, seed: int = 0) -> list[ManifestEntry]:
 
 
 def by_fastavro(entries, compression="null") -> bytes:
-    return encode_entries(entries, compression=compression, zstd_level=1)
+    return encode_avro_file(
+        MANIFEST_SCHEMA, map(entry_record, entries), compression=compression, zstd_level=1
+    )
 
 
 def sync_of(content: bytes) -> bytes:

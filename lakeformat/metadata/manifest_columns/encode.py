@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lakeformat.metadata.avro_file import avro_codec, encode_avro_file
+from lakeformat.metadata.avro_file import avro_codec
 from lakeformat.metadata.avro_packing import pack_records
 from lakeformat.metadata.manifest_columns.columns import (
     BytesColumn,
@@ -36,7 +36,7 @@ from lakeformat.metadata.manifest_columns.schema import (
 from lakeformat.metadata.manifest_columns.shape import FieldShape
 from lakeformat.metadata.manifest_entry import FORMAT_VERSION, ManifestEntry
 
-__all__ = ["encode_entries", "encode_manifest"]
+__all__ = ["encode_manifest", "entry_record"]
 
 _GROUP_ROWS = 4096
 """Records written together: enough for long columns, and the records stay in the cache."""
@@ -54,17 +54,8 @@ def encode_manifest(
     return pack_records(_SCHEMA_JSON, records, ends, codec=codec, zstd_level=zstd_level, sync=sync)
 
 
-def encode_entries(entries: Iterable[ManifestEntry], *, compression: str, zstd_level: int) -> bytes:
-    """The content of a manifest, made record by record, which is faster for a few."""
-    return encode_avro_file(
-        MANIFEST_SCHEMA,
-        (_to_record(entry) for entry in entries),
-        compression=compression,
-        zstd_level=zstd_level,
-    )
-
-
-def _to_record(entry: ManifestEntry) -> dict[str, Any]:
+def entry_record(entry: ManifestEntry) -> dict[str, Any]:
+    """Return one entry as an Avro record."""
     return {
         "_VERSION": FORMAT_VERSION,
         "_KIND": int(entry.kind),

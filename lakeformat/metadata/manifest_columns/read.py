@@ -17,7 +17,6 @@ from lakeformat.metadata.avro_container import (
     join_blocks,
     read_blocks,
 )
-from lakeformat.metadata.avro_file import decode_avro_file
 from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.metadata.manifest_columns.columns import BytesColumn, Column, ListColumn
 from lakeformat.metadata.manifest_columns.decode import decode_columns
@@ -29,6 +28,7 @@ from lakeformat.metadata.manifest_columns.entries import (
 from lakeformat.metadata.manifest_columns.schema import COLUMN_PATHS, MANIFEST_SHAPE
 from lakeformat.metadata.manifest_columns.shape import FieldShape, parse_shape
 from lakeformat.metadata.manifest_entry import FORMAT_VERSION, FileKind, ManifestEntry
+from lakeformat.metadata.record_file import decode_record_file
 
 __all__ = [
     "OpenManifest",
@@ -114,8 +114,8 @@ def _decode_plain(manifests: Sequence[AvroBlocks | None]) -> ManifestColumns:
 
 
 def decode_manifest_by_record(content: bytes, uri: str) -> list[ManifestEntry]:
-    """The entries of a manifest, record by record, by the file's own schema."""
-    records = decode_avro_file(content, uri, version=FORMAT_VERSION)
+    """The entries of a manifest, record by record, by the file's own schema and in its format."""
+    records = decode_record_file(content, uri, version=FORMAT_VERSION)
     try:
         return [_from_record(record) for record in records]
     except (KeyError, TypeError, ValueError, AttributeError) as reason:
