@@ -9,6 +9,7 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.layout import DATABASE_SUFFIX, MAIN_BRANCH, TableLayout
 from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.options import TableOptions
+from lakeformat.options.branches import CHAIN_TABLE, chain_branches, read_through
 from lakeformat.options.operation import Operation
 from lakeformat.partition import partition_path
 from lakeformat.schema import TableSchema
@@ -20,6 +21,7 @@ __all__ = [
     "has_hash_index",
     "index_file_place",
     "require_allowed",
+    "require_no_chain",
     "require_writable",
 ]
 
@@ -92,6 +94,10 @@ def index_file_place(handle: TableHandle, entry: IndexManifestEntry) -> tuple[St
 
 def require_allowed(handle: TableHandle, operation: Operation) -> None:
     """Refuse an operation that an option of the table forbids, by the option's name."""
+    if operation is not Operation.TAG:
+        require_no_chain(handle)
+    if operation in (Operation.WRITE, Operation.COMPACT, Operation.COMMIT):
+        _require_no_link(handle)
     if operation is Operation.READ:
         if (key := _decides_rows(handle)) is not None:
             raise UnsupportedError(
@@ -107,6 +113,27 @@ def require_allowed(handle: TableHandle, operation: Operation) -> None:
             f"when writing; nothing was written{more}"
         )
     handle.options.validate()
+
+
+def require_no_chain(handle: TableHandle) -> None:
+    """Refuse a chain table as a whole; each of the two branches it is merged from is let pass."""
+    options = handle.options.to_dict()
+    if read_through(options, handle.layout.branch) == CHAIN_TABLE:
+        names = [f"{handle.name}$branch_{name}" for name in chain_branches(options)]
+        raise UnsupportedError(
+            f"{handle.uri} sets {CHAIN_TABLE!r}: its rows are merged from branches, which this "
+            f"version does not do. Use Spark or Flink, or read {' and '.join(names)} alone"
+        )
+
+
+def _require_no_link(handle: TableHandle) -> None:
+    """Refuse to change a branch that a chain table is merged from."""
+    if chain_branches(handle.options.to_dict()):
+        raise UnsupportedError(
+            f"branch {handle.layout.branch!r} of {handle.uri} is part of a chain table "
+            f"({CHAIN_TABLE!r}): its delete markers and partitions count in the other branch, too. "
+            "Change it with Spark or Flink. Nothing was written"
+        )
 
 
 def _decides_rows(handle: TableHandle) -> str | None:

@@ -17,11 +17,11 @@ from lakeformat.metadata.changelog_directory import changelog_ids, read_changelo
 from lakeformat.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.metadata.tag import read_tags
+from lakeformat.options.branches import READ_THROUGH
 from lakeformat.tags.held import DeletionReport, Lost, remove_held_alone
 
 __all__ = ["delete", "refuse_read_through"]
 
-_READ_THROUGH = ("scan.fallback-branch", "scan.primary-branch")
 _log = logging.getLogger(__name__)
 
 
@@ -88,7 +88,7 @@ def refuse_read_through(handle: TableHandle, name: str, what: str) -> None:
         if newest is None or branch == name:
             continue
         options = read_schema(storage, layout, newest).options
-        for key in _READ_THROUGH:
+        for key in READ_THROUGH:
             if options.get(key) == name:
                 raise InvalidRequestError(
                     f"branch {name!r} of {handle.uri} is in use: option {key!r} of branch "

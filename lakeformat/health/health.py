@@ -13,7 +13,7 @@ from lakeformat.consumers import StalledConsumer, find_stalled
 from lakeformat.errors import InvalidRequestError
 from lakeformat.expire.retention import changelog_rules, is_decoupled, snapshot_retention
 from lakeformat.expired_meanwhile import telling_of_expiry
-from lakeformat.handle import TableHandle
+from lakeformat.handle import TableHandle, require_no_chain
 from lakeformat.health.files import FileState, target_size
 from lakeformat.health.history import Reachable, files_of, find_reachable
 from lakeformat.health.lost import find_lost
@@ -54,6 +54,7 @@ def check_health(
     ``time_travel`` reads what each snapshot added, to know what is kept for older ones alone.
     ``unknown`` lists the table's directories too, for files that nothing refers to.
     """
+    require_no_chain(handle)
     newest = newest_schema(handle)
     # What is committed after the listing is known when it is compared.
     listed = list_files(handle) if unknown else None

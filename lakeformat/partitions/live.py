@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lakeformat.handle import TableHandle
+from lakeformat.handle import TableHandle, require_no_chain
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.partition import partition_path
 from lakeformat.partition_filter import PartitionSpec, some_partitions
@@ -50,6 +50,7 @@ class LivePartition:
 
 def live_partitions(handle: TableHandle, snapshot: Snapshot | None) -> list[LivePartition]:
     """Every partition of a snapshot, by its path."""
+    require_no_chain(handle)
     if snapshot is None:
         return []
     files = plan_columns(handle, snapshot).columns

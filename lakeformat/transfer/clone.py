@@ -24,12 +24,14 @@ from lakeformat.errors import (
     CorruptTableError,
     InvalidRequestError,
     NotFoundError,
+    UnsupportedError,
 )
 from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout, numbered
 from lakeformat.metadata.schema_file import schema_ids
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot, write_hints
+from lakeformat.options.branches import read_through
 from lakeformat.read.time_travel import find_snapshot
 from lakeformat.storage import Storage
 from lakeformat.storage.digest import content_digest
@@ -76,6 +78,8 @@ def clone_table(
     if full and (snapshot is not None or tag is not None):
         raise InvalidRequestError("full=True copies every snapshot and tag: name none of them")
     handle = source._handle
+    if not full:
+        _require_own_rows(handle)
     storage, layout = catalog.place_of_new_table(name)
     wanted = find_snapshot(handle, snapshot=snapshot, tag=tag)
     asked = f"tag {tag}" if tag is not None else f"snapshot {snapshot}"
@@ -91,6 +95,16 @@ def clone_table(
     report = run.report(head, full=full, dry_run=dry_run)
     _log.info("clone %s", report)
     return report
+
+
+def _require_own_rows(handle: TableHandle) -> None:
+    """Refuse to copy one state of a table whose rows lie in other branches, too."""
+    if (key := read_through(handle.options.to_dict(), handle.layout.branch)) is not None:
+        raise UnsupportedError(
+            f"{handle.uri} sets {key!r}, so rows of other branches are rows of it, and one state "
+            "has those of one branch alone: clone it with full=True (--full), which copies all "
+            "branches"
+        )
 
 
 def _contents(
