@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.types import (
@@ -23,9 +23,11 @@ from lakeformat.types import (
 __all__ = [
     "MAX_DEPTH",
     "check_fields",
+    "is_list",
     "is_text",
     "is_whole_number",
     "names_a_directory",
+    "require_list",
     "require_text",
 ]
 
@@ -55,6 +57,19 @@ def require_text(what: str, value: object) -> None:
     """Refuse what is no text, whatever the caller's annotations say."""
     if not is_text(value):
         raise InvalidRequestError(f"{what} must be text, got {value!r}")
+
+
+def is_list(value: object) -> bool:
+    """Several values; a text or a dict alone is one."""
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+def require_list(what: str, value: object, example: str) -> None:
+    """Refuse what ``is_list`` does not take for several values."""
+    if not is_list(value):
+        raise InvalidRequestError(
+            f"{what} must be a list, got {value!r} ({type(value).__name__}): write {example}"
+        )
 
 
 def check_fields(fields: Iterable[DataField]) -> None:

@@ -19,7 +19,13 @@ from lakeformat.commit.changes import Changes, append_changes, compact_changes
 from lakeformat.commit.checks import check_arguments
 from lakeformat.commit.conflict_text import Committer
 from lakeformat.commit.conflicts import ConflictCheck, check_within
-from lakeformat.commit.identity import BATCH_IDENTIFIER, CommitId, EarlierCommits, require_same
+from lakeformat.commit.identity import (
+    BATCH_IDENTIFIER,
+    CommitId,
+    EarlierCommits,
+    require_commit_id,
+    require_same,
+)
 from lakeformat.commit.new_files import NewFiles
 from lakeformat.commit.overwrite import Overwrite, require_within, upgraded
 from lakeformat.commit.pin import Pin
@@ -81,8 +87,8 @@ class CommitOptions:
 
     def __post_init__(self) -> None:
         check_arguments(self.watermark, self.properties)
-        if self.commit is not None and not isinstance(self.commit, CommitId):
-            raise InvalidRequestError(f"commit is a CommitId, got {self.commit!r}")
+        if self.commit is not None:
+            require_commit_id(self.commit)
         if self.read_snapshot is not None and not is_whole_number(self.read_snapshot):
             raise InvalidRequestError(
                 f"read_snapshot is the number of a snapshot, got {self.read_snapshot!r}"

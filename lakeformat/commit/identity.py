@@ -16,6 +16,7 @@ __all__ = [
     "CLOCK_SKEW_MILLIS",
     "CommitId",
     "EarlierCommits",
+    "require_commit_id",
     "require_same",
 ]
 
@@ -76,6 +77,14 @@ class CommitId:
         return f"CommitId({self.user!r}, {self.identifier})"
 
 
+def require_commit_id(commit: object) -> None:
+    """Refuse what is no CommitId, whatever the caller's annotations say."""
+    if not isinstance(commit, CommitId):
+        raise InvalidRequestError(
+            f"commit is a CommitId, got {commit!r}: write CommitId('run-7', 0)"
+        )
+
+
 class EarlierCommits:
     """Looks for one commit among the snapshots of a table, reading each of them once."""
 
@@ -87,6 +96,7 @@ class EarlierCommits:
         *,
         is_new: bool = False,
     ) -> None:
+        require_commit_id(commit)
         self._is_new = is_new
         """Whether nobody can have used the identity before."""
         self._handle = handle

@@ -9,9 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lakeformat.commit.deltas import delta_of, newest_first
-from lakeformat.commit.identity import CLOCK_SKEW_MILLIS, CommitId, EarlierCommits
+from lakeformat.commit.identity import (
+    CLOCK_SKEW_MILLIS,
+    CommitId,
+    EarlierCommits,
+    require_commit_id,
+)
 from lakeformat.compact.unit import CompactUnit
-from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.errors import LakeError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
@@ -85,8 +90,7 @@ def find_earlier_tries(handle: TableHandle, commit: CommitId) -> CompactIdentity
 
     What has expired with them is done once more, which changes no row.
     """
-    if not isinstance(commit, CommitId):
-        raise InvalidRequestError(f"commit is a CommitId, got {commit!r}")
+    require_commit_id(commit)
     head = latest_snapshot(handle.storage, handle.layout)
     found = CompactIdentity(handle, commit, _looked=head)
     since = commit.first_try_millis

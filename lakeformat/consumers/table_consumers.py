@@ -179,6 +179,10 @@ def consumer_files(handle: TableHandle) -> Iterator[tuple[str, int]]:
 
 
 def _pattern(name: str, text: str) -> re.Pattern[str]:
+    if not isinstance(text, str):
+        raise InvalidRequestError(
+            f"{name} must be a regular expression as text, got {text!r}: write 'job-.*'"
+        )
     try:
         return re.compile(text)
     except re.error as reason:

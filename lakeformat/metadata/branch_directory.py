@@ -79,6 +79,10 @@ def check_branch_name(name: str) -> None:
         raise InvalidRequestError(
             f"the branch {MAIN_BRANCH!r} is the table itself: leave the branch out of the name"
         )
+    if not isinstance(name, str):
+        raise InvalidRequestError(
+            f"a branch is named by a text, got {name!r}: give the name of one branch"
+        )
     if not name.strip() or name.isdigit() or "/" in name or "\0" in name:
         raise InvalidRequestError(
             f"branch name {name!r} is not allowed: it must not be blank, consist of digits only "

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
-from lakeformat.errors import CorruptTableError, InvalidRequestError
+from fastavro import parse_schema
+from fastavro.validation import validate
+
+from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.layout import MAIN_BRANCH
+from lakeformat.metadata.avro_container import SYNC_SIZE
 from lakeformat.metadata.avro_file import decode_avro_file, encode_avro_file
 from lakeformat.metadata.data_file_meta import DATA_FILE_FIELDS, DataFileMeta
 from lakeformat.metadata.index_manifest import (
@@ -111,35 +116,61 @@ class CommitMessage:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> CommitMessage:
-        """Read what ``to_bytes`` made, in the same version of the library."""
-        try:
-            [record] = decode_avro_file(content, "commit message")
-            if record["version"] != MESSAGE_VERSION:
-                raise ValueError(f"its version is {record['version']}, not {MESSAGE_VERSION}")
-            files: dict[str, Any] = {
-                name: tuple(DataFileMeta.from_record(file) for file in record[avro])
-                for avro, name in _FILES.items()
-            }
-            index_files: dict[str, Any] = {
-                name: tuple(index_entry_from_record(entry) for entry in record[avro])
-                for avro, name in _INDEX_FILES.items()
-            }
-            return cls(
-                partition=record["partition"],
-                bucket=record["bucket"],
-                total_buckets=record["totalBuckets"],
-                base_snapshot=record["baseSnapshot"],
-                branch=record["branch"],
-                table=record["table"],
-                assigned_by=record["assignedBy"],
-                **files,
-                **index_files,
-            )
-        except (CorruptTableError, ValueError, KeyError, TypeError) as reason:
+        """Read what ``to_bytes`` made, in the same version of the library.
+
+        Raise InvalidRequestError for anything else, damaged bytes included.
+        """
+        if not isinstance(content, bytes | bytearray | memoryview):
             raise InvalidRequestError(
-                f"these {len(content)} bytes are no commit message of this version: {reason}; "
+                f"a commit message is read from bytes, got {type(content).__name__}: "
+                "give what CommitMessage.to_bytes() returned"
+            )
+        try:
+            return cls._from_record(_record_of(bytes(content)))
+        except Exception as reason:  # noqa: BLE001 - broken bytes lead to any of them
+            said = reason if isinstance(reason, LakeError | ValueError) else repr(reason)
+            raise InvalidRequestError(
+                f"these {len(content)} bytes are no commit message of this version: {said}; "
                 "prepare and commit with the same version of the library"
             ) from None
+
+    @classmethod
+    def _from_record(cls, record: dict[str, Any]) -> CommitMessage:
+        files: dict[str, Any] = {
+            name: tuple(DataFileMeta.from_record(file) for file in record[avro])
+            for avro, name in _FILES.items()
+        }
+        index_files: dict[str, Any] = {
+            name: tuple(index_entry_from_record(entry) for entry in record[avro])
+            for avro, name in _INDEX_FILES.items()
+        }
+        return cls(
+            partition=record["partition"],
+            bucket=record["bucket"],
+            total_buckets=record["totalBuckets"],
+            base_snapshot=record["baseSnapshot"],
+            branch=record["branch"],
+            table=record["table"],
+            assigned_by=record["assignedBy"],
+            **files,
+            **index_files,
+        )
+
+
+def _record_of(content: bytes) -> dict[str, Any]:
+    """The one record of a message, every member of the type that ``_SCHEMA`` gives it."""
+    [record] = decode_avro_file(content, "commit message")
+    if record["version"] != MESSAGE_VERSION:
+        raise ValueError(f"its version is {record['version']}, not {MESSAGE_VERSION}")
+    if not content.startswith(_header()):  # of another schema, which may be anything
+        validate(record, parse_schema(_SCHEMA))
+    return record
+
+
+@cache
+def _header() -> bytes:
+    """The first bytes of every message of this version, up to the marker that differs."""
+    return encode_avro_file(_SCHEMA, [], compression="null", zstd_level=1)[:-SYNC_SIZE]
 
 
 _FILES = {

@@ -9,6 +9,7 @@ from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.partition_filter import PartitionSpec
 from lakeformat.partitions.live import chosen, live_partitions
 from lakeformat.partitions.report import DropPartitionsPlan
+from lakeformat.type_rules import require_list
 
 __all__ = ["plan_drop_partitions"]
 
@@ -17,6 +18,7 @@ def plan_drop_partitions(
     handle: TableHandle, partitions: Sequence[PartitionSpec]
 ) -> DropPartitionsPlan:
     """The partitions that meet one of the specs now."""
+    require_list("partitions", partitions, "[{'dt': '2024-01-01'}]")
     head = latest_snapshot(handle.storage, handle.layout)
     live = live_partitions(handle, head)
     there = chosen(handle, live, partitions)

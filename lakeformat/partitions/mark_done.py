@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -23,6 +23,7 @@ from lakeformat.partition_filter import PartitionSpec, some_partitions
 from lakeformat.partitions.live import chosen, live_partitions
 from lakeformat.partitions.report import DonePartition, MarkDoneReport
 from lakeformat.storage.empty_directory import remove_empty_directory
+from lakeformat.type_rules import is_list
 
 __all__ = ["mark_partitions_done", "remove_done_directory"]
 
@@ -103,7 +104,7 @@ def _checked(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> list[P
     keys = handle.schema.partition_keys
     if not keys:
         raise InvalidRequestError(f"{handle.uri} has no partitions, so none can be marked")
-    if isinstance(partitions, Mapping | str) or not partitions:
+    if not partitions or not is_list(partitions):
         raise InvalidRequestError(
             f"say which partitions are done, as in [{{{keys[0]!r}: '2024-01-01'}}], got "
             f"{partitions!r}"

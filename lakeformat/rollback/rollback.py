@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakeformat.commit.identity import CommitId
+from lakeformat.commit.identity import CommitId, require_commit_id
 from lakeformat.errors import (
     CommitConflictError,
     CorruptTableError,
@@ -37,8 +37,8 @@ def rollback(
     dry_run: bool = False,
 ) -> RollbackReport:
     """Go back to a snapshot: by a new one, or without ``as_latest`` by taking newer ones away."""
-    if commit is not None and not isinstance(commit, CommitId):
-        raise InvalidRequestError(f"commit is a CommitId, got {commit!r}")
+    if commit is not None:
+        require_commit_id(commit)
     if as_latest and force:
         raise InvalidRequestError(
             "force=True is for a rollback that takes snapshots away: say as_latest=False "

@@ -9,12 +9,13 @@ from typing import Protocol
 
 from lakeformat.commit.checks import check_messages
 from lakeformat.commit.commit import find_commit
-from lakeformat.commit.identity import CommitId
+from lakeformat.commit.identity import CommitId, require_commit_id
 from lakeformat.commit.report import CommitReport
 from lakeformat.errors import CommitOutcomeUnknownError, InvalidRequestError, LakeError
 from lakeformat.handle import TableHandle
 from lakeformat.layout import suffixed
 from lakeformat.metadata.commit_message import CommitMessage
+from lakeformat.metadata.file_name_part import check_file_name_part
 from lakeformat.metadata.staged_result import (
     StagedResult,
     claim,
@@ -31,6 +32,7 @@ from lakeformat.read.past_time import PastTime, past_millis
 from lakeformat.staged.discard import DiscardReport, discard, where_published
 from lakeformat.staged.order import require_order
 from lakeformat.storage import Storage, resolve
+from lakeformat.type_rules import require_list, require_text
 
 __all__ = ["TableStaged"]
 
@@ -61,10 +63,12 @@ class TableStaged:
 
     def address(self, name: str) -> str:
         """Where the result of a name lies; what ``publish`` takes."""
+        check_file_name_part("staged result", name)
         return self._handle.storage.uri(self._handle.layout.staged(name))
 
     def find(self, commit: CommitId) -> StagedResult | None:
         """What a commit identity has staged; None if nothing waits."""
+        require_commit_id(commit)
         name = staged_name(commit.user, commit.identifier)
         return read_staged_if_present(self._handle.storage, self._handle.layout, name)
 
@@ -80,6 +84,7 @@ class TableStaged:
         if commit is None:
             name = staged_name(environment.new_id(), 0)
         else:
+            require_commit_id(commit)
             name = staged_name(commit.user, commit.identifier)
         write_staged(storage, layout, name, check_messages(messages), environment)
         return read_staged(storage, layout, name)
@@ -89,6 +94,7 @@ class TableStaged:
 
         Without a ``commit`` their names are the identity: the same ones together publish once.
         """
+        require_list("addresses", addresses, "[result.address]")
         names = sorted({self._name(address) for address in addresses})
         commit = commit or _identity(names)
         handle = self._handle
@@ -122,6 +128,7 @@ class TableStaged:
         if (addresses is None) is (older_than is None):
             raise InvalidRequestError("say which staged results: their addresses, or older_than")
         if addresses is not None:
+            require_list("addresses", addresses, "[result.address]")
             storage, layout = self._handle.storage, self._handle.layout
             named = [read_staged(storage, layout, self._name(address)) for address in addresses]
         else:
@@ -161,6 +168,7 @@ class TableStaged:
     def _name(self, address: str) -> str:
         """The name in an address; one of another table is refused."""
         storage, layout = self._handle.storage, self._handle.layout
+        require_text("the address of a staged result", address)
         name = suffixed(address.rpartition("/")[2], "staged-")
         is_ours = name is not None and address == self.address(name)
         if name is None or not (is_ours or _is_at(address, storage, layout.staged(name))):

@@ -20,6 +20,7 @@ from lakeformat.system_tables.snapshots import SNAPSHOTS
 from lakeformat.system_tables.statistics import STATISTICS
 from lakeformat.system_tables.table_indexes import TABLE_INDEXES
 from lakeformat.system_tables.tags import TAGS
+from lakeformat.type_rules import require_text
 
 __all__ = ["find_system_table", "system_table_names"]
 
@@ -55,6 +56,7 @@ def system_table_names() -> list[str]:
 
 def find_system_table(name: str) -> SystemTableDeclaration[Any]:
     """The system table of a name, in whatever case it is written."""
+    require_text("the name of a system table", name)
     found = _BY_NAME.get(name.lower())
     if found is not None:
         return found

@@ -18,6 +18,7 @@ from lakeformat.read.scan import Scan
 from lakeformat.read.where import Partitions, row_filter
 from lakeformat.schema import TableSchema
 from lakeformat.system_tables.binlog import pack_updates, packed_schema
+from lakeformat.type_rules import require_text
 from lakeformat.types import ArrayType, DataField, with_nullability
 
 __all__ = ["Asked", "RowTable", "find_row_table", "row_table_names"]
@@ -60,6 +61,7 @@ def row_table_names() -> list[str]:
 
 def find_row_table(name: str) -> RowTable | None:
     """The table of a name, in whatever case it is written; None if there is none such."""
+    require_text("the name of a system table", name)
     return _BY_NAME.get(name.lower())
 
 

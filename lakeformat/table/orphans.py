@@ -19,6 +19,7 @@ from lakeformat.orphans.report import OrphanReport
 from lakeformat.read.past_time import PastTime
 from lakeformat.read.time_travel import Moment
 from lakeformat.table.reads import TableReads
+from lakeformat.type_rules import require_list
 
 __all__ = ["TableOrphans"]
 
@@ -54,6 +55,7 @@ class TableOrphans(TableReads):
         ``file-operation.thread-num`` says, ``"serial"``, or an object such as
         ``spark_jobs.SparkExecutor``. What goes is decided, and removed, in this process.
         """
+        require_list("in_use", in_use, "writer.prepare()")
         options = OrphanOptions(
             older_than=older_than,
             running_since=running_since,

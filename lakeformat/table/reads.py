@@ -22,7 +22,7 @@ from lakeformat.read.changes.streaming import ChangeStream, StreamStart, least_t
 from lakeformat.read.changes.window import WindowEnd, find_window
 from lakeformat.read.conditions.filter import Where
 from lakeformat.read.scan import Scan
-from lakeformat.read.time_travel import Moment, find_snapshot
+from lakeformat.read.time_travel import Moment, find_snapshot, require_number
 from lakeformat.read.where import Partitions, check_limit, row_filter
 from lakeformat.schema import TableSchema
 
@@ -63,6 +63,7 @@ class TableReads:
 
     def snapshots(self, *, after: int = 0) -> list[Snapshot]:
         """Every snapshot that has not expired, oldest first; or those after one of that number."""
+        require_number("after is the number of a snapshot", after)
         storage, layout = self._handle.storage, self._handle.layout
         found = (
             read_snapshot_if_present(storage, layout, number)

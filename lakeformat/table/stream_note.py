@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote
 
 from lakeformat.commit.commit import find_commit
-from lakeformat.commit.identity import CommitId
+from lakeformat.commit.identity import CommitId, require_commit_id
 from lakeformat.consumers import TableConsumers
 from lakeformat.errors import (
     CommitOutcomeUnknownError,
@@ -60,6 +60,7 @@ class _Note:
 @contextmanager
 def remembered(handle: TableHandle, commit: CommitId) -> Iterator[CommitId | None]:
     """See ``Table.remembered``."""
+    require_commit_id(commit)
     batch = _Batch(handle, commit, quote(commit.user, safe=""))
     noted = batch.begun()
     if noted is None:

@@ -60,6 +60,7 @@ from lakeformat.table.row_changes import TableRowChanges
 from lakeformat.table.stream_note import remembered
 from lakeformat.table.upkeep import TableUpkeep
 from lakeformat.table.writes import RowsWrite, new_writer
+from lakeformat.type_rules import is_list
 from lakeformat.write.table_writer import TableWriter
 
 __all__ = ["Overwritten", "ReadOnlyTable", "SystemTable", "Table", "load_table", "open_table"]
@@ -234,14 +235,13 @@ class Table(
         read_snapshot: int | None = None,
     ) -> CommitReport:
         """Delete the rows of partitions, each named by the values of some partition columns."""
-        if not isinstance(partitions, Mapping | str):
-            partitions = list(partitions)
-        if isinstance(partitions, Mapping | str) or not partitions or not all(partitions):
+        specs = list(partitions) if is_list(partitions) else []
+        if not specs or not all(specs):
             raise InvalidRequestError(
                 "say which partitions to drop, as in [{'dt': '2024-01-01'}]; truncate() deletes "
                 f"all rows. Got {partitions!r}"
             )
-        return self._delete(partitions, commit, read_snapshot)
+        return self._delete(specs, commit, read_snapshot)
 
     def system_table(self, name: str) -> ReadOnlyTable:
         """Metadata as rows, ``system_table("files")``, or rows seen otherwise: ``("ro")``."""

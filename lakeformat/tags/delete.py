@@ -48,6 +48,12 @@ def delete(
     are in use; what others still need stays all the same.
     """
     require_allowed(handle, Operation.TAG)
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidRequestError(
+                f"cannot delete a tag of {handle.uri}: a tag is named by a text, got {name!r}. "
+                "Give each name as an argument of its own: delete('a', 'b')"
+            )
     deletion = _Deletion(handle, Deleter(handle, dry_run=dry_run, tell=tell), dry_run)
     pending = _pending(handle)
     for name, left in pending.items():
@@ -66,8 +72,6 @@ def _missing(handle: TableHandle, names: Sequence[str]) -> set[str]:
 
 def _chosen(handle: TableHandle, name: str, gone: Collection[str], *, force: bool) -> Tag | None:
     """The tag; None if it may be gone, and is."""
-    if not isinstance(name, str):
-        raise InvalidRequestError(f"a tag is named by a text, got {name!r}")
     tag = read_tag_if_present(handle.storage, handle.layout, name)
     if tag is None and name not in gone:
         return read_tag(handle.storage, handle.layout, name)  # raises, and says which there are

@@ -237,3 +237,81 @@ def test_a_row_may_be_null_whose_member_may_not(catalog, file_format, missing):
     table.write(rows)
     found = table.scan().to_arrow()["r"].to_pylist()
     assert found == ([None] if missing else [None, value])
+
+
+NO_NAMES = [["x"], ("x",), {"x": 1}, b"x", 3, None, True]
+NO_LISTS = ["x", b"x", {"x": 1}, 3, None]
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+@pytest.mark.parametrize(
+    ("ask", "named"),
+    [
+        (lambda table, name: table.tags.delete(name), "a tag is named by a text"),
+        (lambda table, name: table.tags.delete("a", name, missing_ok=True), "named by a text"),
+        (lambda table, name: table.tags.rename("a", name), "text"),
+        (lambda table, name: table.branches.delete(name), "a branch is named by a text"),
+        (lambda table, name: table.branches.rename("b", name), "a branch is named by a text"),
+        (lambda table, name: table.branches.fast_forward(name), "a branch is named by a text"),
+        (lambda table, name: table.consumers.clear(including=name), "must be a regular expression"),
+        (lambda table, name: table.staged.address(name), "a staged result is a text"),
+        (lambda table, name: table.system_table(name), "must be text"),
+        (lambda table, name: table.rollback(tag=name or 0), "text"),
+    ],
+)
+def test_a_name_that_is_no_text_is_refused_and_nothing_goes(catalog, ask, named, name):
+    table = catalog.create_table("shop.orders", [("a", "INT")])
+    table.write(pa.table({"a": pa.array([1], pa.int32())}))
+    table.tags.create("a")
+    table.branches.create("b")
+    with pytest.raises(lake.InvalidRequestError, match=named) as refused:
+        ask(table, name)
+    assert repr(name or 0) in str(refused.value) or repr(name) in str(refused.value)
+    assert [tag.name for tag in table.tags.list()] == ["a"]
+    assert [branch.name for branch in table.branches.list()] == ["b"]
+
+
+def test_names_given_as_a_list_are_refused_with_the_way_to_write_them(catalog):
+    table = catalog.create_table("shop.orders", [("a", "INT")])
+    with pytest.raises(lake.InvalidRequestError) as refused:
+        table.tags.delete(["x"])
+    said = str(refused.value)
+    assert said.startswith(f"cannot delete a tag of {table.location}")
+    assert said.endswith("Give each name as an argument of its own: delete('a', 'b')")
+
+
+@pytest.mark.parametrize("value", NO_LISTS)
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda table, value: table.staged.publish(value),
+        lambda table, value: table.plan_drop_partitions(value),
+        lambda table, value: table.drop_partitions(value),
+        lambda table, value: table.mark_partitions_done(value),
+        lambda table, value: table.remove_orphans(in_use=value),
+    ],
+)
+def test_what_is_no_list_is_refused_where_one_is_needed(catalog, ask, value):
+    table = catalog.create_table("shop.orders", [("a", "INT"), ("b", "INT")], partition_by=["b"])
+    with pytest.raises(lake.InvalidRequestError):
+        ask(table, value)
+
+
+@pytest.mark.parametrize("value", ["run-7", ("run", 7), 3, {"user": "run"}])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda table, value: table.find_commit(value),
+        lambda table, value: table.staged.find(value),
+        lambda table, value: table.staged.add([], commit=value),
+        lambda table, value: table.analyze(commit=value),
+        lambda table, value: table.remembered(value).__enter__(),
+        lambda table, value: table.commit([], commit=value),
+        lambda table, value: table.truncate(commit=value),
+    ],
+)
+def test_what_is_no_commit_id_is_refused_with_an_example_of_one(catalog, ask, value):
+    table = catalog.create_table("shop.orders", [("a", "INT")])
+    table.write(pa.table({"a": pa.array([1], pa.int32())}))
+    with pytest.raises(lake.InvalidRequestError, match=r"CommitId\('run-7', 0\)"):
+        ask(table, value)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import lakeformat as lake
 from lakeformat.commit.abort import abort_messages
 from lakeformat.commit.commit import CommitOptions, commit_statistics
 from lakeformat.commit.deltas import delta_of
+from lakeformat.metadata import commit_message
+from lakeformat.metadata.avro_file import decode_avro_file, encode_avro_file
 from lakeformat.metadata.index_manifest import DeletionVectorRange, IndexManifestEntry
 from lakeformat.metadata.manifest_list import read_manifest_list
 from lakeformat.metadata.statistics import TableStatistics
@@ -75,6 +80,71 @@ def test_a_message_travels_as_bytes_with_everything_it_says():
     assert lake.CommitMessage.from_bytes(everything.to_bytes()) == everything
     empty = lake.CommitMessage(bucket=0)
     assert lake.CommitMessage.from_bytes(empty.to_bytes()) == empty
+
+
+def whole_message() -> lake.CommitMessage:
+    entry = IndexManifestEntry(
+        partition=b"\0\0\0\0" + bytes(8),
+        bucket=3,
+        index_type="DELETION_VECTORS",
+        file_name="index-1",
+        file_size=7,
+        row_count=1,
+        ranges=(DeletionVectorRange("a", 1, 2, 3),),
+    )
+    return lake.CommitMessage(
+        bucket=3, base_snapshot=9, new_files=(file("a"),), new_index_files=(entry,)
+    )
+
+
+def test_of_a_message_cut_short_anywhere_nothing_is_read():
+    content = whole_message().to_bytes()
+    for size in range(len(content)):
+        with pytest.raises(lake.InvalidRequestError, match="no commit message of this version"):
+            lake.CommitMessage.from_bytes(content[:size])
+
+
+@settings(max_examples=300, deadline=None)
+@given(damage=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255))))
+def test_a_message_with_damaged_bytes_is_refused_or_is_whole(damage):
+    content = bytearray(whole_message().to_bytes())
+    for place, byte in damage:
+        content[int(place * len(content))] = byte
+    try:
+        read = lake.CommitMessage.from_bytes(bytes(content))
+    except lake.InvalidRequestError:
+        return
+    assert lake.CommitMessage.from_bytes(read.to_bytes()) == read
+
+
+@given(content=st.binary(max_size=200))
+def test_bytes_that_are_no_message_are_refused(content):
+    with pytest.raises(lake.InvalidRequestError, match="no commit message of this version"):
+        lake.CommitMessage.from_bytes(content)
+
+
+@pytest.mark.parametrize("member", ["partition", "bucket", "baseSnapshot", "branch"])
+@pytest.mark.parametrize("value", ["x", 3, 1.5, b"x", True, None, ["x"]])
+def test_a_member_of_another_type_is_refused(member, value):
+    """The bytes carry a schema of their own, so a sender can put anything anywhere."""
+    [record] = decode_avro_file(whole_message().to_bytes(), "message")
+    schema = copy.deepcopy(commit_message._SCHEMA)
+    [field] = [field for field in schema["fields"] if field["name"] == member]
+    texts = {"type": "array", "items": "string"}
+    field["type"] = ["null", "string", "long", "double", "bytes", "boolean", texts]
+    sent = encode_avro_file(schema, [record | {member: value}], compression="null", zstd_level=1)
+    is_right = type(value) in (type(record[member]), type(None) if member == "baseSnapshot" else 0)
+    if is_right:
+        assert lake.CommitMessage.from_bytes(sent).table is None
+        return
+    with pytest.raises(lake.InvalidRequestError, match="no commit message of this version"):
+        lake.CommitMessage.from_bytes(sent)
+
+
+@pytest.mark.parametrize("content", [None, "text", 3, ["a"]])
+def test_a_message_is_read_from_bytes_alone(content):
+    with pytest.raises(lake.InvalidRequestError, match=r"to_bytes\(\) returned"):
+        lake.CommitMessage.from_bytes(content)
 
 
 def test_a_message_committed_a_second_time_names_the_snapshot_that_has_it(orders):

@@ -14,6 +14,7 @@ from lakeformat.compact.sorting.curves import ByteRows, ordered_bytes, words_of,
 from lakeformat.compact.sorting.hilbert import hilbert
 from lakeformat.errors import InvalidRequestError
 from lakeformat.schema import TableSchema
+from lakeformat.type_rules import require_list
 from lakeformat.type_text import type_to_json
 from lakeformat.types import AtomicType, DataField, TypeName
 
@@ -57,6 +58,8 @@ def row_order(schema: TableSchema, order_by: Sequence[str], strategy: str) -> Ro
         raise InvalidRequestError(
             f"order_strategy is one of {', '.join(ORDER_STRATEGIES)}, got {strategy!r}"
         )
+    if not isinstance(order_by, str):
+        require_list("order_by", order_by, "['id', 'day']")
     columns = (order_by,) if isinstance(order_by, str) else tuple(order_by)
     if not columns:
         raise InvalidRequestError("order_by names no column: say which ones queries filter by")
