@@ -27,6 +27,7 @@ CONNECTION_TYPE = "lake"
 OPTION_FIELDS: Mapping[str, str] = {
     "metastore": "metastore",
     "uri": "uri",
+    "external_roots": "external-roots",
     "s3_endpoint": "s3.endpoint",
     "s3_access_key": "s3.access-key",
     "s3_secret_key": "s3.secret-key",

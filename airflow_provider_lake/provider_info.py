@@ -133,6 +133,12 @@ def _catalog_fields() -> dict[str, Any]:
 
 def _storage_fields() -> dict[str, Any]:
     return {
+        "external_roots": {
+            "label": "External roots",
+            "description": "Directories outside of tables that their files may lie in, with commas "
+            "between. Empty: tables read and delete files in their own directory alone.",
+            "schema": {"type": ["string", "null"]},
+        },
         "s3_endpoint": {
             "label": "S3 endpoint",
             "description": "Where the store answers, such as https://s3.example.org; AWS if empty.",

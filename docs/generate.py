@@ -44,7 +44,7 @@ def catalog_options_page() -> str:
     lines = ["# Catalog options", "", GENERATED, ""]
     lines += [
         "Options are given to `open_catalog(..., options={...})` or `lake --catalog-option`. One",
-        "that is not listed here is refused by name, and all but the first two belong to the jdbc",
+        "that is not listed here is refused by name. All but the first three belong to the jdbc",
         "metastore alone. Besides them there are `jdbc.<property>` for the connection",
         "(`jdbc.user`, `jdbc.password` and so on), `table-default.<option>`, which new tables get",
         "where they do not say otherwise, and the options of the storage, such as `s3.endpoint`,",
@@ -55,7 +55,7 @@ def catalog_options_page() -> str:
     ]
     options = sorted(
         declared_catalog_options(),
-        key=lambda o: (o.key not in ("metastore", "case-sensitive"), o.key),
+        key=lambda o: (o.key not in ("metastore", "case-sensitive", "external-roots"), o.key),
     )
     lines += [
         f"| `{o.key}` | {o.kind.name} | {f'`{o.default}`' if o.default else ''} | {o.description} |"

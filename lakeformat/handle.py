@@ -7,19 +7,16 @@ from dataclasses import dataclass
 from lakeformat.environment import Environment
 from lakeformat.errors import UnsupportedError
 from lakeformat.layout import DATABASE_SUFFIX, MAIN_BRANCH, TableLayout
-from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.options import TableOptions
 from lakeformat.options.branches import CHAIN_TABLE, chain_branches, read_through
 from lakeformat.options.operation import Operation
-from lakeformat.partition import partition_path
 from lakeformat.schema import TableSchema
-from lakeformat.storage import Storage, resolve
+from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
 
 __all__ = [
     "TableHandle",
     "crosses_partitions",
     "has_hash_index",
-    "index_file_place",
     "require_allowed",
     "require_no_chain",
     "require_writable",
@@ -43,6 +40,11 @@ class TableHandle:
     layout: TableLayout
     schema: TableSchema
     environment: Environment
+    external_roots: ExternalRoots = NO_ROOTS
+    """The places outside of the table that its caller allows."""
+    external_paths: str | None = None
+    """The option ``data-file.external-paths`` of the schema that was newest when the table was
+    opened; None is that of ``schema``, which may be an older one."""
 
     @property
     def options(self) -> TableOptions:
@@ -80,16 +82,6 @@ def has_hash_index(handle: TableHandle) -> bool:
     """Whether index files say which bucket of its partition a key is in."""
     is_dynamic = bool(handle.schema.primary_keys) and handle.options.bucket == UNAWARE_BUCKET
     return is_dynamic and not crosses_partitions(handle)
-
-
-def index_file_place(handle: TableHandle, entry: IndexManifestEntry) -> tuple[Storage, str]:
-    """Where an index file lies."""
-    if entry.external_path is not None:
-        return resolve(entry.external_path, handle.storage)
-    if not handle.options.index_file_in_data_file_dir:
-        return handle.storage, handle.layout.index_file(entry.file_name)
-    directory = partition_path(handle.schema, entry.partition)
-    return handle.storage, handle.layout.data_file(entry.bucket, entry.file_name, directory)
 
 
 def require_allowed(handle: TableHandle, operation: Operation) -> None:

@@ -24,9 +24,11 @@ from lakeformat.errors import CorruptTableError
 
 __all__ = [
     "DATABASE_SUFFIX",
+    "DOTS",
     "EXPIRY_INTENT",
     "MAIN_BRANCH",
     "POSTPONE_BUCKET",
+    "REGISTERED_MARK",
     "UNFINISHED_BRANCH",
     "TableLayout",
     "data_file_name",
@@ -38,11 +40,15 @@ __all__ = [
     "manifest_name",
     "numbered",
     "partition_directory",
+    "plain_name",
     "statistics_name",
     "suffixed",
 ]
 
 DATABASE_SUFFIX = ".db"
+DOTS = frozenset({".", ".."})
+"""Names that lead elsewhere, so no file, branch, tag or consumer has one."""
+
 MAIN_BRANCH = "main"
 """The branch whose files lie in the table's own directory."""
 
@@ -57,6 +63,9 @@ FENCE = ".fence-"
 
 POSTPONE_BUCKET = -2
 """Rows that wait for a bucket."""
+
+REGISTERED_MARK = "_registered_in_lake_table"
+"""The file in a directory of plain files that names the table which registered them."""
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
 _TEMPORARY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
@@ -124,9 +133,9 @@ def partition_directory(values: Sequence[tuple[str, str]]) -> str:
     return "/".join(f"{_escaped(key)}={_escaped(value)}" for key, value in values)
 
 
-def _plain(name: str) -> str:
-    """A name out of metadata, which damage may have changed into one that leads elsewhere."""
-    if not name or "/" in name or "\0" in name:
+def plain_name(name: str) -> str:
+    """Return a name out of metadata, and refuse one that leads elsewhere: damaged or forged."""
+    if not name or name in DOTS or "/" in name or "\0" in name:
         raise CorruptTableError(
             f"the table's metadata names a file {name!r}, which no file can be called; "
             "restore the metadata file from a backup or roll back to an earlier snapshot"
@@ -156,7 +165,7 @@ class TableLayout:
         """Where the files are that a branch has of its own."""
         if self.branch == MAIN_BRANCH:
             return self.root
-        return f"{self.branches_directory}/branch-{self.branch}"
+        return f"{self.branches_directory}/branch-{plain_name(self.branch)}"
 
     @property
     def branches_directory(self) -> str:
@@ -213,46 +222,46 @@ class TableLayout:
         return f"{self.changelog_directory}/changelog-{snapshot_id}"
 
     def tag(self, name: str) -> str:
-        return f"{self.tag_directory}/tag-{name}"
+        return f"{self.tag_directory}/tag-{plain_name(name)}"
 
     def tag_success_file(self, name: str) -> str:
         """What tells other programs that a tag is there."""
-        return f"{self.tag_directory}/tag-success-file/{name}_SUCCESS"
+        return f"{self.tag_directory}/tag-success-file/{plain_name(name)}_SUCCESS"
 
     def deleted_tag(self, name: str) -> str:
         """The content of a tag that is gone, as long as its files are being removed."""
-        return f"{self.tag_directory}/.deleted-{name}"
+        return f"{self.tag_directory}/.deleted-{plain_name(name)}"
 
     def unfinished_branch(self, name: str) -> str:
         """What says that a branch is being made or removed: nobody may see it."""
-        return f"{self.branches_directory}/{UNFINISHED_BRANCH}{name}"
+        return f"{self.branches_directory}/{UNFINISHED_BRANCH}{plain_name(name)}"
 
     def consumer(self, consumer_id: str) -> str:
-        return f"{self.consumer_directory}/consumer-{consumer_id}"
+        return f"{self.consumer_directory}/consumer-{plain_name(consumer_id)}"
 
     def staged(self, name: str) -> str:
         """What waits to be published; nobody else's format."""
-        return f"{self.staged_directory}/staged-{_plain(name)}"
+        return f"{self.staged_directory}/staged-{plain_name(name)}"
 
     def staged_claim(self, name: str) -> str:
         """Who is publishing it."""
-        return f"{self.staged_directory}/claim-{_plain(name)}"
+        return f"{self.staged_directory}/claim-{plain_name(name)}"
 
     def stream(self, name: str) -> str:
         """How far a stream into the table has come; nobody else's format."""
-        return f"{self.stream_directory}/stream-{_plain(name)}"
+        return f"{self.stream_directory}/stream-{plain_name(name)}"
 
     def manifest(self, name: str) -> str:
         """A manifest, a manifest list or an index manifest; all live in one directory."""
-        return f"{self.root}/manifest/{_plain(name)}"
+        return f"{self.root}/manifest/{plain_name(name)}"
 
     def statistics(self, name: str) -> str:
         """A statistics file."""
-        return f"{self.root}/statistics/{_plain(name)}"
+        return f"{self.root}/statistics/{plain_name(name)}"
 
     def index_file(self, name: str) -> str:
         """A file of hashes, deletion vectors or a global index."""
-        return f"{self.root}/index/{_plain(name)}"
+        return f"{self.root}/index/{plain_name(name)}"
 
     def bucket_directory(self, bucket: int, partition: str = "") -> str:
         """Where the data files of a bucket are; ``partition`` is a ``partition_directory``."""
@@ -266,4 +275,4 @@ class TableLayout:
         return "/".join(part for part in parts if part)
 
     def data_file(self, bucket: int, name: str, partition: str = "") -> str:
-        return f"{self.bucket_directory(bucket, partition)}/{_plain(name)}"
+        return f"{self.bucket_directory(bucket, partition)}/{plain_name(name)}"

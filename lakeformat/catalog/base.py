@@ -15,6 +15,11 @@ from lakeformat.catalog.names import (
     refuse_system_database,
 )
 from lakeformat.catalog.options import CatalogOptions
+from lakeformat.catalog.outside import (
+    external_paths_in,
+    location_in,
+    refuse_places_of_tables,
+)
 from lakeformat.catalog.report import RepairReport
 from lakeformat.catalog.texts import require_mapping, require_texts
 from lakeformat.environment import SYSTEM, Environment
@@ -50,6 +55,7 @@ class Catalog(ABC):
         self._root = root
         self._environment = environment
         self._options = options or CatalogOptions()
+        self._external_roots = self._options.get(CatalogOptions.external_roots)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.location}>"
@@ -148,6 +154,7 @@ class Catalog(ABC):
             time_millis=self._environment.now_millis(),
         )
         check_table(first)
+        self.check_external_paths(str(parsed), first.table_options.data_file_external_paths)
         if not self._make_table(parsed, first, exist_ok=exist_ok) and not exist_ok:
             raise AlreadyExistsError(
                 f"table {name!r} exists in {self.location}; pass exist_ok=True to get it as it is"
@@ -165,14 +172,18 @@ class Catalog(ABC):
             raise InvalidRequestError(f"{name!r} is a system table: its columns are what they are")
         if not changes:
             raise InvalidRequestError(f"say what to change in {name!r}, such as add_column(…)")
-        self._change_schema(parsed, self._existing_table(parsed), changes)
+        layout = self._existing_table(parsed)
+        self.check_external_paths(str(parsed), external_paths_in(changes))
+        self._change_schema(parsed, layout, changes)
         return self.table(name)
 
     def table(self, name: str) -> Table:
         """Open ``database.table``, its branch ``…$branch_dev`` or its metadata, ``…$files``."""
         parsed = parse_name(name)
         layout = self._existing_table(parsed)
-        found = load_table(self._publishing(parsed), layout, self._environment)
+        found = load_table(
+            self._publishing(parsed), layout, self._environment, self._external_roots
+        )
         return found if parsed.system_table is None else found.system_table(parsed.system_table)
 
     def plan_drop_table(self, name: str) -> DropPlan:
@@ -226,6 +237,12 @@ class Catalog(ABC):
         self._require_database(parsed.database)
         self._check_new("table", parsed.table)
         return self._storage_of(parsed.database), self._layout(parsed)
+
+    def check_external_paths(self, name: str, addresses: Sequence[str]) -> None:
+        """Refuse external paths that ``external-roots`` does not allow, or where tables lie."""
+        for address in addresses:
+            self._external_roots.require(address, f"table {name!r}")
+        self._refuse_places_of_tables(name, addresses)
 
     # ------------------------------------------------------------------ where things are
 
@@ -289,10 +306,22 @@ class Catalog(ABC):
 
     def _plan_drop(self, name: TableName) -> DropPlan:
         storage = self._storage_of(name.database)
-        plan = plan_drop(storage, self._files_of(name), str(name))
+        plan = plan_drop(storage, self._files_of(name), str(name), self._external_roots)
         if plan.external_paths:
-            refuse_shared_paths(storage, plan, self._places_of_others(name))
+            self._refuse_places_of_tables(str(name), plan.external_paths)
+            refuse_shared_paths(plan, self._places_of_others(name))
         return plan
+
+    def _refuse_places_of_tables(self, table: str, addresses: Sequence[str]) -> None:
+        if not addresses:
+            return
+        warehouse = location_in(self._storage, self._root)
+        databases = [
+            (database, location_in(*self._database_place(database)))
+            for database in self.list_databases()
+        ]
+        for address in addresses:
+            refuse_places_of_tables(table, address, warehouse, databases)
 
     def _check_planned(self, name: TableName, plan: DropPlan) -> None:
         """Refuse a plan that the table has outlived: it may be another one by now."""

@@ -8,17 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakeformat.catalog.leftovers import dropped_sibling, remove_dropped
+from lakeformat.catalog.outside import external_paths_of, location_in
 from lakeformat.errors import (
     CommitConflictError,
     InvalidRequestError,
-    LakeError,
     NotFoundError,
     UnavailableError,
 )
-from lakeformat.layout import TableLayout, partition_directory
-from lakeformat.metadata.branch_directory import branches
+from lakeformat.layout import REGISTERED_MARK, TableLayout, partition_directory
 from lakeformat.metadata.schema_file import read_schema, schema_ids
-from lakeformat.storage import Storage, resolve
+from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
+from lakeformat.storage.location import location_of
 from lakeformat.storage.move_directory import MovesDirectories, mover
 
 __all__ = [
@@ -27,12 +27,9 @@ __all__ = [
     "plan_drop",
     "refuse_shared_paths",
     "run_drop",
-    "without_alias",
 ]
 
 _BUCKET = re.compile(r"bucket-(\d+|postpone)")
-_ALIASES = re.compile(r"^s3[an]://")
-_EXTERNAL_PATHS = "data-file.external-paths"
 SCHEMA_DIRECTORY = "schema"
 
 
@@ -47,6 +44,8 @@ class DropPlan:
     go, where the table puts them: the path may hold anything else."""
     partition_keys: tuple[str, ...] = ()
     data_path: str = ""
+    roots: ExternalRoots = field(default=NO_ROOTS, repr=False)
+    """The places outside of the table that the caller of the drop allows."""
     identity: str = field(default="", repr=False)
     """Of the table that was seen: one made anew under the same name has another first schema."""
 
@@ -59,18 +58,20 @@ class DropPlan:
         }
 
 
-def plan_drop(storage: Storage, layout: TableLayout, table: str) -> DropPlan:
-    """What dropping a table removes; refuses external paths that hold more than the table."""
-    paths = _external_roots(storage, layout)
+def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: ExternalRoots) -> DropPlan:
+    """Return what dropping a table removes.
+
+    External paths that no caller allows (``roots``), or that hold more than the table, are refused.
+    """
+    paths = external_paths_of(storage, layout)
+    mine = location_in(storage, layout.root)
     for address in paths:
-        place, path = resolve(address, storage)
-        same = place.scheme == storage.scheme and place.uri("x") == storage.uri("x")
-        if same and f"{layout.root}/".startswith(f"{path.rstrip('/')}/"):
+        if roots.require(address, f"table {table!r}").real().holds(mine):
             raise InvalidRequestError(
                 f"{table} names the external path {address}, which its own directory lies in: "
                 "dropping the table would remove more than the table; remove its files by hand"
             )
-    plan = DropPlan(table, storage.uri(layout.root), tuple(paths))
+    plan = DropPlan(table, storage.uri(layout.root), tuple(paths), roots=roots)
     known = schema_ids(storage, layout)
     if not known:
         return plan
@@ -85,15 +86,13 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str) -> DropPlan:
     )
 
 
-def refuse_shared_paths(
-    storage: Storage, plan: DropPlan, others: Iterable[tuple[str, Storage, TableLayout]]
-) -> None:
+def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, TableLayout]]) -> None:
     """Another table's files in the same external path would go with this one's."""
-    mine = [_same_place(storage, path) for path in plan.external_paths]
+    mine = [location_of(path).real() for path in plan.external_paths]
     for name, place, layout in others:
-        for path in _external_roots(place, layout):
-            theirs = _same_place(place, path)
-            if any(theirs.startswith(own) or own.startswith(theirs) for own in mine):
+        for path in external_paths_of(place, layout):
+            theirs = location_of(path).real()
+            if any(theirs.overlaps(own) for own in mine):
                 raise InvalidRequestError(
                     f"'{plan.table}' and '{name}' both keep files in the external path {path}: "
                     "dropping one would remove the other's; remove the files by hand"
@@ -107,7 +106,9 @@ def run_drop(storage: Storage, layout: TableLayout, plan: DropPlan) -> None:
     schemas go last: as long as something is there, they say what it belongs to.
     """
     for address in plan.external_paths:
-        place, path = resolve(address, storage)
+        place, path = plan.roots.place(address, storage, f"table {plan.table!r}")
+        if place.exists(f"{path}/{REGISTERED_MARK}"):
+            continue  # plain files, which a migration registered: they stay
         for bucket in _buckets_below(place, _joined(path, plan.data_path), plan.partition_keys):
             place.delete_directory(bucket)
     at_once = mover(storage)
@@ -176,42 +177,3 @@ def _buckets_below(
 
 def _joined(*parts: str) -> str:
     return "/".join(part for part in parts if part)
-
-
-def _same_place(storage: Storage, address: str) -> str:
-    """An address as every spelling of it ends up, for comparisons."""
-    place, path = resolve(address, storage)
-    return without_alias(place.uri(path)).rstrip("/") + "/"
-
-
-def without_alias(uri: str) -> str:
-    """An address whose scheme has several names, under one of them."""
-    return _ALIASES.sub("s3://", uri)
-
-
-def _external_roots(storage: Storage, layout: TableLayout) -> list[str]:
-    """The external paths named in any schema of any branch."""
-    found: dict[str, None] = {}
-    for branch in (layout, *_other_branches(storage, layout)):
-        for schema_id in schema_ids(storage, branch):
-            options = _options(storage, branch, schema_id)
-            for address in options.get(_EXTERNAL_PATHS, "").split(","):
-                if address.strip():
-                    found[address.strip()] = None
-    return [*found]
-
-
-def _other_branches(storage: Storage, layout: TableLayout) -> Iterator[TableLayout]:
-    for branch in branches(storage, layout):
-        yield layout.on_branch(branch.name)
-
-
-def _options(storage: Storage, layout: TableLayout, schema_id: int) -> dict[str, str]:
-    try:
-        return dict(read_schema(storage, layout, schema_id).options)
-    except UnavailableError:
-        raise
-    except LakeError as error:
-        raise type(error)(
-            f"{error} (it may name files outside the table, which dropping it would leave behind)"
-        ) from error

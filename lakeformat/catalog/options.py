@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from lakeformat.errors import InvalidRequestError
 from lakeformat.options.kinds import BOOLEAN, DURATION, Kind, one_of, whole_number
 from lakeformat.options.option import Declaration, closest
+from lakeformat.storage.walls import EXTERNAL_ROOTS, NO_ROOTS, ExternalRoots
 
 __all__ = ["FILESYSTEM", "JDBC", "CatalogOptions", "declared_catalog_options"]
 
@@ -17,6 +18,10 @@ FILESYSTEM, JDBC = "filesystem", "jdbc"
 _DRIVER_PREFIX, _DEFAULT_PREFIX = "jdbc.", "table-default."
 _TEXT: Kind[str] = Kind("text", str)
 _ONLY_WITH_DATABASE = "is of the jdbc metastore: leave it out, or open the catalog with that one"
+
+
+def _roots(text: str) -> ExternalRoots:
+    return ExternalRoots.of(each.strip() for each in text.split(",")) if text.strip() else NO_ROOTS
 
 
 class CatalogOption(Declaration[T]):
@@ -81,6 +86,14 @@ class CatalogOptions:
         "Whether the options of a table are copied into the SQL database for other programs.",
     )
 
+    external_roots = CatalogOption(
+        EXTERNAL_ROOTS,
+        Kind("paths or URIs of directories, with commas between", _roots),
+        "",
+        "Directories outside of tables that their files may lie in; files elsewhere are refused, "
+        "whatever a table's metadata names.",
+    )
+
     def __init__(self, raw: Mapping[str, str] | None = None) -> None:
         self._raw = dict(raw or {})
         self._check()
@@ -126,7 +139,7 @@ class CatalogOptions:
             self._refuse_database_options()
 
     def _refuse_database_options(self) -> None:
-        shared = {self.metastore.key, self.case_sensitive.key}
+        shared = {self.metastore.key, self.case_sensitive.key, self.external_roots.key}
         for key in self._raw:
             if key == self.lock_enabled.key and not self.get(self.lock_enabled):
                 continue

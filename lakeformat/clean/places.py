@@ -1,18 +1,21 @@
-"""Where the files are that manifests speak of."""
+"""The files that manifest entries name, each by a key of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 import numpy as np
 
 from lakeformat.clean.removal import FileClass, Removal
+from lakeformat.file_places import data_file_place, index_file_place
 from lakeformat.handle import TableHandle
+from lakeformat.layout import plain_name
 from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestColumns
 from lakeformat.partition import partition_path
-from lakeformat.storage import Storage, resolve
+from lakeformat.storage import Storage
+from lakeformat.storage.location import one_spelling
 
 __all__ = ["FilePlaces"]
 
@@ -41,7 +44,9 @@ class FilePlaces:
             strict=True,
         )
         own = [
-            layout.data_file(bucket, name or "", partition) if external is None else external
+            layout.data_file(bucket, name or "", partition)
+            if external is None
+            else one_spelling(external)
             for external, bucket, name, partition in rows
         ]
         if not columns.extra_files.counts.any():
@@ -56,36 +61,36 @@ class FilePlaces:
         sizes = columns.file_size.numbers.tolist()
         external = columns.external_path.present
         is_external = np.ones(len(columns), np.bool_) if external is None else external
-        for keys, size, elsewhere in zip(
-            self.keys(columns), sizes, is_external.tolist(), strict=True
-        ):
+        found = zip(self.keys(columns), sizes, is_external.tolist(), strict=True)
+        for row, (keys, size, elsewhere) in enumerate(found):
+            outside = self._outside(columns, row, keys) if elsewhere else None
             for position, key in enumerate(keys):
-                storage, path = self._resolved(key) if elsewhere else (self._handle.storage, key)
+                storage, path = (self._handle.storage, key) if outside is None else next(outside)
                 yield key, Removal(storage, path, kind, reason, None if position else size)
+
+    def _outside(
+        self, columns: ManifestColumns, row: int, keys: Sequence[str]
+    ) -> Iterator[tuple[Storage, str]]:
+        """Return the places of an external file and of those beside it, if the walls let them."""
+        [entry] = columns.entries(np.array([row]))
+        directory = self._directory(entry.partition)
+        storage, path = data_file_place(self._handle, entry.bucket, entry.file, directory)
+        yield storage, path
+        for key in keys[1:]:
+            yield storage, f"{path.rpartition('/')[0]}/{key.rpartition('/')[2]}"
 
     def index_file(self, entry: IndexManifestEntry, reason: str) -> Removal:
         """The index file of an entry."""
-        storage, path = self._index_place(entry)
+        storage, path = index_file_place(self._handle, entry)
         return Removal(storage, path, FileClass.INDEX, reason, entry.file_size)
 
     def index_key(self, entry: IndexManifestEntry) -> str:
         """What tells an index file from all others."""
-        return entry.external_path or self._index_place(entry)[1]
-
-    def _index_place(self, entry: IndexManifestEntry) -> tuple[Storage, str]:
-        handle = self._handle
         if entry.external_path is not None:
-            return self._resolved(entry.external_path)
-        if handle.options.index_file_in_data_file_dir:
-            directory = self._directory(entry.partition)
-            return handle.storage, handle.layout.data_file(entry.bucket, entry.file_name, directory)
-        return handle.storage, handle.layout.index_file(entry.file_name)
+            return one_spelling(entry.external_path)
+        return index_file_place(self._handle, entry)[1]
 
     def _beside(self, own: str, names: tuple[str, ...]) -> Iterator[str]:
         directory = own.rpartition("/")[0]
         for name in names:
-            inside = self._handle.layout.data_file(0, name).rpartition("/")[2]  # refuses a way out
-            yield f"{directory}/{inside}"
-
-    def _resolved(self, address: str) -> tuple[Storage, str]:
-        return resolve(address, self._handle.storage)
+            yield f"{directory}/{plain_name(name)}"

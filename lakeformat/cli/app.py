@@ -40,6 +40,7 @@ from lakeformat.cli import (
 from lakeformat.cli.panels import arrange
 from lakeformat.cli.warehouse import (
     CatalogOptionOption,
+    ExternalRootOption,
     MetastoreOption,
     UriOption,
     WarehouseOption,
@@ -81,6 +82,7 @@ def lake(
     metastore: MetastoreOption = None,
     uri: UriOption = None,
     catalog_option: CatalogOptionOption = None,
+    external_root: ExternalRootOption = None,
     version: VersionOption = False,
 ) -> None:
     """Lake tables in the Apache Paimon format: look at them and look after them."""

@@ -1,4 +1,4 @@
-"""Which catalog: ``--warehouse``, ``--metastore``, ``--uri`` and ``--catalog-option``.
+"""Which catalog: ``--warehouse``, ``--metastore``, ``--uri``, ``--catalog-option`` and its like.
 
 The warehouse may be named before or after the command or in LAKE_WAREHOUSE, ./warehouse when
 absent; the others before the command, or in LAKE_METASTORE and LAKE_URI.
@@ -19,6 +19,7 @@ from lakeformat.layout import MAIN_BRANCH
 
 __all__ = [
     "CatalogOptionOption",
+    "ExternalRootOption",
     "MetastoreOption",
     "UriOption",
     "WarehouseOption",
@@ -30,6 +31,7 @@ __all__ = [
 
 DEFAULT_WAREHOUSE = "warehouse"
 _BRANCH = "branch_"
+_EXTERNAL_ROOTS = "external-roots"
 
 WarehouseOption = Annotated[
     str | None,
@@ -63,6 +65,16 @@ CatalogOptionOption = Annotated[
         "--catalog-option",
         metavar="KEY=VALUE",
         help="An option of the catalog or its storage, such as s3.region=eu-1; may be repeated.",
+    ),
+]
+
+ExternalRootOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--external-root",
+        metavar="ADDRESS",
+        help="A directory outside of tables that their files may lie in; may be repeated. "
+        "Default: none.",
     ),
 ]
 
@@ -116,7 +128,25 @@ def named_table(context: typer.Context, name: str) -> lake.Table:
     return found
 
 
+def external_roots(context: typer.Context) -> list[str]:
+    """Return the directories outside of tables that the words before the command allow."""
+    said: list[str] = context.find_root().params.get("external_root") or []
+    return said
+
+
 def _catalog_options(context: typer.Context) -> dict[str, str]:
+    found = _said_options(context)
+    if roots := external_roots(context):
+        if _EXTERNAL_ROOTS in found:
+            raise InvalidRequestError(
+                f"--external-root and --catalog-option {_EXTERNAL_ROOTS} are one option: "
+                "repeat --external-root instead"
+            )
+        found[_EXTERNAL_ROOTS] = ",".join(roots)
+    return found
+
+
+def _said_options(context: typer.Context) -> dict[str, str]:
     found = {}
     for word in context.find_root().params.get("catalog_option") or []:
         key, equals, value = word.partition("=")
@@ -129,7 +159,7 @@ def _catalog_options(context: typer.Context) -> dict[str, str]:
 def _storage_options(context: typer.Context) -> dict[str, str]:
     from lakeformat.storage import is_storage_option
 
-    said = _catalog_options(context)
+    said = _said_options(context)
     return {key: value for key, value in said.items() if is_storage_option(key)}
 
 
@@ -143,7 +173,12 @@ def _table_at(context: typer.Context, name: str) -> lake.Table:
     if suffixes and not os.path.isdir(name):
         _refuse_system_table(name)
     location = "$".join((f"{folder}{slash}{table}", *suffixes))
-    return lake.open_table(location, options=_storage_options(context), branch=branch)
+    return lake.open_table(
+        location,
+        options=_storage_options(context),
+        branch=branch,
+        external_roots=external_roots(context),
+    )
 
 
 def _refuse_options_of_names(context: typer.Context, name: str) -> None:
@@ -154,7 +189,7 @@ def _refuse_options_of_names(context: typer.Context, name: str) -> None:
         f"--{option}"
         for option in ("metastore", "uri")
         if getattr(root.get_parameter_source(option), "name", "") == "COMMANDLINE"
-    ] + [f"--catalog-option {key}" for key in _catalog_options(context) if key not in of_storage]
+    ] + [f"--catalog-option {key}" for key in _said_options(context) if key not in of_storage]
     if typed:
         raise InvalidRequestError(
             f"{name} is a directory, which is opened without a catalog: leave out "

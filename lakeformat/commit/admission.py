@@ -17,7 +17,6 @@ from lakeformat.errors import InvalidRequestError, LakeError
 from lakeformat.handle import UNAWARE_BUCKET, TableHandle, is_unaware
 from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.metadata.commit_message import CommitMessage
-from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.metadata.schema_file import read_schema
 from lakeformat.storage import Storage
 
@@ -32,8 +31,6 @@ def admit(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
     check_origin(handle, messages)
     for message in messages:
         _check_bucket(handle, message)
-        for file in message.written_files():
-            _check_place(handle, message, file)
     _require_files(handle, messages)
     require_one_writer(handle, messages)
     require_distinct_keys(handle, messages)
@@ -104,15 +101,6 @@ def _is_among(bucket: int, count: int, unaware: bool) -> bool:
     if count == UNAWARE_BUCKET:
         return bucket == 0 if unaware else bucket >= 0
     return bucket == POSTPONE_BUCKET if count == POSTPONE_BUCKET else 0 <= bucket < count
-
-
-def _check_place(handle: TableHandle, message: CommitMessage, file: DataFileMeta) -> None:
-    place = handle.layout.data_file(message.bucket, file.file_name).rpartition("/bucket-")[2]
-    if file.external_path is not None and not file.external_path.endswith(f"/bucket-{place}"):
-        raise InvalidRequestError(
-            f"{file.external_path} is no place for a file {file.file_name} of bucket "
-            f"{message.bucket} of {handle.uri}: the message is of another table{_origin(message)}"
-        )
 
 
 def _require_files(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:

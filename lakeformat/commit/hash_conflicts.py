@@ -16,11 +16,11 @@ from lakeformat.commit.conflict_text import Committer, named, place
 from lakeformat.commit.deltas import newest_first
 from lakeformat.commit.rivals import against_index_files
 from lakeformat.errors import BucketsChangedError, InvalidRequestError
+from lakeformat.file_places import index_file_place
 from lakeformat.handle import (
     TableHandle,
     crosses_partitions,
     has_hash_index,
-    index_file_place,
 )
 from lakeformat.index.hash_index import names_digest, read_hash_index
 from lakeformat.metadata.commit_message import CommitMessage

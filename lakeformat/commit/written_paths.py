@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError
-from lakeformat.handle import TableHandle, index_file_place
+from lakeformat.file_places import beside, data_file_place, index_file_place
+from lakeformat.handle import TableHandle
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.partition import partition_path
-from lakeformat.storage import Storage, resolve
+from lakeformat.storage import Storage
 
 __all__ = ["written_paths"]
 
@@ -32,10 +33,6 @@ def written_paths(
 def _data_file(
     handle: TableHandle, bucket: int, directory: str, file: DataFileMeta
 ) -> Iterator[tuple[Storage, str]]:
-    storage, path = handle.storage, handle.layout.data_file(bucket, file.file_name, directory)
-    if file.external_path is not None:
-        storage, path = resolve(file.external_path, handle.storage)
-    yield storage, path
+    yield data_file_place(handle, bucket, file, directory)
     for name in file.extra_files:
-        inside = handle.layout.data_file(bucket, name, directory).rpartition("/")[2]
-        yield storage, f"{path.rpartition('/')[0]}/{inside}"
+        yield beside(handle, bucket, file, directory, name)

@@ -11,9 +11,9 @@ from itertools import accumulate, cycle
 from lakeformat.datafile.entropy import entropy_directories
 from lakeformat.options import TableOptions
 from lakeformat.schema_changes.table_rules import check_external_paths
-from lakeformat.storage import Storage, resolve
+from lakeformat.storage import ExternalRoots, Storage
 
-__all__ = ["ExternalPaths", "FilePlace", "external_paths"]
+__all__ = ["ExternalPaths", "FilePlace", "TablePlace", "external_paths"]
 
 _ADDRESS = re.compile(r"(?P<scheme>[^:/]+):(?P<authority>//[^/]*)?(?P<path>/.*)?")
 _SLASHES = re.compile(r"/+")
@@ -29,39 +29,51 @@ class FilePlace:
     """Its whole address, as manifests keep it, if the file is not where its table says."""
 
 
+@dataclass(frozen=True, slots=True)
+class TablePlace:
+    """Where a table is, and the places outside of it that its caller allows."""
+
+    storage: Storage
+    uri: str
+    roots: ExternalRoots
+
+
 class ExternalPaths:
     """The directories of one bucket outside its table, used as the table's strategy demands."""
 
     def __init__(
         self,
         directories: list[str],
-        near: Storage,
+        table: TablePlace,
         choice: Callable[[], int],
         *,
         with_entropy: bool = False,
     ) -> None:
         self._directories = directories
-        self._near = near
+        self._table = table
         self._choice = choice
         self._with_entropy = with_entropy
         for directory in directories:
-            resolve(directory, near)  # refuses a storage there is none for before any file
+            self._place(directory)  # refuses what no caller allows before any file
 
     def next(self, name: str) -> FilePlace:
         """Where the next file goes: where readers will look for it."""
         below = f"{entropy_directories(name)}/{name}" if self._with_entropy else name
         address = f"{self._directories[self._choice()]}/{below}"
-        return FilePlace(*resolve(address, self._near), external_path=address)
+        return FilePlace(*self._place(address), external_path=address)
+
+    def _place(self, address: str) -> tuple[Storage, str]:
+        return self._table.roots.place(address, self._table.storage, self._table.uri)
 
 
 def external_paths(
-    options: TableOptions, bucket_directory: str, near: Storage, fraction: Callable[[], float]
+    options: TableOptions, bucket_directory: str, table: TablePlace, fraction: Callable[[], float]
 ) -> ExternalPaths | None:
     """What the options say of a bucket; None if its files lie in the table, as they usually do.
 
-    ``bucket_directory`` is the bucket's place relative to the table, ``near`` the table's
-    storage. ``fraction`` gives numbers from 0 to 1: where several writers begin, and which of the
-    weighted paths is next.
+    ``bucket_directory`` is the bucket's place relative to the table. ``fraction`` gives numbers
+    from 0 to 1: where several writers begin, and which of the weighted paths is next. A path that
+    the caller does not allow is refused.
     """
     strategy = options.data_file_external_paths_strategy
     if strategy == "none":
@@ -76,7 +88,7 @@ def external_paths(
     weights = options.data_file_external_paths_weights if strategy == "weight-robin" else ()
     return ExternalPaths(
         [_below(address, bucket_directory) for address in chosen],
-        near,
+        table,
         _by_weight(weights, fraction) if weights else _in_turn(len(chosen), fraction),
         with_entropy=strategy == "entropy-inject",
     )

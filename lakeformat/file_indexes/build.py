@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lakeformat.datafile.file_index_writer import INDEX_SUFFIX, FileIndexWriter
 from lakeformat.errors import LakeError
-from lakeformat.file_indexes.plan import Indexed, IndexUnit, beside
+from lakeformat.file_indexes.plan import Indexed, IndexUnit, index_place
 from lakeformat.handle import TableHandle
 from lakeformat.index.file_index import decode_file_index
 from lakeformat.metadata.data_file_meta import DataFileMeta
@@ -56,7 +56,7 @@ def build_index(handle: TableHandle, unit: IndexUnit) -> BuiltIndex | None:
         return BuiltIndex(unit=unit, file=file, index_bytes=len(container))
     # A name of its own: older snapshots still refer to the index it takes the place of.
     name = f"{old.file_name}-{handle.environment.new_id()}{INDEX_SUFFIX}"
-    storage, path = beside(handle, unit.entry, name)
+    storage, path = index_place(handle, unit.entry, name)
     try:
         with storage.open_output(path) as stream:
             stream.write(container)

@@ -9,6 +9,7 @@ from functools import cache
 from lakeformat.compact.where import chosen_partitions
 from lakeformat.datafile.file_index_writer import INDEX_SUFFIX, WantedIndex, wanted_indexes
 from lakeformat.errors import CorruptTableError
+from lakeformat.file_places import beside
 from lakeformat.handle import TableHandle
 from lakeformat.index.file_index import decode_file_index, read_file_index
 from lakeformat.metadata.manifest import ManifestEntry
@@ -19,10 +20,10 @@ from lakeformat.read.conditions.filter import Where
 from lakeformat.read.plan import plan_columns
 from lakeformat.read.where import Partitions
 from lakeformat.schema import TableSchema
-from lakeformat.storage import Storage, resolve
+from lakeformat.storage import Storage
 from lakeformat.types import DataField, with_nullability
 
-__all__ = ["IndexUnit", "Indexed", "beside", "plan_units"]
+__all__ = ["IndexUnit", "Indexed", "index_place", "plan_units"]
 
 Indexed = frozenset[tuple[str, str]]
 """Columns by the names their file has for them, each with a type of index."""
@@ -129,17 +130,14 @@ def _indexed(handle: TableHandle, entry: ManifestEntry) -> Indexed:
             found |= {(column, kind) for column, kinds in bodies.items() for kind in kinds}
         for name in entry.file.extra_files:
             if name.endswith(INDEX_SUFFIX):
-                bodies = read_file_index(*beside(handle, entry, name))
+                bodies = read_file_index(*index_place(handle, entry, name))
                 found |= {(column, kind) for column, kinds in bodies.items() for kind in kinds}
     except CorruptTableError:
         return frozenset()
     return frozenset(found)
 
 
-def beside(handle: TableHandle, entry: ManifestEntry, name: str) -> tuple[Storage, str]:
-    """The place of a file that lies beside a data file, wherever that is."""
-    if entry.file.external_path is not None:
-        storage, path = resolve(entry.file.external_path, handle.storage)
-        return storage, f"{path.rpartition('/')[0]}/{name}"
+def index_place(handle: TableHandle, entry: ManifestEntry, name: str) -> tuple[Storage, str]:
+    """Return storage and path of an index file beside its data file."""
     directory = partition_path(handle.schema, entry.partition)
-    return handle.storage, handle.layout.data_file(entry.bucket, name, directory)
+    return beside(handle, entry.bucket, entry.file, directory, name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
-from lakeformat.layout import MAIN_BRANCH, UNFINISHED_BRANCH, TableLayout, suffixed
+from lakeformat.layout import DOTS, MAIN_BRANCH, UNFINISHED_BRANCH, TableLayout, suffixed
 from lakeformat.storage import Storage
 
 __all__ = [
@@ -83,10 +83,10 @@ def check_branch_name(name: str) -> None:
         raise InvalidRequestError(
             f"a branch is named by a text, got {name!r}: give the name of one branch"
         )
-    if not name.strip() or name.isdigit() or "/" in name or "\0" in name:
+    if not name.strip() or name.isdigit() or name in DOTS or "/" in name or "\0" in name:
         raise InvalidRequestError(
             f"branch name {name!r} is not allowed: it must not be blank, consist of digits only "
-            "or hold a slash"
+            "or hold a slash, and it is not . or .."
         )
 
 

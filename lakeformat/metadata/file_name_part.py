@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lakeformat.errors import InvalidRequestError
+from lakeformat.layout import DOTS
 
 __all__ = ["check_file_name_part", "check_new_file_name_part"]
 
@@ -24,8 +25,8 @@ def check_file_name_part(what: str, name: object) -> None:
     """Refuse a name no file can have; ``what`` says whose it is."""
     if not isinstance(name, str):
         raise InvalidRequestError(f"a {what} is a text, got {name!r}")
-    if not name.strip() or "/" in name or "\0" in name:
+    if not name.strip() or name in DOTS or "/" in name or "\0" in name:
         raise InvalidRequestError(
             f"{what} {name!r} is not allowed: it becomes part of a file name, so it must not "
-            "be blank or hold a slash"
+            "be blank, . or .., or hold a slash"
         )

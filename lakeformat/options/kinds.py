@@ -212,10 +212,29 @@ BOOLEAN: Kind[bool] = Kind("true or false", _boolean)
 STATISTICS_MODE: Kind[str] = Kind("none, counts, truncate(n) or full", _statistics_mode)
 
 
+_METADATA_DIRECTORIES = frozenset(
+    {
+        "branch",
+        "changelog",
+        "consumer",
+        "index",
+        "manifest",
+        "schema",
+        "snapshot",
+        "staged",
+        "statistics",
+        "stream",
+        "tag",
+    }
+)
+
+
 def _relative_path(text: str) -> str:
     parts = text.strip("/").split("/")
     if text and any(part in ("", ".", "..") for part in parts):
         raise ValueError("it leads out of the table")
+    if "\0" in text or parts[0] in _METADATA_DIRECTORIES:
+        raise ValueError(f"{parts[0]!r} is for metadata: choose another name, such as 'data'")
     return text.strip("/")
 
 

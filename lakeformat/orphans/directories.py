@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
 from lakeformat.datafile.entropy import is_entropy_directory
+from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle
-from lakeformat.layout import MAIN_BRANCH, TableLayout, partition_directory
+from lakeformat.layout import MAIN_BRANCH, REGISTERED_MARK, TableLayout, partition_directory
 from lakeformat.metadata.branch_directory import branches
 from lakeformat.metadata.schema_file import read_schema, schema_ids
 from lakeformat.orphans.readers import Readers, readers_of
-from lakeformat.storage import FileInfo, Storage, resolve
+from lakeformat.storage import FileInfo, Storage
 
 __all__ = ["Area", "Listing", "TableDirectories", "find_directories"]
 
@@ -164,14 +166,15 @@ def find_directories(
     outside: dict[str, None] = {}
     for branch in _branches(storage, layout):
         for schema_id in schema_ids(storage, branch):
-            options = read_schema(storage, branch, schema_id).options
-            data_paths[options.get("data-file.path-directory", "").strip("/")] = None
-            for address in options.get("data-file.external-paths", "").split(","):
-                if address.strip():
-                    outside[address.strip()] = None
+            options = read_schema(storage, branch, schema_id).table_options
+            with _naming(storage.uri(branch.schema(schema_id))):
+                data_paths[options.data_file_path_directory] = None
+                outside |= dict.fromkeys(options.data_file_external_paths)
     roots = [(storage, _joined(layout.root, path)) for path in data_paths]
     for address in outside if external_paths else ():
-        place, directory = resolve(address, storage)
+        place, directory = handle.external_roots.place(address, storage, handle.uri)
+        if place.exists(f"{directory}/{REGISTERED_MARK}"):
+            continue  # plain files, which a migration registered
         roots += [(place, _joined(directory.rstrip("/"), path)) for path in data_paths]
     return TableDirectories(
         roots=tuple({place.uri(path): (place, path) for place, path in roots}.values()),
@@ -194,6 +197,18 @@ def find_directories(
         external_paths=tuple(outside),
         readers=readers or readers_of(handle),
     )
+
+
+@contextmanager
+def _naming(schema: str) -> Iterator[None]:
+    """Name the schema in an error about where it puts files."""
+    try:
+        yield
+    except InvalidRequestError as reason:
+        raise InvalidRequestError(
+            f"{schema} says where files of its table lie, and cannot be right: {reason}. Nothing "
+            "was deleted; no program of the format writes such a schema, so look who did"
+        ) from None
 
 
 def _is_inside(name: str, prefixes: Sequence[str]) -> bool:

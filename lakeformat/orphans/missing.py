@@ -13,6 +13,7 @@ from lakeformat.commit.identity import CommitId
 from lakeformat.count_text import counted
 from lakeformat.datafile.remains import what_is_left
 from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.file_places import data_file_place
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.index_manifest import IndexManifestEntry
@@ -23,7 +24,7 @@ from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.partition import partition_path
 from lakeformat.read.deletions import find_vectors
 from lakeformat.read.plan import FilePlan, plan_columns
-from lakeformat.storage import Storage, resolve
+from lakeformat.storage import Storage
 
 __all__ = ["MissingFile", "MissingFilesReport", "remove_missing_files"]
 
@@ -152,11 +153,8 @@ def _absent(handle: TableHandle, plan: FilePlan, rows: Positions) -> list[Manife
 
 
 def _path(handle: TableHandle, entry: ManifestEntry) -> tuple[Storage, str]:
-    if entry.file.external_path is not None:
-        return resolve(entry.file.external_path, handle.storage)
     directory = partition_path(handle.schema, entry.partition)
-    path = handle.layout.data_file(entry.bucket, entry.file.file_name, directory)
-    return handle.storage, path
+    return data_file_place(handle, entry.bucket, entry.file, directory)
 
 
 def _messages(

@@ -17,6 +17,7 @@ from lakeformat.datafile.orc.instants import InstantRule
 from lakeformat.datafile.parquet.row_groups import PickGroups
 from lakeformat.datafile.reader import BATCH_ROWS, KeepRows, read_batches, read_key_values
 from lakeformat.errors import CorruptTableError, LakeError
+from lakeformat.file_places import data_file_place
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.metadata.manifest import ManifestEntry
@@ -29,7 +30,7 @@ from lakeformat.read.plan import find_manifest
 from lakeformat.read.pruning.prune import Conjunction
 from lakeformat.read.pruning.row_groups import group_picker
 from lakeformat.read.report import ScanReport
-from lakeformat.storage import Storage, resolve
+from lakeformat.storage import Storage
 from lakeformat.types import DataField
 
 __all__ = ["DataFiles"]
@@ -197,13 +198,11 @@ class DataFiles:
         return self._deleted.keep(entry)
 
     def place(self, entry: ManifestEntry) -> tuple[Storage, str]:
-        """Where a file lies."""
+        """Return storage and path of a file."""
         handle, file = self._handle, entry.file
-        if file.external_path is None:
-            with naming(f"_PARTITION of data file {file.file_name}"):
-                directory = self._directory(entry.partition)
-            return handle.storage, handle.layout.data_file(entry.bucket, file.file_name, directory)
-        return resolve(file.external_path, handle.storage)
+        with naming(f"_PARTITION of data file {file.file_name}"):
+            directory = self._directory(entry.partition)
+        return data_file_place(handle, entry.bucket, file, directory)
 
     def _read_fields(self, schema_id: int) -> Fields:
         handle = self._handle

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.expired_meanwhile import telling_of_expiry
+from lakeformat.file_places import index_file_place
 from lakeformat.handle import TableHandle
 from lakeformat.index.damage import RESTORE
 from lakeformat.index.deletion_vector import DeletionVector, keep_mask
@@ -21,10 +22,9 @@ from lakeformat.metadata.index_manifest import (
     read_index_manifest,
 )
 from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.metadata.referrer import naming, referred_to_by
+from lakeformat.metadata.referrer import referred_to_by
 from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.partition import partition_path
-from lakeformat.storage import Storage, resolve
+from lakeformat.storage import Storage
 
 __all__ = ["DeletedRows", "deleted_rows_of", "find_deleted_rows", "find_vectors"]
 
@@ -107,15 +107,8 @@ class DeletedRows:
             return read_deletion_vectors(storage, path, ranges)
 
     def place(self, entry: IndexManifestEntry) -> tuple[Storage, str]:
-        """Where an index file lies."""
-        handle = self._handle
-        if entry.external_path is not None:
-            return resolve(entry.external_path, handle.storage)
-        if not handle.options.index_file_in_data_file_dir:
-            return handle.storage, handle.layout.index_file(entry.file_name)
-        with naming(f"_PARTITION of index file {entry.file_name}"):
-            directory = partition_path(handle.schema, entry.partition)
-        return handle.storage, handle.layout.data_file(entry.bucket, entry.file_name, directory)
+        """Return storage and path of an index file."""
+        return index_file_place(self._handle, entry)
 
 
 def find_vectors(

@@ -11,8 +11,11 @@ from lakeformat.storage.memory import MemoryStorage
 from lakeformat.storage.object_store import ObjectStorage
 from lakeformat.storage.process_lock import ProcessLock
 from lakeformat.storage.store_options import is_storage_option
+from lakeformat.storage.walls import NO_ROOTS, ExternalRoots
 
 __all__ = [
+    "NO_ROOTS",
+    "ExternalRoots",
     "FileInfo",
     "Held",
     "LocalStorage",

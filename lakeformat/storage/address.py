@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from urllib.parse import unquote
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.storage.base import Storage
 from lakeformat.storage.local import LocalStorage
+from lakeformat.storage.location import HADOOP_SCHEMES, SCHEME
 from lakeformat.storage.locked_creation import LockedCreation
 from lakeformat.storage.memory import shared_memory_storage
 from lakeformat.storage.object_address import OBJECT_SCHEMES, parse_object_address
@@ -20,11 +20,6 @@ from lakeformat.storage.shown import carries_secret, without_credentials
 from lakeformat.storage.store_options import store_config
 
 __all__ = ["open_storage", "resolve"]
-
-HADOOP_SCHEMES = frozenset({"hdfs", "viewfs"})
-
-# Two letters at least, so that no drive letter counts; one slash is enough, as in Java's file:/x.
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 
 # One for the process: two storages of one address have to exclude each other.
 _SINGLE_WRITER = ProcessLock()
@@ -51,7 +46,7 @@ def open_storage(
         raise InvalidRequestError(
             f"{address!r} is not an address: it holds half of a surrogate pair. Write it anew."
         ) from None
-    match = _SCHEME.match(address)
+    match = SCHEME.match(address)
     scheme = "file" if match is None else match[1].lower()
     storage, path, single_writer = _open(scheme, address, match is None, dict(options or {}))
     if single_writer:
@@ -145,7 +140,7 @@ def resolve(uri: str, near: Storage) -> tuple[Storage, str]:
     inner = near
     while isinstance(inner, LockedCreation):
         inner = inner.inner
-    scheme = uri.partition(":")[0].lower() if _SCHEME.match(uri) else ""
+    scheme = uri.partition(":")[0].lower() if SCHEME.match(uri) else ""
     if isinstance(inner, ObjectStorage) and scheme in OBJECT_SCHEMES:
         address, path = parse_object_address(uri)
         mine = inner.client.address

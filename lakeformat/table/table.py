@@ -32,6 +32,7 @@ from lakeformat.layout import MAIN_BRANCH, TableLayout
 from lakeformat.metadata.branch_directory import check_branch_name, require_branch
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.schema_file import latest_schema_id, read_schema
+from lakeformat.options import TableOptions
 from lakeformat.partition_filter import PartitionFilter, PartitionSpec, some_partitions
 from lakeformat.read.changes.window import WindowEnd, find_window
 from lakeformat.read.conditions.filter import Where
@@ -41,7 +42,7 @@ from lakeformat.read.time_travel import Moment, find_snapshot
 from lakeformat.read.where import Partitions, check_limit
 from lakeformat.schema import TableSchema
 from lakeformat.staged import TableStaged
-from lakeformat.storage import Storage, open_storage
+from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage, open_storage
 from lakeformat.system_tables import (
     Asked,
     RowTable,
@@ -77,13 +78,24 @@ def open_table(
     options: Mapping[str, str] | None = None,
     branch: str = MAIN_BRANCH,
     environment: Environment = SYSTEM,
+    external_roots: Iterable[str] = (),
 ) -> Table:
-    """The table at a path or URI, without a catalog; the options are those of its storage."""
+    """Open the table at a path or URI, without a catalog; the options are those of its storage.
+
+    ``external_roots`` are directories outside of the table that its files may lie in. By default
+    there is none: files that its metadata names elsewhere are neither read nor deleted.
+    """
     storage, root = open_storage(location, options)
-    return load_table(storage, TableLayout(root, branch), environment)
+    roots = ExternalRoots.of(external_roots)
+    return load_table(storage, TableLayout(root, branch), environment, roots)
 
 
-def load_table(storage: Storage, layout: TableLayout, environment: Environment) -> Table:
+def load_table(
+    storage: Storage,
+    layout: TableLayout,
+    environment: Environment,
+    external_roots: ExternalRoots = NO_ROOTS,
+) -> Table:
     """The table whose files lie under ``layout``, with the newest schema of its branch."""
     if layout.branch != MAIN_BRANCH:
         check_branch_name(layout.branch)
@@ -96,7 +108,8 @@ def load_table(storage: Storage, layout: TableLayout, environment: Environment) 
         )
     schema = read_schema(storage, layout, schema_id)
     located = replace(layout, data_path=schema.table_options.data_file_path_directory)
-    return Table(TableHandle(storage, located, schema, environment))
+    named = schema.table_options.text(TableOptions.data_file_external_paths)
+    return Table(TableHandle(storage, located, schema, environment, external_roots, named))
 
 
 class Table(

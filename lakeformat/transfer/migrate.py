@@ -12,7 +12,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -35,6 +35,7 @@ from lakeformat.handle import TableHandle
 from lakeformat.layout import data_file_name, partition_directory
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.data_file_meta import DataFileMeta, FileSource, local_wall_clock
+from lakeformat.options import TableOptions
 from lakeformat.partition import partition_fields, partition_path
 from lakeformat.schema import TableSchema, new_schema
 from lakeformat.storage import Storage, open_storage
@@ -93,12 +94,13 @@ def migrate_directory(
             "plain files are in no bucket: leave the option 'bucket' out, or write the rows into "
             "a table with buckets"
         )
-    chosen = choose(storage, schema, directory.files, copy=copy)
+    chosen = choose(storage, root, schema, directory.files, copy=copy)
     for each in chosen:
         partition_columns(schema, each.file)  # which refuses a value that is none
     catalog.place_of_new_table(name)  # which refuses a name that cannot be
     registers = any(each.how == REGISTERED for each in chosen)
     if registers:
+        schema = _naming_source(catalog, name, schema, address_of(storage, root))
         refuse_owned(storage, root, directory.marks, _owner(catalog, name))
     done = None
     if not dry_run:
@@ -109,6 +111,26 @@ def migrate_directory(
     report = _report(catalog, name, storage.uri(root), schema, directory, chosen, done)
     _log.info("migrate table=%s %s", name, report.reason)
     return report
+
+
+def _naming_source(catalog: Catalog, name: str, schema: TableSchema, source: str) -> TableSchema:
+    """Return the schema with the source as external path, which the catalog has to allow.
+
+    The option has no strategy with it, so no new file goes to the source.
+    """
+    key = TableOptions.data_file_external_paths.key
+    if key in schema.options:
+        raise InvalidRequestError(
+            f"files that stay where they lie need option {key!r} for their own directory, {source}:"
+            " leave the option out and set it after the migration, or say copy=True"
+        )
+    try:
+        catalog.check_external_paths(name, [source])
+    except InvalidRequestError as reason:
+        raise InvalidRequestError(
+            f"{reason}. To leave the files alone and copy them into the table, say copy=True"
+        ) from None
+    return replace(schema, options={**schema.options, key: source})
 
 
 def _owner(catalog: Catalog, name: str) -> Owner | None:
@@ -246,7 +268,7 @@ class _Migration:
             footer_statistics(file.statistics, self._in_file()),
             dense=handle.options.statistics_dense_store,
         )
-        name, external = file.info.name, address_of(self.source, file)
+        name, external = file.info.name, address_of(self.source, file.info.path)
         if each.how == COPIED:
             name = self._copied(each, partition, number)
         made = file.info.modified_millis or handle.environment.now_millis()

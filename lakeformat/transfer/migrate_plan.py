@@ -103,9 +103,13 @@ def partition_columns(schema: TableSchema, file: PlainFile) -> dict[str, pa.Arra
 
 
 def choose(
-    storage: Storage, schema: TableSchema, files: Sequence[PlainFile], *, copy: bool
+    storage: Storage, root: str, schema: TableSchema, files: Sequence[PlainFile], *, copy: bool
 ) -> list[Chosen]:
-    """What is done with each file; one is taken as it is only where every reader can read it."""
+    """Return what is done with each file below ``root``.
+
+    One is taken as it is only where every reader can read it, and finds it in the directory of its
+    partition: see ``lakeformat/file_places.py``.
+    """
     fields = [field for field in schema.fields if field.name not in schema.partition_keys]
     named = Counter((file.values, file.info.name) for file in files)
     found = []
@@ -118,18 +122,27 @@ def choose(
             found.append(Chosen(file, COPIED, "its name does not tell its format"))
         elif named[file.values, file.info.name] > 1:
             found.append(Chosen(file, COPIED, "another file of its partition has its name"))
-        elif resolve(address_of(storage, file), storage)[1] != file.info.path:
+        elif not _has_address(storage, root) or not _has_address(storage, file.info.path):
             found.append(Chosen(file, COPIED, "its path cannot be written as an address"))
+        elif len(file.info.path[len(root) :].strip("/").split("/")) != len(file.values) + 1:
+            found.append(Chosen(file, COPIED, "it lies in a directory that is no partition"))
         else:
             found.append(Chosen(file, REGISTERED, "has the columns of the table"))
     return found
 
 
-def address_of(storage: Storage, file: PlainFile) -> str:
-    """The address manifests keep of a file outside its table: spelled out, nothing is escaped."""
-    if storage.scheme == "file":
-        return f"file:{file.info.path}"
-    return file.uri
+def address_of(storage: Storage, path: str) -> str:
+    """Return the address metadata keeps of a place outside its table: nothing is escaped."""
+    return f"file:{path}" if storage.scheme == "file" else storage.uri(path)
+
+
+def _has_address(storage: Storage, path: str) -> bool:
+    """Return True if a path, written as an address in a list of options, leads back to itself."""
+    address = address_of(storage, path)
+    try:
+        return "," not in address and resolve(address, storage)[1] == path
+    except InvalidRequestError:
+        return False
 
 
 def _unfit(file: PlainFile, fields: Sequence[DataField]) -> str | None:

@@ -19,12 +19,13 @@ from lakeformat.errors import (
     UnavailableError,
 )
 from lakeformat.handle import TableHandle
+from lakeformat.layout import REGISTERED_MARK
 from lakeformat.metadata.schema_file import read_schema
 from lakeformat.storage import Storage
 
 __all__ = ["MARK", "Owner", "claim", "parents", "refuse_owned", "withdraw"]
 
-MARK = "_registered_in_lake_table"
+MARK = REGISTERED_MARK
 
 
 @dataclass(frozen=True, slots=True)

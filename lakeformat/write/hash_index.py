@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.handle import TableHandle, index_file_place
+from lakeformat.file_places import index_file_place
+from lakeformat.handle import TableHandle
 from lakeformat.index.hash_index import names_digest, read_hash_index, write_hash_index
 from lakeformat.layout import index_file_name
 from lakeformat.metadata.index_manifest import HASH, IndexManifestEntry, read_index_manifest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lakeformat.datafile.external_paths import ExternalPaths, external_paths
+from lakeformat.datafile.external_paths import ExternalPaths, TablePlace, external_paths
 from lakeformat.datafile.file_description import FileOrigin
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.data_file_meta import DataFileMeta, local_wall_clock
@@ -30,7 +30,7 @@ def bucket_places(handle: TableHandle, place: Place) -> tuple[str, ExternalPaths
     external = external_paths(
         handle.options,
         layout.bucket_below_root(place.bucket, partition),
-        handle.storage,
+        TablePlace(handle.storage, handle.uri, handle.external_roots),
         handle.environment.random_fraction,
     )
     return layout.bucket_directory(place.bucket, partition), external

@@ -34,7 +34,10 @@ def opened(kind, tmp_path, request):
     if kind == "postgresql":
         server = request.getfixturevalue("postgres")
         settings = {"metastore": "jdbc", "uri": server.new_database()}
-    return lambda **more: lake.open_catalog(warehouse, **settings, **more)
+    options = {"external-roots": f"memory://outside,{warehouse}"}
+    return lambda **more: lake.open_catalog(
+        warehouse, **settings, **{**more, "options": {**options, **more.get("options", {})}}
+    )
 
 
 @pytest.fixture
@@ -108,7 +111,7 @@ def test_a_dropped_table_takes_the_external_paths_of_every_schema_and_branch_alo
     catalog, tmp_path, kind
 ):
     table = catalog.create_table("shop.orders", COLUMNS)
-    places = [f"memory://outside-{next(_names)}" for _ in range(3)]
+    places = [f"memory://outside/{next(_names)}" for _ in range(3)]
     storage, root = open_storage(table.location)
     layout = TableLayout(root)
     name_external_paths(storage, layout, table.schema, 1, f"{places[0]}/a,{places[1]}/b")
@@ -143,7 +146,7 @@ def test_an_external_path_that_holds_more_than_the_table_stops_the_drop(catalog,
     name_external_paths(storage, TableLayout(root), table.schema, 1, catalog.location)
     with pytest.raises(lake.InvalidRequestError, match="would remove more than the table"):
         catalog.drop_table("shop.orders")
-    shared = f"memory://outside-{next(_names)}/shared"
+    shared = f"memory://outside/{next(_names)}/shared"
     name_external_paths(storage, TableLayout(root), table.schema, 2, "")
     other_storage, other_root = open_storage(other.location)
     name_external_paths(other_storage, TableLayout(other_root), other.schema, 1, shared)

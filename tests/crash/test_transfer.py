@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
+from lakeformat.catalog.options import CatalogOptions
 from lakeformat.metadata.tag import Tag, create_tag
 from lakeformat.storage import open_storage
 from lakeformat.testing import CrashableStorage, every_fault
@@ -22,7 +23,8 @@ SOURCE, COPY = "wh/shop.db/orders", "wh/shop.db/copy"
 
 
 def opened(storage) -> FileSystemCatalog:
-    return FileSystemCatalog(storage, "wh", simulated(len(storage.files()) + 100))
+    plain_files = CatalogOptions({"external-roots": "memory://migrated-False/plain"})
+    return FileSystemCatalog(storage, "wh", simulated(len(storage.files()) + 100), plain_files)
 
 
 def rows(catalog: lake.Catalog, name: str, **at) -> list[tuple]:

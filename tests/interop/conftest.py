@@ -42,7 +42,9 @@ def worker() -> Iterator[JsonProcess]:
 @pytest.fixture
 def catalog(tmp_path: Path) -> lake.Catalog:
     """Our view of the warehouse, with an empty database ``shop``."""
-    catalog = lake.open_catalog(str(tmp_path / "warehouse"))
+    catalog = lake.open_catalog(
+        str(tmp_path / "warehouse"), options={"external-roots": str(tmp_path)}
+    )
     catalog.create_database("shop")
     return catalog
 

@@ -36,7 +36,9 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JsonProcess]:
 @pytest.fixture
 def catalog(tmp_path: Path) -> lake.Catalog:
     """Our view of the warehouse, with an empty database ``shop``."""
-    catalog = lake.open_catalog(str(tmp_path / "warehouse"))
+    catalog = lake.open_catalog(
+        str(tmp_path / "warehouse"), options={"external-roots": str(tmp_path)}
+    )
     catalog.create_database("shop")
     return catalog
 

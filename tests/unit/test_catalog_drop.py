@@ -15,8 +15,9 @@ COLUMNS = [("id", "BIGINT")]
 _numbers = itertools.count()
 
 
-def catalog_at(warehouse: str) -> lake.Catalog:
-    catalog = lake.open_catalog(warehouse)
+def catalog_at(warehouse: str, allowed: str | None = None) -> lake.Catalog:
+    options = {} if allowed is None else {"external-roots": allowed}
+    catalog = lake.open_catalog(warehouse, options=options)
     catalog.create_database("shop")
     return catalog
 
@@ -30,7 +31,7 @@ def external(path: str) -> dict[str, str]:
 
 def test_an_external_path_that_holds_everything_loses_only_the_buckets_of_the_table():
     root = f"memory://drop-{next(_numbers)}"
-    catalog = catalog_at(f"{root}/wh")
+    catalog = catalog_at(f"{root}/wh", f"{root}/out")
     kept = catalog.create_table("shop.kept", COLUMNS)
     kept.write(pa.table({"id": [1]}))
     doomed = catalog.create_table("shop.doomed", COLUMNS, options=external(f"{root}/out"))
@@ -46,18 +47,18 @@ def test_an_external_path_that_holds_everything_loses_only_the_buckets_of_the_ta
     assert kept.scan().count() == 1
 
 
-def test_an_external_path_that_is_another_database_leaves_its_tables_alone(tmp_path):
-    catalog = catalog_at(str(tmp_path))
+def test_an_external_path_that_is_another_database_is_refused(tmp_path):
+    catalog = catalog_at(str(tmp_path), str(tmp_path))
     catalog.create_database("other")
     kept = catalog.create_table("other.kept", COLUMNS)
     kept.write(pa.table({"id": [1]}))
-    catalog.create_table("shop.doomed", COLUMNS, options=external(f"file:{tmp_path}/other.db"))
-    catalog.drop_table("shop.doomed")
+    with pytest.raises(lake.InvalidRequestError, match="lies in the directory of database 'other'"):
+        catalog.create_table("shop.doomed", COLUMNS, options=external(f"file:{tmp_path}/other.db"))
     assert kept.scan().count() == 1
 
 
 def test_one_place_spelled_in_two_ways_is_one_place(tmp_path):
-    catalog = catalog_at(str(tmp_path / "wh"))
+    catalog = catalog_at(str(tmp_path / "wh"), str(tmp_path / "out"))
     catalog.create_table("shop.a", COLUMNS, options=external(f"file:{tmp_path}/out"))
     catalog.create_table("shop.b", COLUMNS, options=external(f"file://{tmp_path}/out"))
     with pytest.raises(lake.InvalidRequestError, match="both keep files in the external path"):

@@ -38,7 +38,8 @@ def other(tmp_path) -> lake.Catalog:
 
 
 def opened(path: Path) -> lake.Catalog:
-    catalog = lake.open_catalog(str(path))
+    allowed = {"external-roots": str(path.parent / "elsewhere")}
+    catalog = lake.open_catalog(str(path), options=allowed)
     catalog.create_database("shop")
     return catalog
 
@@ -322,7 +323,10 @@ def test_a_name_that_is_no_regular_expression_is_refused(catalog, other):
 def test_a_catalog_with_a_database_lists_the_clone_and_the_migrated_table(catalog, tmp_path):
     table = filled(catalog)
     there = lake.open_catalog(
-        str(tmp_path / "sql"), metastore="jdbc", uri=f"sqlite:///{tmp_path}/catalog.db"
+        str(tmp_path / "sql"),
+        metastore="jdbc",
+        uri=f"sqlite:///{tmp_path}/catalog.db",
+        options={"external-roots": str(tmp_path / "plain")},
     )
     there.create_database("shop")
     lake.clone_table(table, there, "shop.copy", full=True)

@@ -40,9 +40,12 @@ ROWS = pa.table({"id": [1, 2]})
 
 @pytest.fixture
 def orders(tmp_path) -> lake.Table:
-    catalog = lake.open_catalog(str(tmp_path))
+    catalog = lake.open_catalog(
+        str(tmp_path / "wh"), options={"external-roots": str(tmp_path / "fast")}
+    )
     catalog.create_database("shop")
-    return catalog.create_table("shop.orders", [("id", "BIGINT")])
+    outside = {"data-file.external-paths": f"file:{tmp_path}/fast"}
+    return catalog.create_table("shop.orders", [("id", "BIGINT")], options=outside)
 
 
 def prepared(table: lake.Table, rows: pa.Table = ROWS) -> list[lake.CommitMessage]:
@@ -380,7 +383,7 @@ class TestTheSameMessageTwice:
 
     def test_when_the_snapshot_it_began_with_is_of_another_branch(self, orders, tmp_path):
         [message] = prepared(orders)
-        schemas = tmp_path / "shop.db" / "orders" / "schema"
+        schemas = tmp_path / "wh" / "shop.db" / "orders" / "schema"
         shutil.copytree(schemas, schemas.parent / "branch" / "branch-dev" / "schema")
         elsewhere = [replace(message, base_snapshot=9, branch="dev")]
         orders.commit(elsewhere)
@@ -404,7 +407,7 @@ def test_giving_up_takes_all_that_was_written_wherever_it_lies(orders, tmp_path)
     beside.touch()
     outside = tmp_path / "fast" / "bucket-0" / "away.parquet"
     outside_beside = outside.with_name("away.index")
-    marks = tmp_path / "fast" / "marks"
+    marks = tmp_path / "fast" / "bucket-0" / "marks"
     outside.parent.mkdir(parents=True)
     for path in (outside, outside_beside, marks):
         path.touch()
@@ -440,10 +443,10 @@ def test_giving_up_never_leads_out_of_the_bucket(orders):
     assert orders.latest_snapshot().id == 1
 
 
-def test_an_external_file_of_another_bucket_is_refused(orders):
+def test_an_external_file_of_another_bucket_is_refused(orders, tmp_path):
     [message] = prepared(orders)
-    foreign = replace(message.new_files[0], external_path="file:/elsewhere/bucket-3/other.parquet")
-    with pytest.raises(lake.InvalidRequestError, match="is no place for a file"):
+    foreign = replace(message.new_files[0], external_path=f"file:{tmp_path}/fast/bucket-3/x")
+    with pytest.raises(lake.InvalidRequestError, match="is not the place of file"):
         orders.commit([replace(message, new_files=(foreign,))])
 
 

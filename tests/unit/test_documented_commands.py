@@ -43,6 +43,9 @@ def known_options(words: list[str]) -> set[str]:
     """The options of the command that the words begin with."""
     command = typer.main.get_command(app)
     context = typer.Context(command, info_name="lake")
+    while words[0].startswith("--"):  # of every command, with its value
+        assert words[0] in {option for each in command.get_params(context) for option in each.opts}
+        del words[:2]
     while isinstance(command, typer.core.TyperGroup):
         name = words.pop(0)
         found = command.get_command(context, name)

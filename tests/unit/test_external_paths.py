@@ -11,10 +11,10 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.datafile.entropy import entropy_directories
-from lakeformat.datafile.external_paths import external_paths
+from lakeformat.datafile.external_paths import TablePlace, external_paths
 from lakeformat.environment import SYSTEM
 from lakeformat.options import TableOptions
-from lakeformat.storage import LocalStorage
+from lakeformat.storage import ExternalRoots, LocalStorage
 
 ROWS = pa.table({"id": [1, 2]})
 STRATEGY = "data-file.external-paths.strategy"
@@ -23,13 +23,20 @@ STRATEGY = "data-file.external-paths.strategy"
 def new_table(tmp_path, *, paths, strategy="round-robin", **options) -> lake.Table:
     # Every writer begins at the first path.
     environment = replace(SYSTEM, random_fraction=lambda: 0.0)
-    catalog = lake.open_catalog(str(tmp_path / "warehouse"), environment=environment)
+    allowed = ",".join([str(tmp_path), "s3://bucket", "oss://bucket"])
+    catalog = lake.open_catalog(
+        str(tmp_path / "warehouse"), options={"external-roots": allowed}, environment=environment
+    )
     catalog.create_database("shop")
     return catalog.create_table(
         "shop.orders",
         [("id", "BIGINT")],
         options={"data-file.external-paths": ",".join(paths), STRATEGY: strategy, **options},
     )
+
+
+def place_of_table(*roots: str) -> TablePlace:
+    return TablePlace(LocalStorage(), "file:///wh/shop.db/orders", ExternalRoots.of(roots))
 
 
 def places_of(table: lake.Table) -> list[str]:
@@ -47,7 +54,7 @@ def test_files_go_to_the_external_path_and_the_manifest_says_so(tmp_path):
     [file] = (tmp_path / "fast" / "bucket-0").iterdir()
     assert data_files(tmp_path / "warehouse") == []
     assert places_of(table) == [f"file:{file}"], "spelled as Java spells a path"
-    assert lake.open_table(table.location).scan().to_arrow() == ROWS
+    assert lake.open_table(table.location, external_roots=[str(tmp_path)]).scan().to_arrow() == ROWS
 
 
 def test_writers_take_the_paths_in_turn_from_a_random_one_on(tmp_path):
@@ -55,7 +62,9 @@ def test_writers_take_the_paths_in_turn_from_a_random_one_on(tmp_path):
         {"data-file.external-paths": "file:/a,file:/b/,file:///c", STRATEGY: "round-robin"}
     )
     for fraction, expected in [(0.0, "abca"), (0.4, "bcab"), (0.99, "cabc")]:
-        paths = external_paths(options, "dt=1/bucket-0", LocalStorage(), lambda f=fraction: f)
+        paths = external_paths(
+            options, "dt=1/bucket-0", place_of_table("/a", "/b", "/c"), lambda f=fraction: f
+        )
         assert paths is not None
         found = [paths.next(f"data-{number}.orc") for number in range(4)]
         addresses = [f"file:/{d}/dt=1/bucket-0/data-{n}.orc" for n, d in enumerate(expected)]
@@ -140,7 +149,7 @@ def test_a_strategy_that_leaves_no_path_writes_nothing_into_the_table_instead():
         {"data-file.external-paths": "s3://b", STRATEGY: "specific-fs"}  # of another writer
     )
     with pytest.raises(lake.InvalidRequestError, match="no path of 'data-file"):
-        external_paths(options, "bucket-0", LocalStorage(), lambda: 0.0)
+        external_paths(options, "bucket-0", place_of_table("s3://b"), lambda: 0.0)
 
 
 @pytest.mark.parametrize("paths", ["relative/path", "/data/fast", "C:/fast", "file:/a,,file:/b"])
@@ -207,7 +216,7 @@ def test_weights_say_how_often_a_path_is_used():
         }
     )
     chances = iter([0.0, 0.24, 0.25, 0.5, 0.99])
-    paths = external_paths(options, "bucket-0", LocalStorage(), lambda: next(chances))
+    paths = external_paths(options, "bucket-0", place_of_table("/a", "/b"), lambda: next(chances))
     assert paths is not None
     assert [paths.next("f").path.split("/")[1] for _ in range(5)] == ["a", "a", "b", "b", "b"]
 

@@ -18,7 +18,8 @@ GOLDEN = {table.name: table for table in golden_tables()}
 
 
 def new_table(tmp_path, **options) -> lake.Table:
-    catalog = lake.open_catalog(str(tmp_path))
+    elsewhere = {"external-roots": str(tmp_path / "elsewhere")}
+    catalog = lake.open_catalog(str(tmp_path / "wh"), options=elsewhere)
     catalog.create_database("shop")
     return catalog.create_table("shop.orders", [("id", "BIGINT")], options=options)
 
@@ -27,7 +28,7 @@ def test_data_files_may_lie_in_a_directory_of_their_own(tmp_path):
     table = new_table(tmp_path, **{"data-file.path-directory": "data/v1"})
     table.write(ROWS)
     [file] = tmp_path.rglob("*.parquet")
-    assert file.parent == tmp_path / "shop.db" / "orders" / "data" / "v1" / "bucket-0"
+    assert file.parent == tmp_path / "wh" / "shop.db" / "orders" / "data" / "v1" / "bucket-0"
     assert lake.open_table(table.location).scan().to_arrow() == ROWS
 
 
@@ -38,11 +39,12 @@ def test_a_directory_outside_the_table_is_refused(tmp_path, path):
 
 
 def test_a_file_outside_the_table_is_read_by_its_own_address(tmp_path):
-    table = new_table(tmp_path)
+    outside = f"file://{tmp_path}/elsewhere"
+    table = new_table(tmp_path, **{"data-file.external-paths": outside})
     table.write(ROWS)
     [file] = tmp_path.rglob("*.parquet")
-    elsewhere = tmp_path / "elsewhere" / file.name
-    elsewhere.parent.mkdir()
+    elsewhere = tmp_path / "elsewhere" / "bucket-0" / file.name
+    elsewhere.parent.mkdir(parents=True)
     file.rename(elsewhere)
     point_to(table, elsewhere.as_uri())
     assert table.scan().to_arrow() == ROWS

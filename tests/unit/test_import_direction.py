@@ -39,6 +39,7 @@ STEPS: tuple[set[str], ...] = (
     {"system_tables"},
     {"commit", "read", "write"},
     {"expired_meanwhile"},
+    {"file_places"},
     {"handle"},
     {"merge"},
     {"datafile"},
@@ -249,3 +250,21 @@ def test_a_new_part_is_told_where_to_add_itself(tmp_path):
     write_tree(tmp_path, {"lakeformat/table.py": "from lakeformat.novelty import x"})
     with pytest.raises(pytest.fail.Exception, match=f"lakeformat/novelty .* STEPS in {HERE}"):
         complaints(tmp_path)
+
+
+# Where an address becomes a storage and a path: the walls, and comparisons of what a caller gave.
+RESOLVERS = {
+    "storage/walls.py",
+    "catalog/sql/places.py",  # where a database lies, as the SQL database says
+    "staged/table_staged.py",  # compares an address the caller gave
+    "transfer/migrate_plan.py",  # compares a path the caller gave
+}
+
+
+def test_no_address_from_metadata_becomes_a_place_except_through_the_walls():
+    found = set()
+    for path in (ROOT / "lakeformat").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "resolve":
+                found.add(path.relative_to(ROOT / "lakeformat").as_posix())
+    assert found == RESOLVERS

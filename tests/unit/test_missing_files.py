@@ -21,7 +21,9 @@ COLUMNS = [("id", "BIGINT"), ("dt", "STRING")]
 
 @pytest.fixture
 def catalog(tmp_path) -> lake.Catalog:
-    catalog = lake.open_catalog(str(tmp_path / "warehouse"))
+    catalog = lake.open_catalog(
+        str(tmp_path / "warehouse"), options={"external-roots": str(tmp_path / "outside")}
+    )
     catalog.create_database("shop")
     return catalog
 

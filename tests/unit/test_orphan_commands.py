@@ -29,7 +29,8 @@ THREE_DAYS = 3 * 24 * 60 * 60
 @pytest.fixture
 def catalog(tmp_path) -> lake.Catalog:
     """Two tables of two rows; orders has an orphan of three days and one of now."""
-    catalog = lake.open_catalog(str(tmp_path))
+    allowed = {"external-roots": str(tmp_path / "outside")}
+    catalog = lake.open_catalog(str(tmp_path), options=allowed)
     catalog.create_database("shop")
     for name in ("orders", "events"):
         table = catalog.create_table(f"shop.{name}", [("id", "BIGINT")])
@@ -135,7 +136,10 @@ def test_external_paths_that_two_tables_share_are_refused(catalog, tmp_path):
     }
     for name in ("one", "two"):
         catalog.create_table(f"shop.{name}", [("id", "BIGINT")], options=outside)
-    assert "both keep files in" in lake_refuses(catalog, "orphans", "shop.one", "--external-paths")
+    words = ("orphans", "shop.one", "--external-paths")
+    assert "no external root allows" in lake_refuses(catalog, *words)
+    allowed = ("--external-root", str(tmp_path / "outside"))
+    assert "both keep files in" in lake_refuses(catalog, *allowed, *words)
     assert "not looked at: file://" in says(catalog, "orphans", "shop.one")
 
 

@@ -15,6 +15,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
+from lakeformat.catalog.options import CatalogOptions
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.changelog_directory import write_changelog
@@ -36,7 +37,7 @@ _numbers = itertools.count()
 class Warehouse:
     """One database in memory; its files and everybody's clock agree on the time."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: CatalogOptions | None = None) -> None:
         self.now = NOON
         self.storage = MemoryStorage(f"orphans-{next(_numbers)}", clock=lambda: self.now)
         random = Random(SEED)
@@ -45,7 +46,7 @@ class Warehouse:
             new_id=lambda: str(uuid.UUID(int=random.getrandbits(128), version=4)),
             sleep_seconds=lambda seconds: None,
         )
-        self.catalog = FileSystemCatalog(self.storage, "wh", environment)
+        self.catalog = FileSystemCatalog(self.storage, "wh", environment, options)
         self.catalog.create_database("shop")
 
     def table(self, name: str = "orders", **how) -> lake.Table:
@@ -570,7 +571,8 @@ def test_a_file_that_would_not_go_is_named_and_left_to_the_next_run(warehouse):
 # ---------------------------------------------------------------- outside of the table
 
 
-def test_external_paths_are_looked_at_only_if_somebody_says_so(warehouse, tmp_path):
+def test_external_paths_are_looked_at_only_if_somebody_says_so(tmp_path):
+    warehouse = Warehouse(CatalogOptions({"external-roots": str(tmp_path)}))
     outside = f"file://{tmp_path}/outside"
     table = warehouse.table(
         options={

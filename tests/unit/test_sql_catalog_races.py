@@ -29,7 +29,8 @@ def warehouse(tmp_path) -> Path:
 def opened(tmp_path, warehouse):
     """Opens the catalog as another program would."""
     uri = f"jdbc:sqlite:{tmp_path}/catalog.db"
-    return lambda: lake.open_catalog(str(warehouse), metastore="jdbc", uri=uri)
+    options = {"external-roots": "memory://a-path-that-appears"}
+    return lambda: lake.open_catalog(str(warehouse), metastore="jdbc", uri=uri, options=options)
 
 
 @pytest.fixture

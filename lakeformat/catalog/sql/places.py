@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from os.path import realpath
-
-from lakeformat.catalog.drop import without_alias
 from lakeformat.catalog.names import TableName
+from lakeformat.catalog.outside import location_in
 from lakeformat.catalog.sql.listing import Listing
 from lakeformat.errors import InvalidRequestError
 from lakeformat.layout import DATABASE_SUFFIX, TableLayout, database_directory
 from lakeformat.metadata.schema_file import read_schema, schema_ids, table_exists
 from lakeformat.schema import TableSchema
 from lakeformat.storage import LockedCreation, Storage, resolve
+from lakeformat.storage.location import one_spelling
 
 __all__ = ["LOCATION", "Places"]
 
@@ -45,7 +44,7 @@ class Places:
             return self._storage, database_directory(self._root, database)
         storage, path = resolve(location.rstrip("/"), self._storage)
         if storage is not self._storage:
-            key = without_alias(storage.uri(""))
+            key = one_spelling(storage.uri(""))
             storage = self._elsewhere.setdefault(key, self._guarded(storage))
         return storage, path
 
@@ -54,24 +53,23 @@ class Places:
 
         Each would list, and drop with all their files, the tables of the other.
         """
-        mine = _whole(*self.at(database, location))
-        above = _whole(self._storage, self._root)
-        below = mine.removeprefix(above) if mine.startswith(above) else ""
+        mine = location_in(*self.at(database, location))
+        above = location_in(self._storage, self._root)
+        below = mine.segments[len(above.segments) :] if above.holds(mine) else ()
         taken = {other: self.of_database(other) for other in self._listing.databases()}
-        default = below.partition("/")[0]
+        default = below[0] if below else ""
         if default.endswith(DATABASE_SUFFIX) and default != f"{database}{DATABASE_SUFFIX}":
             other = default.removesuffix(DATABASE_SUFFIX)
             taken.setdefault(other, (self._storage, database_directory(self._root, other)))
         taken.pop(database, None)
         for other, place in taken.items():
-            theirs = _whole(*place)
-            if mine.startswith(theirs) or theirs.startswith(mine):
+            if mine.overlaps(location_in(*place)):
                 raise InvalidRequestError(
                     f"the location {location} of database {database!r} and that of {other!r}, "
                     f"{place[0].uri(place[1])}, are one directory, or one lies in the other: choose"
                     " a directory of its own"
                 )
-        if above.startswith(mine):
+        if mine.holds(above):
             raise InvalidRequestError(
                 f"the location {location} of database {database!r} holds the warehouse "
                 f"{self._storage.uri(self._root)}: choose a directory of its own"
@@ -123,9 +121,3 @@ def _tables_below(storage: Storage, directory: str) -> list[str]:
         and not entry.name.startswith(".")  # half dropped
         and table_exists(storage, TableLayout(entry.path))
     ]
-
-
-def _whole(storage: Storage, directory: str) -> str:
-    """A directory as every spelling of it ends up, for comparisons."""
-    path = realpath(directory) if storage.scheme == "file" else directory
-    return without_alias(storage.uri(path)).rstrip("/") + "/"

@@ -14,6 +14,7 @@ import numpy as np
 
 from lakeformat.datafile.file_index_writer import INDEX_SUFFIX
 from lakeformat.errors import CorruptTableError
+from lakeformat.file_places import beside
 from lakeformat.handle import TableHandle
 from lakeformat.index.file_index import decode_file_index, read_file_index
 from lakeformat.metadata.manifest import ManifestColumns, ManifestEntry
@@ -24,7 +25,7 @@ from lakeformat.read.pruning.buckets import by_merged_values
 from lakeformat.read.pruning.index_rows import Bodies, StoredCondition, rules_out
 from lakeformat.read.pruning.prune import Condition, Mask
 from lakeformat.schema import TableSchema
-from lakeformat.storage import Storage, resolve
+from lakeformat.storage import Storage
 from lakeformat.types import with_nullability
 
 __all__ = ["IndexPruner"]
@@ -123,14 +124,10 @@ class IndexPruner:
                 yield storage.uri(path), read_file_index(storage, path, columns)
 
     def _place(self, entry: ManifestEntry, name: str) -> tuple[Storage, str]:
-        """Beside the data file, wherever that is."""
-        handle, file = self.handle, entry.file
-        if file.external_path is not None:
-            storage, path = resolve(file.external_path, handle.storage)
-            return storage, f"{path.rpartition('/')[0]}/{name}"
-        with naming(f"_PARTITION of data file {file.file_name}"):
-            directory = partition_path(handle.schema, entry.partition)
-        return handle.storage, handle.layout.data_file(entry.bucket, name, directory)
+        """Return storage and path of a file beside the data file."""
+        with naming(f"_PARTITION of data file {entry.file.file_name}"):
+            directory = partition_path(self.handle.schema, entry.partition)
+        return beside(self.handle, entry.bucket, entry.file, directory, name)
 
 
 def _with_index(columns: ManifestColumns) -> Positions:

@@ -68,7 +68,7 @@ STORAGE = LocalStorage()
 
 
 def new_table(folder: Path, *columns: tuple[str, str], **options: str) -> lake.Table:
-    catalog = lake.open_catalog(str(folder))
+    catalog = lake.open_catalog(str(folder), options={"external-roots": str(folder.parent)})
     catalog.create_database("shop", exist_ok=True)
     texts = {key.replace("__", ".").replace("_", "-"): text for key, text in options.items()}
     return catalog.create_table("shop.t", columns or [("id", "BIGINT")], options=texts)
@@ -128,15 +128,18 @@ def test_data_files_of_both_writers_in_every_physical_form_and_place_are_read(tm
     assert suffixes == {"zst.parquet"}
 
     for kind in KINDS:
-        table = new_table(tmp_path / kind, file__format=kind)
+        outside = tmp_path / f"elsewhere {kind}"
+        named = {"data-file__external-paths": f"file:{outside}"}
+        table = new_table(tmp_path / kind, file__format=kind, **named)
         table.write(pa.table({"id": [1, 2]}))
         [entry] = live(table)
         handle = table._handle
         here = Path(handle.layout.data_file(0, entry.file.file_name))
-        there = tmp_path / f"elsewhere {kind}" / here.name
-        there.parent.mkdir()
+        there = outside / "bucket-0" / here.name
+        there.parent.mkdir(parents=True)
         here.rename(there)
         point_to(table, f"file:{there}")  # as Java spells it, with nothing escaped
+        table = lake.open_table(table.location, external_roots=[str(outside)])
         assert table.scan().to_arrow()["id"].to_pylist() == [1, 2], f"external path of {kind}"
 
 
@@ -382,7 +385,7 @@ def test_old_files_are_read_by_field_id_through_renames_nested_rows_and_casts(tm
         table = new_table(folder, *columns, file__format=kind)
         row = {"a": 7, "gone": 8, "r": {"x": 1, "y": "2"}, "n": Decimal("1.25")}
         table.write(pa.Table.from_pylist([row], schema=table.schema.arrow_schema()))
-        catalog = lake.open_catalog(str(folder))
+        catalog = lake.open_catalog(str(folder), options={"external-roots": str(folder.parent)})
         catalog.alter_table(
             "shop.t",
             lake.drop_column("gone"),

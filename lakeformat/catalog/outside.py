@@ -1,0 +1,90 @@
+"""External paths as a catalog sees them: named by which schemas, and never where tables lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from lakeformat.errors import InvalidRequestError, LakeError, UnavailableError
+from lakeformat.layout import DATABASE_SUFFIX, TableLayout
+from lakeformat.metadata.branch_directory import branches
+from lakeformat.metadata.schema_file import read_schema, schema_ids
+from lakeformat.options import TableOptions
+from lakeformat.schema_changes import SchemaChange
+from lakeformat.schema_changes.changes import SetOption
+from lakeformat.storage import Storage
+from lakeformat.storage.location import Location, location_of
+
+__all__ = ["external_paths_in", "external_paths_of", "location_in", "refuse_places_of_tables"]
+
+
+def location_in(storage: Storage, path: str) -> Location:
+    """Return the place of a directory, with links of the local file system followed."""
+    return location_of(storage.uri(path), is_literal=False).real()
+
+
+def external_paths_of(storage: Storage, layout: TableLayout) -> list[str]:
+    """Return the external paths that any schema of any branch names."""
+    found: dict[str, None] = {}
+    for branch in (layout, *_other_branches(storage, layout)):
+        for schema_id in schema_ids(storage, branch):
+            found |= dict.fromkeys(_named(storage, branch, schema_id))
+    return [*found]
+
+
+def external_paths_in(changes: Iterable[SchemaChange]) -> list[str]:
+    """Return the external paths that changes of a schema would give a table."""
+    option = TableOptions.data_file_external_paths
+    return [
+        address
+        for change in changes
+        if isinstance(change, SetOption) and change.key == option.key
+        for address in option.parse(change.value)
+    ]
+
+
+def refuse_places_of_tables(
+    table: str, address: str, warehouse: Location, databases: Iterable[tuple[str, Location]]
+) -> None:
+    """Refuse an external path that is, holds or lies in a directory that tables lie in.
+
+    Those are the warehouse itself, each ``<name>.db`` below it, and the directories of databases
+    that lie elsewhere. Anything else below the warehouse may hold external files.
+    """
+    found = location_of(address).real()
+    if found.holds(warehouse):
+        raise _refusal(table, address, f"holds the warehouse {warehouse}")
+    if warehouse.holds(found):
+        first = found.segments[len(warehouse.segments)]
+        if first.endswith(DATABASE_SUFFIX):
+            name = first.removesuffix(DATABASE_SUFFIX)
+            raise _refusal(table, address, f"lies in the directory of database {name!r}")
+    for name, directory in databases:
+        if directory.overlaps(found):
+            raise _refusal(
+                table, address, f"and the directory of database {name!r}, {directory}, overlap"
+            )
+
+
+def _refusal(table: str, address: str, what: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"the external path {address} of table {table!r} {what}: other tables lie there, and "
+        "dropping or cleaning this one would delete their files. Nothing was changed; choose a "
+        "directory of its own for 'data-file.external-paths'"
+    )
+
+
+def _other_branches(storage: Storage, layout: TableLayout) -> Iterator[TableLayout]:
+    for branch in branches(storage, layout):
+        yield layout.on_branch(branch.name)
+
+
+def _named(storage: Storage, layout: TableLayout, schema_id: int) -> tuple[str, ...]:
+    try:
+        options = read_schema(storage, layout, schema_id).table_options
+        return options.data_file_external_paths
+    except UnavailableError:
+        raise
+    except LakeError as error:
+        raise type(error)(
+            f"{error} (it may name files outside the table, which dropping it would leave behind)"
+        ) from error

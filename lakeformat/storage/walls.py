@@ -1,0 +1,85 @@
+"""The walls of a table: the external roots its caller allows are the only way to files outside.
+
+A table's metadata is written by every program that may write the table, and may name any file.
+So the caller alone, never the metadata, says where besides its own directory a table may read,
+write and delete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.storage.address import resolve
+from lakeformat.storage.base import Storage
+from lakeformat.storage.location import Location, location_of
+
+__all__ = ["EXTERNAL_ROOTS", "NO_ROOTS", "ExternalRoots"]
+
+EXTERNAL_ROOTS = "external-roots"
+"""The catalog option that allows places outside of a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalRoots:
+    """The directories outside of a table that its caller allows; none by default."""
+
+    locations: tuple[Location, ...] = ()
+
+    @classmethod
+    def of(cls, addresses: Iterable[str]) -> ExternalRoots:
+        """Read addresses as a caller writes them; a whole disk is refused."""
+        if isinstance(addresses, str):
+            raise InvalidRequestError(
+                f"external_roots is a list of addresses, got {addresses!r}: write [{addresses!r}]"
+            )
+        return cls(tuple(_root(address) for address in addresses))
+
+    def allow(self, location: Location) -> bool:
+        """Return True if a location is, or lies below, an allowed root."""
+        return any(root.holds(location) for root in self.locations)
+
+    def require(self, address: str, table: str, levels: int = 0) -> Location:
+        """Return the location of an address that metadata of ``table`` names, if it is allowed.
+
+        The refusal proposes to allow the directory ``levels`` names above it.
+        """
+        try:
+            found = _location(address)
+        except InvalidRequestError as reason:
+            raise InvalidRequestError(
+                f"{table} names the external path {address!r}, which is no address: {reason}"
+            ) from None
+        if not self.allow(found):
+            root = found.above(levels)
+            raise InvalidRequestError(
+                f"{table} names the external path {address}, which no external root allows. Any "
+                "program that writes the table can name any path, so files outside of its "
+                "directory are neither read, written nor deleted. If the path is right, allow its "
+                f"directory: {EXTERNAL_ROOTS}={root} as option of the catalog or connection, or "
+                f"lake --external-root {root}"
+            )
+        return found
+
+    def place(self, address: str, near: Storage, table: str) -> tuple[Storage, str]:
+        """Return storage and path of an allowed address that metadata of ``table`` names."""
+        self.require(address, table)
+        return resolve(address, near)
+
+
+def _root(address: object) -> Location:
+    if not isinstance(address, str):
+        raise InvalidRequestError(f"an external root is a path or a URI, got {address!r}")
+    found = location_of(address.strip(), is_literal=False)
+    if not found.segments and found.service == "file://":
+        raise InvalidRequestError(
+            f"the external root {address} is the root of the file system: name a directory below it"
+        )
+    return found
+
+
+_location = lru_cache(maxsize=1024)(location_of)
+
+NO_ROOTS = ExternalRoots()

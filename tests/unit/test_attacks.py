@@ -1,0 +1,422 @@
+"""A table's metadata never makes an operation read, show or delete what is not the table's.
+
+Each attack prepares a hostile table; then every operation there is runs on it, as a maintenance job
+would. Some are refused and some succeed. The neighbours have to be whole afterwards, byte by byte,
+and none of their rows may be shown or copied.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+from tests.hostile import OPERATIONS, SECRET, Ground
+
+PATHS = "data-file.external-paths"
+STRATEGY = "data-file.external-paths.strategy"
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path)
+
+
+# ---------------------------------------------------------------- external paths of data files
+
+
+def the_address_of_the_victims_file(ground: Ground) -> None:
+    ground.name_outside(f"file://{ground.data_file}")
+
+
+def the_address_as_java_spells_it(ground: Ground) -> None:
+    ground.change_schema(**{PATHS: f"file:{ground.victim}"})
+    ground.name_outside(f"file:{ground.data_file}")
+
+
+def a_plain_path(ground: Ground) -> None:
+    ground.name_outside(str(ground.data_file))
+
+
+def a_file_of_no_table(ground: Ground) -> None:
+    ground.name_outside(f"file://{ground.foreign}", "foreign.parquet")
+
+
+def two_dots_behind_an_allowed_root(ground: Ground) -> None:
+    ground.change_schema(**{PATHS: f"file:{ground.outside}"})
+    below = ground.data_file.relative_to(ground.root)
+    ground.name_outside(f"file:{ground.outside}/../{below}")
+
+
+def two_dots_in_the_option(ground: Ground) -> None:
+    ground.change_schema(**{PATHS: f"file:{ground.outside}/../wh/hr.db/victim"})
+    ground.name_outside(f"file:{ground.data_file}")
+
+
+def an_escaped_way_up(ground: Ground) -> None:
+    ground.change_schema(**{PATHS: f"file:{ground.outside}"})
+    below = ground.data_file.relative_to(ground.root)
+    ground.name_outside(f"file:{ground.outside}/%2e%2e/{below}")
+
+
+def a_directory_that_only_begins_like_an_allowed_one(ground: Ground) -> None:
+    there = Path(f"{ground.outside}-of-others") / "bucket-0" / ground.data_file.name
+    there.parent.mkdir(parents=True)
+    there.write_bytes(ground.data_file.read_bytes())
+    ground.change_schema(**{PATHS: f"file:{ground.outside}-of-others"})
+    ground.name_outside(f"file:{there}")
+
+
+def another_file_below_an_allowed_root(ground: Ground) -> None:
+    ground.change_schema(**{PATHS: f"file:{ground.outside}"})
+    ground.name_outside(f"file:{ground.outside}/bucket-1/../foreign.parquet", "foreign.parquet")
+
+
+def an_allowed_root_that_the_schema_does_not_name(ground: Ground) -> None:
+    there = ground.outside / "theirs" / "bucket-0" / ground.data_file.name
+    there.parent.mkdir(parents=True)
+    there.write_bytes(ground.data_file.read_bytes())
+    ground.change_schema(**{PATHS: f"file:{ground.outside}/mine"})
+    ground.name_outside(f"file:{there}")
+
+
+def another_bucket_below_an_allowed_root(ground: Ground) -> None:
+    there = ground.outside / "bucket-7" / ground.data_file.name
+    there.parent.mkdir(parents=True)
+    there.write_bytes(ground.data_file.read_bytes())
+    ground.change_schema(**{PATHS: f"file:{ground.outside}", "bucket": "9", "bucket-key": "id"})
+    ground.name_outside(f"file:{there}")
+
+
+# ---------------------------------------------------------------- names in metadata
+
+
+def a_file_name_that_leads_up(ground: Ground) -> None:
+    name = f"../../../hr.db/victim/bucket-0/{ground.data_file.name}"
+    ground.forge(lambda entry: replace(entry, file=replace(entry.file, file_name=name)))
+
+
+def a_file_name_of_two_dots(ground: Ground) -> None:
+    ground.forge(lambda entry: replace(entry, file=replace(entry.file, file_name="..")))
+
+
+def a_file_beside_that_leads_up(ground: Ground) -> None:
+    beside = f"../../../hr.db/victim/bucket-0/{ground.data_file.name}"
+    ground.forge(
+        lambda entry: replace(
+            entry, file=replace(entry.file, extra_files=(beside, f"{beside}.index", ".."))
+        )
+    )
+
+
+def an_index_file_outside(ground: Ground) -> None:
+    [vectors] = (ground.victim / "index").iterdir()
+    ground.index_file(
+        lambda entry: replace(entry, file_name=vectors.name, external_path=f"file://{vectors}")
+    )
+
+
+def an_index_file_name_that_leads_up(ground: Ground) -> None:
+    [vectors] = (ground.victim / "index").iterdir()
+    name = f"../../../hr.db/victim/index/{vectors.name}"
+    ground.index_file(lambda entry: replace(entry, file_name=name))
+
+
+def lists_of_the_victim(ground: Ground) -> None:
+    ground.write()
+    theirs = json.loads((ground.victim / "snapshot" / "snapshot-1").read_text())
+    up = "../../../hr.db/victim/manifest/"
+    ground.change_snapshot(
+        **{member: up + theirs[member] for member in ("baseManifestList", "deltaManifestList")}
+    )
+
+
+def statistics_and_index_manifest_of_the_victim(ground: Ground) -> None:
+    ground.write()
+    theirs = json.loads((ground.victim / "snapshot" / "snapshot-2").read_text())
+    ground.change_snapshot(
+        indexManifest=f"../../../hr.db/victim/manifest/{theirs['indexManifest']}",
+        statistics="../../../hr.db/victim/snapshot/snapshot-1",
+    )
+
+
+def a_tag_with_lists_of_the_victim(ground: Ground) -> None:
+    table = ground.write()
+    table.tags.create("forged")
+    theirs = json.loads((ground.victim / "snapshot" / "snapshot-1").read_text())
+    path = ground.hostile / "tag" / "tag-forged"
+    up = "../../../hr.db/victim/manifest/"
+    lists = {m: up + theirs[m] for m in ("baseManifestList", "deltaManifestList")}
+    path.write_text(json.dumps({**json.loads(path.read_text()), **lists}))
+
+
+def a_changelog_with_lists_of_the_victim(ground: Ground) -> None:
+    ground.write()
+    theirs = json.loads((ground.victim / "snapshot" / "snapshot-1").read_text())
+    mine = json.loads((ground.hostile / "snapshot" / "snapshot-1").read_text())
+    directory = ground.hostile / "changelog"
+    directory.mkdir()
+    up = "../../../hr.db/victim/manifest/"
+    forged = {**mine, "changelogManifestList": up + theirs["deltaManifestList"]}
+    (directory / "changelog-1").write_text(json.dumps(forged))
+
+
+# ---------------------------------------------------------------- schemas
+
+
+def an_old_schema_with_its_data_at_the_victims(ground: Ground) -> None:
+    ground.write()
+    ground.add_schema()
+    ground.change_schema(0, **{"data-file.path-directory": "../neighbour"})
+
+
+def the_newest_schema_with_its_data_at_the_victims(ground: Ground) -> None:
+    ground.write()
+    ground.add_schema()
+    ground.change_schema(1, **{"data-file.path-directory": "../../hr.db/victim"})
+
+
+def a_branch_with_its_data_at_the_victims(ground: Ground) -> None:
+    ground.write().branches.create("dev")
+    ground.change_schema(branch="branch/branch-dev", **{"data-file.path-directory": "../neighbour"})
+
+
+def data_in_the_directory_of_snapshots(ground: Ground) -> None:
+    ground.write()
+    ground.add_schema()
+    ground.change_schema(0, **{"data-file.path-directory": "branch/../../neighbour"})
+
+
+def the_victims_directory_as_external_path(ground: Ground) -> None:
+    ground.write()
+    ground.add_schema()
+    ground.change_schema(0, **{PATHS: f"file:{ground.victim}", STRATEGY: "round-robin"})
+
+
+def the_warehouse_as_external_path(ground: Ground) -> None:
+    ground.write()
+    ground.change_schema(**{PATHS: f"file:{ground.warehouse}", STRATEGY: "round-robin"})
+
+
+def the_database_as_external_path(ground: Ground) -> None:
+    ground.write()
+    ground.change_schema(**{PATHS: f"file:{ground.hostile.parent}", STRATEGY: "round-robin"})
+
+
+def the_victims_directory_as_external_path_of_a_branch(ground: Ground) -> None:
+    ground.write().branches.create("dev")
+    ground.change_schema(branch="branch/branch-dev", **{PATHS: f"file:{ground.victim}"})
+
+
+ATTACKS: list[Callable[[Ground], None]] = [
+    the_address_of_the_victims_file,
+    the_address_as_java_spells_it,
+    a_plain_path,
+    a_file_of_no_table,
+    two_dots_behind_an_allowed_root,
+    two_dots_in_the_option,
+    an_escaped_way_up,
+    a_directory_that_only_begins_like_an_allowed_one,
+    another_file_below_an_allowed_root,
+    an_allowed_root_that_the_schema_does_not_name,
+    a_file_name_that_leads_up,
+    a_file_name_of_two_dots,
+    a_file_beside_that_leads_up,
+    an_index_file_outside,
+    an_index_file_name_that_leads_up,
+    lists_of_the_victim,
+    statistics_and_index_manifest_of_the_victim,
+    a_tag_with_lists_of_the_victim,
+    a_changelog_with_lists_of_the_victim,
+    an_old_schema_with_its_data_at_the_victims,
+    the_newest_schema_with_its_data_at_the_victims,
+    a_branch_with_its_data_at_the_victims,
+    data_in_the_directory_of_snapshots,
+    the_victims_directory_as_external_path,
+    the_warehouse_as_external_path,
+    the_database_as_external_path,
+    the_victims_directory_as_external_path_of_a_branch,
+]
+
+
+def run(ground: Ground, *operations: str) -> str:
+    """Run operations one after the other, whatever each of them says; what they have shown."""
+    shown = ""
+    catalog = ground.catalog(ground.outside)
+    for operation in operations:
+        try:
+            shown += str(OPERATIONS[operation](catalog, catalog.table("shop.hostile")))
+        except lake.LakeError as refusal:
+            shown += str(refusal)
+    return shown
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [tuple(OPERATIONS), ("truncate", "orphans", "external orphans", "drop"), ("drop",)],
+    ids=["everything", "emptied", "dropped"],
+)
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+def test_the_neighbours_are_whole_and_none_of_their_rows_is_shown(ground, attack, operations):
+    attack(ground)
+    ground.age()
+    before = ground.belongings()
+    shown = run(ground, *operations)
+    assert ground.belongings() == before
+    assert SECRET not in shown
+    assert ground.loot() == []
+
+
+# ---------------------------------------------------------------- words of refusals
+
+
+def test_a_refusal_names_the_table_the_path_and_the_setting(ground):
+    the_address_of_the_victims_file(ground)
+    with pytest.raises(lake.InvalidRequestError) as refused:
+        ground.table().scan().to_arrow()
+    said = str(refused.value)
+    assert ground.hostile.as_uri() in said
+    assert f"file://{ground.data_file}" in said
+    assert f"external-roots=file://{ground.victim}" in said, "with the directory to allow"
+    assert f"lake --external-root file://{ground.victim}" in said
+
+
+def test_a_refusal_of_a_path_the_schema_lacks_says_which_to_add(ground):
+    an_allowed_root_that_the_schema_does_not_name(ground)
+    with pytest.raises(lake.InvalidRequestError, match=rf"add file://{ground.outside}/theirs to"):
+        ground.catalog(ground.outside).table("shop.hostile").scan().to_arrow()
+
+
+def test_a_file_of_another_bucket_is_refused_below_an_allowed_root_too(ground):
+    another_bucket_below_an_allowed_root(ground)
+    with pytest.raises(lake.InvalidRequestError, match="which is not the place of file data-"):
+        ground.catalog(ground.outside).table("shop.hostile").scan().to_arrow()
+
+
+def test_an_old_schema_that_leads_out_is_named(ground):
+    an_old_schema_with_its_data_at_the_victims(ground)
+    with pytest.raises(lake.InvalidRequestError, match="schema-0 says where files of its table"):
+        ground.table().remove_orphans()
+
+
+# ---------------------------------------------------------------- what a caller hands over
+
+
+def forged_message(ground: Ground, address: str) -> lake.CommitMessage:
+    table = ground.table()
+    with table.new_writer() as writer:
+        writer.write(pa.table({"id": [1], "note": ["x"]}))
+        [message] = writer.prepare()
+    file = replace(ground.victim_entry().file, external_path=address)
+    return replace(message, new_files=(file,))
+
+
+def test_a_forged_message_is_neither_committed_nor_given_up(ground):
+    message = forged_message(ground, f"file://{ground.data_file}")
+    before = ground.belongings()
+    for refused in (ground.table().commit, ground.table().abort):
+        with pytest.raises(lake.InvalidRequestError, match="no external root allows"):
+            refused([lake.CommitMessage.from_bytes(message.to_bytes())])
+    assert ground.belongings() == before
+    assert ground.table().latest_snapshot() is None
+
+
+@pytest.mark.parametrize("name", ["..", "."])
+def test_names_of_dots_are_refused(ground, name):
+    table = ground.write()
+    for make in (
+        table.tags.create,
+        table.branches.create,
+        lambda named: table.consumers.set(named, next_snapshot=1),
+    ):
+        with pytest.raises(lake.InvalidRequestError, match=r"is not allowed"):
+            make(name)
+    with pytest.raises(lake.InvalidRequestError):
+        ground.catalog().table(f"shop.hostile$branch_{name}")
+    with pytest.raises(lake.InvalidRequestError):
+        ground.catalog().create_database(name)
+    with pytest.raises(lake.InvalidRequestError):
+        lake.open_table(str(ground.hostile), branch=name)
+
+
+# ---------------------------------------------------------------- making and altering
+
+
+@pytest.mark.parametrize(
+    ("below", "says"),
+    [
+        ("wh/hr.db/victim", "lies in the directory of database 'hr'"),
+        ("wh/hr.db/victim/bucket-0", "lies in the directory of database 'hr'"),
+        ("wh/hr.db", "lies in the directory of database 'hr'"),
+        ("wh/new.db/x", "lies in the directory of database 'new'"),
+        ("wh", "holds the warehouse"),
+        ("", "holds the warehouse"),
+        ("outside/../wh/hr.db", "lies in the directory of database 'hr'"),
+    ],
+)
+def test_an_external_path_where_tables_lie_is_refused(ground, below, says):
+    catalog = ground.catalog(ground.root)
+    path = f"file:{ground.root}/{below}"
+    with pytest.raises(lake.InvalidRequestError, match=says):
+        catalog.create_table("shop.new", [("id", "BIGINT")], options={PATHS: path})
+    with pytest.raises(lake.InvalidRequestError, match=says):
+        catalog.alter_table("shop.hostile", lake.set_option(PATHS, path))
+    assert "new" not in catalog.list_tables("shop")
+    assert PATHS not in catalog.table("shop.hostile").options.to_dict()
+
+
+def test_an_external_path_that_leads_to_tables_by_a_link_is_refused(ground):
+    (ground.outside / "link").symlink_to(ground.victim)
+    catalog = ground.catalog(ground.outside)
+    with pytest.raises(lake.InvalidRequestError, match="lies in the directory of database 'hr'"):
+        catalog.create_table(
+            "shop.new", [("id", "BIGINT")], options={PATHS: f"file:{ground.outside}/link"}
+        )
+
+
+def test_an_external_path_that_no_caller_allows_is_refused(ground):
+    path = f"file:{ground.outside}"
+    with pytest.raises(lake.InvalidRequestError, match="no external root allows"):
+        ground.catalog().create_table("shop.new", [("id", "BIGINT")], options={PATHS: path})
+    with pytest.raises(lake.InvalidRequestError, match="no external root allows"):
+        ground.catalog().alter_table("shop.hostile", lake.set_option(PATHS, path))
+
+
+def test_a_directory_below_the_warehouse_where_no_table_lies_may_hold_external_files(ground):
+    catalog = ground.catalog(ground.warehouse / "fast")
+    options = {PATHS: f"file:{ground.warehouse}/fast", STRATEGY: "round-robin"}
+    table = catalog.create_table("shop.new", [("id", "BIGINT")], options=options)
+    table.write(pa.table({"id": [1]}))
+    assert catalog.table("shop.new").scan().count() == 1
+    catalog.drop_table("shop.new")
+    assert list((ground.warehouse / "fast").rglob("*.parquet")) == []
+
+
+@pytest.mark.parametrize("root", ["/", "file:///", "", 7])
+def test_a_root_that_is_none_is_refused(ground, root):
+    with pytest.raises(lake.InvalidRequestError):
+        lake.open_table(str(ground.hostile), external_roots=[root])
+
+
+def test_every_spelling_of_an_allowed_root_allows_it(ground, monkeypatch):
+    options = {PATHS: f"file:{ground.outside}", STRATEGY: "round-robin"}
+    catalog = ground.catalog(ground.outside)
+    table = catalog.create_table("shop.new", [("id", "BIGINT")], options=options)
+    table.write(pa.table({"id": [1]}))
+    monkeypatch.chdir(ground.root)
+    for root in (
+        str(ground.outside),
+        f"{ground.outside}/",
+        f"file:{ground.outside}",
+        f"FILE://localhost{ground.outside}",
+        f"{ground.outside}/a/../../outside",
+        f"file://{ground.root}/%6Futside",
+        "outside",
+        str(ground.root),
+    ):
+        assert lake.open_table(table.location, external_roots=[root]).scan().count() == 1, root
