@@ -187,9 +187,9 @@ class LakeJobMixin(CheckedArguments):
     def _subject(self) -> dict[str, str]:
         """What is worked on, as a request and as links name it."""
 
-    @abstractmethod
     def _commit_id(self, context: Context) -> CommitId:
-        """The identity of what this task commits."""
+        """The identity of what this task commits; only jobs with keys for it ask."""
+        raise NotImplementedError
 
     def _may_come(self) -> bool:
         """Whether what was not found may be found by a retry."""

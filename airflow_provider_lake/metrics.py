@@ -21,6 +21,7 @@ _REWRITTEN = {
     name: name for name in ("rows_in", "rows_out", "files_in", "files_out", "bytes_in", "bytes_out")
 } | {"groups_refused": "conflicts"}
 _REMOVED = {"removed_files": "files_removed", "removed_bytes": "bytes_removed"}
+_MAINTAINED = _REMOVED | {"files_in": "files_in", "files_out": "files_out"}
 # What a report of each job has, and the metric that adds it up.
 _SUMS: Mapping[str, Mapping[str, str]] = {
     "ingest": _WRITTEN,
@@ -32,6 +33,7 @@ _SUMS: Mapping[str, Mapping[str, str]] = {
     "rescale": _REWRITTEN,
     "expire_snapshots": _REMOVED,
     "remove_orphans": _REMOVED,
+    "maintain": _MAINTAINED,
 }
 
 
@@ -126,6 +128,11 @@ def _parts(
     if job == "compact_database":
         for each in report["tables"]:
             if (each["report"] or {}).get("snapshot_ids"):
+                yield {"table": each["table"]}, each["report"]
+    elif job == "maintain":
+        tables = report.get("tables", [{**subject, "report": report}])
+        for each in tables:
+            if each["report"] is not None and not each["report"]["dry_run"]:
                 yield {"table": each["table"]}, each["report"]
     elif job == "rescale":
         for each in report["partitions"]:

@@ -10,6 +10,7 @@ _INTEGRATION = "Lake tables"
 _OPERATORS = (
     "ingest",
     "commit",
+    "maintain",
     "compact",
     "compact_database",
     "changelog",

@@ -95,11 +95,15 @@ def compact_table(table: Table, which: Mapping[str, Any], how: How) -> Outcome:
 
 
 def warnings_of(result: Mapping[str, Any]) -> list[str]:
-    """Return the warnings of a job's result: other programs that compact the same tables."""
+    """Return the warnings of a job's result: other programs that compact the same tables, and
+    what a maintenance found in the way of a healthy table."""
     report = result.get("report") or {}
     reports = [report, *(each["report"] or {} for each in report.get("tables", ()))]
     others = [each.get("other_compactor") for each in reports]
-    return [other["warning"] for other in others if other is not None]
+    warnings = [other["warning"] for other in others if other is not None]
+    for each in reports:
+        warnings += [f"{each['table']}: {found['warning']}" for found in each.get("obstacles", ())]
+    return warnings
 
 
 def _outcome_of(report: CompactReport, before: int | None) -> Outcome:

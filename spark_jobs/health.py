@@ -14,9 +14,9 @@ from spark_jobs.job_requests.health import HealthRequest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["JOB", "UnhealthyTableError", "main", "run"]
+__all__ = ["AS_BAD", "JOB", "UnhealthyTableError", "main", "run"]
 
-_AS_BAD = {"unhealthy": ("unhealthy",), "degraded": ("degraded", "unhealthy")}
+AS_BAD = {"unhealthy": ("unhealthy",), "degraded": ("degraded", "unhealthy")}
 
 JOB = Job(
     "health",
@@ -45,7 +45,7 @@ def _act(wanted: HealthRequest) -> Outcome:
     reasons = "; ".join(str(reason) for reason in report.reasons) or "nothing to complain of"
     why = f" ({report.why_they_differ})" if report.why_they_differ else ""
     said = f"{report.verdict}, score {report.score}{why}: {reasons}"
-    if wanted.fail_when is not None and report.verdict in _AS_BAD[wanted.fail_when]:
+    if wanted.fail_when is not None and report.verdict in AS_BAD[wanted.fail_when]:
         raise UnhealthyTableError(f"{wanted.table} is {said}")
     return Outcome(
         reason=said,

@@ -175,7 +175,7 @@ def _published_by(report: CommitReport) -> list[int]:
 def _subject(wanted: JobRequest) -> dict[str, str]:
     """What the job was about, as the request names it."""
     for name in ("table", "database"):
-        if hasattr(wanted, name):
+        if getattr(wanted, name, None) is not None:
             return {name: getattr(wanted, name)}
     return {}
 

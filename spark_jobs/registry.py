@@ -12,6 +12,7 @@ __all__ = ["JOB_NAMES", "find_job"]
 JOB_NAMES = (
     "ingest",
     "commit",
+    "maintain",
     "compact",
     "compact_database",
     "changelog",

@@ -13,7 +13,14 @@ from lakeformat.handle import TableHandle
 from lakeformat.health import HealthReport
 from lakeformat.maintain.figures import expected, measure, with_dead_files
 from lakeformat.maintain.obstacles import find_holders, find_obstacles
-from lakeformat.maintain.report import COMPACT, Figures, MaintainReport, StepOutcome, StepReport
+from lakeformat.maintain.report import (
+    COMPACT,
+    Figures,
+    MaintainReport,
+    StepOutcome,
+    StepReport,
+    warning_of,
+)
 from lakeformat.maintain.request import MaintainRequest
 from lakeformat.maintain.steps import STEPS, Step, of_compaction
 from lakeformat.table_by_table import as_defect
@@ -49,6 +56,8 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
         obstacles=find_obstacles(table, steps, holders, health),
     )
     _log.info("maintenance of %s: %s", report.location, report.reason)
+    for each in report.obstacles:
+        _log.warning("%s: %s", table, warning_of(each))
     return report
 
 

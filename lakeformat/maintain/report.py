@@ -19,6 +19,7 @@ __all__ = [
     "MaintainReport",
     "StepOutcome",
     "StepReport",
+    "warning_of",
 ]
 
 PARTITIONS: Final = "partitions"
@@ -116,6 +117,11 @@ class Figures:
         return {**asdict(self), "verdict": None if self.verdict is None else str(self.verdict)}
 
 
+def warning_of(obstacle: Reason) -> str:
+    """An obstacle in one line, for a log."""
+    return f"{obstacle.finding}. To do: {obstacle.advice}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintainReport:
     """A maintenance of one table, or what it would do."""
@@ -181,7 +187,7 @@ class MaintainReport:
             "is_healthy": self.is_healthy,
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
-            "obstacles": [asdict(each) for each in self.obstacles],
+            "obstacles": [{**asdict(each), "warning": warning_of(each)} for each in self.obstacles],
             **{name: sum(getattr(each, name) for each in self.steps) for name in _NUMBERS},
             "snapshot_ids": [*self.snapshot_ids],
             "steps": [step.to_dict() for step in self.steps],

@@ -144,6 +144,26 @@ def test_orphans_count_only_if_they_go(told, orders):
     assert told.numbers() == {}
 
 
+def test_a_maintenance_adds_up_its_steps(told, orders):
+    report = {
+        "dry_run": False,
+        "removed_files": 2,
+        "removed_bytes": 9,
+        "files_in": 5,
+        "files_out": 1,
+    }
+    numbers = {"files_removed": 2, "bytes_removed": 9, "files_in": 5, "files_out": 1}
+    result = {"job": "maintain", "table": "shop.orders", "report": report}
+    count_outcome(result)
+    assert told.numbers() == numbers
+    told.clear()
+    count_outcome({**result, "report": report | {"dry_run": True}})
+    assert told.numbers() == {}
+    tables = [{"table": "shop.orders", "report": report}, {"table": "shop.b", "report": None}]
+    count_outcome({"job": "maintain", "database": "shop", "report": {"tables": tables}})
+    assert told.numbers() == numbers
+
+
 def test_a_rescale_adds_up_its_partitions(told, orders):
     report = do(LakeRescaleOperator, table="shop.orders", bucket=2)["report"]
 

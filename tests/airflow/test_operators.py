@@ -25,6 +25,7 @@ from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshots
 from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.job import LakeJobOperator, LakeWarehouseJobOperator
+from airflow_provider_lake.operators.maintain import LakeMaintainOperator
 from airflow_provider_lake.operators.remove_orphans import LakeRemoveOrphansOperator
 from airflow_provider_lake.operators.rescale import LakeRescaleOperator
 from airflow_provider_lake.operators.rollback import LakeRollbackOperator
@@ -32,6 +33,7 @@ from airflow_provider_lake.operators.tag import LakeTagOperator
 from spark_jobs import compact_database
 from spark_jobs.registry import JOB_NAMES, find_job
 from tests.airflow.contexts import task_context
+from tests.crashed_writer import crashed_table
 
 OPERATORS = [
     LakeAnalyzeOperator,
@@ -42,6 +44,7 @@ OPERATORS = [
     LakeExpireSnapshotsOperator,
     LakeHealthOperator,
     LakeIngestOperator,
+    LakeMaintainOperator,
     LakeRemoveOrphansOperator,
     LakeRescaleOperator,
     LakeRollbackOperator,
@@ -267,6 +270,55 @@ class TestCompactDatabase:
         do(LakeCompactDatabaseOperator)
         with pytest.raises(AirflowSkipException, match="0 of 1 tables compacted"):
             do(LakeCompactDatabaseOperator, task_context("another"), skip_if_noop=True)
+
+
+class TestMaintain:
+    def test_a_crashed_table_is_healed_and_the_log_has_what_stands_in_the_way(
+        self, catalog, caplog
+    ):
+        crashed_table(catalog, commits=12)
+        caplog.set_level("INFO", logger="lakeformat.maintain")
+
+        done = do(LakeMaintainOperator)
+        again = do(LakeMaintainOperator, expire_consumers="2 d")
+
+        assert (done["report"]["before"]["files"], done["report"]["after"]["files"]) == (72, 6)
+        said = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+        [warning] = [each for each in said if each.startswith("shop.orders: consumer")]
+        assert warning.endswith("lake maintain shop.orders --expire-consumers '2 d'")
+        said = [each.getMessage() for each in caplog.records if each.levelname == "INFO"]
+        assert any("compacted 72 files" in each and "30 dead files" in each for each in said)
+        assert (again["report"]["obstacles"], again["report"]["after"]["snapshots"]) == ([], 10)
+
+    def test_a_database_is_maintained_table_by_table(self, catalog):
+        crashed_table(catalog, commits=6, consumer=None)
+        catalog.create_table("shop.calm", [("id", "BIGINT")])
+
+        context = task_context()
+        done = do(LakeMaintainOperator, context, table=None, database="shop")
+        with pytest.raises(AirflowSkipException, match="0 of 2 tables maintained"):
+            do(LakeMaintainOperator, table=None, database="shop", skip_if_noop=True)
+
+        assert done["reason"] == "1 of 2 tables maintained"
+        said = {"database": "shop", "lake_conn_id": "lake_default"}
+        assert context["ti"].xcoms["lake_table"] == said
+
+    def test_one_of_table_and_database_is_named(self):
+        for subject in ({}, {"table": "shop.orders", "database": "shop"}):
+            with pytest.raises(
+                AirflowFailException, match="one of the keys 'table' and 'database'"
+            ):
+                LakeMaintainOperator(task_id="work", **subject)
+
+    def test_a_table_that_stays_unhealthy_may_fail_the_task_for_good(self, catalog, monkeypatch):
+        def refuse(*_, **__):
+            raise lake.UnsupportedError("this version does not compact it")
+
+        crashed_table(catalog, commits=12, consumer=None)
+        monkeypatch.setattr("lakeformat.maintain.steps.compact", refuse)
+        assert "in the way: compact failed" in do(LakeMaintainOperator)["reason"]
+        with pytest.raises(AirflowFailException, match=r"UnhealthyTableError: shop\.orders is"):
+            do(LakeMaintainOperator, fail_when="degraded")
 
 
 def test_an_unknown_table_fails_for_good(warehouse):

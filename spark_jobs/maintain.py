@@ -1,0 +1,182 @@
+"""Brings tables into good health: partitions, compaction, expiry and orphan files, as is due."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError, NotFoundError
+from spark_jobs.command import run_command
+from spark_jobs.health import AS_BAD, UnhealthyTableError
+from spark_jobs.job import (
+    Job,
+    Outcome,
+    PartlyFailedError,
+    newest_snapshot,
+    open_warehouse,
+    tell_what_was_done,
+)
+from spark_jobs.job_requests.maintain import MaintainRequest
+from spark_jobs.progress import tell_progress
+from spark_jobs.tasks import executor_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakeformat.maintain import MaintainProgress, MaintainReport
+    from lakeformat.table_by_table import TableOutcome
+
+__all__ = ["JOB", "main", "run"]
+
+JOB = Job(
+    "maintain",
+    MaintainRequest,
+    {"warehouse": "warehouse", "table": "shop.orders", "expire_consumers": "7 d"},
+)
+
+
+def run(request: Mapping[str, Any], spark: SparkSession | None = None) -> dict[str, Any]:
+    """Do what a ``MaintainRequest`` says."""
+    return JOB.answer(request, lambda wanted: _act(wanted, spark))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    return run_command(JOB, run, arguments)
+
+
+def _act(wanted: MaintainRequest, spark: SparkSession | None) -> Outcome:
+    engine = "python" if wanted.dry_run else wanted.engine
+    with executor_of(engine, spark, f"maintain {wanted.table or wanted.database}") as executor:
+        how = {
+            "dry_run": wanted.dry_run,
+            "expire_consumers": wanted.expire_consumers,
+            "executor": executor,
+            "on_progress": _heard,
+        }
+        if wanted.table is not None:
+            return _of_table(wanted, wanted.table, how)
+        return _of_tables(wanted, how)
+
+
+def _of_table(wanted: MaintainRequest, name: str, how: Mapping[str, Any]) -> Outcome:
+    table = open_warehouse(wanted).table(name)
+    before = newest_snapshot(table)
+    report: MaintainReport = table.maintain(**how)
+    outcome = Outcome(
+        reason=report.reason,
+        report=_plain(report),
+        skipped=report.is_idle,
+        snapshot_ids=report.snapshot_ids,
+        newest_before=before,
+    )
+    if report.failed:
+        raise _partly(f"{name}: {_failures(report)}", outcome, report.failed)
+    _judge(wanted, [(name, report)], outcome)
+    return outcome
+
+
+def _of_tables(wanted: MaintainRequest, how: Mapping[str, Any]) -> Outcome:
+    from lakeformat.compact.database import matching_tables
+    from lakeformat.maintain.database import maintain_tables
+
+    catalog: Any = open_warehouse(wanted)
+    names = matching_tables(
+        catalog,
+        databases=wanted.database or ".*",
+        including=wanted.including,
+        excluding=wanted.excluding,
+    )
+    if not names:
+        raise NotFoundError(
+            f"no table of a database {wanted.database!r} matches; each key is a regular expression "
+            "of a whole name: 'shop' or 'shop.*' for 'database', 'shop\\..*_daily' for 'including'"
+        )
+    outcomes = []
+    for number, each in enumerate(maintain_tables(catalog, names, **how), 1):
+        tell_progress(number, len(names), "tables", table=each.table)
+        outcomes.append(each)
+    reports = [(each.table, each.report) for each in outcomes if each.report is not None]
+    outcome = _summed(outcomes, dry_run=wanted.dry_run)
+    errors = [
+        *((each.table, each.error) for each in outcomes if each.error is not None),
+        *((name, error) for name, report in reports for error in report.failed),
+    ]
+    if errors:
+        name, first = errors[0]
+        failed = len({table for table, _ in errors})
+        message = f"{failed} of {len(names)} tables failed, {name}: {first}"
+        if all(isinstance(error, InvalidRequestError) for _, error in errors) and not reports:
+            raise InvalidRequestError(message)
+        raise _partly(message, outcome, [error for _, error in errors])
+    _judge(wanted, reports, outcome)
+    return outcome
+
+
+def _summed(outcomes: Sequence[TableOutcome[MaintainReport]], *, dry_run: bool) -> Outcome:
+    reports = [each.report for each in outcomes if each.report is not None]
+    worked = sum(not report.is_idle for report in reports)
+    held = sum(bool(report.obstacles) for report in reports)
+    failed = sum(each.report is None or bool(each.report.failed) for each in outcomes)
+    parts = [
+        f"{worked} of {len(outcomes)} tables {'would be maintained' if dry_run else 'maintained'}",
+        f"{failed} failed" if failed else "",
+        f"{held} with something in the way of a healthy table" if held else "",
+    ]
+    return Outcome(
+        reason=", ".join(filter(None, parts)),
+        report={"tables": [_small(each) for each in outcomes]},
+        skipped=not worked and not failed,
+    )
+
+
+def _small(outcome: TableOutcome[MaintainReport]) -> dict[str, Any]:
+    said = outcome.to_dict()
+    return said if outcome.report is None else {**said, "report": _plain(outcome.report)}
+
+
+def _plain(report: MaintainReport) -> dict[str, Any]:
+    """The report without those of its steps, which name single buckets and files."""
+    plain = report.to_dict()
+    for step in plain["steps"]:
+        del step["report"]
+    return plain
+
+
+def _judge(
+    wanted: MaintainRequest, reports: Sequence[tuple[str, MaintainReport]], outcome: Outcome
+) -> None:
+    """Fail where a table fares as badly as the request does not accept."""
+    if wanted.fail_when is None:
+        return
+    bad = [(n, r) for n, r in reports if r.after.verdict in AS_BAD[wanted.fail_when]]
+    if bad:
+        said = "; ".join(f"{name} is {report.reason}" for name, report in bad)
+        error = UnhealthyTableError(said)
+        tell_what_was_done(error, outcome)
+        raise error
+
+
+def _partly(message: str, outcome: Outcome, errors: Sequence[LakeError]) -> PartlyFailedError:
+    is_conflict = all(isinstance(each, CommitConflictError) for each in errors)
+    return PartlyFailedError(message, outcome, is_conflict=is_conflict)
+
+
+def _failures(report: MaintainReport) -> str:
+    return "; ".join(f"{step.step}: {step.reason}" for step in report.steps if step.error)
+
+
+def _heard(progress: MaintainProgress) -> None:
+    """Log steps as they begin, and units of a compaction; single files are too many."""
+    from lakeformat.maintain.steps import STEPS
+
+    names, more = [*STEPS], {"table": progress.table, "step": progress.step}
+    if progress.total is not None:
+        tell_progress(progress.done, progress.total, progress.unit, **more)
+    elif not progress.done and progress.step in names:
+        tell_progress(names.index(progress.step), len(names), "steps", **more)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
