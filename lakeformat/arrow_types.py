@@ -5,7 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.type_text import type_to_json
 from lakeformat.types import (
     BYTES,
     STRING,
@@ -17,6 +16,7 @@ from lakeformat.types import (
     MultisetType,
     RowType,
     TypeName,
+    VectorType,
     atomic,
     with_nullability,
 )
@@ -81,7 +81,8 @@ def to_arrow_type(data_type: DataType) -> pa.DataType:
             return pa.map_(_part("key", element, nullable=False), counts)
         case RowType(fields=fields):
             return pa.struct([to_arrow_field(field) for field in fields])
-    raise UnsupportedError(f"type {type_to_json(data_type)} has no Arrow form in this version")
+        case VectorType():
+            raise _without_values("VECTOR")
 
 
 def to_arrow_field(field: DataField) -> pa.Field:
@@ -91,7 +92,16 @@ def to_arrow_field(field: DataField) -> pa.Field:
 
 def to_arrow_schema(fields: tuple[DataField, ...]) -> pa.Schema:
     """The Arrow schema of a table's rows."""
-    return pa.schema([to_arrow_field(field) for field in fields])
+    return pa.schema([_column(field) for field in fields])
+
+
+def _column(field: DataField) -> pa.Field:
+    try:
+        return to_arrow_field(field)
+    except UnsupportedError as reason:
+        raise UnsupportedError(
+            f"column {field.name!r}: {reason}; leave it out, or use another engine"
+        ) from None
 
 
 def from_arrow_type(arrow_type: pa.DataType, *, nullable: bool = True) -> DataType:
@@ -122,7 +132,11 @@ def _atomic_to_arrow(data_type: AtomicType) -> pa.DataType:
     if name is TypeName.VARIANT:
         parts = ("value", "metadata")
         return pa.struct([pa.field(part, pa.binary(), nullable=False) for part in parts])
-    raise UnsupportedError(f"type {name} has no Arrow form in this version")
+    raise _without_values(name)
+
+
+def _without_values(name: str) -> UnsupportedError:
+    return UnsupportedError(f"this version reads and writes no values of type {name}")
 
 
 def _timestamp_unit(precision: int) -> str:

@@ -10,7 +10,7 @@ import re
 from itertools import count
 from typing import Any
 
-from lakeformat.errors import InvalidRequestError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.types import (
     BYTES,
     MAX_LENGTH,
@@ -29,6 +29,11 @@ from lakeformat.types import (
 )
 
 __all__ = ["field_from_json", "field_to_json", "parse_type", "type_from_json", "type_to_json"]
+
+
+class _UnknownTypeError(InvalidRequestError):
+    """A type that has the form of one and a name this version does not know."""
+
 
 _TOKEN = re.compile(r"\s*(?:(`[^`]+`|[A-Za-z_][\w:]*|-?\d+|[(),<>]))")
 _ALIASES = {
@@ -80,7 +85,7 @@ def type_from_json(value: Any) -> DataType:
         raise InvalidRequestError(f"not a type: {value!r}")
     words = value["type"].upper().split()
     if not words or words[0] not in _CONSTRUCTED:
-        raise InvalidRequestError(f"not a constructed type: {value['type']!r}")
+        raise _UnknownTypeError(f"not a constructed type: {value['type']!r}")
     try:
         constructed = _constructed_from_json(words[0], value)
     except KeyError as missing:
@@ -122,12 +127,17 @@ def field_from_json(value: Any, fallback_id: int | None = None) -> DataField:
         raise InvalidRequestError(f"field {value['name']!r} has no id")
     if "type" not in value:
         raise InvalidRequestError(f"field {value['name']!r} has no type")
+    try:
+        data_type = type_from_json(value["type"])
+    except _UnknownTypeError:
+        stored = value["type"]
+        name = stored["type"] if isinstance(stored, dict) else stored
+        raise UnsupportedError(
+            f"column {value['name']!r} is {name}, a type that this version does not know: upgrade "
+            "it, or use the engine that made the table"
+        ) from None
     return DataField(
-        field_id,
-        value["name"],
-        type_from_json(value["type"]),
-        value.get("description"),
-        value.get("defaultValue"),
+        field_id, value["name"], data_type, value.get("description"), value.get("defaultValue")
     )
 
 
@@ -219,7 +229,8 @@ class _Parser:
             return TypeName(word)
         except ValueError:
             names = sorted({*map(str, TypeName), *_ALIASES, *_CONSTRUCTED, "STRING", "BYTES"})
-            raise self._error(f"unknown type {word!r}; there are {', '.join(names)}") from None
+            reason = f"unknown type {word!r}; there are {', '.join(names)}"
+            raise _UnknownTypeError(f"not a type: {self._text!r}: {reason}") from None
 
     def _parameters(self) -> list[int | str]:
         parameters: list[int | str] = []

@@ -89,10 +89,20 @@ def to_logical(array: pa.Array, data_type: DataType) -> pa.Array:
 
 
 def _map(array: pa.Array, key: DataType, value: DataType, data_type: DataType) -> pa.Array:
+    if _is_shared_shredding(array.type):
+        raise UnsupportedError(
+            "it is a MAP in shared-shredding form, which this version cannot read: name the other "
+            "columns, or use another engine"
+        )
     _require(array, data_type, pa.types.is_map, _is_list_of_pairs)
     keys, items = map_entries(array)
     wanted = to_arrow_type(data_type)
     return map_around(array, to_logical(keys, key), to_logical(items, value), wanted)
+
+
+def _is_shared_shredding(stored: pa.DataType) -> bool:
+    """Return True for a struct whose parts take values of keys that a map of the file assigns."""
+    return bool(pa.types.is_struct(stored) and stored.get_field_index("__field_mapping") >= 0)
 
 
 def _multiset(array: pa.Array, element: DataType, data_type: DataType) -> pa.Array:

@@ -87,6 +87,8 @@ class _Finder:
         # A file that was put into the table from a directory may lack these.
         keys = () if schema.primary_keys else schema.partition_keys
         self._partition_columns = [name for name in keys if name in columns]
+        layouts = (schema.options.get(f"fields.{name}.map.storage-layout") for name in columns)
+        self._has_shared_maps = any(each not in (None, "default") for each in layouts)
         self._numbers = [f for f in schema.fields if f.name in columns and _has_nan(f.type)]
         self._schema_at: Callable[[int], TableSchema] = cache(
             lambda schema_id: (
@@ -104,6 +106,7 @@ class _Finder:
         return (
             format_of(file.file_name, file.file_name) is FileFormat.PARQUET
             and file.write_cols is None
+            and not self._has_shared_maps
             and self._has_fields_of_now(file.schema_id)
             and all(self._holds(file, name) for name in self._partition_columns)
         )
