@@ -15,6 +15,7 @@ from __future__ import annotations
 from functools import lru_cache
 from urllib.parse import unquote
 
+from lakeformat.changelog_packs import packed_address
 from lakeformat.datafile.entropy import entropy_directories
 from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle, is_unaware
@@ -39,7 +40,8 @@ def data_file_place(
     """Return storage and path of a data file; ``directory`` is that of its partition."""
     if file.external_path is None:
         return handle.storage, handle.layout.data_file(bucket, file.file_name, directory)
-    return external_place(handle, file.external_path, bucket, file.file_name, directory)
+    storage, path = external_place(handle, file.external_path, bucket, file.file_name, directory)
+    return storage, packed_address(path)
 
 
 def beside(

@@ -20,6 +20,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from lakeformat.changelog_packs import packed_part
 from lakeformat.errors import CorruptTableError
 
 __all__ = [
@@ -275,4 +276,7 @@ class TableLayout:
         return "/".join(part for part in parts if part)
 
     def data_file(self, bucket: int, name: str, partition: str = "") -> str:
+        """A file of a bucket; of a packed changelog the file that all its parts are in."""
+        if (part := packed_part(name)) is not None:
+            bucket, name = part.bucket, part.file_name
         return f"{self.bucket_directory(bucket, partition)}/{plain_name(name)}"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from lakeformat.changelog_packs import PACK_PREFIX, is_packed
 from lakeformat.clean.places import FilePlaces
 from lakeformat.clean.removal import FileClass, Removal
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.manifest import ManifestColumns
+from lakeformat.metadata.manifest_columns.columns import Mask
 
 __all__ = ["Candidates"]
 
@@ -23,6 +26,9 @@ class Candidates:
         self._places = FilePlaces(handle)
         self._files: dict[str, Removal] = {}
         self._names: set[bytes] = set()
+        self._looked_for: pa.Array | None = None
+        self.has_packs = False
+        """True once a packed changelog is among them, which entries of other names need too."""
 
     def __len__(self) -> int:
         return len(self._files)
@@ -40,16 +46,30 @@ class Candidates:
         """The files of some entries, with what accompanies them; none of those in ``but``."""
         for key, removal in self._places.removals(columns, kind, reason):
             if key not in but:
-                self._files.setdefault(key, removal)
-        self._names.update(name for name in columns.file_name.values() if name is not None)
+                known = self._files.setdefault(key, removal)
+                if (known.size or 0) < (removal.size or 0):  # of a packed file a later part
+                    self._files[key] = replace(known, size=removal.size)
+        names = {name for name in columns.file_name.values() if name is not None}
+        self._names |= names
+        self._looked_for = None
+        self.has_packs = self.has_packs or any(map(is_packed, names))
 
     def drop_added(self, columns: ManifestColumns) -> None:
         """Entries that add files: those among the candidates are needed again."""
         if self._files:
-            names = self._names
-            again = [name in names for name in columns.file_name.values()]
-            found = self.keys(columns.filter(np.array(again, np.bool_)))
+            found = self.keys(columns.filter(self.may_name(columns)))
             self.drop(chain.from_iterable(found))
+
+    def may_name(self, columns: ManifestColumns) -> Mask:
+        """A fast first look: the entries whose names may be those of candidates."""
+        names = columns.file_name.to_arrow()
+        if self._looked_for is None:
+            self._looked_for = pa.array(self._names, pa.large_binary())
+        mask = pc.is_in(names, self._looked_for)
+        if self.has_packs:
+            mask = pc.or_(mask, pc.starts_with(names, PACK_PREFIX))
+        found: Mask = mask.fill_null(False).to_numpy(zero_copy_only=False)
+        return found
 
     def drop(self, keys: Iterable[str]) -> None:
         """Files that have to stay after all."""
@@ -59,11 +79,6 @@ class Candidates:
     def keys(self, columns: ManifestColumns) -> list[tuple[str, ...]]:
         """How the files of each entry are told apart here: by where they are."""
         return self._places.keys(columns)
-
-    @property
-    def names(self) -> pa.Array:
-        """The names of the data files: a fast first look for their entries in manifests."""
-        return pa.array(self._names, pa.large_binary())
 
     def removals(self, kinds: Collection[FileClass] = tuple(FileClass)) -> Iterator[Removal]:
         """Every file, in the order it was added."""

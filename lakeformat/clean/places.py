@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 
+from lakeformat.changelog_packs import is_packed, packed_address, packed_part
 from lakeformat.clean.removal import FileClass, Removal
 from lakeformat.file_places import data_file_place, index_file_place
 from lakeformat.handle import TableHandle
@@ -46,7 +47,7 @@ class FilePlaces:
         own = [
             layout.data_file(bucket, name or "", partition)
             if external is None
-            else one_spelling(external)
+            else one_spelling(packed_address(external))
             for external, bucket, name, partition in rows
         ]
         if not columns.extra_files.counts.any():
@@ -58,7 +59,7 @@ class FilePlaces:
         self, columns: ManifestColumns, kind: FileClass, reason: str
     ) -> Iterator[tuple[str, Removal]]:
         """Every file of each entry, with its key."""
-        sizes = columns.file_size.numbers.tolist()
+        sizes = self._sizes(columns)
         external = columns.external_path.present
         is_external = np.ones(len(columns), np.bool_) if external is None else external
         found = zip(self.keys(columns), sizes, is_external.tolist(), strict=True)
@@ -78,6 +79,15 @@ class FilePlaces:
         yield storage, path
         for key in keys[1:]:
             yield storage, f"{path.rpartition('/')[0]}/{key.rpartition('/')[2]}"
+
+    def _sizes(self, columns: ManifestColumns) -> list[int]:
+        """The bytes of each file; of a packed changelog those up to the end of an entry's part."""
+        sizes: list[int] = columns.file_size.numbers.tolist()
+        for row, name in enumerate(columns.file_name.values()):
+            if name is not None and is_packed(name):
+                part = packed_part(name.decode(errors="surrogateescape"))
+                sizes[row] = sizes[row] if part is None else part.end
+        return sizes
 
     def index_file(self, entry: IndexManifestEntry, reason: str) -> Removal:
         """The index file of an entry."""

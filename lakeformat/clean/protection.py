@@ -7,10 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakeformat.clean.candidates import Candidates
 from lakeformat.clean.leads import MetadataFiles, metadata_of, or_gone
@@ -64,6 +60,8 @@ class Protection:
     """Whether files the oldest consists of are looked for: what it does not delete it may have."""
     changelogs: list[Snapshot] = field(default_factory=list)
     """Those that outlive their snapshots."""
+    own_changelogs: Sequence[int] = ()
+    """Those of this branch that stay: a packed changelog may have parts of several snapshots."""
     later_changelogs: Sequence[int] = ()
     """Of this branch, those behind that are asked for files they have added again. Their metadata
     is new, or of one of ``changelogs``."""
@@ -107,9 +105,21 @@ class Protection:
         changelogs = [*self.changelogs, *self._untold()]
         for manifests in in_parallel(self.handle, self._told, changelogs):
             needed |= seen.added(manifests, _expired)
+        if candidates.has_packs:
+            needed |= self._parts(seen)
         found = {key for key in needed if key in candidates}
         candidates.drop(found)
         return found
+
+    def _parts(self, seen: _Sightings) -> set[str]:
+        """Packed changelogs with parts of other snapshots of this branch: all were one commit's."""
+        snapshots = [*([self.oldest] if self.oldest else ()), *self.later]
+        read = partial(read_changelog_if_present, self.handle.storage, self.handle.layout)
+        snapshots += filter(None, in_parallel(self.handle, read, self.own_changelogs))
+        needed: set[str] = set()
+        for manifests in self._many(snapshots, ListKind.CHANGELOG):
+            needed |= seen.added(manifests, _expired)
+        return needed
 
     def _wholes(self) -> Iterator[Snapshot]:
         yield from self.tags
@@ -184,6 +194,7 @@ def find_protection(
     changelogs: Iterable[Snapshot] = (),
     later_changelogs: Sequence[int] = (),
     older: Iterable[Snapshot] = (),
+    expired_changelogs: Collection[int] = (),
 ) -> Protection:
     """Everything that stays once some tags and the snapshots before ``oldest`` are gone.
 
@@ -192,6 +203,7 @@ def find_protection(
     tag, and those of changelogs, after which they may have been added again. Who goes by what
     snapshots up to the oldest delete knows that they are not in it.
     ``older`` are snapshots before it that stay all the same: a rollback has brought them back.
+    ``expired_changelogs`` are changelogs that are there and go.
     """
     storage, layout = handle.storage, handle.layout
     first = partial(without_expired_changes, storage, layout)
@@ -211,6 +223,9 @@ def find_protection(
         ]
         if not is_own:
             _add_branch(handle, place, found)
+            continue
+        ids = [n for n in changelog_ids(storage, place) if n not in expired_changelogs]
+        found.own_changelogs = [*ids[:LATER_SNAPSHOTS], *ids[LATER_SNAPSHOTS:][-LATER_SNAPSHOTS:]]
     if oldest is not None:
         ids = [number for number in snapshot_ids(storage, layout) if number > oldest.id]
         count = max(LATER_SNAPSHOTS, expiring)
@@ -242,7 +257,6 @@ class _Sightings:
     def __init__(self, handle: TableHandle, candidates: Candidates) -> None:
         self._handle = handle
         self._candidates = candidates
-        self._names = candidates.names
         self._seen: dict[str, dict[str, tuple[int, bool]]] = {}
 
     def live(self, manifests: Iterable[ManifestMeta]) -> set[str]:
@@ -283,8 +297,7 @@ class _Sightings:
         columns = or_gone(handle, path, read, gone)
         if columns is None:
             return found
-        mask = pc.is_in(columns.file_name.to_arrow(), self._names)
-        columns = columns.filter(_numpy(mask))
+        columns = columns.filter(self._candidates.may_name(columns))
         of_entries = self._candidates.keys(columns)
         for keys, is_delete in zip(of_entries, columns.is_delete.tolist(), strict=True):
             for key in filter(self._candidates.__contains__, keys):
@@ -295,7 +308,3 @@ class _Sightings:
 
 def _expired(path: str) -> None:
     _log.debug("%s has expired with its snapshot", path)
-
-
-def _numpy(mask: pa.BooleanArray) -> Any:
-    return mask.to_numpy(zero_copy_only=False)

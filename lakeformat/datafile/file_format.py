@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from lakeformat.changelog_packs import PACK_FORMAT
 from lakeformat.errors import UnsupportedError
 
 __all__ = ["FileFormat", "file_extension", "format_of"]
@@ -32,11 +33,12 @@ def format_of(name: str, uri: str) -> FileFormat:
     parts = name.rpartition("/")[2].split(".")[1:]
     if len(parts) > 1 and parts[-1].lower() in _COMPRESSION_EXTENSIONS.values():
         parts = parts[:-1]
-    if parts and parts[-1] in {known.value for known in FileFormat}:
-        return FileFormat(parts[-1])
-    ending = f"format {parts[-1]!r}" if parts else "no format in its name"
+    ending = parts[-1].removeprefix(PACK_FORMAT) if parts else ""
+    if ending in {known.value for known in FileFormat}:
+        return FileFormat(ending)
+    said = f"format {parts[-1]!r}" if parts else "no format in its name"
     known = ", ".join(FileFormat)
-    raise UnsupportedError(f"{uri} has {ending}; this version reads data files in {known}")
+    raise UnsupportedError(f"{uri} has {said}; this version reads data files in {known}")
 
 
 def file_extension(file_format: FileFormat, compression: str, *, include_compression: bool) -> str:

@@ -6,17 +6,19 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, TypeAlias
+from typing import IO, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_schema
+from lakeformat.changelog_packs import PackedPart
 from lakeformat.datafile.avro.reader import read_avro
 from lakeformat.datafile.check_values import check_values
 from lakeformat.datafile.evolution import evolve_array, find_sources
 from lakeformat.datafile.file_format import FileFormat, format_of
+from lakeformat.datafile.file_section import FileSection
 from lakeformat.datafile.logical_arrays import to_logical
 from lakeformat.datafile.orc.instants import InstantRule
 from lakeformat.datafile.orc.reader import read_orc
@@ -67,6 +69,7 @@ def read_batches(
     encoded: Collection[str] = (),
     in_threads: bool = True,
     instants: InstantRule | None = None,
+    section: PackedPart | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Stream the rows of one file; columns are matched by field id, through the file's schema.
 
@@ -96,7 +99,8 @@ def read_batches(
         read = partial(read_orc, instants=instants)
     shape = _Shape(columns, to_arrow_schema(wanted), uri)
     end = 0
-    with naming_file(uri), storage.open_input(path) as stream:
+    with naming_file(uri), storage.open_input(path) as file:
+        stream = file if section is None else _section(file, section)
         for start, batch in read(stream, list(dict.fromkeys(names)), batch_rows, chosen):
             end = start + batch.num_rows
             if row_count is not None and end > row_count:
@@ -124,6 +128,7 @@ def read_key_values(
     encoded: Collection[str] = (),
     in_threads: bool = True,
     instants: InstantRule | None = None,
+    section: PackedPart | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Stream a primary-key table's file: ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, then ``wanted``.
 
@@ -144,7 +149,12 @@ def read_key_values(
         encoded=encoded,
         in_threads=in_threads,
         instants=instants,
+        section=section,
     )
+
+
+def _section(file: IO[bytes], section: PackedPart) -> IO[bytes]:
+    return cast(IO[bytes], FileSection(file, section.start, section.size))
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,7 @@ def _expire(
             expiring=len(changelogs),
             with_oldest_state=True,
             changelogs=filter(None, in_parallel(handle, read, kept)),
+            expired_changelogs=going,
             later_changelogs=later[1 : 1 + max(protection.LATER_SNAPSHOTS, len(changelogs))],
         )
         return plan_changelogs(handle, changelogs, found)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from lakeformat.changelog_packs import real_name
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.manifest import ManifestColumns, read_manifests
 from lakeformat.metadata.manifest_list import ManifestMeta
@@ -48,7 +49,7 @@ class ReadNames:
         """Data files, what lies beside them and where outside of the table."""
         columns = read_manifests(self.storage, self.layout, [manifest])
         beside = _beside(columns)
-        names = [name or b"" for name in columns.file_name.values()]
+        names = [real_name(name or b"") for name in columns.file_name.values()]
         names += [name for name, _ in beside]
         is_delete = np.append(columns.is_delete, np.array([gone for _, gone in beside], np.bool_))
         counted = Counter(columns.partition.values()) if self.is_counted else {}
@@ -77,5 +78,5 @@ def _beside(columns: ManifestColumns) -> list[tuple[bytes, bool]]:
     if external.present is None or external.present.any():
         for address, gone in zip(external.texts(), is_delete, strict=True):
             if address:
-                pairs.append((encoded(last_part(address)), gone))
+                pairs.append((real_name(encoded(last_part(address))), gone))
     return pairs

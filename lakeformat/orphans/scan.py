@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import IO, cast
 
+from lakeformat.changelog_packs import PACK_PREFIX
 from lakeformat.clean import FileClass
 from lakeformat.errors import LakeError
 from lakeformat.handle import TableHandle
@@ -185,7 +186,7 @@ def _kind(handle: TableHandle, listing: Listing, name: str) -> FileClass:
         return FileClass.OTHER
     known = next((kind for prefix, kind in _PREFIXES if name.startswith(prefix)), None)
     if listing.area is Area.BUCKET and known is not FileClass.INDEX:
-        is_changelog = name.startswith(handle.options.changelog_file_prefix)
+        is_changelog = name.startswith((handle.options.changelog_file_prefix, PACK_PREFIX))
         return FileClass.CHANGELOG if is_changelog else FileClass.DATA
     if known is not None:
         return known

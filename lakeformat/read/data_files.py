@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lakeformat.arrow_types import to_arrow_schema
 from lakeformat.binary_row import values_to_arrow
+from lakeformat.changelog_packs import packed_part
 from lakeformat.datafile.file_format import FileFormat
 from lakeformat.datafile.instant_bounds import instant_bounds, instant_rule
 from lakeformat.datafile.orc.instants import InstantRule
@@ -145,6 +146,7 @@ class DataFiles:
                 encoded=encoded,
                 in_threads=self._handle.environment.has_idle_cores,
                 instants=self._instants_of(entry.file),
+                section=packed_part(entry.file.file_name),
             )
             yield from self._until_given_up(batches)
 

@@ -200,7 +200,10 @@ class _Reader:
                 self._add(file.path, file.size)
 
     def _add(self, path: str, size: int | None) -> None:
-        self.found.files.setdefault(_below(self.layout, path), size)
+        """Add a file; of a packed changelog the last part says how large it is."""
+        known = self.found.files.setdefault(_below(self.layout, path), size)
+        if size is not None and known is not None and size > known:
+            self.found.files[_below(self.layout, path)] = size
 
     def _add_name(self, path: str) -> None:
         self.found.names[_below(self.layout, path)] = self.handle.storage.read(path)

@@ -9,6 +9,7 @@ import pytest
 import lakeformat as lake
 from spark_jobs import count_table, read_changes, read_table
 from spark_jobs.frames.columns import spark_type
+from tests.golden.foreign import unpack_foreign
 from tests.golden.tables import HOW_TO_UNSKIP, golden_tables
 
 GOLDEN = [
@@ -176,6 +177,15 @@ def test_changes_come_with_their_kind(spark, orders):
 
     assert in_order(changes) == in_order(orders.changes(0, columns=["id"]).to_arrow())
     assert changes.num_rows == 110
+
+
+def test_changes_come_out_of_changelogs_that_flink_packed(spark, tmp_path):
+    table = lake.open_table(unpack_foreign("precommit_changelog", tmp_path))
+
+    changes = read_changes(spark, table, 3, 4).toArrow()
+
+    assert in_order(changes) == in_order(table.changes(3, 4).to_arrow())
+    assert changes.num_rows == 10
 
 
 @pytest.mark.parametrize("name", ["audit_log", "binlog"])

@@ -60,7 +60,15 @@ STEPS: tuple[set[str], ...] = (
     {"arrow_types", "options"},
     {"type_text", "type_rules", "file_index_types"},
     {"types"},
-    {"byte_size", "count_text", "duration_text", "java_numbers", "java_zones", "text_files"},
+    {
+        "byte_size",
+        "changelog_packs",
+        "count_text",
+        "duration_text",
+        "java_numbers",
+        "java_zones",
+        "text_files",
+    },
     {"table_by_table", "executor"},
     {"errors", "environment"},
 )

@@ -1,0 +1,79 @@
+"""Names of packed changelog files: one file that holds the changelogs of many buckets.
+
+Flink's ``precommit-compact`` writes them. ``compacted-changelog-<id>$<bucket>-<size>.cc-<format>``
+is a file in that bucket, and its own part is the first ``<size>`` bytes. With ``-<start>-<length>``
+before the ending it is a name only: that part of the same file.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = [
+    "PACK_FORMAT",
+    "PACK_PREFIX",
+    "PackedPart",
+    "is_packed",
+    "packed_address",
+    "packed_part",
+    "real_name",
+]
+
+PACK_FORMAT = "cc-"
+"""What the format begins with in such a name."""
+PACK_PREFIX = "compacted-changelog-"
+_PREFIX_BYTES = PACK_PREFIX.encode()
+_NUMBER = r"(\d{1,18})"
+_NAME = re.compile(
+    rf"({PACK_PREFIX}[^$./]+)\${_NUMBER}-{_NUMBER}(?:-{_NUMBER}-{_NUMBER})?\.({PACK_FORMAT}[a-z]+)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PackedPart:
+    """The bytes of one bucket in a packed file."""
+
+    file_name: str
+    bucket: int
+    """The bucket in whose directory the file is, of the same partition."""
+    start: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """Where the part ends: the file has as many bytes at least."""
+        return self.start + self.size
+
+
+def is_packed(name: bytes) -> bool:
+    """Return True if a name in a manifest begins like that of a packed file."""
+    return name.startswith(_PREFIX_BYTES)
+
+
+def packed_part(name: str) -> PackedPart | None:
+    """The part that a name means; None if it is the name of any other file."""
+    if not name.startswith(PACK_PREFIX) or (found := _NAME.fullmatch(name)) is None:
+        return None
+    pack, bucket, size, start, length, ending = found.groups()
+    file_name = f"{pack}${bucket}-{size}.{ending}"
+    if start is None:
+        return PackedPart(file_name, int(bucket), 0, int(size))
+    return PackedPart(file_name, int(bucket), int(start), int(length))
+
+
+def packed_address(address: str) -> str:
+    """The address of the file in which the bytes of a name at this address are."""
+    directory, _, name = address.rpartition("/")
+    part = packed_part(name)
+    if part is None or part.file_name == name:
+        return address
+    return f"{directory.rpartition('/')[0]}/bucket-{part.bucket}/{part.file_name}"
+
+
+def real_name(name: bytes) -> bytes:
+    """The name of the file in which the bytes of a name are, as manifests hold names."""
+    if not is_packed(name):
+        return name
+    part = packed_part(name.decode(errors="surrogateescape"))
+    return name if part is None else part.file_name.encode()
