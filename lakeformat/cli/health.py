@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +17,7 @@ from lakeformat.errors import LakeError
 if TYPE_CHECKING:
     import lakeformat as lake
     from lakeformat.health import HealthReport
+    from lakeformat.health.report import SnapshotFacts
 
 __all__ = ["register"]
 
@@ -122,7 +124,8 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
         (
             "score",
             f"{report.score} of 100: small files {parts.small_files} of 40, rows to merge "
-            f"{parts.rows_to_merge} of 40, hidden rows {parts.hidden_rows} of 20",
+            f"{parts.rows_to_merge} of 40, hidden rows {parts.hidden_rows} of 20"
+            + (f", history {parts.history}" if parts.history else ""),
         ),
     ]
     if report.why_they_differ is not None:
@@ -152,18 +155,40 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
         found.append(("changelog", untold))
     deleted = f"{deletes.delete_rows + deletes.hidden_rows} of {files.rows} ({deletes.ratio:.1%})"
     found.append(("deleted rows", deleted))
+    found += _history(snapshots)
+    held = f"{size(storage.live_bytes)} now"
+    if storage.time_travel_bytes is not None:
+        held += f", {size(storage.time_travel_bytes)} for time travel alone"
+    if storage.overdue_bytes:
+        held += f" (an expiry frees {size(storage.overdue_bytes)})"
+    if storage.unknown is not None:
+        held += f", {size(storage.unknown.bytes)} in {storage.unknown.files} unknown files"
+    else:
+        held += "; --unknown counts files that nothing refers to"
+    found.append(("bytes", held))
+    return found
+
+
+def _history(snapshots: SnapshotFacts) -> Iterator[tuple[str, str]]:
     if snapshots.count:
         ages = f"newest {_age(snapshots.newest_age_seconds)}"
         if snapshots.count > 1:
             ages += f", oldest {_age(snapshots.oldest_age_seconds)}"
-        found.append(("snapshots", f"{snapshots.count}: {ages}"))
-    held = f"{size(storage.live_bytes)} now"
-    if storage.time_travel_bytes is not None:
-        held += f", {size(storage.time_travel_bytes)} for time travel alone"
-    if storage.unknown is not None:
-        held += f", {size(storage.unknown.bytes)} in {storage.unknown.files} unknown files"
-    found.append(("bytes", held))
-    return found
+        beyond = _beyond(snapshots.overdue, snapshots.expirable)
+        yield "snapshots", f"{snapshots.count}: {ages}{beyond}"
+    if snapshots.changelogs:
+        beyond = _beyond(snapshots.overdue_changelogs, snapshots.expirable_changelogs)
+        yield "changelogs", f"{snapshots.changelogs} outlived their snapshots{beyond}"
+    if snapshots.holders:
+        yield "kept longest by", str(snapshots.holders[0])
+
+
+def _beyond(overdue: int, expirable: int) -> str:
+    if not overdue:
+        return ""
+    kept = overdue - expirable
+    by_readers = f", {kept} of them kept for a consumer" if kept else ""
+    return f"; {overdue} beyond their retention{by_readers}"
 
 
 _TABLES = (

@@ -94,14 +94,17 @@ def find_stalled(
 ) -> tuple[StalledConsumer, ...]:
     """The consumers without which a snapshot or changelog would expire by these rules.
 
-    Those that have not moved for ``unmoved_for`` milliseconds, a week by default; a consumer of a
-    stream and a damaged file after a day.
+    Those that have not moved for ``unmoved_for`` milliseconds; a consumer of a stream and a damaged
+    file after a day. The default is a week, and never where the table sets
+    ``consumer.expiration-time``: that says how long a reader may rest.
 
     ``snapshots`` is None where consumers keep changelogs alone, and ``changelogs`` where nothing
     expires these. A fast-forward that was interrupted is none of them: it needs its snapshots.
     """
     now = handle.environment.now_millis()
-    long = _LONG if unmoved_for is None else unmoved_for
+    long = unmoved_for
+    if long is None and handle.options.consumer_expiration_time_millis is None:
+        long = _LONG
     old = {
         name: now - modified
         for name, modified in consumer_files(handle)
@@ -115,7 +118,8 @@ def find_stalled(
         state = _state_of(handle, name, unmoved)
         if state is None:
             continue
-        if unmoved < long and not state.is_of_stream and state.damage is None:
+        is_reader = not state.is_of_stream and state.damage is None
+        if is_reader and (long is None or unmoved < long):
             continue
         if state.next_snapshot is not None:
             keeps = held.by(state.next_snapshot)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakeformat.consumers import Guard
 from lakeformat.errors import InvalidRequestError
@@ -16,6 +17,8 @@ __all__ = [
     "Selection",
     "changelog_retention",
     "changelog_rules",
+    "count_overdue",
+    "count_overdue_changelogs",
     "is_decoupled",
     "select_changelogs",
     "select_snapshots",
@@ -183,6 +186,46 @@ def select_changelogs(
                 f"{moment_text(retention.older_than)}",
             )
     return Selection(highest, reason, limited)
+
+
+def count_overdue(
+    ids: Sequence[int], time_of: Callable[[int], int | None], retention: Retention
+) -> int:
+    """How many of the oldest snapshots are beyond their retention, whoever still reads them.
+
+    The rule of ``select_snapshots`` without its limit. Few times are asked, by a binary search.
+    """
+    highest, _, _ = _bounds(ids, _unlimited(retention, ids), None)
+    by_count = min(max(len(ids) - retention.retain_max, 0), highest)
+
+    def is_kept(position: int) -> bool:
+        follower = time_of(ids[position + 1])
+        return follower is not None and follower >= retention.older_than
+
+    return bisect_left(range(highest), True, lo=by_count, key=is_kept)
+
+
+def count_overdue_changelogs(
+    ids: Sequence[int],
+    latest_snapshot: int,
+    time_of: Callable[[int], int | None],
+    retention: Retention,
+) -> int:
+    """The same of changelogs that outlive their snapshots, by ``select_changelogs``."""
+    highest, _, _ = _bounds(ids, _unlimited(retention, ids), None, newest=latest_snapshot)
+    highest = min(highest, max(len(ids) - 1, 0))
+    lowest = latest_snapshot - retention.retain_max + 1
+    by_count = min(sum(1 for number in ids if number < lowest), highest)
+
+    def is_kept(position: int) -> bool:
+        time = time_of(ids[position])
+        return time is not None and time >= retention.older_than
+
+    return bisect_left(range(highest), True, lo=by_count, key=is_kept)
+
+
+def _unlimited(retention: Retention, ids: Sequence[int]) -> Retention:
+    return replace(retention, limit=len(ids))
 
 
 def _bounds(

@@ -15,13 +15,16 @@ from lakeformat.expire.retention import changelog_rules, is_decoupled, snapshot_
 from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle, require_no_chain
 from lakeformat.health.files import FileState, target_size
-from lakeformat.health.history import Reachable, files_of, find_reachable
+from lakeformat.health.history import KeptFor, Reachable, files_of, find_reachable
+from lakeformat.health.history_reasons import undeleted_share
 from lakeformat.health.lost import find_lost
+from lakeformat.health.overdue import Overdue, find_overdue, forgotten_consumers
 from lakeformat.health.reasons import find_reasons, verdict_of
 from lakeformat.health.report import (
     DeleteFacts,
     FileFacts,
     HealthReport,
+    Holder,
     SnapshotFacts,
     StorageFacts,
     Verdict,
@@ -29,7 +32,9 @@ from lakeformat.health.report import (
 from lakeformat.health.score import Score, score
 from lakeformat.health.unknown import find_unknown, list_files
 from lakeformat.metadata.branch_directory import branches
+from lakeformat.metadata.changelog_directory import read_changelog_if_present
 from lakeformat.metadata.index_manifest import IndexManifestEntry, read_index_manifest
+from lakeformat.metadata.manifest import ManifestColumns
 from lakeformat.metadata.referrer import referred_to_by
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import (
@@ -44,6 +49,8 @@ from lakeformat.read.plan import plan_columns
 __all__ = ["check_health", "due_places"]
 
 WORST_BUCKETS = 10
+_MOST_HOLDERS = 10
+_DAY_MILLIS = 24 * 60 * 60 * 1000
 
 
 def check_health(
@@ -59,9 +66,10 @@ def check_health(
     # What is committed after the listing is known when it is compared.
     listed = list_files(handle) if unknown else None
     references = find_references(handle) if unknown else None
-    reachable = find_reachable(handle) if time_travel else None
+    overdue = find_overdue(handle)
+    reachable = find_reachable(handle, overdue) if time_travel else None
     snapshot = latest_snapshot(handle.storage, handle.layout)
-    snapshots = _snapshot_facts(handle, snapshot)
+    snapshots = _snapshot_facts(handle, snapshot, overdue, reachable)
     storage = StorageFacts()
     if references is not None and listed is not None:
         storage = replace(storage, unknown=find_unknown(handle, listed, references))
@@ -75,13 +83,13 @@ def check_health(
         lost = find_lost(handle, snapshot, listed, live, index_files)
         storage = replace(storage, lost_files=lost)
     if reachable is not None:
-        count, size = _for_time_travel(reachable, files_of(live), index_files)
-        storage = replace(storage, time_travel_files=count, time_travel_bytes=size)
-    parts = score(state.pending())
+        storage = _with_time_travel(storage, reachable, live, index_files)
     files, deletes, worst = state.facts(), state.deletes(), state.worst(WORST_BUCKETS)
+    undeleted = undeleted_share(files, snapshots, storage, overdue)
+    parts = score(state.pending()).with_history(undeleted)
     table = handle.name
     other = find_other_compactor(newest)
-    reasons = find_reasons(handle, table, files, worst, deletes, snapshots, storage, other)
+    reasons = find_reasons(handle, table, files, worst, deletes, snapshots, storage, overdue, other)
     return HealthReport(
         table=table,
         location=handle.uri,
@@ -128,7 +136,9 @@ def _of_empty_table(
     )
 
 
-def _snapshot_facts(handle: TableHandle, newest: Snapshot | None) -> SnapshotFacts:
+def _snapshot_facts(
+    handle: TableHandle, newest: Snapshot | None, overdue: Overdue, reachable: Reachable | None
+) -> SnapshotFacts:
     storage, layout = handle.storage, handle.layout
     facts = SnapshotFacts(
         tags=len(tag_names(storage, layout)), branches=len(branches(storage, layout))
@@ -145,19 +155,52 @@ def _snapshot_facts(handle: TableHandle, newest: Snapshot | None) -> SnapshotFac
         newest=newest.id,
         oldest_age_seconds=None if oldest is None else (now - oldest.time_millis) / 1000,
         newest_age_seconds=(now - newest.time_millis) / 1000,
-        stalled_consumers=_stalled_consumers(handle, now),
+        stalled_consumers=_stalled_consumers(handle, now, overdue),
+        overdue=overdue.snapshots.overdue,
+        expirable=overdue.snapshots.expirable,
+        changelogs=overdue.changelogs.count,
+        overdue_changelogs=overdue.changelogs.overdue,
+        expirable_changelogs=overdue.changelogs.expirable,
+        holders=_holders(handle, overdue, reachable),
     )
 
 
-def _stalled_consumers(handle: TableHandle, now: int) -> tuple[StalledConsumer, ...]:
-    """By what the table's options say of expiry."""
+def _holders(
+    handle: TableHandle, overdue: Overdue, reachable: Reachable | None
+) -> tuple[Holder, ...]:
+    """Those that keep an older state than the retention would, the oldest first."""
+    storage, layout, reader = handle.storage, handle.layout, overdue.reader
+    found = [] if reachable is None else [*reachable.holders]
+    if reader is not None:
+        read = read_snapshot_if_present(storage, layout, reader.next_snapshot)
+        read = read or read_changelog_if_present(storage, layout, reader.next_snapshot)
+        found += [] if read is None else [Holder(reader.what, read.id, read.time_millis)]
+    kept = read_snapshot_if_present(storage, layout, overdue.snapshots.first_kept)
+    if kept is None:
+        return ()
+    older = [each for each in found if each.moment < (kept.time_millis, kept.id)]
+    return tuple(sorted(older, key=lambda each: each.moment)[:_MOST_HOLDERS])
+
+
+def _stalled_consumers(
+    handle: TableHandle, now: int, overdue: Overdue
+) -> tuple[StalledConsumer, ...]:
+    """By what the table's options say of expiry; after a day already if they keep a backlog."""
     options = handle.options
+    may_rest = options.consumer_expiration_time_millis is not None
+    soon = None if may_rest or not overdue.held_backlog else _DAY_MILLIS
     only_changelogs = is_decoupled(options) and options.consumer_changelog_only
     try:
         snapshots = None if only_changelogs else snapshot_retention(options, now)
     except InvalidRequestError:
         return ()  # nothing expires by options that contradict each other, which an expiry says
-    return find_stalled(handle, snapshots=snapshots, changelogs=changelog_rules(options, now))
+    return find_stalled(
+        handle,
+        snapshots=snapshots,
+        changelogs=changelog_rules(options, now),
+        without=forgotten_consumers(handle),
+        unmoved_for=soon,
+    )
 
 
 def _index_files(handle: TableHandle, snapshot: Snapshot) -> list[IndexManifestEntry]:
@@ -172,27 +215,34 @@ def _bytes(index_files: list[IndexManifestEntry]) -> int:
     return sum({entry.file_name: entry.file_size for entry in index_files}.values())
 
 
-def _for_time_travel(
-    reachable: Reachable, live: pa.Table, index_files: list[IndexManifestEntry]
-) -> tuple[int, int]:
-    """How many files, and bytes, the newest snapshot does not need."""
-    older = pa.concat_tables(
-        [
-            *(table.append_column("live", _ones(table, 0)) for table in reachable.data),
-            live.append_column("live", _ones(live, 1)),
-        ]
+def _with_time_travel(
+    storage: StorageFacts,
+    reachable: Reachable,
+    live: ManifestColumns,
+    index_files: list[IndexManifestEntry],
+) -> StorageFacts:
+    """What the newest snapshot does not need, by what keeps it."""
+    every = pa.concat_tables([*reachable.data, files_of(live, KeptFor.NEWEST)])
+    files = every.group_by(["partition", "bucket", "name"]).aggregate(
+        [("size", "max"), ("kept_for", "max")]
     )
-    files = older.group_by(["partition", "bucket", "name"]).aggregate(
-        [("size", "max"), ("live", "max")]
-    )
-    past = files.filter(pc.equal(files["live_max"], 0))
     needed = {entry.file_name for entry in index_files}
-    index = [size for name, size in reachable.index.items() if name not in needed]
-    return past.num_rows + len(index), int(pc.sum(past["size_max"]).as_py() or 0) + sum(index)
+    index = [kept for name, kept in reachable.index.items() if name not in needed]
+    past = files.filter(pc.less(files["kept_for_max"], int(KeptFor.NEWEST)))
 
+    def size_of(kept: KeptFor) -> int:
+        of_rows = past.filter(pc.equal(past["kept_for_max"], int(kept)))["size_max"]
+        of_index = sum(size for size, kept_for in index if kept_for is kept)
+        return int(pc.sum(of_rows).as_py() or 0) + of_index
 
-def _ones(table: pa.Table, value: int) -> pa.Array:
-    return pa.repeat(pa.scalar(value, pa.int8()), table.num_rows)
+    sizes = {kept: size_of(kept) for kept in KeptFor}
+    return replace(
+        storage,
+        time_travel_files=past.num_rows + len(index),
+        time_travel_bytes=sum(sizes.values()),
+        overdue_bytes=sizes[KeptFor.OVERDUE],
+        branch_bytes=sizes[KeptFor.BRANCH],
+    )
 
 
 def _score_notes(handle: TableHandle) -> tuple[str, ...]:

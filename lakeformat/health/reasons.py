@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from lakeformat.byte_size import size
 from lakeformat.compact.other_compactor import OtherCompactor
-from lakeformat.count_text import counted
 from lakeformat.handle import TableHandle
 from lakeformat.health.files import MUCH_DELETED
+from lakeformat.health.history_reasons import history_reasons
+from lakeformat.health.overdue import Overdue
 from lakeformat.health.report import (
     BucketFacts,
     DeleteFacts,
@@ -25,10 +27,8 @@ __all__ = ["find_reasons", "verdict_of"]
 STALL_AFTER = 3
 """Writers of other engines wait with so many runs more, where no option says how many."""
 _SHOWN_FILES = 3
-_MANY_SNAPSHOTS = 1000
-_MUCH_HISTORY = 3
-"""After a full compaction as much as before is kept for a while, and a few files are no fault."""
 _LOW_SCORE = 50
+_STEPS = ("lake compact ", "lake expire ", "lake orphans ")
 
 
 def find_reasons(
@@ -39,6 +39,7 @@ def find_reasons(
     deletes: DeleteFacts,
     snapshots: SnapshotFacts,
     storage: StorageFacts,
+    overdue: Overdue,
     other: OtherCompactor | None,
 ) -> tuple[Reason, ...]:
     """Severe ones first."""
@@ -47,10 +48,24 @@ def find_reasons(
         *(_of_runs if handle.schema.primary_keys else _of_small_files)(handle, table, files, worst),
         *_of_waiting_rows(handle, table, files),
         *_of_deletes(handle, table, files, deletes),
-        *_of_history(table, files, snapshots, storage),
+        *history_reasons(handle, files, snapshots, storage, overdue),
         *([] if other is None else [Reason(other.finding, other.advice)]),
     ]
+    found = _by_one_command(found, table)
     return tuple(sorted(found, key=lambda reason: not reason.is_severe))
+
+
+def _by_one_command(reasons: Sequence[Reason], table: str) -> list[Reason]:
+    """Advise ``lake maintain`` where several of its steps are due."""
+    steps = {step for reason in reasons for step in _STEPS if reason.advice.startswith(step)}
+    if len(steps) < 2:
+        return [*reasons]
+    return [
+        replace(reason, advice=f"lake maintain {table}")
+        if any(reason.advice.startswith(step) for step in _STEPS)
+        else reason
+        for reason in reasons
+    ]
 
 
 def verdict_of(reasons: Sequence[Reason], score: int) -> Verdict:
@@ -134,41 +149,6 @@ def _of_deletes(
             "until everything is compacted",
             f"lake compact {table} --strategy full",
         )
-
-
-def _of_history(
-    table: str, files: FileFacts, snapshots: SnapshotFacts, storage: StorageFacts
-) -> Iterator[Reason]:
-    if snapshots.count > _MANY_SNAPSHOTS:
-        yield Reason(
-            f"{counted(snapshots.count, 'snapshot has', 'snapshots have')} not expired",
-            f"lake expire {table} --limit {snapshots.count} --dry-run says what would go; where an "
-            "engine expires them, set 'snapshot.time-retained' and 'snapshot.num-retained.max'",
-        )
-    for each in snapshots.stalled_consumers:
-        yield Reason(each.finding, each.advice(table))
-    past = storage.time_travel_bytes or 0
-    if past > _MUCH_HISTORY * storage.live_bytes and past > files.target_file_size:
-        yield Reason(
-            f"{size(past)} are kept for {_holders(snapshots)} alone, more than {_MUCH_HISTORY} "
-            f"times the {size(storage.live_bytes)} the table has now",
-            f"expire what nobody travels to; lake snapshots {table}, lake tags {table} and lake "
-            f"branches {table} show what holds files",
-        )
-    if storage.unknown is not None and storage.unknown.old_files:
-        yield Reason(
-            f"nothing refers to {_many(storage.unknown.old_files, 'file')} with "
-            f"{size(storage.unknown.old_bytes)}, unchanged for a day",
-            f"lake orphans {table}",
-        )
-
-
-def _holders(snapshots: SnapshotFacts) -> str:
-    parts = ["older snapshots"]
-    parts += [_many(snapshots.tags, "tag")] if snapshots.tags else []
-    parts += [f"{snapshots.branches} branches"] if snapshots.branches > 1 else []
-    parts += ["1 branch"] if snapshots.branches == 1 else []
-    return " and ".join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else parts[0]
 
 
 def _place(bucket: BucketFacts) -> str:

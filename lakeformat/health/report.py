@@ -8,12 +8,14 @@ from typing import Any
 
 from lakeformat.consumers import StalledConsumer
 from lakeformat.health.score import Score
+from lakeformat.read.time_travel import moment_text
 
 __all__ = [
     "BucketFacts",
     "DeleteFacts",
     "FileFacts",
     "HealthReport",
+    "Holder",
     "Reason",
     "SnapshotFacts",
     "StorageFacts",
@@ -111,6 +113,25 @@ class DeleteFacts:
     """Files whose writer did not count; what is above does not know them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A consumer, tag or branch that keeps a state of the table from expiring."""
+
+    what: str
+    """``consumer 'mirror'``, ``tag 'v1'`` or ``branch 'dev'``."""
+    snapshot_id: int
+    time_millis: int
+    """When that snapshot was committed."""
+
+    @property
+    def moment(self) -> tuple[int, int]:
+        """For an order: of two commits of one millisecond the later has the higher number."""
+        return (self.time_millis, self.snapshot_id)
+
+    def __str__(self) -> str:
+        return f"{self.what} with snapshot {self.snapshot_id} of {moment_text(self.time_millis)}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFacts:
     """The snapshots of the branch that have not expired."""
@@ -124,19 +145,30 @@ class SnapshotFacts:
     branches: int = 0
     stalled_consumers: tuple[StalledConsumer, ...] = ()
     """Consumers that keep what would expire otherwise, and have not moved for long."""
+    overdue: int = 0
+    """Snapshots beyond the retention of the table's options."""
+    expirable: int = 0
+    """Of those, the ones an expiry would remove now; consumers keep the others."""
+    changelogs: int = 0
+    """Changelogs that have outlived their snapshots."""
+    overdue_changelogs: int = 0
+    expirable_changelogs: int = 0
+    holders: tuple[Holder, ...] = ()
+    """Consumers, tags and branches that keep a state beyond the retention, the oldest first and
+    not more than ten; tags and branches only with ``time_travel``."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownFiles:
     """Files in the table's directories that no snapshot, tag or branch leads to.
 
-    A write under way has some of them: nobody knows yet whether it will commit them.
+    Writes under way have some of them, which they may still commit.
     """
 
     files: int
     bytes: int
     old_files: int
-    """Not changed for a day: a write under way is unlikely."""
+    """Dead: old enough for the removal of orphans, and named as writers name files."""
     old_bytes: int
 
 
@@ -148,7 +180,11 @@ class StorageFacts:
     """Read by the newest snapshot."""
     time_travel_files: int | None = None
     time_travel_bytes: int | None = None
-    """Only for older snapshots, changelogs, tags and branches; None if nobody asked."""
+    """Only for older snapshots, changelogs, tags and branches; None if not asked for."""
+    overdue_bytes: int | None = None
+    """Of those, what an expiry by the table's own options would free."""
+    branch_bytes: int | None = None
+    """Of those, what only other branches need."""
     unknown: UnknownFiles | None = None
     """None if nobody asked; metadata files are counted here too."""
     lost_files: tuple[str, ...] | None = None
@@ -183,8 +219,8 @@ class HealthReport:
         if not self.reasons or self.score < _GOOD_SCORE:
             return None
         return (
-            "the score says how much a compaction would mend, weighed by size; the verdict follows "
-            "from the reasons"
+            "the score says how much a compaction or an expiry would mend, weighed by size; the "
+            "verdict follows from the reasons"
         )
 
     def to_dict(self) -> dict[str, Any]:

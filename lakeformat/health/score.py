@@ -1,4 +1,4 @@
-"""From 0 to 100: how far the files are from what a compaction would leave.
+"""From 0 to 100: how far the table is from what a compaction and an expiry would leave.
 
 Per partition, over the files that still need attention: N files with S bytes and R rows, among
 them rows that delete others (``deletes``) and rows that deletion vectors hide (``hidden``).
@@ -9,12 +9,19 @@ them rows that delete others (``deletes``) and rows that deletion vectors hide (
     merge  = ceil(40 - 40 * f * norm(deletes / R, 0.1))
     hidden = ceil(20 - 20 * f * norm(hidden / R, 0.2))
 
-Each is averaged over the partitions and rounded up; their sum is the score.
+Each is averaged over the partitions and rounded up; they are 100 in sum where nothing is to be
+mended. Points are taken off for history that should have been deleted, as a part ``u`` of all
+snapshots, changelogs or bytes, whichever is the greatest:
+
+    history = -ceil(20 * u)
+
+The sum of the four, 0 at least, is the score.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +37,7 @@ BYTES_PART = 0.75
 """Files of this part of the target size are fine as they are."""
 
 _SMALL_POINTS, _MERGE_POINTS, _HIDDEN_POINTS = 40, 40, 20
+_HISTORY_POINTS = 20
 _MOST_DELETES, _MOST_HIDDEN = 0.1, 0.2
 _DIGITS = 9
 """32.00000000001 is 32 and must not be rounded up to 33."""
@@ -60,10 +68,16 @@ class Score:
     """Out of 40."""
     hidden_rows: int = _HIDDEN_POINTS
     """Out of 20."""
+    history: int = 0
+    """Taken off: from 0 to -20."""
 
     @property
     def total(self) -> int:
-        return self.small_files + self.rows_to_merge + self.hidden_rows
+        return max(self.small_files + self.rows_to_merge + self.hidden_rows + self.history, 0)
+
+    def with_history(self, undeleted: float) -> Score:
+        """The score of a table of whose history that part should have been deleted."""
+        return replace(self, history=-math.ceil(round(_HISTORY_POINTS * undeleted, _DIGITS)))
 
 
 def score(pending: Pending) -> Score:
