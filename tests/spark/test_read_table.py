@@ -9,6 +9,7 @@ import pytest
 import lakeformat as lake
 from spark_jobs import count_table, read_changes, read_table
 from spark_jobs.frames.columns import spark_type
+from tests.evolved_rows import DATA_EVOLUTION, EvolvedRows
 from tests.golden.foreign import unpack_foreign
 from tests.golden.tables import HOW_TO_UNSKIP, golden_tables
 
@@ -212,3 +213,18 @@ def test_a_table_of_this_process_alone_is_refused(spark):
 
     with pytest.raises(lake.InvalidRequestError, match="memory of this process"):
         read_table(spark, table)
+
+
+@pytest.mark.parametrize("native", [None, False])
+def test_columns_of_several_files_are_joined(spark, catalog, native):
+    """Spark reads the file that is alone and leaves the others to tasks."""
+    columns = [("id", "INT"), ("name", "STRING")]
+    people = EvolvedRows(catalog.create_table("shop.people", columns, options=DATA_EVOLUTION))
+    people.append([{"id": 1, "name": "a"}, {"id": 2, "name": "b"}])
+    people.update(0, [{"name": "x"}, {"name": "y"}])
+    people.append([{"id": 3, "name": "c"}])
+    frame = read_table(spark, people.table, native=native)
+    assert [row.asDict() for row in frame.sort("id").collect()] == people.rows
+    frame = read_table(spark, people.table, where="name = 'y'", native=native)
+    assert [row.asDict() for row in frame.collect()] == [people.rows[1]]
+    assert count_table(spark, people.table) == 3
