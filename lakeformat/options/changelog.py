@@ -33,6 +33,19 @@ class ChangelogOptions:
         "",
         "Columns whose change alone is no change for changelog-producer.row-deduplicate.",
     )
+    streaming_read_overwrite = Option(
+        "streaming-read-overwrite",
+        BOOLEAN,
+        "false",
+        "Whether changes and streams of a primary-key table include overwrites: -D for each row "
+        "that went, +I for each that came.",
+    )
+    streaming_read_append_overwrite = Option(
+        "streaming-read-append-overwrite",
+        BOOLEAN,
+        "false",
+        "Whether changes and streams of an append table include the rows that overwrites add.",
+    )
     force_lookup = Option(
         "force-lookup",
         BOOLEAN,

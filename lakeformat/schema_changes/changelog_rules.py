@@ -20,6 +20,12 @@ def check_changelog(schema: TableSchema) -> None:
                 "option 'changelog-producer.row-deduplicate-ignore-fields' names "
                 f"{name!r}, which is no column; there are {', '.join(schema.column_names)}"
             )
+    if options.streaming_read_overwrite and producer in ("lookup", "full-compaction"):
+        raise InvalidRequestError(
+            f"option 'streaming-read-overwrite' is 'true', but 'changelog-producer' is "
+            f"{producer!r}, whose compactions would deliver the rows of an overwrite again; leave "
+            "the option out, or set the producer to 'input' or 'none'"
+        )
     if producer == "full-compaction" and options.deletion_vectors_enabled:
         raise InvalidRequestError(
             "option 'deletion-vectors.enabled' is 'true', but 'changelog-producer' is "
@@ -45,12 +51,14 @@ def check_without_changelog(schema: TableSchema) -> None:
     asked = {
         "changelog-producer": options.changelog_producer != "none" and options.changelog_producer,
         "force-lookup": options.force_lookup and "true",
+        "streaming-read-overwrite": options.streaming_read_overwrite and "true",
     }
     for key, value in asked.items():
         if value:
+            other = ", or set 'streaming-read-append-overwrite'" if "overwrite" in key else ""
             raise InvalidRequestError(
                 f"option {key!r} is {value!r}, and the table has no primary key; leave the option "
-                "out, or give the table a primary key"
+                f"out, or give the table a primary key{other}"
             )
 
 

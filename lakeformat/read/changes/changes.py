@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -60,7 +59,7 @@ class Changes(Rows):
         find = partial(self._files_of, ChangeFiles(handle, asked))
         with ThreadPoolExecutor(_PLANNED_AT_ONCE) as pool:
             planned = [*pool.map(find, window.snapshot_ids)]
-        files = [replace(found, entries=(entry,)) for found in planned for entry in found.entries]
+        files = [part for found in planned for part in found.parts()]
         return [
             ChangesPart(self.schema, partial(_rows_of, handle, asked, each), each.size_bytes)
             for each in files

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -16,7 +16,6 @@ from lakeformat.layout import POSTPONE_BUCKET
 from lakeformat.metadata.changelog_directory import changelog_ids
 from lakeformat.metadata.expired_changes import has_expired_changes
 from lakeformat.metadata.manifest import (
-    FileKind,
     ManifestColumns,
     ManifestEntry,
     read_manifests,
@@ -28,6 +27,11 @@ from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import snapshot_ids
 from lakeformat.options.operation import Operation
 from lakeformat.read.changes.column_updates import require_new_rows
+from lakeformat.read.changes.overwritten import (
+    overwritten_buckets,
+    overwritten_rows,
+    reads_overwrites,
+)
 from lakeformat.read.changes.rows import ChangedRows
 from lakeformat.read.data_files import DataFiles
 from lakeformat.read.deletions import DeletedRows
@@ -59,11 +63,20 @@ class ChangedFiles:
     entries: tuple[ManifestEntry, ...] = ()
     is_kept: bool = True
     """Whether a changelog that outlives the snapshot keeps them."""
+    is_overwrite: bool = False
+    """True if the files of each bucket say together what an overwrite of a keyed table did."""
 
     @property
     def size_bytes(self) -> int:
         """How large they are."""
         return sum(entry.file.file_size for entry in self.entries)
+
+    def parts(self) -> list[ChangedFiles]:
+        """The same files in the smallest parts that can be read one by one."""
+        if self.is_overwrite:
+            buckets = overwritten_buckets(self.entries)
+            return [replace(self, entries=entries) for entries in buckets]
+        return [replace(self, entries=(entry,)) for entry in self.entries]
 
 
 class ChangeFiles:
@@ -73,15 +86,19 @@ class ChangeFiles:
         require_allowed(handle, Operation.READ)
         self._handle = handle
         self._asked = asked
+        self.reads_overwrite = reads_overwrites(handle)
         self._schema: Callable[[int], TableSchema] = cache(
             lambda schema_id: read_schema(handle.storage, handle.layout, schema_id)
         )
 
     def delta(self, snapshot: Snapshot) -> ChangedFiles:
-        """What was written, with the kinds of rows; compactions and overwrites have none.
+        """What was written, with the kinds of rows; compactions have none, nor do overwrites
+        unless an option asks for them.
 
         Rows are as they were stored: nobody has merged them with rows of other commits.
         """
+        if self.reads_overwrite(snapshot):
+            return self.overwrite(snapshot)
         if snapshot.commit_kind is not CommitKind.APPEND:
             return ChangedFiles(snapshot)
         # A changelog that outlives its snapshot keeps these if it has no files of its own.
@@ -91,6 +108,8 @@ class ChangeFiles:
 
     def changelog(self, snapshot: Snapshot) -> ChangedFiles:
         """Its changelog files, if it has any; else those of before there was one."""
+        if self.reads_overwrite(snapshot):
+            return self.overwrite(snapshot)
         if self._is_from_before(snapshot):
             return self.delta(snapshot)
         if snapshot.commit_kind not in _CARRY_CHANGELOG:
@@ -98,9 +117,22 @@ class ChangeFiles:
         with telling_of_expiry(self._handle, snapshot, changes=True):
             return ChangedFiles(snapshot, tuple(self._entries(snapshot, ListKind.CHANGELOG)))
 
+    def overwrite(self, snapshot: Snapshot) -> ChangedFiles:
+        """What an overwrite took out and put in; of an append table only what it put in."""
+        with telling_of_expiry(self._handle, snapshot):
+            if not self._handle.schema.primary_keys:
+                return ChangedFiles(snapshot, tuple(self._delta_files(snapshot)), is_kept=False)
+            entries = self._entries(snapshot, ListKind.DELTA, with_deleted=True)
+            return ChangedFiles(snapshot, tuple(entries), is_kept=False, is_overwrite=True)
+
     def rows(self, found: ChangedFiles) -> Iterator[pa.RecordBatch]:
         """Stream the rows of some files."""
         with telling_of_expiry(self._handle, found.snapshot, changes=found.is_kept):
+            if found.is_overwrite:
+                for part in found.parts():
+                    args = self._handle, part.snapshot, part.entries, self._asked
+                    yield from (batch for batch in overwritten_rows(*args) if batch.num_rows)
+                return
             yield from self._rows(found.snapshot, found.entries)
 
     def _is_from_before(self, snapshot: Snapshot) -> bool:
@@ -171,18 +203,21 @@ class ChangeFiles:
             is_told |= files.bucket.numbers == POSTPONE_BUCKET
         return is_told
 
-    def _entries(self, snapshot: Snapshot, which: ListKind) -> list[ManifestEntry]:
-        """The files of one list that are added and may hold rows asked for."""
+    def _entries(
+        self, snapshot: Snapshot, which: ListKind, *, with_deleted: bool = False
+    ) -> list[ManifestEntry]:
+        """The files of one list that are added, or also deleted, and may hold rows asked for."""
         handle, where = self._handle, self._asked.where
         require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)
         conditions = () if where is None else where.conditions()
         pruner = EntryPruner(handle.schema, conditions, None, self._schema)
         manifests = pruner.pick_manifests(self._manifests(snapshot, which))
         read = read_manifests(handle.storage, handle.layout, manifests)
-        columns = read.filter(~np.asarray(read.is_delete) & self._is_told(read, which))
+        columns = read.filter(self._is_told(read, which))
+        if not with_deleted:
+            columns = columns.filter(~np.asarray(columns.is_delete))
         with naming_file(handle, snapshot, columns, "_PARTITION", pruner.by_place):
             columns = columns.filter(pruner.by_place(columns))
         require_new_rows(handle, snapshot, columns)
         with naming_file(handle, snapshot, columns, "the statistics", pruner.by_statistics):
-            found = columns.filter(pruner.by_statistics(columns)).entries()
-        return [entry for entry in found if entry.kind is FileKind.ADD]
+            return columns.filter(pruner.by_statistics(columns)).entries()

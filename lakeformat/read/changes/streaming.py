@@ -160,7 +160,9 @@ class ChangeStream:
             return StreamedChanges(full.id, self.schema, self._state(full), full=True)
         while self._next is not None and (snapshot := self._read(self._next)) is not None:
             self._next += 1
-            if self._uses_delta and snapshot.commit_kind is CommitKind.APPEND:
+            if self._files.reads_overwrite(snapshot):
+                find = self._files.overwrite
+            elif self._uses_delta and snapshot.commit_kind is CommitKind.APPEND:
                 find = self._files.delta
             elif not self._uses_delta and snapshot.changelog_manifest_list is not None:
                 find = self._files.changelog

@@ -1,0 +1,149 @@
+"""Changes and streams of tables that ask for overwrites: what went, then what came."""
+
+from __future__ import annotations
+
+import pickle
+import random
+
+import pyarrow as pa
+import pytest
+
+import lakeformat as lake
+
+COLUMNS = [("id", "BIGINT"), ("n", "INT")]
+ASKED = {"streaming-read-overwrite": "true"}
+
+
+def rows(table: lake.Table, *values: tuple[int, int]) -> pa.Table:
+    columns = {"id": [key for key, _ in values], "n": [n for _, n in values]}
+    return pa.table(columns, schema=table.schema.arrow_schema())
+
+
+def told(found: pa.Table) -> list[tuple[str, int, int]]:
+    return [tuple(row.values()) for row in found.to_pylist()]
+
+
+def replayed(changes: list[tuple[str, int, int]]) -> dict[int, int]:
+    state: dict[int, int] = {}
+    for kind, key, value in changes:
+        if kind in ("+I", "+U"):
+            state[key] = value
+        elif kind == "-D":
+            assert key in state
+            del state[key]
+    return state
+
+
+@pytest.fixture
+def orders(keyed_table):
+    """A keyed table of one bucket whose changes include overwrites."""
+    table = keyed_table(COLUMNS, bucket="1", **ASKED)
+    table.write(rows(table, (1, 10), (2, 20)))
+    return table
+
+
+@pytest.mark.parametrize("producer", ["none", "input"])
+def test_an_overwrite_takes_back_each_row_before_it_adds_its_own(keyed_table, producer):
+    table = keyed_table(COLUMNS, bucket="1", **ASKED, **{"changelog-producer": producer})
+    table.write(rows(table, (1, 10), (2, 20)))
+    table.write(rows(table, (2, 21)))
+    table.write(rows(table, (2, 22), (3, 30)), overwrite={})
+    expected = [("-D", 1, 10), ("-D", 2, 21), ("+I", 2, 22), ("+I", 3, 30)]
+    assert told(table.changes(2, 3).to_arrow()) == expected
+    stream = table.stream("from-snapshot", snapshot=3)
+    assert [told(each.to_arrow()) for each in stream] == [expected]
+
+
+def test_without_the_option_an_overwrite_has_no_changes(keyed_table):
+    table = keyed_table(COLUMNS, bucket="1")
+    table.write(rows(table, (1, 10)))
+    table.write(rows(table, (2, 20)), overwrite={})
+    assert told(table.changes(1, 2).to_arrow()) == []
+    assert list(table.stream("from-snapshot", snapshot=2)) == []
+
+
+def test_a_truncation_takes_back_all_rows(orders):
+    orders.truncate()
+    assert told(orders.changes(1, 2).to_arrow()) == [("-D", 1, 10), ("-D", 2, 20)]
+
+
+def test_rows_that_deletion_vectors_hide_are_not_taken_back(keyed_table):
+    options = {"bucket": "1", "deletion-vectors.enabled": "true", **ASKED}
+    table = keyed_table(COLUMNS, **options)
+    table.write(rows(table, (1, 10), (2, 20)))
+    table.compact(strategy="full")
+    table.delete("id = 1")
+    table.compact()
+    table.truncate()
+    last = table.latest_snapshot().id
+    assert told(table.changes(last - 1, last).to_arrow()) == [("-D", 2, 20)]
+
+
+def test_conditions_and_columns_hold_for_overwrites(orders):
+    orders.write(rows(orders, (2, 22), (3, 30)), overwrite={})
+    found = orders.changes(1, 2, columns=["n"], where="id = 2").to_arrow()
+    assert told(found) == [("-D", 20), ("+I", 22)]
+
+
+def test_each_bucket_of_an_overwrite_is_a_part_of_its_own(keyed_table):
+    table = keyed_table(COLUMNS, bucket="3", **ASKED)
+    values = [(key, key) for key in range(20)]
+    table.write(rows(table, *values))
+    table.write(rows(table, *values), overwrite={})
+    changes = table.changes(1, 2)
+    parts = pickle.loads(pickle.dumps(changes.parts()))
+    assert len(parts) == 3
+    assert [row for part in parts for row in told(part.to_arrow())] == told(changes.to_arrow())
+    assert len(told(changes.to_arrow())) == 40
+
+
+def test_an_append_table_tells_the_rows_an_overwrite_adds(catalog):
+    options = {"streaming-read-append-overwrite": "true"}
+    table = catalog.create_table("shop.log", COLUMNS, options=options)
+    table.write(rows(table, (1, 10)))
+    table.write(rows(table, (2, 20)), overwrite={})
+    assert told(table.changes(1, 2).to_arrow()) == [("+I", 2, 20)]
+    assert told(table.changes(0, 1).to_arrow()) == [("+I", 1, 10)]
+    stream = table.stream("from-snapshot", snapshot=2)
+    assert [told(each.to_arrow()) for each in stream] == [[("+I", 2, 20)]]
+
+
+def test_rows_whose_snapshot_has_expired_are_named(orders):
+    orders.write(rows(orders, (3, 30)), overwrite={})
+    orders.write(rows(orders, (4, 40)))
+    changes = orders.changes(1, 2)
+    orders.expire_snapshots(retain_max=2, retain_min=1)
+    with pytest.raises(lake.LakeError, match=r"expired|missing"):
+        changes.to_arrow()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_replayed_changes_are_the_state(keyed_table, seed):
+    chance = random.Random(seed)
+    table = keyed_table([("id", "BIGINT"), ("n", "INT")], bucket="2", **ASKED)
+    stream = table.stream("from-snapshot", snapshot=1)
+    changes: list[tuple[str, int, int]] = []
+    for number in range(12):
+        values = [(key, number) for key in chance.sample(range(8), chance.randint(1, 5))]
+        match chance.choice(["write", "write", "overwrite", "compact", "truncate"]):
+            case "write":
+                table.write(rows(table, *values))
+            case "overwrite":
+                table.write(rows(table, *values), overwrite={})
+            case "compact":
+                table.compact(strategy="full")
+            case _:
+                table.truncate()
+        changes += [row for each in stream for row in told(each.to_arrow())]
+        assert replayed(changes) == {r["id"]: r["n"] for r in table.scan().to_arrow().to_pylist()}
+
+
+@pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
+def test_a_producer_that_would_deliver_them_again_is_refused(keyed_table, producer):
+    with pytest.raises(lake.InvalidRequestError, match="streaming-read-overwrite"):
+        keyed_table(COLUMNS, **ASKED, **{"changelog-producer": producer})
+
+
+def test_an_append_table_is_led_to_its_own_option(catalog):
+    with pytest.raises(lake.InvalidRequestError, match="streaming-read-append-overwrite"):
+        catalog.create_table("shop.log", COLUMNS, options=ASKED)
