@@ -76,6 +76,10 @@ def scan(
             help="Rows of the first snapshot whose watermark is at least this, in milliseconds.",
         ),
     ] = None,
+    newest: Annotated[
+        bool,
+        typer.Option("--newest", help="The newest rows, whatever the table's scan.* options name."),
+    ] = False,
     limit: LimitOption = None,
     form: FormatOption = None,
     as_json: AsJsonRows = False,
@@ -96,6 +100,7 @@ def scan(
         tag=tag,
         as_of=int(as_of) if as_of is not None and as_of.isdecimal() else as_of,
         watermark=watermark,
+        newest=newest,
         limit=_asked(limit, chosen),
     )
     _emit(found, chosen, output, limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 from typing import Any
 
@@ -16,7 +16,7 @@ from lakeformat.metadata.simple_stats import (
     SimpleStats,
 )
 
-__all__ = ["DATA_FILE_FIELDS", "DataFileMeta", "FileSource", "local_wall_clock"]
+__all__ = ["DATA_FILE_FIELDS", "DataFileMeta", "FileSource", "local_wall_clock", "written_millis"]
 
 
 class FileSource(IntEnum):
@@ -88,6 +88,13 @@ def local_wall_clock(epoch_millis: int) -> datetime:
     return datetime.fromtimestamp(epoch_millis / 1000)  # noqa: DTZ006 - the format wants it
 
 
+def written_millis(file: DataFileMeta) -> int | None:
+    """The instant a file was written, if its writer's zone is that of this machine."""
+    created = file.creation_time
+    return None if created is None else (created.astimezone(UTC) - _EPOCH) // _MILLI
+
+
+_EPOCH, _MILLI = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 _PLAIN = {
     "_FILE_NAME": "file_name",
     "_FILE_SIZE": "file_size",

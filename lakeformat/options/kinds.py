@@ -19,6 +19,7 @@ __all__ = [
     "DURATION",
     "FILE_NAME_PART",
     "OPTIONAL_DURATION",
+    "OPTIONAL_MILLIS",
     "OPTIONAL_NUMBER",
     "OPTIONAL_SIZE",
     "OPTIONAL_SNAPSHOT",
@@ -176,6 +177,10 @@ OPTIONAL_SIZE: Kind[int | None] = Kind(
 OPTIONAL_NUMBER: Kind[int | None] = Kind(
     "a whole number from 1, or empty",
     lambda text: whole_number(1, 2**63 - 1).parse(text) if text else None,
+)
+OPTIONAL_MILLIS: Kind[int | None] = Kind(
+    "a number of milliseconds since 1970, or empty",
+    lambda text: whole_number(-(2**63), _MOST).parse(text) if text else None,
 )
 OPTIONAL_SNAPSHOT: Kind[int | None] = Kind(
     "the number of a snapshot, 0 for none, or empty",

@@ -55,7 +55,6 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
     ),
     "where and when another engine's job begins to read; here the call says": (
         "continuous.discovery-interval",
-        "scan.mode",
         "scan.push-down",
         "scan.remove-normalize",
         "scan.watermark.alignment.group",

@@ -36,6 +36,7 @@ from lakeformat.options.other_engines import OTHER_ENGINES_OPTIONS
 from lakeformat.options.partition import PartitionOptions
 from lakeformat.options.read import ReadOptions
 from lakeformat.options.tag import TagOptions
+from lakeformat.options.time_travel import TimeTravelOptions
 from lakeformat.options.write import WriteOptions
 
 __all__ = [
@@ -61,6 +62,7 @@ class TableOptions(
     PartitionOptions,
     ReadOptions,
     TagOptions,
+    TimeTravelOptions,
     WriteOptions,
 ):
     """The options of one table, typed; keys that are not declared are kept as they are."""

@@ -39,18 +39,21 @@ class ScanPlan:
     splits: int
     raw_splits: int
     """Whose rows are those of their files; the others are merged."""
+    decided_by: str | None = None
+    """The option of the table that chose the snapshot; None where no option did."""
 
     def to_dict(self) -> dict[str, Any]:
         """Every count by its name, for programs."""
         return asdict(self)
 
     def __str__(self) -> str:
+        by = "" if self.decided_by is None else f" (the table sets {self.decided_by})"
         if self.snapshot_id is None:
-            return "no snapshot yet: nothing to read"
+            return f"no snapshot yet: nothing to read{by}"
         return "\n".join(
             (
-                f"snapshot {self.snapshot_id}: {self.files} files in {self.manifests} manifests, "
-                f"of which {self.manifests_read} are read",
+                f"snapshot {self.snapshot_id}{by}: {self.files} files in {self.manifests} "
+                f"manifests, of which {self.manifests_read} are read",
                 f"left out: {self.left_out_by_partition} files by partition, "
                 f"{self.left_out_by_statistics} by statistics, {self.left_out_by_index} by index, "
                 f"{self.left_out_otherwise} otherwise",
@@ -69,7 +72,7 @@ def explain_scan(
 ) -> ScanPlan:
     """Plan again without conditions, and with those on partitions alone, to tell them apart."""
     if snapshot is None:
-        return ScanPlan(None, *[0] * 11)
+        return ScanPlan(None, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     conditions = [each for part in filters for each in part.conditions()]
     on_partitions = on_columns(conditions, handle.schema.partition_keys)
     everything = plan_columns(handle, snapshot)

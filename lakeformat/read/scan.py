@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.expired_meanwhile import telling_of_expiry
 from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.layout import POSTPONE_BUCKET
+from lakeformat.metadata.data_file_meta import DataFileMeta, written_millis
 from lakeformat.metadata.index_manifest import IndexManifestEntry
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.metadata.snapshot import Snapshot
@@ -54,13 +56,19 @@ class Scan(Results):
         *,
         least_level: int = 0,
         is_told: bool = False,
+        created_from_millis: int | None = None,
+        decided_by: str | None = None,
     ) -> None:
         """``least_level``: files below it are left out, as the read-optimised table asks;
-        ``is_told``: rows that wait are read if a stream of changes tells them before.
+        ``is_told``: rows that wait are read if a stream of changes tells them before;
+        ``created_from_millis``: files written before are left out; ``decided_by``: the option
+        that chose the snapshot, if the call did not.
         """
         self._handle = handle
         self._least_level = least_level
         self._is_told = is_told
+        self._created_from = created_from_millis
+        self._decided_by = decided_by
         self._snapshot = snapshot
         self._fields = _project(handle.schema.fields, columns)
         self._filters = [] if where is None else where.conjuncts()
@@ -168,7 +176,8 @@ class Scan(Results):
 
     def explain(self) -> ScanPlan:
         """What would be read, and how many files which conditions leave out; reads no data."""
-        return explain_scan(self._handle, self._snapshot, self._filters, self.splits())
+        found = explain_scan(self._handle, self._snapshot, self._filters, self.splits())
+        return replace(found, decided_by=self._decided_by)
 
     def _plan(self) -> list[Split]:
         handle, snapshot = self._handle, self._snapshot
@@ -185,7 +194,7 @@ class Scan(Results):
             filters = [each for each in filters if each.columns <= keys]
         conditions = [c for each in filters for c in each.conditions()]
         found = plan_files(handle, snapshot, conditions=conditions)
-        found = [entry for entry in found if entry.file.level >= self._least_level]
+        found = [entry for entry in found if self._is_shown(entry.file)]
         group = merged_buckets if merges_waiting else visible_buckets
         vectors = find_vectors(handle, snapshot)
         splits = [
@@ -194,6 +203,14 @@ class Scan(Results):
             for split in self._splits_of(files, snapshot, vectors)
         ]
         return splits if self._limit is None or self._filters else self._enough(splits)
+
+    def _is_shown(self, file: DataFileMeta) -> bool:
+        if file.level < self._least_level:
+            return False
+        if self._created_from is None:
+            return True
+        written = written_millis(file)
+        return written is not None and written >= self._created_from
 
     def _splits_of(
         self,

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.handle import TableHandle
-from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.metadata.snapshot_directory import (
     read_snapshot,
     read_snapshot_if_present,
@@ -24,6 +24,7 @@ __all__ = [
     "iso_text",
     "moment_text",
     "newest_at",
+    "newest_compacted",
     "require_number",
     "to_millis",
     "watermark_text",
@@ -33,6 +34,8 @@ Moment: TypeAlias = datetime | str | int
 """A point in time: a datetime or ISO text, in UTC unless it says a zone, or epoch milliseconds."""
 
 _BEFORE_ALL = -(1 << 63)
+_LAST_IDENTIFIER = (1 << 63) - 1
+"""Of commits that are no part of a stream."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -64,6 +67,22 @@ def newest_at(handle: TableHandle, millis: int) -> Snapshot | None:
     ids, read = _snapshots(handle)
     position = bisect_right(ids, millis, key=lambda number: _time_of(read(number)))
     return None if position == 0 else read(ids[position - 1])
+
+
+def newest_compacted(handle: TableHandle) -> Snapshot | None:
+    """The newest snapshot of a compaction; None if none is left.
+
+    Where full compactions come every so many commits, the others do not count, as in Java.
+    """
+    every = handle.options.full_compaction_delta_commits or 1
+    ids, read = _snapshots(handle)
+    for number in reversed(ids):
+        found = read(number)
+        if found is not None and found.commit_kind is CommitKind.COMPACT:
+            identifier = found.commit_identifier
+            if identifier % every == 0 or identifier == _LAST_IDENTIFIER:
+                return found
+    return None
 
 
 def to_millis(moment: Moment) -> int:

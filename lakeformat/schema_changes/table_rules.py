@@ -13,6 +13,7 @@ from lakeformat.schema import TableSchema
 from lakeformat.schema_changes.file_index_rules import check_file_indexes
 from lakeformat.schema_changes.format_rules import DATA_FILES, files_of_table, require_format_holds
 from lakeformat.schema_changes.merge_rules import check_merging
+from lakeformat.schema_changes.time_travel_rules import named_state
 from lakeformat.type_rules import check_fields, names_a_directory
 from lakeformat.type_text import type_to_json
 from lakeformat.types import AtomicType, DataField, TypeName
@@ -46,6 +47,7 @@ def check_table(schema: TableSchema) -> None:
     check_file_indexes(schema)
     check_merging(schema)
     check_external_paths(schema.table_options)
+    named_state(schema.table_options)  # refuses two
 
 
 def _check_key_types(schema: TableSchema) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.schema_file import read_schema
 from lakeformat.metadata.snapshot import Snapshot
@@ -22,6 +23,7 @@ from lakeformat.read.changes.streaming import ChangeStream, StreamStart, least_t
 from lakeformat.read.changes.window import WindowEnd, find_window
 from lakeformat.read.conditions.filter import Where
 from lakeformat.read.scan import Scan
+from lakeformat.read.shown_state import ShownState, find_shown_state
 from lakeformat.read.time_travel import Moment, find_snapshot, require_number
 from lakeformat.read.where import Partitions, check_limit, row_filter
 from lakeformat.schema import TableSchema
@@ -93,6 +95,7 @@ class TableReads:
         tag: str | None = None,
         as_of: Moment | None = None,
         watermark: int | None = None,
+        newest: bool = False,
         limit: int | None = None,
     ) -> Scan:
         """Rows of the newest snapshot, or of the one named by number, tag, time or watermark.
@@ -100,11 +103,20 @@ class TableReads:
         ``where`` is a SQL condition or one made with ``lake.col``; ``partitions`` names some by
         their values, ``{"dt": "2024-01-01"}`` or a list of such. ``as_of`` is the newest snapshot
         of that time (UTC unless it says a zone), ``watermark`` the oldest that has reached it. A
-        snapshot that is named is read with the columns the table had then.
+        snapshot that is named is read with the columns the table had then. If none is named, the
+        options ``scan.*`` of the table may name one; ``newest`` reads the newest in spite of them.
         """
-        handle, chosen = self._at(snapshot, tag, as_of, watermark)
+        handle, state = self._state(snapshot, tag, as_of, watermark, newest=newest)
         asked = row_filter(handle.schema, where, partitions)
-        return Scan(handle, chosen, columns, asked, check_limit(limit))
+        return Scan(
+            handle,
+            state.snapshot,
+            columns,
+            asked,
+            check_limit(limit),
+            created_from_millis=state.created_from_millis,
+            decided_by=state.decided_by,
+        )
 
     def changes(
         self,
@@ -159,13 +171,30 @@ class TableReads:
         least = least_told_level(handle)
         return Scan(handle, chosen, columns, asked, least_level=least, is_told=True)
 
-    def _at(
-        self, snapshot: int | None, tag: str | None, as_of: Moment | None, watermark: int | None
-    ) -> tuple[TableHandle, Snapshot | None]:
-        """The snapshot asked for with the table of then, or the newest with the table of now."""
+    def _state(
+        self,
+        snapshot: int | None,
+        tag: str | None,
+        as_of: Moment | None,
+        watermark: int | None,
+        *,
+        newest: bool,
+    ) -> tuple[TableHandle, ShownState]:
+        """The state asked for, or named by the options; with the table of then if one was named."""
         handle = self._handle
         chosen = find_snapshot(handle, snapshot=snapshot, tag=tag, as_of=as_of, watermark=watermark)
-        if chosen is None:
-            return handle, self.latest_snapshot()
-        schema = read_schema(handle.storage, handle.layout, chosen.schema_id)
-        return replace(handle, schema=schema), chosen
+        if newest and chosen is not None:
+            raise InvalidRequestError(
+                "newest=True reads the newest snapshot, and another argument names one: leave out "
+                "one of them"
+            )
+        if chosen is not None:
+            state: ShownState | None = ShownState(chosen, with_its_schema=True)
+        else:
+            state = None if newest else find_shown_state(handle)
+        if state is None:
+            return handle, ShownState(self.latest_snapshot())
+        if state.snapshot is None or not state.with_its_schema:
+            return handle, state
+        schema = read_schema(handle.storage, handle.layout, state.snapshot.schema_id)
+        return replace(handle, schema=schema), state

@@ -38,6 +38,7 @@ from lakeformat.read.changes.window import WindowEnd, find_window
 from lakeformat.read.conditions.filter import Where
 from lakeformat.read.rows import Rows
 from lakeformat.read.scan import Scan
+from lakeformat.read.shown_state import find_shown_state
 from lakeformat.read.time_travel import Moment, find_snapshot
 from lakeformat.read.where import Partitions, check_limit
 from lakeformat.schema import TableSchema
@@ -353,11 +354,15 @@ class SystemTable(ReadOnlyTable):
         tag: str | None = None,
         as_of: Moment | None = None,
         watermark: int | None = None,
+        newest: bool = False,
     ) -> SystemScan:
         """The rows now or, where one snapshot is shown, at the one named as in a table's scan."""
         chosen = find_snapshot(
             self._handle, snapshot=snapshot, tag=tag, as_of=as_of, watermark=watermark
         )
+        if chosen is None and self._declaration.of_snapshot and not newest:
+            state = find_shown_state(self._handle)
+            chosen = None if state is None else state.snapshot
         if chosen is not None and not self._declaration.of_snapshot:
             raise InvalidRequestError(
                 f"${self._declaration.name} shows what is there now: it takes no snapshot or tag"
@@ -387,12 +392,18 @@ class RowSystemTable(ReadOnlyTable):
         tag: str | None = None,
         as_of: Moment | None = None,
         watermark: int | None = None,
+        newest: bool = False,
         limit: int | None = None,
     ) -> Scan | Rows:
         """The rows of a snapshot, named as in the scan of the table."""
-        handle, chosen = self._at(snapshot, tag, as_of, watermark)
+        handle, state = self._state(snapshot, tag, as_of, watermark, newest=newest)
+        if state.created_from_millis is not None:
+            raise UnsupportedError(
+                f"{self.location} sets {state.decided_by}, which leaves out older files, and "
+                f"${self._rows.name} is read whole: name a snapshot in the call, or newest=True"
+            )
         asked = Asked(columns, where, partitions, check_limit(limit))
-        return self._rows.scan(handle, chosen, asked)
+        return self._rows.scan(handle, state.snapshot, asked)
 
     def changes(  # type: ignore[override]
         self,

@@ -81,7 +81,9 @@ def read_asked(table: lake.Table, said: Mapping[str, str]) -> Asked:
     """What the options of a read mean for a table."""
     columns, where = _columns(said.get("columns")), said.get("where")
     between = _between(said)
-    is_plain = not isinstance(table.scan(columns), lake.Scan)
+    # The options of a table that name a state have no say about changes.
+    newest = table.scan(columns, newest=True)
+    is_plain = not isinstance(newest, lake.Scan)
     kind_said = said.get("rowkind")
     with_kind = between is not None if kind_said is None else truth("rowkind", kind_said)
     if is_plain and (kind_said is not None or between is not None):
@@ -95,7 +97,7 @@ def read_asked(table: lake.Table, said: Mapping[str, str]) -> Asked:
         with_kind=with_kind,
         is_kind_said=kind_said is not None,
         between=between,
-        rows=_rows(table, columns, said) if between is None else table.scan(columns),
+        rows=_rows(table, columns, said) if between is None else newest,
     )
 
 
@@ -137,7 +139,7 @@ def _rows(table: lake.Table, columns: Sequence[str] | None, said: Mapping[str, s
         "watermark": whole_number("scan.watermark", said.get("scan.watermark")),
     }
     if is_stream:  # then snapshot and time say where it begins
-        asked = {"where": asked["where"]}
+        asked = {"where": asked["where"], "newest": True}
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     return table.scan(columns, **given)
 

@@ -27,7 +27,13 @@ from lakeformat.metadata.snapshot_directory import (
 from lakeformat.read.changes.files import NO_PRODUCER, ChangedFiles, ChangeFiles, changelog_producer
 from lakeformat.read.changes.rows import ChangedRows
 from lakeformat.read.changes.state_rows import StateRows
-from lakeformat.read.time_travel import Moment, newest_at, require_number, to_millis
+from lakeformat.read.time_travel import (
+    Moment,
+    newest_at,
+    newest_compacted,
+    require_number,
+    to_millis,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -195,7 +201,7 @@ class ChangeStream:
             case "latest-full":
                 self._go_on_after(latest)
             case "compacted-full":
-                self._go_on_after(self._newest_compacted() or latest)
+                self._go_on_after(newest_compacted(self._handle) or latest)
             case "latest":
                 self._next = FIRST_SNAPSHOT_ID if latest is None else latest.id + 1
             case "from-snapshot":
@@ -218,14 +224,6 @@ class ChangeStream:
         assert self._start.as_of is not None
         before = newest_at(self._handle, to_millis(self._start.as_of) - 1)
         return self._earliest() if before is None else before.id + 1
-
-    def _newest_compacted(self) -> Snapshot | None:
-        storage, layout = self._handle.storage, self._handle.layout
-        for number in reversed(snapshot_ids(storage, layout)):
-            found = read_snapshot_if_present(storage, layout, number)
-            if found is not None and found.commit_kind is CommitKind.COMPACT:
-                return found
-        return None
 
     def _read(self, number: int) -> Snapshot | None:
         """A snapshot, or its changelog; None while it is not there yet."""
