@@ -10,7 +10,13 @@ from lakeformat.merge.looked_up import looks_up
 from lakeformat.metadata.manifest import ManifestEntry
 from lakeformat.options.operation import Operation
 
-__all__ = ["STRATEGIES", "require_strategy", "require_supported", "require_whole_rows"]
+__all__ = [
+    "STRATEGIES",
+    "require_strategy",
+    "require_supported",
+    "require_whole_rows",
+    "why_not_compacted",
+]
 
 STRATEGIES = ("full", "minor")
 
@@ -33,6 +39,15 @@ def require_supported(handle: TableHandle, strategy: str) -> None:
         raise UnsupportedError(
             f"{handle.uri} {reason}; compact the table with another engine. Nothing was changed"
         )
+
+
+def why_not_compacted(handle: TableHandle) -> str | None:
+    """Return why this version does not compact a table, with the next step; None if it does."""
+    try:
+        require_supported(handle, "full")
+    except InvalidRequestError as reason:
+        return str(reason).removesuffix(". Nothing was changed")
+    return None
 
 
 def require_whole_rows(handle: TableHandle, files: Iterable[ManifestEntry]) -> None:

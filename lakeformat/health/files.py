@@ -19,6 +19,7 @@ from lakeformat.metadata.index_manifest import DELETION_VECTORS, IndexManifestEn
 from lakeformat.metadata.manifest import ManifestColumns
 from lakeformat.partition import partition_name
 from lakeformat.read.buckets import skips_level_zero
+from lakeformat.read.row_ranges import rows_by_file
 
 __all__ = ["MUCH_DELETED", "FileState", "target_size"]
 
@@ -64,7 +65,7 @@ class FileState:
         self.is_keyed = bool(handle.schema.primary_keys)
         self._target = target_size(handle)
         self._sizes = live.file_size.numbers
-        self._rows = live.row_count.numbers
+        self._rows = rows_by_file(handle.schema, live)
         self._levels = live.level.numbers
         self._all = np.ones(len(live), np.bool_)
         self._is_postponed: Mask = live.bucket.numbers == POSTPONE_BUCKET
@@ -72,7 +73,7 @@ class FileState:
         self._is_fresh: Mask = (self._levels == 0) & ~self._is_postponed
         self._hidden, self._uncounted_vectors = _hidden_rows(live, index_files)
         self._over_limit: Mask = (
-            self._hidden > options.compaction_delete_ratio_threshold * self._rows
+            self._hidden > options.compaction_delete_ratio_threshold * live.row_count.numbers
         )
 
     @cached_property

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from lakeformat.byte_size import size
 from lakeformat.compact.other_compactor import OtherCompactor
+from lakeformat.compact.supported import why_not_compacted
 from lakeformat.handle import TableHandle
 from lakeformat.health.files import MUCH_DELETED
 from lakeformat.health.history_reasons import history_reasons
@@ -28,7 +29,8 @@ STALL_AFTER = 3
 """Writers of other engines wait with so many runs more, where no option says how many."""
 _SHOWN_FILES = 3
 _LOW_SCORE = 50
-_STEPS = ("lake compact ", "lake expire ", "lake orphans ")
+_COMPACT = "lake compact "
+_STEPS = (_COMPACT, "lake expire ", "lake orphans ")
 
 
 def find_reasons(
@@ -51,8 +53,20 @@ def find_reasons(
         *history_reasons(handle, files, snapshots, storage, overdue),
         *([] if other is None else [Reason(other.finding, other.advice)]),
     ]
-    found = _by_one_command(found, table)
+    found = _by_one_command(_by_who_compacts(handle, found), table)
     return tuple(sorted(found, key=lambda reason: not reason.is_severe))
+
+
+def _by_who_compacts(handle: TableHandle, reasons: Sequence[Reason]) -> list[Reason]:
+    """Advise no compaction that would be refused: say why, and what compacts the table."""
+    is_due = any(reason.advice.startswith(_COMPACT) for reason in reasons)
+    refusal = why_not_compacted(handle) if is_due else None
+    if refusal is None:
+        return [*reasons]
+    return [
+        replace(reason, advice=refusal) if reason.advice.startswith(_COMPACT) else reason
+        for reason in reasons
+    ]
 
 
 def _by_one_command(reasons: Sequence[Reason], table: str) -> list[Reason]:

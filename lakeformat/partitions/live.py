@@ -15,6 +15,7 @@ from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.partition import partition_path
 from lakeformat.partition_filter import PartitionSpec, some_partitions
 from lakeformat.read.plan import plan_columns
+from lakeformat.read.row_ranges import rows_by_file
 
 __all__ = ["LivePartition", "chosen", "live_partitions"]
 
@@ -60,7 +61,7 @@ def live_partitions(handle: TableHandle, snapshot: Snapshot | None) -> list[Live
     table = pa.table(
         {
             "place": encoded.indices.cast(pa.int64()),
-            "rows": files.row_count.numbers,
+            "rows": rows_by_file(handle.schema, files),
             "bytes": files.file_size.numbers,
             "made": np.where(known, made.numbers, _NEVER),
             "known": known.astype(np.int8),

@@ -14,7 +14,7 @@ import numpy as np
 from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.metadata.manifest import ManifestColumns, ManifestEntry
-from lakeformat.metadata.manifest_columns.columns import Mask
+from lakeformat.metadata.manifest_columns.columns import Mask, Positions
 from lakeformat.schema import TableSchema
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "range_rows",
     "refuse_side_file",
     "row_ranges",
+    "rows_by_file",
     "shares_rows",
     "side_files",
 ]
@@ -89,17 +90,34 @@ def shares_rows(columns: ManifestColumns) -> Mask:
 
     Their own statistics decide nothing: another file may hold a newer value.
     """
+    order, again = _by_first_row(columns)
     shared = np.zeros(len(columns), np.bool_)
+    shared[order[again]] = True
+    shared[order[:-1][again[1:]]] = True
+    return shared
+
+
+def rows_by_file(schema: TableSchema, columns: ManifestColumns) -> Positions:
+    """Return how many rows each file adds to the table: rows that it shares count once."""
+    rows = columns.row_count.numbers
+    if not joins_columns(schema):
+        return rows
+    order, again = _by_first_row(columns)
+    counted = rows.copy()
+    counted[order[again]] = 0
+    return counted
+
+
+def _by_first_row(columns: ManifestColumns) -> tuple[Positions, Mask]:
+    """The files with row ids in the order of those, and which hold rows of one before."""
     ids = columns.first_row_id
     known = np.flatnonzero(np.ones(len(columns), np.bool_) if ids.present is None else ids.present)
     order = known[np.argsort(ids.numbers[known], kind="stable")]
     starts = ids.numbers[order]
-    ends = starts + columns.row_count.numbers[order]
-    reached = np.maximum.accumulate(ends)
-    overlaps = starts[1:] < reached[:-1]
-    shared[order[1:]] |= overlaps
-    shared[order[:-1]] |= overlaps
-    return shared
+    reached = np.maximum.accumulate(starts + columns.row_count.numbers[order])
+    again = np.zeros(len(order), np.bool_)
+    again[1:] = starts[1:] < reached[:-1]
+    return order, again
 
 
 def _first(file: DataFileMeta) -> int:

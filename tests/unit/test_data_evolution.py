@@ -272,6 +272,24 @@ class TestOtherOperations:
             operation(people.table)
         assert people.table.latest_snapshot() == before
 
+    def test_health_counts_each_row_once_and_advises_the_engine_that_compacts(self, people):
+        for number in range(3, 9):
+            people.append([person(number)])
+        health = people.table.health()
+        assert (health.files.files, health.files.rows) == (8, 8)
+        [reason] = health.reasons
+        assert "compact the table with another engine" in reason.advice
+
+    def test_whole_partitions_are_replaced_and_rolled_back(self, people):
+        schema = people.table.schema.arrow_schema()
+        people.table.write(pa.Table.from_pylist([person(9)], schema=schema), overwrite={})
+        assert read(people.table) == [person(9)]
+        people.table.rollback(snapshot=2)
+        assert read(people.table) == people.rows
+        people.append([person(3)])
+        assert files_of(people.table)[-1].first_row_id == 3
+        assert read(people.table) == people.rows
+
     def test_old_snapshots_expire_and_no_row_with_them(self, people):
         people.table.expire_snapshots(retain_max=1, retain_min=1)
         assert read(people.table) == people.rows
