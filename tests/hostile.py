@@ -193,6 +193,12 @@ def _emptied(catalog: lake.Catalog, table: lake.Table) -> None:
     table.expire_snapshots(retain_max=1, retain_min=1)
 
 
+def _plain(catalog: lake.Catalog, table: lake.Table) -> str:
+    """The files that Spark would read by itself."""
+    scan = table.scan()
+    return "".join(str(pq.read_table(each.path).to_pylist()) for each in scan.plain_files().files)
+
+
 OPERATIONS: dict[str, Callable[[lake.Catalog, lake.Table], object]] = {
     "scan": lambda catalog, table: _rows(table),
     "first snapshot": lambda catalog, table: str(table.scan(snapshot=1).to_arrow().to_pylist()),
@@ -205,14 +211,27 @@ OPERATIONS: dict[str, Callable[[lake.Catalog, lake.Table], object]] = {
     "indexes": lambda catalog, table: table.rewrite_file_indexes(force=True),
     "analyze": lambda catalog, table: table.analyze(),
     "update": lambda catalog, table: table.update({"note": "'x'"}, "id = 1"),
+    "write": lambda catalog, table: table.write(pa.table({"id": [4], "note": ["new"]})),
+    "branch": lambda catalog, table: (table.branches.create("b"), table.branches.delete("b")),
+    "fast forward": lambda catalog, table: table.branches.fast_forward("dev"),
+    "consumer": lambda catalog, table: table.consumers.set("c", next_snapshot=1),
+    "no consumers": lambda catalog, table: table.consumers.clear(),
+    "manifests": lambda catalog, table: table.compact_manifests(),
+    "missing manifests": lambda catalog, table: table.remove_missing_manifests(dry_run=False),
+    "hints": lambda catalog, table: table.repair(),
+    "plain files": _plain,
     "compact": lambda catalog, table: table.compact(strategy="full"),
     "expire": _expired,
     "missing files": lambda catalog, table: table.remove_missing_files(dry_run=False, max_share=1),
+    "maintain": lambda catalog, table: table.maintain(),
     "orphans": lambda catalog, table: table.remove_orphans(dry_run=False, max_share=1),
     "external orphans": lambda catalog, table: table.remove_orphans(
         dry_run=False, max_share=1, external_paths=True
     ),
     "rollback": lambda catalog, table: table.rollback(snapshot=1),
     "truncate": _emptied,
+    "alter": lambda catalog, table: catalog.alter_table(
+        "shop.hostile", lake.set_option("snapshot.num-retained.max", "9")
+    ),
     "drop": lambda catalog, table: catalog.drop_table("shop.hostile"),
 }

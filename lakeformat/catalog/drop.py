@@ -18,6 +18,7 @@ from lakeformat.errors import (
 from lakeformat.layout import REGISTERED_MARK, TableLayout, partition_directory
 from lakeformat.metadata.schema_file import read_schema, schema_ids
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
+from lakeformat.storage.links import is_link
 from lakeformat.storage.location import location_of
 from lakeformat.storage.move_directory import MovesDirectories, mover
 
@@ -62,7 +63,10 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
     """Return what dropping a table removes.
 
     External paths that no caller allows (``roots``), or that hold more than the table, are refused.
+    Of a table that is a link the link alone is removed.
     """
+    if is_link(storage, layout.root):
+        return DropPlan(table, storage.uri(layout.root), (), identity=_identity(storage, layout))
     paths = external_paths_of(storage, layout)
     mine = location_in(storage, layout.root)
     for address in paths:

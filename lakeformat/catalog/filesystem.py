@@ -24,6 +24,7 @@ from lakeformat.schema import TableSchema
 from lakeformat.schema_changes import SchemaChange
 from lakeformat.storage import Storage
 from lakeformat.storage.empty_directory import remove_empty_directory
+from lakeformat.storage.links import within
 from lakeformat.storage.move_directory import is_moving, move_directory, mover
 
 __all__ = ["FileSystemCatalog"]
@@ -163,7 +164,7 @@ class FileSystemCatalog(Catalog):
     def _change_schema(
         self, name: TableName, layout: TableLayout, changes: tuple[SchemaChange, ...]
     ) -> None:
-        alter_schema(self._storage, layout, changes, self._environment)
+        alter_schema(within(self._storage, layout.root), layout, changes, self._environment)
 
     def _remove_table(self, name: TableName, plan: DropPlan) -> None:
         self._check_planned(name, plan)

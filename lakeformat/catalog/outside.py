@@ -12,6 +12,7 @@ from lakeformat.options import TableOptions
 from lakeformat.schema_changes import SchemaChange
 from lakeformat.schema_changes.changes import SetOption
 from lakeformat.storage import Storage
+from lakeformat.storage.links import within
 from lakeformat.storage.location import Location, location_of
 
 __all__ = ["external_paths_in", "external_paths_of", "location_in", "refuse_places_of_tables"]
@@ -24,6 +25,7 @@ def location_in(storage: Storage, path: str) -> Location:
 
 def external_paths_of(storage: Storage, layout: TableLayout) -> list[str]:
     """Return the external paths that any schema of any branch names."""
+    storage = within(storage, layout.root)
     found: dict[str, None] = {}
     for branch in (layout, *_other_branches(storage, layout)):
         for schema_id in schema_ids(storage, branch):

@@ -37,6 +37,10 @@ class TablePlace:
     uri: str
     roots: ExternalRoots
 
+    def place(self, address: str) -> tuple[Storage, str]:
+        """Return storage and path of an address outside, if the caller allows it."""
+        return self.roots.place(address, self.storage, self.uri)
+
 
 class ExternalPaths:
     """The directories of one bucket outside its table, used as the table's strategy demands."""
@@ -53,17 +57,12 @@ class ExternalPaths:
         self._table = table
         self._choice = choice
         self._with_entropy = with_entropy
-        for directory in directories:
-            self._place(directory)  # refuses what no caller allows before any file
 
     def next(self, name: str) -> FilePlace:
         """Where the next file goes: where readers will look for it."""
         below = f"{entropy_directories(name)}/{name}" if self._with_entropy else name
         address = f"{self._directories[self._choice()]}/{below}"
-        return FilePlace(*self._place(address), external_path=address)
-
-    def _place(self, address: str) -> tuple[Storage, str]:
-        return self._table.roots.place(address, self._table.storage, self._table.uri)
+        return FilePlace(*self._table.place(address), external_path=address)
 
 
 def external_paths(
@@ -85,6 +84,8 @@ def external_paths(
         for address in options.data_file_external_paths
         if strategy != "specific-fs" or address.partition(":")[0].lower() == wanted
     ]
+    for address in chosen:
+        table.place(address)  # refuses what no caller allows before any file is written
     weights = options.data_file_external_paths_weights if strategy == "weight-robin" else ()
     return ExternalPaths(
         [_below(address, bucket_directory) for address in chosen],

@@ -150,10 +150,9 @@ class _Tree:
         return zip(level, found, strict=True)
 
     def _below(self, found: Sequence[FileInfo], depth: int) -> list[_Depth]:
+        """The directories of the next key or bucket; a link among them is refused when listed."""
         return [
-            (info.path, depth + 1)
-            for info in found
-            if info.is_directory and _is_inside(info.name, self.prefixes[depth:])
+            (info.path, depth + 1) for info in found if _is_inside(info.name, self.prefixes[depth:])
         ]
 
 

@@ -23,6 +23,7 @@ from lakeformat.read.deletions import DeletedRows
 from lakeformat.read.splits import Split
 from lakeformat.schema import TableSchema
 from lakeformat.storage import Storage
+from lakeformat.storage.links import require_no_link
 from lakeformat.types import DataType
 
 __all__ = ["PlainFile", "PlainFiles", "find_plain_files"]
@@ -69,7 +70,9 @@ def find_plain_files(
                 file = entry.file
                 if finder.may_be_plain(file) and not deleted_rows.count(entry):
                     may_hold_nan = finder.may_hold_nan(file)
-                    files.append(PlainFile(*place(entry), file.file_size, may_hold_nan))
+                    storage, path = place(entry)
+                    require_no_link(storage, path)  # another program opens it
+                    files.append(PlainFile(storage, path, file.file_size, may_hold_nan))
                 else:
                     others = (*others, entry)
         if others:

@@ -23,6 +23,7 @@ from lakeformat.errors import NotFoundError, UnsupportedError
 from lakeformat.storage.base import FileInfo, refuse_root, temporary_sibling, vanished
 from lakeformat.storage.creation_proof import REMEDY
 from lakeformat.storage.durable_directory import make_durable_directory, sync_directory
+from lakeformat.storage.links import refuse_link, refuse_way_out
 from lakeformat.storage.os_errors import DISK_ERRORS, reading, translated
 from lakeformat.storage.turns import directory_turn
 
@@ -36,11 +37,25 @@ _NO_HARD_LINKS = frozenset(
 class LocalStorage:
     """A storage whose paths are absolute local paths; any number of processes may share it.
 
-    ``ids`` gives the unique part of temporary names.
+    ``ids`` gives the unique part of temporary names. With a ``root`` the storage reaches only what
+    lies below, and follows no symbolic link there; links in and above the root are the caller's.
     """
 
-    def __init__(self, *, ids: Callable[[], str] = SYSTEM.new_id) -> None:
+    def __init__(self, *, ids: Callable[[], str] = SYSTEM.new_id, root: str | None = None) -> None:
         self._ids = ids
+        self._root = root
+
+    def within(self, root: str) -> LocalStorage:
+        """Return the storage of one directory; see ``FollowsNoLinks``."""
+        return LocalStorage(ids=self._ids, root=root)
+
+    def is_link(self, path: str) -> bool:
+        """Return True if a path is a symbolic link."""
+        return os.path.islink(path)
+
+    def require_no_link(self, path: str) -> None:
+        """Refuse a path that is a link below the root, or leads through one."""
+        self._check(path, whole=True)
 
     @property
     def scheme(self) -> str:
@@ -59,13 +74,15 @@ class LocalStorage:
 
     def read(self, path: str) -> bytes:
         """The whole content of a small file."""
-        with reading("read", path), open(path, "rb") as stream:
+        self._check(path)
+        with reading("read", path), open(path, "rb", opener=self._opener) as stream:
             return stream.read()
 
     def open_input(self, path: str) -> IO[bytes]:
         """A ``pyarrow.OSFile``, which Arrow reads without going through Python."""
+        self._check(path)
         with reading("open", path):
-            if os.path.isdir(path):
+            if stat.S_ISDIR(self._mode_to_open(path)):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
             stream: IO[bytes] = pa.OSFile(path, "rb")
             return stream
@@ -73,6 +90,7 @@ class LocalStorage:
     @contextmanager
     def open_output(self, path: str) -> Iterator[IO[bytes]]:
         """A ``pyarrow.OSFile`` into a new file, on disk for good when the context is left."""
+        self._check(path)
         with translated("create", path):
             make_durable_directory(os.path.dirname(path))
             # Held until the end: a descriptor as old as the file sees every write-back error.
@@ -94,6 +112,7 @@ class LocalStorage:
 
     def create(self, path: str, content: bytes) -> bool:
         """Publish by linking a finished temporary file to ``path``."""
+        self._check(path)
         with translated("publish", path):
             if os.path.lexists(path):
                 return False
@@ -110,6 +129,7 @@ class LocalStorage:
 
     def overwrite(self, path: str, content: bytes) -> None:
         """Replace a file atomically: readers and crashes meet the old or the new content."""
+        self._check(path)
         with translated("overwrite", path):
             make_durable_directory(os.path.dirname(path))
             temporary = self._write_temporary(path, content)
@@ -123,31 +143,38 @@ class LocalStorage:
 
     def exists(self, path: str) -> bool:
         """Whether a file (not a directory) is at ``path``."""
-        mode = _mode(path)
+        mode = self._mode(path)
         return mode is not None and not stat.S_ISDIR(mode)
 
     def list(self, path: str) -> builtins.list[FileInfo]:
-        """The direct children of a directory, sorted by name; empty when it does not exist."""
+        """The direct children of a directory, sorted by name; empty when it does not exist.
+
+        A link below the root of the storage is a file, wherever it leads.
+        """
+        self._check(path, whole=True)
+        follow = self._root is None
         with translated("list", path):
             try:
                 with os.scandir(path) as entries:
-                    infos = [_file_info(path, entry) for entry in entries]
+                    infos = [_file_info(path, entry, follow) for entry in entries]
             except (FileNotFoundError, NotADirectoryError):
                 return []
         return sorted((info for info in infos if info), key=lambda info: info.name)
 
     def make_directory(self, path: str) -> None:
         """Make a directory and its parents exist, durably."""
+        self._check(path, whole=True)
         with translated("make directory", path):
             make_durable_directory(path)
 
     def directory_exists(self, path: str) -> bool:
         """Whether ``path`` is a directory, an empty one included."""
-        mode = _mode(path)
+        mode = self._mode(path)
         return mode is not None and stat.S_ISDIR(mode)
 
     def delete(self, path: str) -> None:
         """Remove one file; one that is already gone is fine. A power cut may bring it back."""
+        self._check(path)
         with translated("delete", path), suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(path)
 
@@ -157,6 +184,7 @@ class LocalStorage:
         A symbolic link is removed, and what it leads to stays.
         """
         refuse_root(path, self.uri(path))
+        self._check(path)
         with translated("delete directory", path):
             if os.path.islink(path):
                 os.unlink(path)
@@ -171,6 +199,7 @@ class LocalStorage:
     def remove_empty_directory(self, path: str) -> bool:
         """Remove a directory if nothing is in it; see ``RemovesEmptyDirectories``."""
         refuse_root(path, self.uri(path))
+        self._check(path, whole=True)
         with translated("delete directory", path):
             try:
                 if os.path.islink(path) and not os.listdir(path):
@@ -200,6 +229,39 @@ class LocalStorage:
                 raise
             for parent in {os.path.dirname(old), os.path.dirname(new)}:
                 sync_directory(parent)
+
+    def _check(self, path: str, *, whole: bool = False) -> None:
+        """Refuse a path that leaves the root, if there is one."""
+        if self._root is not None:
+            refuse_way_out(self._root, path, whole=whole)
+
+    def _opener(self, path: str, flags: int) -> int:
+        if self._root is None:
+            return os.open(path, flags)
+        try:
+            return os.open(path, flags | os.O_NOFOLLOW)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                refuse_link(self._root, path)
+            raise
+
+    def _mode_to_open(self, path: str) -> int:
+        """The mode of a file about to be opened."""
+        if self._root is None:
+            return os.stat(path).st_mode
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            refuse_link(self._root, path)
+        return mode
+
+    def _mode(self, path: str) -> int | None:
+        """The mode or None; unlike os.path.exists, a refusal is an error and not an absence."""
+        self._check(path)
+        with translated("look for", path):
+            try:
+                return os.stat(path, follow_symlinks=path == self._root or not self._root).st_mode
+            except (FileNotFoundError, NotADirectoryError):
+                return None
 
     def _prepare(self, path: str, content: bytes) -> str:
         """The file that is to be linked; a disk that has no room for it leaves no doubt."""
@@ -244,9 +306,9 @@ def _link(temporary: str, path: str) -> bool:
     return True
 
 
-def _file_info(directory: str, entry: os.DirEntry[str]) -> FileInfo | None:
+def _file_info(directory: str, entry: os.DirEntry[str], follow: bool) -> FileInfo | None:
     try:
-        status = entry.stat()
+        status = entry.stat(follow_symlinks=follow)
     except FileNotFoundError:
         return None  # deleted since the directory was read
     is_directory = stat.S_ISDIR(status.st_mode)
@@ -257,15 +319,6 @@ def _file_info(directory: str, entry: os.DirEntry[str]) -> FileInfo | None:
         size=0 if is_directory else status.st_size,
         modified_millis=status.st_mtime_ns // 1_000_000,
     )
-
-
-def _mode(path: str) -> int | None:
-    """The file mode or None; unlike os.path.exists, a refusal is an error and not an absence."""
-    with translated("look for", path):
-        try:
-            return os.stat(path).st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            return None
 
 
 @contextmanager

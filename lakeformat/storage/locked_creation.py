@@ -43,6 +43,10 @@ class LockedCreation:
         self._lock = lock
         self._key = key
 
+    def around(self, inner: Storage) -> LockedCreation:
+        """Return the same lock around another storage."""
+        return LockedCreation(inner, self._lock, self._key)
+
     def __repr__(self) -> str:
         return f"LockedCreation({self.inner!r}, key={self._key!r})"
 

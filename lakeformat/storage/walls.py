@@ -14,6 +14,7 @@ from functools import lru_cache
 from lakeformat.errors import InvalidRequestError
 from lakeformat.storage.address import resolve
 from lakeformat.storage.base import Storage
+from lakeformat.storage.links import within
 from lakeformat.storage.location import Location, location_of
 
 __all__ = ["EXTERNAL_ROOTS", "NO_ROOTS", "ExternalRoots"]
@@ -65,8 +66,10 @@ class ExternalRoots:
 
     def place(self, address: str, near: Storage, table: str) -> tuple[Storage, str]:
         """Return storage and path of an allowed address that metadata of ``table`` names."""
-        self.require(address, table)
-        return resolve(address, near)
+        found = self.require(address, table)
+        storage, path = resolve(address, near)
+        [root, *_] = [each for each in self.locations if each.holds(found)]
+        return within(storage, "/" + "/".join(root.segments)), path
 
 
 def _root(address: object) -> Location:

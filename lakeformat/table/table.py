@@ -44,6 +44,7 @@ from lakeformat.read.where import Partitions, check_limit
 from lakeformat.schema import TableSchema
 from lakeformat.staged import TableStaged
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage, open_storage
+from lakeformat.storage.links import within
 from lakeformat.system_tables import (
     Asked,
     RowTable,
@@ -98,6 +99,7 @@ def load_table(
     external_roots: ExternalRoots = NO_ROOTS,
 ) -> Table:
     """The table whose files lie under ``layout``, with the newest schema of its branch."""
+    storage = within(storage, layout.root)
     if layout.branch != MAIN_BRANCH:
         check_branch_name(layout.branch)
         require_branch(storage, layout)

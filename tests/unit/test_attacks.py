@@ -213,6 +213,92 @@ def the_victims_directory_as_external_path_of_a_branch(ground: Ground) -> None:
     ground.change_schema(branch="branch/branch-dev", **{PATHS: f"file:{ground.victim}"})
 
 
+# ---------------------------------------------------------------- links
+
+
+def replaced(link: Path, target: Path) -> None:
+    """Put a link in the place of a directory or file, whose content goes elsewhere."""
+    if link.exists():
+        link.rename(link.with_name(f"old {link.name}"))
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(target)
+
+
+def links_to_directories_of_the_victim(ground: Ground) -> None:
+    ground.write()
+    (ground.hostile / "bucket-7").symlink_to(ground.victim / "bucket-0")
+    (ground.hostile / "statistics").symlink_to(ground.victim / "manifest")
+    replaced(ground.hostile / "index", ground.victim / "snapshot")
+
+
+def a_linked_bucket(ground: Ground) -> None:
+    theirs = ground.victim_entry().file
+    ground.forge(lambda entry: replace(entry, file=theirs))
+    replaced(ground.hostile / "bucket-0", ground.victim / "bucket-0")
+
+
+def a_linked_data_file(ground: Ground) -> None:
+    theirs = ground.victim_entry().file
+    ground.forge(lambda entry: replace(entry, file=theirs))
+    replaced(ground.hostile / "bucket-0" / theirs.file_name, ground.data_file)
+
+
+def linked_snapshots(ground: Ground) -> None:
+    ground.write()
+    replaced(ground.hostile / "snapshot", ground.victim / "snapshot")
+
+
+def linked_metadata(ground: Ground) -> None:
+    """Everything but the data: what is written there would be the victim's."""
+    ground.write()
+    for name in ("snapshot", "manifest", "index"):
+        replaced(ground.hostile / name, ground.victim / name)
+
+
+def a_linked_snapshot_and_manifests(ground: Ground) -> None:
+    ground.write()
+    replaced(ground.hostile / "snapshot" / "snapshot-1", ground.victim / "snapshot" / "snapshot-1")
+    for path in (ground.victim / "manifest").iterdir():
+        (ground.hostile / "manifest" / path.name).symlink_to(path)
+    replaced(ground.hostile / "bucket-0", ground.victim / "bucket-0")
+
+
+def linked_schemas(ground: Ground) -> None:
+    ground.write()
+    replaced(ground.hostile / "schema", ground.victim / "schema")
+
+
+def a_linked_branch(ground: Ground) -> None:
+    ground.write().branches.create("dev")
+    replaced(ground.hostile / "branch" / "branch-dev", ground.victim)
+
+
+def linked_tags_and_consumers(ground: Ground) -> None:
+    ground.write()
+    for name in ("tag", "consumer", "staged", "stream", "changelog", "branch"):
+        replaced(ground.hostile / name, ground.victim / "snapshot")
+
+
+def a_linked_data_directory(ground: Ground) -> None:
+    ground.write()
+    ground.add_schema()
+    ground.change_schema(0, **{"data-file.path-directory": "data"})
+    replaced(ground.hostile / "data", ground.victim)
+
+
+def a_link_below_an_allowed_root(ground: Ground) -> None:
+    ground.name_outside(f"file:{ground.outside}/mine/bucket-0/{ground.data_file.name}")
+    ground.change_schema(**{PATHS: f"file:{ground.outside}/mine", STRATEGY: "round-robin"})
+    (ground.outside / "mine").symlink_to(ground.victim)
+
+
+def a_linked_bucket_below_an_allowed_root(ground: Ground) -> None:
+    ground.name_outside(f"file:{ground.outside}/mine/bucket-0/{ground.data_file.name}")
+    ground.change_schema(**{PATHS: f"file:{ground.outside}/mine", STRATEGY: "round-robin"})
+    (ground.outside / "mine").mkdir()
+    (ground.outside / "mine" / "bucket-0").symlink_to(ground.victim / "bucket-0")
+
+
 ATTACKS: list[Callable[[Ground], None]] = [
     the_address_of_the_victims_file,
     the_address_as_java_spells_it,
@@ -241,6 +327,18 @@ ATTACKS: list[Callable[[Ground], None]] = [
     the_warehouse_as_external_path,
     the_database_as_external_path,
     the_victims_directory_as_external_path_of_a_branch,
+    links_to_directories_of_the_victim,
+    a_linked_bucket,
+    a_linked_data_file,
+    linked_snapshots,
+    linked_metadata,
+    a_linked_snapshot_and_manifests,
+    linked_schemas,
+    a_linked_branch,
+    linked_tags_and_consumers,
+    a_linked_data_directory,
+    a_link_below_an_allowed_root,
+    a_linked_bucket_below_an_allowed_root,
 ]
 
 
@@ -302,6 +400,51 @@ def test_an_old_schema_that_leads_out_is_named(ground):
     an_old_schema_with_its_data_at_the_victims(ground)
     with pytest.raises(lake.InvalidRequestError, match="schema-0 says where files of its table"):
         ground.table().remove_orphans()
+
+
+def test_a_refused_link_is_named_with_the_way_out(ground):
+    linked_snapshots(ground)
+    with pytest.raises(lake.InvalidRequestError) as refused:
+        ground.table().scan().to_arrow()
+    said = str(refused.value)
+    assert f"{ground.hostile}/snapshot: it is a symbolic link" in said
+    assert "Replace it by what it leads to" in said
+    assert "external-roots" in said
+
+
+def test_a_linked_bucket_stops_the_removal_of_orphan_files(ground):
+    links_to_directories_of_the_victim(ground)
+    with pytest.raises(lake.InvalidRequestError, match=r"hostile/.*: it is a symbolic link"):
+        ground.table().remove_orphans(dry_run=False)
+
+
+def test_a_schema_is_not_altered_through_a_link(ground):
+    linked_schemas(ground)
+    with pytest.raises(lake.InvalidRequestError, match="schema: it is a symbolic link"):
+        ground.catalog().alter_table("shop.hostile", lake.set_option("bucket-key", "id"))
+    assert [path.name for path in (ground.victim / "schema").iterdir()] == ["schema-0"]
+
+
+def test_dropping_a_linked_table_leaves_its_external_files_too(ground):
+    catalog = ground.catalog(ground.outside)
+    options = {PATHS: f"file:{ground.outside}", STRATEGY: "round-robin"}
+    catalog.create_table("hr.far", [("id", "BIGINT")], options=options).write(pa.table({"id": [1]}))
+    (ground.warehouse / "shop.db" / "near").symlink_to(ground.warehouse / "hr.db" / "far")
+    assert catalog.table("shop.near").scan().count() == 1, "a table may be a link"
+    catalog.drop_table("shop.near")
+    assert "near" not in catalog.list_tables("shop")
+    assert catalog.table("hr.far").scan().count() == 1
+
+
+def test_a_warehouse_that_is_reached_through_a_link_works(ground):
+    (ground.root / "there").symlink_to(ground.warehouse)
+    catalog = lake.open_catalog(str(ground.root / "there"))
+    table = catalog.table("shop.hostile")
+    table.write(pa.table({"id": [1], "note": ["x"]}))
+    table.compact(strategy="full")
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    assert table.remove_orphans(dry_run=False).objection is None
+    assert table.scan().count() == 1
 
 
 # ---------------------------------------------------------------- what a caller hands over

@@ -10,7 +10,8 @@ ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "dt": ["a", "b"]})
 
 @pytest.fixture
 def catalog(tmp_path):
-    made = lake.open_catalog(str(tmp_path / "warehouse"))
+    allowed = {"external-roots": str(tmp_path / "plain")}
+    made = lake.open_catalog(str(tmp_path / "warehouse"), options=allowed)
     made.create_database("shop")
     return made
 

@@ -35,6 +35,7 @@ from lakeformat.sql.catalog_rows import fits
 from lakeformat.sql.tables import NAME_LENGTH, VALUE_LENGTH, create_missing_tables
 from lakeformat.storage import Storage
 from lakeformat.storage.empty_directory import remove_empty_directory
+from lakeformat.storage.links import within
 
 __all__ = ["SqlCatalog"]
 
@@ -227,7 +228,7 @@ class SqlCatalog(Catalog):
                 storage = self._locks.creating(self._storage_of(name.database), held)
             else:
                 storage = self._publishing(name)  # a branch has a lock of its own
-            alter_schema(storage, layout, changes, self._environment)
+            alter_schema(within(storage, layout.root), layout, changes, self._environment)
             if name.branch == MAIN_BRANCH:
                 self._listing.synchronize(table, lambda: self._places.newest_schema(table))
 
