@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 import lakeformat as lake
 from tests.evolved_rows import DATA_EVOLUTION, EvolvedRows
@@ -34,3 +35,23 @@ def test_both_append_and_both_join_columns_alike(catalog: lake.Catalog, peer: Ja
     people.update(3, [{"id": 33, "name": "b3", "score": 3.5}], whole=True)
     people.update(0, [{"score": -1.0}] * 3)
     both_read(people, peer)
+
+
+@pytest.mark.parametrize("options", [{"row-tracking.enabled": "true"}, DATA_EVOLUTION])
+def test_files_that_java_compacted_are_read_and_appended_to(
+    catalog: lake.Catalog, peer: JavaPeer, options: dict[str, str]
+):
+    peer.create_table("shop.people", COLUMNS, {**options, "compaction.min.file-num": "2"})
+    people = EvolvedRows(catalog.table("shop.people"))
+    people.append([{"id": 1, "name": "a", "score": 0.5}])
+    people.append([{"id": 2, "name": "b", "score": 1.0}])
+    if options == DATA_EVOLUTION:
+        people.update(0, [{"name": "x"}])
+    assert peer.call("compact", table="shop.people") == 1
+    assert len(peer.call("live_files", table="shop.people")) == 1
+    people.append([{"id": 3, "name": "c", "score": 1.5}])
+    both_read(people, peer)
+    if options == DATA_EVOLUTION:
+        people.update(0, [{"score": 7.0}, {"score": 8.0}])
+        both_read(people, peer)
+    assert people.table.scan(where="id = 2").count() == 1

@@ -8,6 +8,8 @@ import java.util.Map;
 import org.apache.paimon.AppendOnlyFileStore;
 import org.apache.paimon.append.AppendCompactCoordinator;
 import org.apache.paimon.append.AppendCompactTask;
+import org.apache.paimon.append.dataevolution.DataEvolutionCompactCoordinator;
+import org.apache.paimon.append.dataevolution.DataEvolutionCompactTask;
 import org.apache.paimon.data.BinaryRow;
 import org.apache.paimon.data.GenericRow;
 import org.apache.paimon.deletionvectors.BitmapDeletionVector;
@@ -74,12 +76,24 @@ final class Changes {
 
     private static Object compactUnaware(FileStoreTable table) throws Exception {
         List<CommitMessage> messages = new ArrayList<>();
+        if (table.coreOptions().dataEvolutionEnabled()) {
+            for (DataEvolutionCompactTask task :
+                    new DataEvolutionCompactCoordinator(table, false, false).plan()) {
+                messages.add(task.doCompact(table, "java-compaction"));
+            }
+            return commit(table, messages);
+        }
         BaseAppendFileStoreWrite write =
                 ((AppendOnlyFileStore) table.store()).newWrite("java-compaction");
         for (AppendCompactTask task : new AppendCompactCoordinator(table, false).run()) {
             messages.add(task.doCompact(table, write));
         }
         write.close();
+        return commit(table, messages);
+    }
+
+    private static Object commit(FileStoreTable table, List<CommitMessage> messages)
+            throws Exception {
         try (BatchTableCommit commit = table.newBatchWriteBuilder().newCommit()) {
             commit.commit(messages);
         }
