@@ -23,6 +23,7 @@ from lakeformat.types import (
 __all__ = [
     "MAX_DEPTH",
     "check_fields",
+    "holds_blobs",
     "is_list",
     "is_text",
     "is_whole_number",
@@ -70,6 +71,16 @@ def require_list(what: str, value: object, example: str) -> None:
         raise InvalidRequestError(
             f"{what} must be a list, got {value!r} ({type(value).__name__}): write {example}"
         )
+
+
+def holds_blobs(data_type: DataType) -> bool:
+    """Return True for BLOB, and for an ARRAY or MAP whose values are blobs."""
+    match data_type:
+        case AtomicType(name=name):
+            return name is TypeName.BLOB
+        case ArrayType(element=part) | MapType(value=part):
+            return holds_blobs(part)
+    return False
 
 
 def check_fields(fields: Iterable[DataField]) -> None:

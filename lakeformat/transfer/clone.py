@@ -38,6 +38,7 @@ from lakeformat.storage.digest import content_digest
 from lakeformat.table import ReadOnlyTable, Table
 from lakeformat.transfer.contents import Contents, contents_of_snapshot, contents_of_table
 from lakeformat.transfer.report import CloneReport
+from lakeformat.type_rules import holds_blobs
 
 __all__ = ["CLONE_MARK", "TellClone", "clone_table"]
 
@@ -78,6 +79,7 @@ def clone_table(
     if full and (snapshot is not None or tag is not None):
         raise InvalidRequestError("full=True copies every snapshot and tag: name none of them")
     handle = source._handle
+    _require_blobs_named(handle)
     if not full:
         _require_own_rows(handle)
     storage, layout = catalog.place_of_new_table(name)
@@ -95,6 +97,17 @@ def clone_table(
     report = run.report(head, full=full, dry_run=dry_run)
     _log.info("clone %s", report)
     return report
+
+
+def _require_blobs_named(handle: TableHandle) -> None:
+    """Refuse to copy rows without the packs that hold their blobs."""
+    schema = handle.schema
+    blobs = [field.name for field in schema.fields if holds_blobs(field.type)]
+    if blobs and schema.primary_keys:
+        raise UnsupportedError(
+            f"column {blobs[0]!r} of {handle.uri} keeps blobs in packs that no manifest names, so "
+            "a clone would lead to those of this table: copy the rows with another engine"
+        )
 
 
 def _require_own_rows(handle: TableHandle) -> None:

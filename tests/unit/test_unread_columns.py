@@ -85,6 +85,15 @@ class TestBlobs:
             table.write(pa.table({"id": [3], "name": ["c"]}))
 
 
+@pytest.mark.parametrize("data_type", ["BLOB", {"type": "ARRAY", "element": "BLOB"}])
+def test_a_clone_does_not_lead_to_the_blob_packs_of_its_source(catalog, keyed_table, data_type):
+    """Rows with a key name packs by their address, and no manifest does."""
+    table = add_column(keyed_table([("id", "INT"), ("name", "STRING")]), "photo", data_type)
+    with pytest.raises(lake.UnsupportedError, match=r"column 'photo' of .* no manifest names"):
+        lake.clone_table(table, catalog, "shop.copy", full=True)
+    assert catalog.list_tables("shop") == ["orders"]
+
+
 class TestVectors:
     def test_the_other_columns_are_read_and_the_vectors_are_refused_by_name(self, people):
         table = add_column(people.table, "embedding", VECTOR)
