@@ -75,6 +75,7 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
                 f"{table} names the external path {address}, which its own directory lies in: "
                 "dropping the table would remove more than the table; remove its files by hand"
             )
+        roots.directory(address, storage, f"table {table!r}")
     plan = DropPlan(table, storage.uri(layout.root), tuple(paths), roots=roots)
     known = schema_ids(storage, layout)
     if not known:
@@ -109,8 +110,11 @@ def run_drop(storage: Storage, layout: TableLayout, plan: DropPlan) -> None:
     Where directories move, the table's own is hidden first: nobody meets half of it. Elsewhere the
     schemas go last: as long as something is there, they say what it belongs to.
     """
-    for address in plan.external_paths:
-        place, path = plan.roots.place(address, storage, f"table {plan.table!r}")
+    outside = [
+        plan.roots.directory(address, storage, f"table {plan.table!r}")
+        for address in plan.external_paths
+    ]
+    for place, path in outside:
         if place.exists(f"{path}/{REGISTERED_MARK}"):
             continue  # plain files, which a migration registered: they stay
         for bucket in _buckets_below(place, _joined(path, plan.data_path), plan.partition_keys):

@@ -60,7 +60,7 @@ def _require_some(handle: TableHandle, messages: Sequence[CommitMessage]) -> Non
 def delete_written(handle: TableHandle, messages: Sequence[CommitMessage]) -> list[str]:
     """Remove files of messages without a look: it is certain that no snapshot refers to them."""
     left: list[str] = []
-    for storage, path in written_paths(handle, messages):
+    for storage, path in [*written_paths(handle, messages)]:  # all are allowed, or none goes
         try:
             storage.delete(path)
         except LakeError:

@@ -171,7 +171,7 @@ def find_directories(
                 outside |= dict.fromkeys(options.data_file_external_paths)
     roots = [(storage, _joined(layout.root, path)) for path in data_paths]
     for address in outside if external_paths else ():
-        place, directory = handle.external_roots.place(address, storage, handle.uri)
+        place, directory = handle.external_roots.directory(address, storage, handle.uri)
         if place.exists(f"{directory}/{REGISTERED_MARK}"):
             continue  # plain files, which a migration registered
         roots += [(place, _joined(directory.rstrip("/"), path)) for path in data_paths]

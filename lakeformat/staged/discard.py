@@ -7,6 +7,7 @@ from typing import Any
 
 from lakeformat.commit.abort import delete_written
 from lakeformat.commit.new_files import NewFiles
+from lakeformat.commit.written_paths import written_paths
 from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.snapshot_directory import latest_snapshot
@@ -48,6 +49,8 @@ def discard(handle: TableHandle, result: StagedResult, *, dry_run: bool) -> Disc
     then, so that one of both sides sees the other.
     """
     storage, layout = handle.storage, handle.layout
+    for _ in written_paths(handle, result.messages):
+        pass  # refuses files outside of the table before anything is removed
     if not dry_run:
         delete_staged(storage, layout, result.name, with_claim=False)
     if (user := claimant(storage, layout, result.name)) is not None:

@@ -71,6 +71,36 @@ class ExternalRoots:
         [root, *_] = [each for each in self.locations if each.holds(found)]
         return within(storage, "/" + "/".join(root.segments)), path
 
+    def directory(self, address: str, near: Storage, table: str) -> tuple[Storage, str]:
+        """Return the place of an external path, allowed and in no directory of another table.
+
+        An allowed root may hold tables besides: each directory from it down to the external path
+        is looked at once.
+        """
+        storage, path = self.place(address, near, table)
+        found = _location(address)
+        for levels in range(len(found.segments)):
+            above = found.above(levels)
+            if above in _without_table or not self.allow(above):
+                break
+            if storage.exists(f"{_above(path, levels)}/{_SIGN_OF_TABLE}"):
+                raise InvalidRequestError(
+                    f"{table} names the external path {address}, and {above} is the directory of a "
+                    "table, whose files are its own. Nothing was read or changed. If a program of "
+                    f"yours set 'data-file.external-paths', choose another directory for {table}"
+                )
+            _without_table.add(above)
+        return storage, path
+
+
+_SIGN_OF_TABLE = "schema/schema-0"
+_without_table: set[Location] = set()
+"""Directories that were looked at; none of them becomes a table's by itself."""
+
+
+def _above(path: str, levels: int) -> str:
+    return path.rsplit("/", levels)[0] if levels else path
+
 
 def _root(address: object) -> Location:
     if not isinstance(address, str):

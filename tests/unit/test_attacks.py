@@ -396,6 +396,40 @@ def test_a_file_of_another_bucket_is_refused_below_an_allowed_root_too(ground):
         ground.catalog(ground.outside).table("shop.hostile").scan().to_arrow()
 
 
+def all_roots(ground: Ground) -> lake.Catalog:
+    """A catalog of a caller who allows more than he should: the directory of everything."""
+    return ground.catalog(ground.root)
+
+
+def test_a_table_below_an_allowed_root_is_a_neighbour_all_the_same(ground):
+    the_address_as_java_spells_it(ground)
+    catalog = all_roots(ground)
+    before = ground.belongings()
+    table = catalog.table("shop.hostile")
+    for operation in (
+        lambda: table.scan().to_arrow(),
+        lambda: OPERATIONS["expire"](catalog, table),
+        lambda: table.remove_orphans(dry_run=False, external_paths=True, max_share=1),
+        lambda: catalog.drop_table("shop.hostile"),
+        lambda: catalog.plan_drop_table("shop.hostile"),
+    ):
+        with pytest.raises(lake.InvalidRequestError, match="is the directory of a table"):
+            operation()
+    with pytest.raises(lake.InvalidRequestError, match="is the directory of a table"):
+        OPERATIONS["truncate"](catalog, table)
+    assert ground.belongings() == before
+
+
+@pytest.mark.parametrize("below", ["", "bucket-0", "schema"])
+def test_no_file_is_written_into_a_neighbour_below_an_allowed_root(ground, below):
+    ground.change_schema(**{PATHS: f"file:{ground.victim}/{below}", STRATEGY: "round-robin"})
+    table = all_roots(ground).table("shop.hostile")
+    before = ground.belongings()
+    with pytest.raises(lake.InvalidRequestError, match="is the directory of a table"):
+        table.write(pa.table({"id": [1], "note": ["x"]}))
+    assert ground.belongings() == before
+
+
 def test_an_old_schema_that_leads_out_is_named(ground):
     an_old_schema_with_its_data_at_the_victims(ground)
     with pytest.raises(lake.InvalidRequestError, match="schema-0 says where files of its table"):
@@ -467,6 +501,30 @@ def test_a_forged_message_is_neither_committed_nor_given_up(ground):
             refused([lake.CommitMessage.from_bytes(message.to_bytes())])
     assert ground.belongings() == before
     assert ground.table().latest_snapshot() is None
+
+
+def test_a_forged_staged_result_is_neither_published_nor_discarded(ground):
+    message = forged_message(ground, f"file://{ground.data_file}")
+    staged = ground.table().staged
+    address = staged.address(staged.add([message]).name)
+    before = ground.belongings()
+    for refused in (staged.publish, staged.discard):
+        with pytest.raises(lake.InvalidRequestError, match="no external root allows"):
+            refused([address])
+    assert len(staged.list()) == 1, "nothing is half done"
+    assert ground.belongings() == before
+
+
+def test_messages_are_given_up_together_or_not_at_all(ground):
+    table = ground.table()
+    with table.new_writer() as writer:
+        writer.write(pa.table({"id": [1], "note": ["x"]}))
+        mine = writer.prepare()
+    forged = forged_message(ground, f"file://{ground.data_file}")
+    there = sorted(ground.hostile.rglob("*.parquet"))
+    with pytest.raises(lake.InvalidRequestError, match="no external root allows"):
+        table.abort([*mine, forged])
+    assert sorted(ground.hostile.rglob("*.parquet")) == there
 
 
 @pytest.mark.parametrize("name", ["..", "."])
