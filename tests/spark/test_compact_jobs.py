@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from spark_jobs import changelog, compact, compact_database, rescale
+from spark_jobs import changelog, compact, compact_database, maintain, rescale
 
 
 @pytest.fixture
@@ -55,3 +55,20 @@ def test_buckets_are_rescaled_in_tasks(warehouse, stock, spark, caplog):
     told = [json.loads(record.message) for record in caplog.records]
     assert told[-1] == {"done": len(told), "total": len(told), "unit": "parts"}
     assert rescale.run(request, spark)["skipped"]
+
+
+def test_a_maintenance_compacts_and_looks_for_dead_files_in_tasks(warehouse, stock, spark, caplog):
+    caplog.set_level("INFO", "spark_jobs.progress")
+    for number in range(6):
+        stock.write(pa.table({"sku": ["pear", "plum", "fig"], "pieces": [number] * 3}))
+    stock.consumers.set("reader", next_snapshot=1)
+    request = {"warehouse": warehouse, "table": "shop.stock", "engine": "spark"}
+
+    result = maintain.run(request, spark)
+
+    assert rows(stock) == [("fig", 5), ("pear", 5), ("plum", 5)]
+    assert (result["report"]["before"]["files"], result["report"]["after"]["files"]) == (16, 2)
+    assert [step["error"] for step in result["report"]["steps"]] == [None] * 4
+    told = [json.loads(record.message) for record in caplog.records]
+    assert [each["done"] for each in told if each["unit"] == "units"][-1] == 2
+    assert maintain.run(request, spark)["skipped"]
