@@ -25,11 +25,14 @@ def find_obstacles(
     health: HealthReport | None,
 ) -> tuple[Reason, ...]:
     """Failed steps first, then consumers that hold snapshots, then the reasons of the verdict."""
-    found = [*_of_steps(table, steps), *(_of_consumer(table, each) for each in holders)]
+    of_steps = [*_of_steps(table, steps)]
+    found = [*of_steps, *(_of_consumer(table, each) for each in holders)]
     named = [f"consumer {each.id!r}" for each in holders]
     for reason in () if health is None else health.reasons:
-        if not any(name in reason.finding for name in named):
-            found.append(reason)
+        is_known = any(name in reason.finding for name in named) or any(
+            reason.advice in each.finding for each in of_steps
+        )
+        found += [] if is_known else [reason]
     return tuple(found)
 
 
