@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from lakeformat.environment import Environment
@@ -65,6 +66,11 @@ class TableHandle:
             name = f"{database.removesuffix(DATABASE_SUFFIX)}.{table}"
         branch = self.layout.branch
         return name if branch == MAIN_BRANCH else f"{name}$branch_{branch}"
+
+    @property
+    def argument(self) -> str:
+        """The name as a word of a command to copy: quoted where a shell would change it."""
+        return shlex.quote(self.name)
 
 
 def is_unaware(handle: TableHandle) -> bool:

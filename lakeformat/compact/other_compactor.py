@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ class OtherCompactor:
     """A program other than this one that has compacted the table, and may do so again."""
 
     table: str
-    """The table as commands name it."""
+    """Its name, ``shop.orders``."""
     commit_user: str
     snapshot_id: int
     """Its newest compaction."""
@@ -52,7 +53,9 @@ class OtherCompactor:
     @property
     def advice(self) -> str:
         """The command that ends this."""
-        return f"lake set-option {self.table} write-only=true, then restart that writer"
+        return (
+            f"lake set-option {shlex.quote(self.table)} write-only=true, then restart that writer"
+        )
 
     @property
     def warning(self) -> str:

@@ -191,7 +191,7 @@ def select_changelogs(
 def count_overdue(
     ids: Sequence[int], time_of: Callable[[int], int | None], retention: Retention
 ) -> int:
-    """How many of the oldest snapshots are beyond their retention, whoever still reads them.
+    """Count the oldest snapshots that are beyond their retention, read by a consumer or not.
 
     The rule of ``select_snapshots`` without its limit. Few times are asked, by a binary search.
     """
@@ -211,7 +211,7 @@ def count_overdue_changelogs(
     time_of: Callable[[int], int | None],
     retention: Retention,
 ) -> int:
-    """The same of changelogs that outlive their snapshots, by ``select_changelogs``."""
+    """Count changelogs that outlived their snapshots in the same way, by ``select_changelogs``."""
     highest, _, _ = _bounds(ids, _unlimited(retention, ids), None, newest=latest_snapshot)
     highest = min(highest, max(len(ids) - 1, 0))
     lowest = latest_snapshot - retention.retain_max + 1

@@ -87,11 +87,11 @@ def check_health(
     files, deletes, worst = state.facts(), state.deletes(), state.worst(WORST_BUCKETS)
     undeleted = undeleted_share(files, snapshots, storage, overdue)
     parts = score(state.pending()).with_history(undeleted)
-    table = handle.name
+    table = handle.argument
     other = find_other_compactor(newest)
     reasons = find_reasons(handle, table, files, worst, deletes, snapshots, storage, overdue, other)
     return HealthReport(
-        table=table,
+        table=handle.name,
         location=handle.uri,
         snapshot_id=snapshot.id,
         verdict=verdict_of(reasons, parts.total),
@@ -221,7 +221,7 @@ def _with_time_travel(
     live: ManifestColumns,
     index_files: list[IndexManifestEntry],
 ) -> StorageFacts:
-    """What the newest snapshot does not need, by what keeps it."""
+    """Sum up the files that the newest snapshot does not need, by what keeps them."""
     every = pa.concat_tables([*reachable.data, files_of(live, KeptFor.NEWEST)])
     files = every.group_by(["partition", "bucket", "name"]).aggregate(
         [("size", "max"), ("kept_for", "max")]

@@ -1,4 +1,4 @@
-"""Which files older snapshots, changelogs, tags and branches still need, and for how long."""
+"""The files that older snapshots, changelogs, tags and branches still need, by what keeps them."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class _Walk:
 
     @property
     def _others(self) -> KeptFor:
-        """What the branch keeps its files for, other than what is overdue on the table's own."""
+        """The reason for all files of this branch but the overdue ones of the table's own."""
         is_other = not self._is_own and self._handle.layout.branch == MAIN_BRANCH
         return KeptFor.BRANCH if is_other else KeptFor.RETENTION
 
@@ -232,7 +232,7 @@ class _Walk:
         self._found.data.append(files_of(columns.take(rows), kept))
 
     def _add_lists(self, lists: Mapping[KeptFor, Sequence[_List]]) -> None:
-        """Whatever the manifests of these lists add."""
+        """Add the files that the manifests of these lists add."""
         for kept, some in lists.items():
             manifests = self._manifests(some)
             if manifests:

@@ -26,23 +26,24 @@ def history_reasons(
     storage: StorageFacts,
     overdue: Overdue,
 ) -> Iterator[Reason]:
-    """What an expiry or a removal of orphans would delete, and what keeps it from that."""
+    """Name what an expiry or a removal of orphans would delete, and what keeps it from that."""
+    table = handle.argument
     if overdue.refusal is not None:
         yield Reason(
             f"nothing expires: {overdue.refusal}",
-            f"lake set-option {handle.name} KEY=VALUE, or lake unset-option {handle.name} KEY",
+            f"lake set-option {table} KEY=VALUE, or lake unset-option {table} KEY",
         )
     yield from _of_snapshots(handle, storage, overdue)
     yield from _of_changelogs(handle, overdue)
     for each in snapshots.stalled_consumers:
-        yield Reason(each.finding, each.advice(handle.name))
+        yield Reason(each.finding, each.advice(handle.argument))
     if _is_much(_undeleted_bytes(storage, overdue), files, storage):
         yield _of_bytes(handle, snapshots, storage, overdue)
     if storage.unknown is not None and storage.unknown.old_files:
         yield Reason(
             f"nothing refers to {counted(storage.unknown.old_files, 'file')} with "
             f"{size(storage.unknown.old_bytes)}, unchanged for a day: a writer that died left them",
-            f"lake orphans {handle.name} --remove",
+            f"lake orphans {handle.argument} --remove",
         )
 
 
@@ -73,7 +74,7 @@ def _of_snapshots(handle: TableHandle, storage: StorageFacts, overdue: Overdue) 
     yield Reason(
         f"{numbers.expirable:,} of {counted(numbers.count, 'snapshot')} are beyond their retention "
         f"({_retention(handle.options)}).{freed} {_who_deletes(handle.options)}",
-        f"lake expire {handle.name} --limit {numbers.expirable}",
+        f"lake expire {handle.argument} --limit {numbers.expirable}",
     )
 
 
@@ -85,7 +86,7 @@ def _of_changelogs(handle: TableHandle, overdue: Overdue) -> Iterator[Reason]:
         f"{numbers.expirable:,} of {counted(numbers.count, 'changelog')} that outlived their "
         "snapshots are beyond their own retention ('changelog.time-retained' and "
         f"'changelog.num-retained.max'). {_who_deletes(handle.options)}",
-        f"lake expire {handle.name} --limit {numbers.expirable}",
+        f"lake expire {handle.argument} --limit {numbers.expirable}",
     )
 
 
@@ -120,8 +121,8 @@ def _is_much(undeleted: int, files: FileFacts, storage: StorageFacts) -> bool:
 def _of_bytes(
     handle: TableHandle, snapshots: SnapshotFacts, storage: StorageFacts, overdue: Overdue
 ) -> Reason:
-    """What overdue snapshots and branches keep, where the greater part is."""
-    of_branches = storage.branch_bytes or 0
+    """Name overdue snapshots or branches, whichever keep the greater part."""
+    table, of_branches = handle.argument, storage.branch_bytes or 0
     undeleted = _undeleted_bytes(storage, overdue)
     more = f"more than {_MUCH_HISTORY} times the {size(storage.live_bytes)} the table has now"
     if 2 * of_branches >= undeleted:
@@ -130,11 +131,11 @@ def _of_bytes(
         branches = counted(snapshots.branches, "branch", "branches")
         return Reason(
             f"{size(of_branches)} are kept for {branches} alone, {more}{oldest}",
-            f"lake branch list {handle.name} shows them; lake branch delete {handle.name} NAME "
-            "deletes one with the files that only it needs",
+            f"lake branch list {table} shows them; lake branch delete {table} NAME deletes one "
+            "with the files that only it needs",
         )
     overdue_count = counted(overdue.snapshots.expirable, "snapshot")
     return Reason(
         f"{size(undeleted)} are kept for {overdue_count} beyond the retention alone, {more}",
-        f"lake expire {handle.name}",
+        f"lake expire {table}",
     )

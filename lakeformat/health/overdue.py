@@ -62,16 +62,16 @@ class OverdueNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overdue:
-    """What an expiry without limit would do now."""
+    """The effect that an expiry without limit would have now."""
 
     snapshots: OverdueNumbers = OverdueNumbers()
     changelogs: OverdueNumbers = OverdueNumbers()
     changelogs_outlive: bool = False
-    """Whether the changelog of an expired snapshot is kept longer."""
+    """True where the changelog of an expired snapshot is kept longer."""
     reader: Guard | None = None
     """The consumer that is furthest behind, if it keeps any that is overdue."""
     refusal: str | None = None
-    """Why an expiry by the table's own options would be refused, if it would."""
+    """The error of an expiry by the table's own options, if they contradict each other."""
 
     @property
     def held_backlog(self) -> float:

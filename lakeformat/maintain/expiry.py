@@ -42,7 +42,7 @@ def expire(handle: TableHandle, request: MaintainRequest) -> StepReport:
         outcome=outcome if has_work else StepOutcome.NOT_NEEDED,
         reason=_reason(reports),
         report=reports[-1],
-        advice=None if reports[-1].is_complete else f"lake maintain {table}",
+        advice=None if reports[-1].is_complete else f"lake maintain {handle.argument}",
         snapshots=sum(len(each.snapshots) for each in reports),
         changelogs=sum(len(each.changelogs) for each in reports),
         removed_files=0 if request.dry_run else removed,

@@ -53,7 +53,7 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
         before=before,
         after=after,
         steps=tuple(steps),
-        obstacles=find_obstacles(table, steps, holders, health),
+        obstacles=find_obstacles(handle.argument, steps, holders, health),
     )
     _log.info("maintenance of %s: %s", report.location, report.reason)
     for each in report.obstacles:

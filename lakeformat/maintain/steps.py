@@ -41,7 +41,7 @@ def _partitions(handle: TableHandle, request: MaintainRequest) -> StepReport:
     report = expire_partitions(handle, ExpireRequest(), dry_run=request.dry_run)
     left = None
     if report.left:
-        left = f"lake maintain {handle.name}"
+        left = f"lake maintain {handle.argument}"
     return StepReport(
         step=PARTITIONS,
         outcome=_outcome(bool(report.expired), request),
@@ -120,7 +120,7 @@ def _orphans(handle: TableHandle, request: MaintainRequest) -> StepReport:
         outcome=_outcome(bool(report.orphan_files), request),
         reason=_orphans_reason(report),
         report=report,
-        advice=f"lake orphans {handle.name}" if is_left else None,
+        advice=f"lake orphans {handle.argument}" if is_left else None,
         removed_files=report.removed_files,
         removed_bytes=report.removed_bytes,
     )

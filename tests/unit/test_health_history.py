@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import replace
 
 import pyarrow as pa
@@ -198,6 +199,24 @@ def test_a_branch_that_keeps_much_is_named(shop):
     assert report.storage.branch_bytes == report.storage.time_travel_bytes
     of_branch = shop.catalog.table("shop.orders$branch_dev").health()
     assert (of_branch.reasons, of_branch.storage.branch_bytes) == ((), 0)
+
+
+def test_the_command_for_a_branch_can_be_copied_into_a_shell(shop):
+    """Unquoted, a shell would read ``$branch_dev`` as an empty variable, and act on main."""
+    orders = shop.orders()
+    commit(orders, 1)
+    orders.tags.create("start")
+    orders.branches.create("dev", tag="start")
+    branch = shop.catalog.table("shop.orders$branch_dev")
+    commit(branch, 30)
+    shop.ahead = 2 * HOUR
+
+    report = branch.health()
+
+    assert report.table == "shop.orders$branch_dev"
+    [reason] = report.reasons
+    assert shlex.split(reason.advice)[2] == report.table
+    assert reason.advice == "lake expire 'shop.orders$branch_dev' --limit 21"
 
 
 def test_a_reader_that_stopped_a_day_ago_and_keeps_a_backlog_is_named(shop):
