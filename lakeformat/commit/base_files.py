@@ -54,12 +54,19 @@ class BaseFiles:
         return self._live
 
     def _newer_manifests(self, head: Snapshot) -> list[ManifestMeta] | None:
-        """What was added since the last look; None if everything has to be read again."""
+        """What was added since the last look; None if everything has to be read again.
+
+        A rollback may have put another snapshot under the number of the last head: what was live
+        there is not in the history of this one.
+        """
         if self._head is None or self._head.id > head.id:
             return None
         storage, layout = self._handle.storage, self._handle.layout
         found: list[ManifestMeta] = []
-        for snapshot in reversed([*newest_first(self._handle, head, self._head.id)]):
+        last, *newer = reversed([*newest_first(self._handle, head, self._head.id - 1)])
+        if last is None or last.identity != self._head.identity:
+            return None
+        for snapshot in newer:
             if snapshot is None or snapshot.commit_kind is CommitKind.OVERWRITE:
                 return None
             found += manifests_of(storage, layout, snapshot, ListKind.DELTA)

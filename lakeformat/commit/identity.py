@@ -103,6 +103,7 @@ class EarlierCommits:
         self.commit = commit
         self._kinds = frozenset(kinds)
         self._checked = 0
+        self._head: Snapshot | None = None
         first = commit.first_try_millis
         if first is not None and first > handle.environment.now_millis() + CLOCK_SKEW_MILLIS:
             raise InvalidRequestError(
@@ -118,6 +119,8 @@ class EarlierCommits:
         """
         if self._is_new:
             self._is_new, self._checked = False, head.id if head else 0
+        if head is not None and self._is_replaced(head):
+            self._checked = 0
         newer: Snapshot | None = None
         for snapshot in self._from(head):
             if snapshot.commit_user != self.commit.user or snapshot.commit_kind not in self._kinds:
@@ -129,8 +132,14 @@ class EarlierCommits:
             newer = snapshot
         if newer is not None:
             raise self._out_of_order(newer)
-        self._checked = head.id if head else 0
+        self._checked, self._head = head.id if head else 0, head
         return None
+
+    def _is_replaced(self, head: Snapshot) -> bool:
+        """Whether a rollback has put another snapshot where the last head was, or below it."""
+        if self._head is None or head.id > self._head.id:
+            return False
+        return head.identity != self._head.identity
 
     def _from(self, head: Snapshot | None) -> Iterator[Snapshot]:
         """Snapshots not seen yet, newest first, as far back as the commit can be."""

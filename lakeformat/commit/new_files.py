@@ -42,6 +42,8 @@ class NewFiles:
     """What to do about a file that is there."""
     _names: pa.Array = field(init=False)
     _checked: int | None = field(init=False)
+    _head: Snapshot | None = None
+    """The head that was looked through last: a rollback may put another one in its place."""
 
     def __post_init__(self) -> None:
         names = [file.file_name for message in self.messages for file in message.written_files()]
@@ -55,7 +57,8 @@ class NewFiles:
         """Raise if a file was committed up to ``head``."""
         if head is None or not len(self._names):
             return
-        if self._checked is None or self._checked > head.id:
+        is_replaced = self._head is not None and self._head.identity != head.identity
+        if self._checked is None or self._checked > head.id - is_replaced:
             self._check_all(head)
         else:
             for found in newest_first(self.handle, head, self._checked):
@@ -63,7 +66,7 @@ class NewFiles:
                     self._check_all(head)
                     break
                 self._refuse_if_there(delta_of(self.handle, found), named(found))
-        self._checked = head.id
+        self._checked, self._head = head.id, head
 
     def _check_all(self, head: Snapshot) -> None:
         rows = [message.partition for message in self.messages]

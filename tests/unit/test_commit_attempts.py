@@ -6,9 +6,11 @@ import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
 from lakeformat.handle import TableHandle
@@ -194,3 +196,57 @@ def test_pinned_commits_look_at_what_came_in_between_their_attempts():
     ]
     with pytest.raises(lake.CommitConflictError, match="computed from snapshot 1"):
         commit(orders, message(orders, X), overwrite={}, read_snapshot=1)
+
+
+def roll_back_and_add(handle: TableHandle, *names: str) -> None:
+    """Take snapshot 2 out of history, and put others under its number and the next ones."""
+    lake.Table(handle).rollback(snapshot=1, as_latest=False)
+    for name in names:
+        commit(handle, message(handle, file(name)))
+
+
+@pytest.mark.parametrize("others", [("x",), ("x", "y"), ("x", "y", "z")])
+def test_a_compaction_takes_no_file_out_that_a_rollback_has_taken_out_meanwhile(others):
+    """The number of the last head is that of another snapshot by now."""
+    orders = contended()
+    commit(orders, message(orders, A))
+    commit(orders, message(orders, B))
+    orders.storage.rivals = [lambda: roll_back_and_add(orders, *others)]
+    merged = message(orders, compact_before=[A, B], compact_after=[M])
+    with pytest.raises(lake.CommitConflictError, match="not in the table any more"):
+        commit(orders, merged)
+    assert live(orders) == ["a", *others]
+
+
+def test_a_twin_that_took_the_number_of_a_snapshot_rolled_back_is_found():
+    orders = contended()
+    commit(orders, message(orders, A))
+    commit(orders, message(orders, B))
+
+    def twin() -> None:
+        lake.Table(orders).rollback(snapshot=1, as_latest=False)
+        commit(orders, message(orders, X), user="run")
+
+    orders.storage.rivals = [twin]
+    assert commit(orders, message(orders, X), user="run").replayed
+    assert live(orders) == ["a", "x"]
+
+
+def test_a_message_committed_under_the_number_of_a_snapshot_rolled_back_is_refused():
+    catalog = FileSystemCatalog(Contended(), "wh")
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.orders", [("id", "BIGINT")])
+    for number in range(2):
+        table.write(pa.table({"id": [number]}))
+    with table.new_writer() as writer:
+        writer.write(pa.table({"id": [2]}))
+        messages = writer.prepare()
+
+    def twin() -> None:
+        table.rollback(snapshot=1, as_latest=False)
+        table.commit([replace(each, base_snapshot=1) for each in messages])
+
+    table._handle.storage.rivals = [twin]
+    with pytest.raises(lake.InvalidRequestError, match="in the table already, by snapshot 2"):
+        table.commit(messages)
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [0, 2]
