@@ -8,12 +8,13 @@ from dataclasses import replace
 from lakeformat.branches.create import refuse_inside_branch
 from lakeformat.branches.marker import Creation, Deletion, Move, clear, mark, read_mark
 from lakeformat.clean import Deleter, Tell, find_protection
+from lakeformat.clean.again import look_again
 from lakeformat.count_text import counted
 from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout
 from lakeformat.metadata.branch_directory import branches, check_branch_name, require_branch
-from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog_if_present
 from lakeformat.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.metadata.tag import read_tags
@@ -103,7 +104,8 @@ def _lost(handle: TableHandle, target: TableLayout) -> Deletion:
     found = (read_snapshot_if_present(storage, target, n) for n in snapshot_ids(storage, target))
     snapshots = [snapshot for snapshot in found if snapshot is not None]
     tags = [tag.snapshot for tag in read_tags(storage, target)]
-    changelogs = [read_changelog(storage, target, n) for n in changelog_ids(storage, target)]
+    told = (read_changelog_if_present(storage, target, n) for n in changelog_ids(storage, target))
+    changelogs = [changelog for changelog in told if changelog is not None]
     # In a tag of what is a snapshot, too, there is nothing to look for twice.
     known = snapshots[:1]
     return Deletion(
@@ -125,12 +127,15 @@ def _remove_files(
 ) -> bool:
     """Seen from the branch, main and all others are what has to be spared."""
     branch = replace(handle, layout=handle.layout.on_branch(name))
-    protection = find_protection(branch, oldest=None, without_branches=[name])
-    return remove_held_alone(
-        handle,
-        Lost(lost.states, lost.additions, lost.changelogs, with_changes=True),
-        protection,
-        deleter,
-        f"only branch {name!r} led to it",
-        dry_run=dry_run,
-    )
+
+    def remove() -> bool:
+        return remove_held_alone(
+            handle,
+            Lost(lost.states, lost.additions, lost.changelogs, with_changes=True),
+            find_protection(branch, oldest=None, without_branches=[name]),
+            deleter,
+            f"only branch {name!r} led to it",
+            dry_run=dry_run,
+        )
+
+    return look_again(handle, remove)

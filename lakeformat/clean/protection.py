@@ -17,7 +17,6 @@ from lakeformat.layout import MAIN_BRANCH, TableLayout
 from lakeformat.metadata.branch_directory import branches
 from lakeformat.metadata.changelog_directory import (
     changelog_ids,
-    read_changelog,
     read_changelog_if_present,
 )
 from lakeformat.metadata.expired_changes import without_expired_changes
@@ -240,9 +239,8 @@ def _add_branch(handle: TableHandle, place: TableLayout, found: Protection) -> N
     snapshots = _read(handle, place, snapshot_ids(storage, place))
     found.starts += [without_expired_changes(storage, place, each) for each in snapshots[:1]]
     found.additions += snapshots[1:]
-    changelogs = in_parallel(
-        handle, partial(read_changelog, storage, place), changelog_ids(storage, place)
-    )
+    read = partial(read_changelog_if_present, storage, place)
+    changelogs = filter(None, in_parallel(handle, read, changelog_ids(storage, place)))
     found.changelogs += filter(Told(storage, place).needs_files, changelogs)
 
 

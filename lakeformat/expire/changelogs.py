@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from lakeformat.clean import announce, find_protection, protection, read_intents, withdraw
-from lakeformat.clean.parallel import in_parallel, look_again
+from lakeformat.clean.again import look_again
+from lakeformat.clean.parallel import in_parallel
 from lakeformat.consumers import Guard
 from lakeformat.expire.plan import Plan, plan_changelogs
 from lakeformat.expire.retention import (
@@ -83,14 +84,14 @@ def _expire(
     storage, layout, last = handle.storage, handle.layout, changelogs[-1].id
     # One that is there already has not the same number only: a rollback has made room for it.
     going = {changelog.id for changelog in changelogs if hides}
-    left = [number for number in changelog_ids(storage, layout) if number not in going]
-    later = [number for number in left if number > last]
-    kept = [number for number in left if number <= last] + later[:1]
-    read = partial(read_changelog_if_present, storage, layout)
-    snapshots = snapshot_ids(storage, layout)
-    oldest = read_snapshot_if_present(storage, layout, snapshots[0]) if snapshots else None
 
-    def look() -> Plan:
+    def look() -> tuple[Plan, int]:
+        left = [number for number in changelog_ids(storage, layout) if number not in going]
+        later = [number for number in left if number > last]
+        kept = [number for number in left if number <= last] + later[:1]
+        read = partial(read_changelog_if_present, storage, layout)
+        snapshots = snapshot_ids(storage, layout)
+        oldest = read_snapshot_if_present(storage, layout, snapshots[0]) if snapshots else None
         found = find_protection(
             handle,
             oldest=oldest,
@@ -100,9 +101,9 @@ def _expire(
             expired_changelogs=going,
             later_changelogs=later[1 : 1 + max(protection.LATER_SNAPSHOTS, len(changelogs))],
         )
-        return plan_changelogs(handle, changelogs, found)
+        return plan_changelogs(handle, changelogs, found), later[0] if later else last + 1
 
-    plan = look_again(look)
+    plan, next_one = look_again(handle, look)
     if hides:
-        hide_changelogs(handle, account, changelogs, later[0] if later else last + 1)
+        hide_changelogs(handle, account, changelogs, next_one)
     return remove_files(handle, account, plan)

@@ -18,8 +18,9 @@ from lakeformat.clean import (
     read_intents,
     withdraw,
 )
+from lakeformat.clean.again import look_again
 from lakeformat.clean.intent import STALE_MILLIS
-from lakeformat.clean.parallel import in_parallel, look_again
+from lakeformat.clean.parallel import in_parallel
 from lakeformat.clean.untold import NO_PRODUCER
 from lakeformat.consumers import (
     Guard,
@@ -29,7 +30,7 @@ from lakeformat.consumers import (
     find_stalled,
     read_progress,
 )
-from lakeformat.errors import CorruptTableError, LakeError
+from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
 from lakeformat.expire.changelogs import ROUND, expire_changelogs, finish_changelogs
 from lakeformat.expire.changelogs import select as select_old_changelogs
 from lakeformat.expire.plan import Plan, deltas_of, plan_snapshots
@@ -45,7 +46,7 @@ from lakeformat.expire.retention import (
 )
 from lakeformat.expire.rounds import Account, hide_snapshots, remove_files
 from lakeformat.handle import TableHandle, require_allowed
-from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog_if_present
 from lakeformat.metadata.fence import ABANDONED_MILLIS, is_fenced, remove_old_fences
 from lakeformat.metadata.schema_file import read_schema, schema_ids
 from lakeformat.metadata.snapshot import Snapshot
@@ -233,9 +234,9 @@ class _Run:
         handle, account, keeps = self.handle, self.account, self.keeps_changelogs
         if account.dry_run:
             try:
-                plan = self._plan(snapshots, oldest, keeps)
-            except CorruptTableError:
-                if self._snapshot(oldest.id) is not None:
+                plan = self._plan_round(snapshots, oldest)
+            except (CorruptTableError, NotFoundError):
+                if self._snapshot(oldest.id) == oldest:
                     raise
                 return _OVERTAKEN
             hide_snapshots(handle, account, snapshots, oldest.id, keeps_changelogs=keeps)
@@ -247,11 +248,12 @@ class _Run:
             if stopped is not None:
                 withdraw(handle, intent)
                 return stopped
-            plan = self._plan(snapshots, oldest, keeps)
+            plan = self._plan_round(snapshots, oldest)
         except LakeError as error:
             with suppress(LakeError):  # nothing has gone: it would only hold up tags and branches
                 withdraw(handle, intent)
-            if isinstance(error, CorruptTableError) and self._snapshot(oldest.id) is None:
+            is_gone = isinstance(error, CorruptTableError | NotFoundError)
+            if is_gone and self._snapshot(oldest.id) != oldest:
                 return _OVERTAKEN
             raise
         hide_snapshots(handle, account, snapshots, oldest.id, keeps_changelogs=keeps)
@@ -259,6 +261,14 @@ class _Run:
             return _LEFT
         withdraw(handle, intent)
         return None
+
+    def _plan_round(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> Plan:
+        """What goes with some snapshots; an error at once if the one that stays is gone."""
+
+        def look() -> Plan:
+            return self._plan(snapshots, oldest, self.keeps_changelogs)
+
+        return look_again(self.handle, look)
 
     def _overtaken(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> str | None:
         """Whether anybody was first: those who come later see what is announced."""
@@ -287,22 +297,27 @@ class _Run:
 
     def _finish_one(self, intent: Intent) -> bool:
         handle, account = self.handle, self.account
+        gone, plan = look_again(handle, partial(self._left_of, intent))
+        if plan is not None and not remove_files(handle, account, plan):
+            return False
+        age = handle.environment.now_millis() - intent.time_millis
+        if (intent.is_over(gone) or age > STALE_MILLIS) and not account.dry_run:
+            withdraw(handle, intent)
+            account.finished += 1
+        return True
+
+    def _left_of(self, intent: Intent) -> tuple[Sequence[Snapshot], Plan | None]:
+        """The snapshots of an intent that are gone, and what has to go with them."""
         ids = self._ids()
         # By more than their numbers: a rollback to a tag makes room for others of the same.
         there = {each.identity for each in self._read([each.id for each in intent.snapshots])}
         gone = [each for each in intent.snapshots if each.identity not in there]
         after = [number for number in ids if not gone or number > gone[-1].id] or ids[-1:]
         oldest = next(filter(None, map(self._snapshot, after)), None)
-        if gone and oldest is not None:
-            older = self._read([number for number in ids if number < oldest.id])
-            plan = self._plan(gone, oldest, intent.keeps_changelogs, older)
-            if not remove_files(handle, account, plan):
-                return False
-        age = handle.environment.now_millis() - intent.time_millis
-        if (intent.is_over(gone) or age > STALE_MILLIS) and not account.dry_run:
-            withdraw(handle, intent)
-            account.finished += 1
-        return True
+        if not gone or oldest is None:
+            return gone, None
+        older = self._read([number for number in ids if number < oldest.id])
+        return gone, self._plan(gone, oldest, intent.keeps_changelogs, older)
 
     def _plan(
         self,
@@ -313,20 +328,15 @@ class _Run:
     ) -> Plan:
         """``older`` stay all the same, where an earlier expiry is finished; what went by then may
         have been brought back since, so that whatever a snapshot consists of is looked for."""
-        handle = self.handle
-
-        def look() -> Plan:
-            protection = find_protection(
-                handle,
-                oldest=oldest,
-                expiring=len(snapshots),
-                with_oldest_state=older is not None,
-                changelogs=self._changelogs(keeps),
-                older=older or (),
-            )
-            return plan_snapshots(handle, snapshots, oldest, protection, keeps_changelogs=keeps)
-
-        return look_again(look)
+        protection = find_protection(
+            self.handle,
+            oldest=oldest,
+            expiring=len(snapshots),
+            with_oldest_state=older is not None,
+            changelogs=self._changelogs(keeps),
+            older=older or (),
+        )
+        return plan_snapshots(self.handle, snapshots, oldest, protection, keeps_changelogs=keeps)
 
     def _changelogs(self, keeps: bool) -> list[Snapshot]:
         """Changelogs that share files with what goes: without a producer they tell of additions.
@@ -340,8 +350,8 @@ class _Run:
         ids = changelog_ids(handle.storage, handle.layout)
         if not ids or (has_producer and not self._had_no_producer()):
             return []
-        read = partial(read_changelog, handle.storage, handle.layout)
-        found = in_parallel(handle, read, ids)
+        read = partial(read_changelog_if_present, handle.storage, handle.layout)
+        found = [each for each in in_parallel(handle, read, ids) if each is not None]
         return [each for each in found if not has_producer or not each.changelog_manifest_list]
 
     def _had_no_producer(self) -> bool:

@@ -12,13 +12,13 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from lakeformat.errors import CorruptTableError
+from lakeformat.clean.again import look_again
 from lakeformat.handle import TableHandle
 from lakeformat.health.overdue import Overdue
 from lakeformat.health.report import Holder
 from lakeformat.layout import MAIN_BRANCH, TableLayout
 from lakeformat.metadata.branch_directory import branches
-from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog_if_present
 from lakeformat.metadata.expired_changes import without_expired_changes
 from lakeformat.metadata.index_manifest import IndexManifestEntry, read_index_manifest
 from lakeformat.metadata.manifest import ManifestColumns, live_rows, read_manifests
@@ -30,13 +30,11 @@ from lakeformat.metadata.manifest_list import (
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.metadata.tag import Tag, read_tags
-from lakeformat.storage import Storage
 
 __all__ = ["KeptFor", "Reachable", "files_of", "find_reachable"]
 
 _READERS = 16
 """Small files are asked for at a time: a bucket takes longer to answer than to send."""
-_LOOKS = 3
 NO_PRODUCER = "none"
 _List: TypeAlias = tuple[str, int | None]
 """A manifest list, and its size."""
@@ -84,29 +82,16 @@ class Reachable:
 
 def find_reachable(handle: TableHandle, overdue: Overdue) -> Reachable:
     """Data, changelog and index files by what leads to them, with their sizes."""
-    storage, layout = handle.storage, handle.layout
-    for remaining in reversed(range(_LOOKS)):
-        found, before = Reachable(), _state(storage, layout)
-        try:
-            for branch in sorted(before, key=handle.layout.branch.__eq__):  # the table's own last
-                _Walk(handle, layout.on_branch(branch), found, overdue).walk()
-            return found
-        except CorruptTableError:  # a file that an expiry took away meanwhile is no damage
-            if not remaining or _state(storage, layout) == before:
-                raise
-    raise AssertionError("the last look returns or raises")
 
+    def look() -> Reachable:
+        found = Reachable()
+        there = branches(handle.storage, handle.layout)
+        names = (MAIN_BRANCH, *(branch.name for branch in there))
+        for name in sorted(names, key=handle.layout.branch.__eq__):  # the table's own last
+            _Walk(handle, handle.layout.on_branch(name), found, overdue).walk()
+        return found
 
-def _state(storage: Storage, layout: TableLayout) -> dict[str, tuple[list[int], list[str]]]:
-    names = [MAIN_BRANCH, *(branch.name for branch in branches(storage, layout))]
-    seen = {name: layout.on_branch(name) for name in names}
-    return {
-        name: (
-            snapshot_ids(storage, of),
-            [tag.name for tag in storage.list(of.tag_directory)],
-        )
-        for name, of in seen.items()
-    }
+    return look_again(handle, look)
 
 
 class _Walk:
@@ -139,10 +124,11 @@ class _Walk:
         tags = [tag.snapshot for tag in all_tags if kept.get(tag.snapshot.id) != tag.snapshot]
         if not self._is_own:
             self._found.of_branches |= {each.identity for each in [*snapshots, *tags]}
-        changelogs = _each(
-            lambda number: read_changelog(storage, layout, number),
+        told = _each(
+            lambda number: read_changelog_if_present(storage, layout, number),
             changelog_ids(storage, layout),
         )
+        changelogs = [changelog for changelog in told if changelog is not None]
         for state in self._states(snapshots):
             self._add_live(state, self._kept_for(state))
         for state in tags:

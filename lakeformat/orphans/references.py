@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from lakeformat.clean.again import changed_too_often
 from lakeformat.clean.untold import NO_PRODUCER, Told
-from lakeformat.errors import CorruptTableError
+from lakeformat.errors import CorruptTableError, NotFoundError
 from lakeformat.handle import TableHandle
 from lakeformat.layout import MAIN_BRANCH, TableLayout, suffixed
 from lakeformat.metadata.branch_directory import branches, unfinished_branches
-from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog_if_present
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.metadata.expired_changes import without_expired_changes
 from lakeformat.metadata.index_manifest import read_index_manifest
@@ -31,7 +32,7 @@ from lakeformat.orphans.readers import Readers, readers_of
 
 __all__ = ["LookedThrough", "References", "find_references"]
 
-_LOOKS = 3
+_LOOKS = 20
 _MANIFESTS_AT_A_TIME = 4
 _SNAPSHOTS_AT_A_TIME = 16
 
@@ -117,10 +118,13 @@ class References:
             try:
                 for name, of_branch in state.items():
                     self._read_branch(name, of_branch)
-            except CorruptTableError:  # a file that an expiry took away meanwhile is no damage
+            except (CorruptTableError, NotFoundError) as missing:
+                # A file that an expiry took away meanwhile is no damage.
                 failures += 1
-                if failures == _LOOKS or _state(self.handle) == state:
+                if _state(self.handle) == state:
                     raise
+                if failures == _LOOKS:
+                    raise changed_too_often(self.handle, _LOOKS, missing) from missing
                 continue
             self._seen = state
             self.looked_through = LookedThrough(
@@ -210,8 +214,8 @@ class _Branch:
             self._add_live(newest, self._lists(newest))
 
     def _add_changelog(self, number: int) -> None:
-        changelog = read_changelog(self._storage, self._layout, number)
-        if not self._told.needs_files(changelog):
+        changelog = read_changelog_if_present(self._storage, self._layout, number)
+        if changelog is None or not self._told.needs_files(changelog):
             return
         source = f"changelog {number} of {self._handle.uri}"
         # What the snapshot consisted of has expired. Its changes are kept: those its changelog

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from lakeformat.clean import Deleter, Tell, find_protection
-from lakeformat.clean.parallel import look_again
+from lakeformat.clean.again import look_again
 from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.handle import TableHandle, require_allowed
@@ -119,7 +119,7 @@ class _Deletion:
     def _remove_files(self, tag: Tag) -> None:
         handle = self.handle
         _log.info("tag %r of %s is gone; removing what only it held", tag.name, handle.uri)
-        if look_again(lambda: self._remove_held(tag)) and not self.dry_run:
+        if look_again(handle, lambda: self._remove_held(tag)) and not self.dry_run:
             handle.storage.delete(handle.layout.deleted_tag(tag.name))
 
     def _remove_held(self, tag: Tag) -> bool:
