@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
+from typing import TYPE_CHECKING, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = ["ZoneOffsets", "find_zone", "zone_offsets"]
 
-Nanos = npt.NDArray[np.int64]
+Nanos: TypeAlias = "npt.NDArray[np.int64]"
 
 _OFFSET = re.compile(r"(?:GMT|UTC|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 _UTC = frozenset({"UTC", "GMT", "Z"})
@@ -71,7 +73,7 @@ class ZoneOffsets:
 
     def at(self, instants: Nanos) -> Nanos:
         """The offset at each instant: what a clock of the zone is ahead of UTC."""
-        return self.offsets[np.searchsorted(self.starts, instants, side="right") - 1]
+        return self.offsets[self.starts.searchsorted(instants, side="right") - 1]
 
 
 def find_zone(name: str) -> tzinfo:
@@ -91,6 +93,8 @@ def find_zone(name: str) -> tzinfo:
 @cache
 def zone_offsets(name: str) -> ZoneOffsets:
     """All offsets of a zone as a JVM counts them; ValueError as from ``find_zone``."""
+    import numpy as np  # a DAG file that names a zone in an option does without
+
     zone = find_zone(name)
     pairs = [(-(2**63) // _NANOS_PER_SECOND, _standard_seconds(zone))]
     if isinstance(zone, ZoneInfo):

@@ -45,6 +45,7 @@ def test_parsing_all_templates_loads_few_modules_and_no_data_stack():
     assert {name.split(".")[1] for name in library if "." in name} <= {
         "environment",
         "errors",
+        "java_zones",  # names of time zones, which options hold
         "options",
         "partitions",  # its format of times
     }
