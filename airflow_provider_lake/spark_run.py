@@ -45,10 +45,11 @@ class SparkRun:
     def result(self) -> dict[str, Any] | None:
         """What the job left in its result file; None if it left nothing that can be read."""
         from lakeformat import LakeError
+        from lakeformat.storage.base import LARGE_FILE
 
         try:
             storage, path = self._result_place()
-            result = json.loads(storage.read(path))
+            result = json.loads(storage.read(path, LARGE_FILE))
         except (LakeError, ValueError):
             return None
         return result if isinstance(result, dict) else None

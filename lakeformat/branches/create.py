@@ -19,6 +19,7 @@ from lakeformat.layout import TableLayout
 from lakeformat.metadata.branch_directory import check_branch_name
 from lakeformat.metadata.schema_file import schema_ids
 from lakeformat.metadata.tag import snapshot_content
+from lakeformat.storage.base import LARGE_FILE
 from lakeformat.tags.source import Origin
 
 __all__ = ["create", "put", "refuse_inside_branch"]
@@ -143,7 +144,7 @@ def put(handle: TableHandle, path: str, content: bytes) -> None:
     except UnavailableError:
         if not handle.storage.exists(path):
             raise
-    if handle.storage.read(path) != content:
+    if handle.storage.read(path, LARGE_FILE) != content:
         raise CommitConflictError(
             f"{handle.storage.uri(path)} is there with another content: somebody makes a branch "
             "of that name; look at it and choose another name"

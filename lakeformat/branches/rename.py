@@ -13,6 +13,7 @@ from lakeformat.handle import TableHandle
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.branch_directory import check_branch_name, require_branch
 from lakeformat.metadata.snapshot_directory import latest_snapshot_id, snapshot_ids
+from lakeformat.storage.base import LARGE_FILE
 from lakeformat.storage.move_directory import mover
 
 __all__ = ["rename"]
@@ -77,7 +78,7 @@ def _copy(handle: TableHandle, work: Move, old: TableLayout, new: TableLayout) -
             storage.make_directory(new.metadata_root)
             for path in _files(handle, old.metadata_root):
                 below = path.removeprefix(old.metadata_root)
-                put(handle, f"{new.metadata_root}{below}", storage.read(path))
+                put(handle, f"{new.metadata_root}{below}", storage.read(path, LARGE_FILE))
         except CommitConflictError:
             _give_up(handle, work, new)
             raise

@@ -20,6 +20,7 @@ from lakeformat.layout import EXPIRY_INTENT, expiry_intent_name
 from lakeformat.metadata.json_file import Remedy, decode_json_file
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import read_snapshot_if_present
+from lakeformat.storage.base import LARGE_FILE
 
 __all__ = ["STALE_MILLIS", "Intent", "announce", "read_intents", "refuse_if_expiring", "withdraw"]
 
@@ -104,7 +105,7 @@ def read_intents(handle: TableHandle, *, changelogs: bool = False) -> list[Inten
         if info.is_directory or not info.name.startswith(EXPIRY_INTENT):
             continue
         try:
-            content = storage.read(info.path)
+            content = storage.read(info.path, LARGE_FILE)
         except NotFoundError:
             continue
         found.append(

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
 from lakeformat.index.damage import missing_file
 from lakeformat.storage import Storage
+from lakeformat.storage.base import SMALL_FILE
 
 __all__ = [
     "decode_hash_index",
@@ -63,7 +64,7 @@ def read_hash_index(storage: Storage, path: str, *, count: int) -> npt.NDArray[n
     """The hashes of one file, as many as its index manifest entry says."""
     uri = storage.uri(path)
     try:
-        content = storage.read(path)
+        content = storage.read(path, max(count * _HASH_BYTES, SMALL_FILE))
     except NotFoundError:
         raise missing_file(uri, "an index manifest", _WRITE_ANEW) from None
     return decode_hash_index(content, uri, count=count)

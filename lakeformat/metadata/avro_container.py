@@ -22,6 +22,8 @@ __all__ = [
     "BlockLimitError",
     "NotPlainError",
     "join_blocks",
+    "most_records",
+    "most_unpacked",
     "read_blocks",
     "unpack_block",
 ]
@@ -34,6 +36,12 @@ READABLE_AFTER = 32
 # Metadata repeats itself, but never like this: more is a mistake or an attack on memory.
 _LARGEST_RATIO = 1000
 _ALWAYS_ALLOWED_BYTES = 64 << 20
+_LARGE_FILE_RATIO = 32
+_MOST_BYTES_OF_FEW = 512 << 20
+"""A small file never unpacks to more, however much it repeats itself."""
+_LEAST_RECORD_BYTES = 2
+"""Each record names a file of its own, which takes some bytes even when they are packed."""
+_ALWAYS_ALLOWED_RECORDS = 10_000
 _SNAPPY_CHECKSUM_SIZE = 4
 
 _ZSTD_MAGIC = 0xFD2FB528
@@ -76,6 +84,8 @@ def read_blocks(content: bytes) -> AvroBlocks:
     if codec not in _UNPACK:
         raise NotPlainError(f"codec {codec!r} is not one of the format's")
     limit = most_unpacked(len(content))
+    if sum(counts) > most_records(len(content)):
+        raise BlockLimitError
     try:
         blocks = _UNPACK[codec](packed, limit)
     except _BROKEN as reason:
@@ -92,7 +102,13 @@ def read_blocks(content: bytes) -> AvroBlocks:
 
 def most_unpacked(size: int) -> int:
     """How much bytes of a file can honestly unpack to."""
-    return _ALWAYS_ALLOWED_BYTES + _LARGEST_RATIO * size
+    most = max(_MOST_BYTES_OF_FEW, _LARGE_FILE_RATIO * size)
+    return min(_ALWAYS_ALLOWED_BYTES + _LARGEST_RATIO * size, most)
+
+
+def most_records(size: int) -> int:
+    """How many records of metadata a file can honestly hold."""
+    return _ALWAYS_ALLOWED_RECORDS + size // _LEAST_RECORD_BYTES
 
 
 def unpack_block(codec: str, packed: bytes) -> bytes:

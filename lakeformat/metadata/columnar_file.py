@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
-from lakeformat.metadata.avro_container import most_unpacked
+from lakeformat.metadata.avro_container import most_records, most_unpacked
 
 __all__ = ["ORC_MAGIC", "PARQUET_MAGIC", "decode_rows", "encode_rows"]
 
@@ -24,8 +24,6 @@ _ARROW = {
     "bytes": pa.binary(),
     "string": pa.string(),
 }
-_LEAST_ROW_BYTES = 16
-"""A row of metadata takes at least so much memory."""
 
 
 def encode_rows(
@@ -54,7 +52,7 @@ def decode_rows(content: bytes) -> list[dict[str, Any]]:
 
 
 def _read(source: pa.NativeFile, *, is_parquet: bool, size: int) -> pa.Table:
-    most_rows = most_unpacked(size) // _LEAST_ROW_BYTES
+    most_rows = most_records(size)
     if is_parquet:
         file = pq.ParquetFile(source)
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))

@@ -17,6 +17,7 @@ from lakeformat.layout import FENCE, TableLayout, suffixed
 from lakeformat.metadata.json_file import decode_json_file
 from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
+from lakeformat.storage.base import LARGE_FILE
 
 __all__ = [
     "ABANDONED_MILLIS",
@@ -100,7 +101,7 @@ def read_fence(storage: Storage, layout: TableLayout, unique: str) -> Fence | No
     """One fence; None if it is not there."""
     path = layout.fence(unique)
     try:
-        content = storage.read(path)
+        content = storage.read(path, LARGE_FILE)
     except NotFoundError:
         return None
     return decode_json_file(

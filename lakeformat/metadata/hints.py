@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from lakeformat.errors import NotFoundError
 from lakeformat.layout import TableLayout, numbered
 from lakeformat.storage import Storage
+from lakeformat.storage.base import TooLargeError
 
 __all__ = ["NumberedFiles", "numbered_changelogs", "numbered_snapshots"]
 
@@ -73,7 +74,7 @@ class NumberedFiles:
     def _read_latest_hint(self) -> int | None:
         try:
             content = self.storage.read(f"{self.directory}/LATEST")
-        except NotFoundError:
+        except (NotFoundError, TooLargeError):
             return None
         text = content.decode("ascii", errors="replace").strip()
         is_number = text.isascii() and text.isdigit() and len(text) <= len(str(1 << 63))

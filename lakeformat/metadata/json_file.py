@@ -9,9 +9,12 @@ from typing import Any, TypeVar
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
 
-__all__ = ["Remedy", "decode_json_file", "newer_version"]
+__all__ = ["NO_JSON", "Remedy", "decode_json_file", "newer_version"]
 
 T = TypeVar("T")
+
+NO_JSON = (ValueError, RecursionError)
+"""What ``json.loads`` raises where it cannot read a text, one nested too deep included."""
 
 
 class Remedy(StrEnum):
@@ -44,7 +47,7 @@ def decode_json_file(
     """Parse a metadata file and build its value; whatever is wrong, the error names the file."""
     try:
         members = json.loads(content)
-    except (ValueError, RecursionError) as reason:
+    except NO_JSON as reason:
         raise CorruptTableError(
             f"{uri} ({len(content)} bytes) is not JSON: {reason}; {remedy}"
         ) from None

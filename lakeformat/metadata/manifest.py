@@ -30,6 +30,7 @@ from lakeformat.metadata.record_file import AVRO, encode_record_file, manifest_c
 from lakeformat.metadata.referrer import referred_to_by
 from lakeformat.options import TableOptions
 from lakeformat.storage import Storage
+from lakeformat.storage.base import LARGE_FILE, TooLargeError
 
 __all__ = [
     "FORMAT_VERSION",
@@ -180,15 +181,23 @@ def read_manifest_bytes(
     path = layout.manifest(name)
     uri = storage.uri(path)
     try:
-        content = storage.read(path)
+        content = storage.read(path, LARGE_FILE if size is None else min(size, LARGE_FILE))
+    except TooLargeError as refused:
+        if size is None or size > LARGE_FILE:
+            raise
+        raise _other_size(uri, refused.size, size) from None
     except NotFoundError:
         raise CorruptTableError(
             f"{uri} is missing although a snapshot refers to it; if the snapshot was just "
             "expired, read again from the latest one, else restore the file from a backup"
         ) from None
     if size is not None and len(content) != size:
-        raise CorruptTableError(
-            f"{uri} has {len(content)} bytes, {size} were written; "
-            "restore the file from a backup or roll the table back to an earlier snapshot"
-        )
+        raise _other_size(uri, len(content), size)
     return content, uri
+
+
+def _other_size(uri: str, found: int, written: int) -> CorruptTableError:
+    return CorruptTableError(
+        f"{uri} has {found} bytes, {written} were written; "
+        "restore the file from a backup or roll the table back to an earlier snapshot"
+    )

@@ -19,6 +19,7 @@ from lakeformat.errors import InvalidRequestError, NotFoundError, UnavailableErr
 from lakeformat.layout import TableLayout, suffixed
 from lakeformat.metadata.commit_message import CommitMessage
 from lakeformat.storage import Storage
+from lakeformat.storage.base import LARGE_FILE
 
 __all__ = [
     "StagedResult",
@@ -99,7 +100,7 @@ def read_staged_if_present(storage: Storage, layout: TableLayout, name: str) -> 
     """A staged result; None where nothing waits under the name."""
     path = layout.staged(name)
     try:
-        content = storage.read(path)
+        content = storage.read(path, LARGE_FILE)
     except NotFoundError:
         return None
     try:
@@ -134,7 +135,7 @@ def write_staged(
         return storage.create(path, content)
     except UnavailableError:
         # The answer was lost: what is there tells whose it is.
-        if storage.exists(path) and storage.read(path) == content:
+        if storage.exists(path) and storage.read(path, LARGE_FILE) == content:
             return True
         raise
 

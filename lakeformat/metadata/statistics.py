@@ -16,6 +16,7 @@ from lakeformat.layout import TableLayout
 from lakeformat.metadata.json_file import Remedy, decode_json_file
 from lakeformat.metadata.json_member import Member, read_members, write_members
 from lakeformat.storage import Storage
+from lakeformat.storage.base import LARGE_FILE
 
 __all__ = ["ColumnStatistics", "TableStatistics", "read_statistics", "write_statistics"]
 
@@ -89,7 +90,7 @@ def read_statistics(storage: Storage, layout: TableLayout, name: str) -> TableSt
     """The statistics a snapshot names."""
     path = layout.statistics(name)
     try:
-        content = storage.read(path)
+        content = storage.read(path, LARGE_FILE)
     except NotFoundError:
         raise CorruptTableError(
             f"statistics file {storage.uri(path)} is missing although a snapshot names it; "

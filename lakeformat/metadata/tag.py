@@ -104,7 +104,8 @@ def read_tag_if_present(storage: Storage, layout: TableLayout, name: str) -> Tag
 
 def snapshot_content(storage: Storage, layout: TableLayout, name: str) -> bytes:
     """The snapshot file a tag stands for, with every member it had."""
-    members = json.loads(storage.read(layout.tag(_checked(name))))
+    path = layout.tag(_checked(name))
+    members = decode_json_file(storage.read(path), storage.uri(path), dict, Remedy.TAG)
     for own in ("tagCreateTime", "tagTimeRetained"):
         members.pop(own, None)
     return json.dumps(members, indent=2, ensure_ascii=False).encode()

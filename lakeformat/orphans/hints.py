@@ -13,6 +13,7 @@ from lakeformat.layout import MAIN_BRANCH
 from lakeformat.metadata.branch_directory import branches
 from lakeformat.metadata.hints import NumberedFiles, numbered_changelogs, numbered_snapshots
 from lakeformat.storage import Storage
+from lakeformat.storage.base import TooLargeError
 
 __all__ = ["HintChange", "RepairHintsReport", "repair_hints"]
 
@@ -103,3 +104,5 @@ def _text(storage: Storage, path: str) -> str | None:
         return storage.read(path).decode("ascii", errors="replace").strip()
     except NotFoundError:
         return None
+    except TooLargeError:
+        return ""

@@ -15,6 +15,7 @@ from typing import Any
 from lakeformat.binary_row import encode_row, frame_row, values_from_arrow
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
 from lakeformat.handle import TableHandle
+from lakeformat.metadata.json_file import NO_JSON
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.options import TableOptions
 from lakeformat.options.kinds import Kind
@@ -22,6 +23,7 @@ from lakeformat.partition import partition_fields, partition_path
 from lakeformat.partition_filter import PartitionSpec, some_partitions
 from lakeformat.partitions.live import chosen, live_partitions
 from lakeformat.partitions.report import DonePartition, MarkDoneReport
+from lakeformat.storage.base import TooLargeError
 from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.type_rules import is_list
 
@@ -165,7 +167,7 @@ def _mark(handle: TableHandle, path: str, actions: Sequence[str]) -> None:
 
 def _creation_time(handle: TableHandle, path: str) -> int | None:
     """When a partition was marked first; None if it was not, or if a crash has torn the mark."""
-    with suppress(NotFoundError, ValueError, KeyError, TypeError):
+    with suppress(NotFoundError, TooLargeError, *NO_JSON, KeyError, TypeError):
         return int(json.loads(handle.storage.read(_success_file(handle, path)))["creationTime"])
     return None
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lakeformat.datafile.file_format import FileFormat
 from lakeformat.datafile.instant_format import keeping_instants
-from lakeformat.datafile.orc.tail import read_writer_zones
+from lakeformat.datafile.orc.tail import file_zones
 from lakeformat.datafile.reader import naming_file
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.manifest import ManifestEntry
@@ -37,4 +37,4 @@ def _zones(
         if entry.file.file_name.endswith(FileFormat.ORC):
             storage, path = files.place(entry)
             with naming_file(storage.uri(path)), storage.open_input(path) as stream:
-                yield from read_writer_zones(stream)
+                yield from file_zones(stream)

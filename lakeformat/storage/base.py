@@ -22,9 +22,31 @@ from dataclasses import dataclass
 from posixpath import normpath
 from typing import IO, Protocol
 
-from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
 
-__all__ = ["FileInfo", "Storage", "refuse_root", "temporary_sibling", "vanished"]
+__all__ = [
+    "LARGE_FILE",
+    "SMALL_FILE",
+    "FileInfo",
+    "Storage",
+    "TooLargeError",
+    "refuse_root",
+    "require_size",
+    "temporary_sibling",
+    "vanished",
+]
+
+SMALL_FILE = 16 << 20
+"""The most bytes of a file of JSON or text: a schema of 100,000 columns has fewer."""
+LARGE_FILE = 1 << 30
+"""The most bytes of a file that lists others, such as a manifest: it has room for millions."""
+
+
+class TooLargeError(CorruptTableError):
+    """A file is larger than one of its kind can be; it was not read."""
+
+    size = 0
+    """The bytes it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +78,11 @@ class Storage(Protocol):
         """
         ...
 
-    def read(self, path: str) -> bytes:
-        """The whole content of a small file."""
+    def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
+        """The whole content of a file of at most ``limit`` bytes.
+
+        A larger one is refused (``TooLargeError``), and takes no more memory than that.
+        """
         ...
 
     def open_input(self, path: str) -> IO[bytes]:
@@ -124,6 +149,18 @@ class Storage(Protocol):
         The root of a storage is refused (``refuse_root``): nobody means a whole bucket or disk.
         """
         ...
+
+
+def require_size(uri: str, size: int, limit: int) -> None:
+    """Raise if a file has more bytes than are read of one of its kind."""
+    if size > limit:
+        error = TooLargeError(
+            f"{uri} has {size} bytes, and a file of its kind has at most {limit}: it is damaged or "
+            "forged, and was not read. Restore it from a backup, or move it out of the directory "
+            "if it does not belong there"
+        )
+        error.size = size
+        raise error
 
 
 def refuse_root(path: str, uri: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lakeformat.environment import Environment
 from lakeformat.errors import AlreadyExistsError, UnavailableError
+from lakeformat.storage.base import LARGE_FILE, SMALL_FILE, require_size
 from lakeformat.storage.object_client import ObjectClient
 from lakeformat.storage.object_errors import is_missing, is_taken, status_of
 
@@ -63,12 +64,13 @@ class ConditionalWrites:
                 elif not is_taken(error):
                     raise
                 # A repeat is refused because of its own first try: then the content is ours.
-                elif not self.exists(path) or self.read(path) != content:
+                elif not self.exists(path) or self.read(path, LARGE_FILE) != content:
                     raise self._taken(path) from None
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
         with self._client.asking("read", path):
             found = self._client.api.get(self._client.patient, path)
+            require_size(self.uri(path), found.meta["size"], limit)
             return bytes(found.bytes())
 
     def exists(self, path: str) -> bool:

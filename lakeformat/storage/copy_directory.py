@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Mapping
 
 from lakeformat.errors import AlreadyExistsError, CommitConflictError, LakeError
-from lakeformat.storage.base import FileInfo, Storage
+from lakeformat.storage.base import LARGE_FILE, FileInfo, Storage
 from lakeformat.storage.digest import content_digest
 
 __all__ = ["MOVE_MARK", "copy_directory"]
@@ -116,10 +116,10 @@ class _Copying:
 
     def _publish(self, name: str) -> None:
         target = f"{self._new}/{name}"
-        content = self._storage.read(f"{self._old}/{name}")
+        content = self._storage.read(f"{self._old}/{name}", LARGE_FILE)
         if self._storage.create(target, content):
             self._made.append(target)
-        elif self._storage.read(target) != content:
+        elif self._storage.read(target, LARGE_FILE) != content:
             raise self._taken(name, "another has made it meanwhile")
 
     def _require_unchanged(self, files: Mapping[str, FileInfo]) -> None:

@@ -20,7 +20,14 @@ import pyarrow as pa
 
 from lakeformat.environment import SYSTEM
 from lakeformat.errors import NotFoundError, UnsupportedError
-from lakeformat.storage.base import FileInfo, refuse_root, temporary_sibling, vanished
+from lakeformat.storage.base import (
+    SMALL_FILE,
+    FileInfo,
+    refuse_root,
+    require_size,
+    temporary_sibling,
+    vanished,
+)
 from lakeformat.storage.creation_proof import REMEDY
 from lakeformat.storage.durable_directory import make_durable_directory, sync_directory
 from lakeformat.storage.links import refuse_link, refuse_way_out
@@ -72,10 +79,11 @@ class LocalStorage:
         """Wait for other commits of this machine to the same directory."""
         return directory_turn(directory, sleep_seconds)
 
-    def read(self, path: str) -> bytes:
-        """The whole content of a small file."""
+    def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
+        """The whole content of a file of at most ``limit`` bytes."""
         self._check(path)
         with reading("read", path), open(path, "rb", opener=self._opener) as stream:
+            require_size(self.uri(path), os.fstat(stream.fileno()).st_size, limit)
             return stream.read()
 
     def open_input(self, path: str) -> IO[bytes]:

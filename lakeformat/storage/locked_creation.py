@@ -13,7 +13,7 @@ from lakeformat.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from lakeformat.storage.base import FileInfo, Storage
+from lakeformat.storage.base import LARGE_FILE, SMALL_FILE, FileInfo, Storage
 from lakeformat.storage.lock import Held, Lock
 from lakeformat.storage.turns import turn
 
@@ -81,7 +81,7 @@ class LockedCreation:
             raise
         # Whoever ignored the lock, or outlived theirs, may have written after us.
         try:
-            return self.inner.read(path) == content
+            return self.inner.read(path, LARGE_FILE) == content
         except NotFoundError as error:
             raise UnavailableError(
                 f"Cannot tell what became of {self.inner.uri(path)}: it was written and is gone"
@@ -102,8 +102,8 @@ class LockedCreation:
     def uri(self, path: str) -> str:
         return self.inner.uri(path)
 
-    def read(self, path: str) -> bytes:
-        return self.inner.read(path)
+    def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
+        return self.inner.read(path, limit)
 
     def open_input(self, path: str) -> IO[bytes]:
         return self.inner.open_input(path)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lakeformat.environment import SYSTEM
 from lakeformat.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
-from lakeformat.storage.base import FileInfo, refuse_root, vanished
+from lakeformat.storage.base import SMALL_FILE, FileInfo, refuse_root, require_size, vanished
 
 __all__ = ["MemoryStorage", "shared_memory_storage"]
 
@@ -55,8 +55,13 @@ class MemoryStorage:
         """``memory://<name>/<path>``."""
         return f"memory://{quote(self.name, safe='')}/{quote(_key(path), safe='/=:@,+')}"
 
-    def read(self, path: str) -> bytes:
-        """The whole content of a small file."""
+    def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
+        """The whole content of a file of at most ``limit`` bytes."""
+        content = self._content(path)
+        require_size(self.uri(path), len(content), limit)
+        return content
+
+    def _content(self, path: str) -> bytes:
         with self._lock:
             file = self._files.get(_key(path))
         if file is None:
@@ -65,7 +70,7 @@ class MemoryStorage:
 
     def open_input(self, path: str) -> IO[bytes]:
         """A ``pyarrow.BufferReader`` over the content, without a copy."""
-        stream: IO[bytes] = pa.BufferReader(self.read(path))
+        stream: IO[bytes] = pa.BufferReader(self._content(path))
         return stream
 
     @contextmanager

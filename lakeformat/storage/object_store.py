@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import AlreadyExistsError, UnavailableError
-from lakeformat.storage.base import FileInfo, refuse_root
+from lakeformat.storage.base import SMALL_FILE, FileInfo, refuse_root
 from lakeformat.storage.conditional_writes import ConditionalWrites
 from lakeformat.storage.creation_proof import require_proof
 from lakeformat.storage.object_address import ObjectAddress
@@ -59,9 +59,9 @@ class ObjectStorage:
         """``<scheme>://<bucket>/<path>``, the path as it is."""
         return self.client.uri(path)
 
-    def read(self, path: str) -> bytes:
-        """The whole content of a small file."""
-        return self._raw.read(_key(path))
+    def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
+        """The whole content of a file of at most ``limit`` bytes."""
+        return self._raw.read(_key(path), limit)
 
     def open_input(self, path: str) -> IO[bytes]:
         """An Arrow stream that fetches ranges; see ``RangeStream``."""

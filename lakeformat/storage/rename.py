@@ -9,6 +9,7 @@ belongs in: HDFS then appends the name and still refuses a taken one, and Arrow 
 from __future__ import annotations
 
 import builtins
+import io
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,7 +25,15 @@ from lakeformat.errors import (
     NotFoundError,
     UnavailableError,
 )
-from lakeformat.storage.base import FileInfo, refuse_root, temporary_sibling, vanished
+from lakeformat.storage.base import (
+    LARGE_FILE,
+    SMALL_FILE,
+    FileInfo,
+    refuse_root,
+    require_size,
+    temporary_sibling,
+    vanished,
+)
 from lakeformat.storage.creation_proof import require_proof
 
 __all__ = ["RenameStorage"]
@@ -62,9 +71,11 @@ class RenameStorage:
         """``<authority>/<path>``, the path as it is."""
         return f"{self._authority}/{path.strip('/')}"
 
-    def read(self, path: str) -> bytes:
-        """The whole content of a small file."""
+    def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
+        """The whole content of a file of at most ``limit`` bytes."""
         with self.open_input(path) as stream, self._translated("read", path):
+            require_size(self.uri(path), stream.seek(0, io.SEEK_END), limit)
+            stream.seek(0)
             return bytes(stream.read())
 
     def open_input(self, path: str) -> IO[bytes]:
@@ -227,7 +238,7 @@ class RenameStorage:
                 self._system.move(prepared, _parent(path))
         except UnavailableError:
             # Refused, or done and the answer lost: what lies there decides, unless it is like ours.
-            if self.exists(path) and self.read(path) != content:
+            if self.exists(path) and self.read(path, LARGE_FILE) != content:
                 return False
             raise
         return True

@@ -7,6 +7,8 @@ import logging
 
 from lakeformat.errors import LakeError, NotFoundError
 from lakeformat.handle import TableHandle
+from lakeformat.metadata.json_file import NO_JSON
+from lakeformat.storage.base import TooLargeError
 
 __all__ = ["remove_success_file", "write_success_file"]
 
@@ -23,7 +25,7 @@ def write_success_file(handle: TableHandle, tag: str) -> None:
         created = int(json.loads(handle.storage.read(path))["creationTime"])
     except NotFoundError:
         pass
-    except (ValueError, KeyError, TypeError):
+    except (TooLargeError, *NO_JSON, KeyError, TypeError):
         _log.warning("%s was damaged and is written anew", handle.storage.uri(path))
     content = {"creationTime": created, "modificationTime": now}
     handle.storage.overwrite(path, json.dumps(content).encode())

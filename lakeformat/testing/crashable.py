@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from lakeformat.environment import SYSTEM
 from lakeformat.errors import AlreadyExistsError, LakeError, UnavailableError
-from lakeformat.storage.base import FileInfo, temporary_sibling
+from lakeformat.storage.base import LARGE_FILE, SMALL_FILE, FileInfo, temporary_sibling
 from lakeformat.storage.memory import MemoryStorage
 from lakeformat.testing.faults import Call, Fault, FaultKind, PowerCut
 
@@ -95,8 +95,8 @@ class CrashableStorage:
                 self._undo_deletes(fresh._disk, random)
             return fresh
 
-    def read(self, path: str) -> bytes:
-        return self._call("read", path, lambda: self._disk.read(path))
+    def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
+        return self._call("read", path, lambda: self._disk.read(path, limit))
 
     def open_input(self, path: str) -> IO[bytes]:
         """One call for the opening; what is read from the stream then is not counted."""
@@ -240,7 +240,7 @@ class CrashableStorage:
 
     def _delete(self, path: str) -> None:
         if self._disk.exists(path):
-            self._volatile_deletes.append((path, self._disk.read(path)))
+            self._volatile_deletes.append((path, self._disk.read(path, LARGE_FILE)))
         self._disk.delete(path)
 
     def _undo_deletes(self, disk: MemoryStorage, random: Random) -> None:

@@ -22,6 +22,7 @@ import pytest
 
 from lakeformat.errors import AlreadyExistsError, NotFoundError
 from lakeformat.storage import Storage, open_storage
+from lakeformat.storage.base import TooLargeError
 from lakeformat.storage.empty_directory import remove_empty_directory
 
 __all__ = ["StorageSuite"]
@@ -64,6 +65,12 @@ class StorageSuite:
         content = bytes(range(256)) * 9000
         storage.create(f"{root}/f", content)
         assert storage.read(f"{root}/f") == content
+
+    def test_reading_stops_at_the_limit(self, storage: Storage, root: str) -> None:
+        storage.create(f"{root}/f", b"12345")
+        assert storage.read(f"{root}/f", 5) == b"12345"
+        with pytest.raises(TooLargeError, match=r"has 5 bytes, .* at most 4"):
+            storage.read(f"{root}/f", 4)
 
     def test_an_input_stream_seeks(self, storage: Storage, root: str) -> None:
         storage.create(f"{root}/f", b"0123456789")

@@ -20,6 +20,7 @@ from lakeformat.errors import (
 )
 from lakeformat.handle import TableHandle
 from lakeformat.layout import REGISTERED_MARK
+from lakeformat.metadata.json_file import NO_JSON
 from lakeformat.metadata.schema_file import read_schema
 from lakeformat.storage import Storage
 
@@ -104,5 +105,5 @@ def _content(owner: Owner) -> bytes:
 def _named(content: bytes) -> str:
     try:
         return str(json.loads(content)["table"])
-    except (ValueError, KeyError, TypeError):
+    except (*NO_JSON, KeyError, TypeError):
         return "of its mark"

@@ -41,7 +41,7 @@ def orders(clock) -> lake.Table:
 def snapshots_read(table: lake.Table, action) -> set[int]:
     storage, read = table._handle.storage, []
     original = storage.read
-    storage.read = lambda path: read.append(path) or original(path)
+    storage.read = lambda path, *limit: read.append(path) or original(path, *limit)
     try:
         action()
     finally:

@@ -353,11 +353,11 @@ def test_a_dry_run_that_another_expiry_overtakes_says_so_and_is_no_damage():
     handle, met = handle_of(rows.table), []
 
     class Overtaken(MemoryStorage):
-        def read(self, path: str) -> bytes:
+        def read(self, path: str, *limit: int) -> bytes:
             if "/manifest-list-" in path and not met:
                 met.append(path)
                 rows.table.expire_snapshots(**ALL)
-            return super().read(path)
+            return super().read(path, *limit)
 
     storage = Overtaken()
     storage.__dict__.update(handle.storage.__dict__)

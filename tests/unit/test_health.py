@@ -409,8 +409,8 @@ class _ExpiringStorage:
     def __getattr__(self, name: str):
         return getattr(self._storage, name)
 
-    def read(self, path: str) -> bytes:
-        content = self._storage.read(path)
+    def read(self, path: str, *limit: int) -> bytes:
+        content = self._storage.read(path, *limit)
         if not self.is_done and path == self._layout.snapshot(1):
             self.is_done = True
             self._storage.delete(path)

@@ -155,6 +155,17 @@ def test_a_deletion_keeps_the_instants_for_every_jvm(tmp_path):
     assert [Path(each).suffix for each in live_names(table)] == [".parquet"]
 
 
+@pytest.mark.parametrize("left", [0, 1, 30, 200])
+def test_a_damaged_file_is_named_by_what_rewrites_it(orc, left):
+    made = orc()
+    path = made.write(NOON)
+    content = path.read_bytes()
+    path.write_bytes(content[len(content) - left :] if left else b"")
+    made.write(NOON)
+    with pytest.raises(lake.CorruptTableError, match=path.name):
+        made.table.compact(strategy="full")
+
+
 def test_a_named_zone_is_turned_around_with_its_summer_time(orc):
     made = orc()
     winter = NOON.replace(month=1)

@@ -19,8 +19,8 @@ __all__ = [
     "ColumnType",
     "OrcTail",
     "Stripe",
+    "file_zones",
     "read_tail",
-    "read_writer_zones",
     "unpack",
     "writer_zones",
 ]
@@ -110,13 +110,20 @@ def read_tail(stream: IO[bytes]) -> OrcTail:
     return OrcTail(codec, block, types, stripes, tuple(parts(footer, _STATISTICS)))
 
 
-def read_writer_zones(stream: IO[bytes]) -> set[str]:
-    """The time zones of a file's writers, as far as its stripes name them."""
-    tail = read_tail(stream)
+def file_zones(stream: IO[bytes]) -> set[str]:
+    """The time zones of a file's writers, as far as its stripes name them.
+
+    A ValueError says what is wrong with the file.
+    """
     zones: set[str] = set()
-    for stripe in tail.stripes:
-        stream.seek(stripe.footer_start)
-        zones |= writer_zones(parse_message(unpack(stream.read(stripe.footer_size), tail.codec)))
+    try:
+        tail = read_tail(stream)
+        for stripe in tail.stripes:
+            stream.seek(stripe.footer_start)
+            footer = unpack(stream.read(stripe.footer_size), tail.codec)
+            zones |= writer_zones(parse_message(footer))
+    except (IndexError, zlib.error) as reason:
+        raise ValueError(f"its footer ends early: {reason}") from reason
     return zones
 
 
