@@ -194,7 +194,9 @@ class Scan(Results):
             filters = [each for each in filters if each.columns <= keys]
         conditions = [c for each in filters for c in each.conditions()]
         found = plan_files(handle, snapshot, conditions=conditions)
-        found = [entry for entry in found if self._is_shown(entry.file)]
+        found = [entry for entry in found if entry.file.level >= self._least_level]
+        if self._created_from is not None:
+            found = [entry for entry in found if _is_from(entry.file, self._created_from)]
         group = merged_buckets if merges_waiting else visible_buckets
         vectors = find_vectors(handle, snapshot)
         splits = [
@@ -203,14 +205,6 @@ class Scan(Results):
             for split in self._splits_of(files, snapshot, vectors)
         ]
         return splits if self._limit is None or self._filters else self._enough(splits)
-
-    def _is_shown(self, file: DataFileMeta) -> bool:
-        if file.level < self._least_level:
-            return False
-        if self._created_from is None:
-            return True
-        written = written_millis(file)
-        return written is not None and written >= self._created_from
 
     def _splits_of(
         self,
@@ -274,6 +268,11 @@ class Scan(Results):
         with telling_of_expiry(self._handle, self._snapshot):
             gone = sum(deleted.count(deletions_of(group)) for group in groups)
         return sum(map(range_rows, groups)) - gone
+
+
+def _is_from(file: DataFileMeta, millis: int) -> bool:
+    written = written_millis(file)
+    return written is not None and written >= millis
 
 
 def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:

@@ -34,9 +34,13 @@ _OPTIONS: Mapping[str, tuple[Option[Any], ...]] = {
     ),
 }
 """Of each mode the options that say the rest: one of them is set."""
-_MODE_OF = {
-    option.key: mode for mode, options in reversed([*_OPTIONS.items()]) for option in options
-}
+_DEFAULT_MODES = [
+    (option, mode)
+    for mode, options in _OPTIONS.items()
+    if mode != "from-snapshot-full"
+    for option in options
+]
+"""Each option with the mode it means where no mode is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,31 +62,27 @@ def named_state(options: TableOptions) -> NamedState | None:
     Options that contradict each other are refused, as Java refuses them: another reader might
     follow the other one.
     """
-    given = [option for key in _MODE_OF if options.text(option := _option(key))]
+    given = [each for each in _DEFAULT_MODES if options.text(each[0])]
     if len(given) > 1:
-        listed = " and ".join(repr(option.key) for option in given)
+        listed = " and ".join(repr(option.key) for option, _ in given)
         raise InvalidRequestError(
             f"options {listed} name several states, and a scan shows one: remove all but one"
         )
     mode = options.scan_mode
     if mode == _DEFAULT:
-        return _named(options, given[0], _MODE_OF[given[0].key]) if given else None
+        return _named(options, *given[0]) if given else None
     wanted = _OPTIONS.get(mode, ())
-    if given and given[0] not in wanted:
-        raise InvalidRequestError(
-            f"option 'scan.mode' is {mode!r}, which does not go with {given[0].key!r}: remove one "
-            "of them"
-        )
-    if wanted and not given:
+    for option, _ in given:
+        if option not in wanted:
+            raise InvalidRequestError(
+                f"option 'scan.mode' is {mode!r}, which does not go with {option.key!r}: remove "
+                "one of them"
+            )
+        return _named(options, option, mode)
+    if wanted:
         listed = " or ".join(repr(option.key) for option in wanted)
         raise InvalidRequestError(f"option 'scan.mode' is {mode!r} and takes {listed}: set it")
-    if given:
-        return _named(options, given[0], mode)
     return None if mode in _NEWEST else _named(options, TableOptions.scan_mode, mode)
-
-
-def _option(key: str) -> Option[Any]:
-    return next(option for options in _OPTIONS.values() for option in options if option.key == key)
 
 
 def _named(options: TableOptions, option: Option[Any], mode: str) -> NamedState:
