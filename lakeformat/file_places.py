@@ -79,7 +79,7 @@ def external_place(
             "table are read and deleted only there, and below a root that external-roots allows. "
             f"If the path is right, add {root} to that option"
         )
-    handle.external_roots.directory(str(root), handle.storage, handle.uri)
+    handle.external_roots.require_no_table(str(root), handle.storage, handle.uri)
     return handle.external_roots.place(address, handle.storage, handle.uri)
 
 

@@ -75,7 +75,7 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
                 f"{table} names the external path {address}, which its own directory lies in: "
                 "dropping the table would remove more than the table; remove its files by hand"
             )
-        roots.directory(address, storage, f"table {table!r}")
+        roots.require_no_table(address, storage, f"table {table!r}")
     plan = DropPlan(table, storage.uri(layout.root), tuple(paths), roots=roots)
     known = schema_ids(storage, layout)
     if not known:

@@ -72,34 +72,37 @@ class ExternalRoots:
         return within(storage, "/" + "/".join(root.segments)), path
 
     def directory(self, address: str, near: Storage, table: str) -> tuple[Storage, str]:
-        """Return the place of an external path, allowed and in no directory of another table.
+        """Return the place of an external path, allowed and in no directory of another table."""
+        self.require_no_table(address, near, table)
+        return self.place(address, near, table)
+
+    def require_no_table(self, address: str, near: Storage, table: str) -> None:
+        """Refuse an external path that is, or lies in, the directory of a table.
 
         An allowed root may hold tables besides: each directory from it down to the external path
-        is looked at once.
+        is looked at once in a process.
         """
+        found = self.require(address, table)
+        unknown = [found.above(levels) for levels in range(len(found.segments))]
+        unknown = [each for each in unknown if self.allow(each) and each not in _without_table]
+        if not unknown:
+            return
         storage, path = self.place(address, near, table)
-        found = _location(address)
-        for levels in range(len(found.segments)):
-            above = found.above(levels)
-            if above in _without_table or not self.allow(above):
-                break
-            if storage.exists(f"{_above(path, levels)}/{_SIGN_OF_TABLE}"):
+        names = path.rstrip("/").split("/")
+        for above in unknown:
+            here = names[: len(names) - len(found.segments) + len(above.segments)]
+            if storage.exists("/".join([*here, _SIGN_OF_TABLE])):
                 raise InvalidRequestError(
                     f"{table} names the external path {address}, and {above} is the directory of a "
                     "table, whose files are its own. Nothing was read or changed. If a program of "
                     f"yours set 'data-file.external-paths', choose another directory for {table}"
                 )
             _without_table.add(above)
-        return storage, path
 
 
 _SIGN_OF_TABLE = "schema/schema-0"
 _without_table: set[Location] = set()
 """Directories that were looked at; none of them becomes a table's by itself."""
-
-
-def _above(path: str, levels: int) -> str:
-    return path.rsplit("/", levels)[0] if levels else path
 
 
 def _root(address: object) -> Location:

@@ -55,6 +55,7 @@ def test_fields_become_options_of_the_catalog_and_its_storage():
         warehouse="s3://lake/warehouse",
         metastore="jdbc",
         uri="jdbc:sqlite:/c.db",
+        external_roots="s3://fast/lake, /data",
         s3_endpoint="https://s3.example.org",
         s3_access_key="ours",
         s3_secret_key=SECRET,
@@ -72,6 +73,7 @@ def test_fields_become_options_of_the_catalog_and_its_storage():
     assert found.options == {
         "metastore": "jdbc",
         "uri": "jdbc:sqlite:/c.db",
+        "external-roots": "s3://fast/lake, /data",
         "s3.endpoint": "https://s3.example.org",
         "s3.access-key": "ours",
         "s3.secret-key": SECRET,

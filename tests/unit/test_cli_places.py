@@ -119,3 +119,40 @@ def test_a_table_below_a_directory_that_is_no_utf_8_is_shown(tmp_path):
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/\xff")
     os.rename(tmp_path / "shop.db", odd)
     assert "/%FF/orders/bucket-0/" in call("files", f"{odd}/orders", "--json")
+
+
+# ---------------------------------------------------------------- places outside of tables
+
+
+@pytest.fixture
+def external(tmp_path) -> lake.Table:
+    options = {
+        "data-file.external-paths": f"file:{tmp_path}/fast",
+        "data-file.external-paths.strategy": "round-robin",
+    }
+    allowed = {"external-roots": str(tmp_path / "fast")}
+    catalog = lake.open_catalog(str(tmp_path / "wh"), options=allowed)
+    catalog.create_database("shop")
+    table = catalog.create_table("shop.fast", [("id", "BIGINT")], options=options)
+    table.write(pa.table({"id": [7]}))
+    return table
+
+
+@pytest.mark.parametrize("by", ["name", "directory"])
+def test_an_external_root_is_allowed_before_the_command(tmp_path, external, by):
+    table = "shop.fast" if by == "name" else external.location.removeprefix("file://")
+    words = ("-w", str(tmp_path / "wh"))
+    with pytest.raises(InvalidRequestError, match=f"lake --external-root file://{tmp_path}/fast"):
+        call(*words, "scan", table)
+    for root in (("--external-root", str(tmp_path / "fast")), ("--external-root", str(tmp_path))):
+        assert "7" in call(*words, *root, "scan", table)
+    other = ("--external-root", str(tmp_path / "other"))
+    assert "7" in call(*words, *other, "--external-root", str(tmp_path / "fast"), "scan", table)
+
+
+def test_an_external_root_is_given_in_one_way(tmp_path, external):
+    option = ("--catalog-option", f"external-roots={tmp_path}/fast")
+    words = ("-w", str(tmp_path / "wh"), *option)
+    assert "7" in call(*words, "scan", "shop.fast")
+    with pytest.raises(InvalidRequestError, match="are one option"):
+        call(*words, "--external-root", str(tmp_path / "fast"), "scan", "shop.fast")
