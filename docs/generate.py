@@ -14,8 +14,16 @@ import typer
 from lakeformat.catalog.options import declared_catalog_options
 from lakeformat.cli.app import app
 from lakeformat.options import declared_options
+from lakeformat.options.foreign import (
+    FOREIGN_OPTIONS,
+    FOREIGN_PATTERNS,
+    MEANING_PREFIXES,
+    ForeignClass,
+    ForeignOption,
+)
+from lakeformat.options.foreign.meaning import UNKNOWN_MEANING
+from lakeformat.options.operation import Operation
 from lakeformat.options.option import Group, Option
-from lakeformat.options.other_engines import OTHER_ENGINES_OPTIONS
 from spark_jobs.frames.procedures import PROCEDURES
 
 DOCS = Path(__file__).resolve().parent
@@ -91,23 +99,70 @@ def options_page() -> str:
     lines = ["# Table options", "", GENERATED, ""]
     lines += [
         "Options are given to `create_table(..., options={...})` as text and kept in the table's",
-        "schema. An option that is not listed here is refused by name when a table is created or",
-        "written; tables of other writers that carry more options can still be read.",
+        "schema. A key that is not listed here is kept, too. One that differs from a listed key by",
+        "few letters is refused, with the key that was meant. A table of another engine may have",
+        "any key; [the last three parts](#ignored-for-other-engines) say which of them count here.",
     ]
     for group in Group:
         lines += ["", f"## {group.capitalize()}", ""]
         lines += ["| option | takes | default | meaning |", "|---|---|---|---|"]
         lines += [_option_row(option) for option in declared_options() if option.group is group]
-    lines += ["", "## Of other engines", ""]
-    lines += [
-        "These are kept for other engines, which a table is shared with. They decide neither which",
-        "rows it has nor which bytes hold them: they mean nothing here, and refuse nothing.",
-        "",
-        "| option | what it says |",
-        "|---|---|",
+    return "\n".join([*lines, *_theirs(), *_layout(), *_meaning()]) + "\n"
+
+
+def _theirs() -> list[str]:
+    return [
+        *("", "## Ignored, for other engines", ""),
+        "These concern the jobs of other engines alone. They decide neither which rows a table has",
+        "nor which bytes hold them, and refuse nothing. A key that is not on this page is treated",
+        "the same, and `health` names it in a note.",
+        *("", "| option | what it says |", "|---|---|"),
+        *_foreign_rows(ForeignClass.THEIRS),
     ]
-    lines += [f"| `{key}` | {reason} |" for key, reason in sorted(OTHER_ENGINES_OPTIONS.items())]
-    return "\n".join(lines) + "\n"
+
+
+def _layout() -> list[str]:
+    return [
+        *("", "## Ignored, for files of another layout", ""),
+        "These shape files; the rows are the same with and without. Files written here follow the",
+        "options above instead, and `health` names these in a note.",
+        *("", "| option | what it says |", "|---|---|"),
+        *_foreign_rows(ForeignClass.LAYOUT),
+    ]
+
+
+def _meaning() -> list[str]:
+    prefixes = ", ".join(f"`{prefix}`" for prefix in MEANING_PREFIXES)
+    return [
+        *("", "## Refused, operation by operation", ""),
+        "These decide about rows or promise something, and this version does not carry them out.",
+        "The operations of the last column are refused by the name of the option, all others work.",
+        f"An unlisted key that begins with {prefixes}",
+        "is treated like the last line. `create_table` and `alter_table` do not set any of these.",
+        *("", "| option | what it does | refuses nothing at | refuses |", "|---|---|---|---|"),
+        *(
+            f"| `{key}` | {option.says} | {_values(option)} | {_refused(option)} |"
+            for key, option in sorted(FOREIGN_OPTIONS.items())
+            if option.kind is ForeignClass.MEANING
+        ),
+        f"| any other | {UNKNOWN_MEANING.says} | {_values(UNKNOWN_MEANING)} "
+        f"| {_refused(UNKNOWN_MEANING)} |",
+    ]
+
+
+def _foreign_rows(kind: ForeignClass) -> list[str]:
+    found = sorted({**FOREIGN_OPTIONS, **FOREIGN_PATTERNS}.items())
+    return [f"| `{key}` | {option.says} |" for key, option in found if option.kind is kind]
+
+
+def _values(option: ForeignOption) -> str:
+    return ", ".join(f"`{value}`" for value in option.harmless if value)
+
+
+def _refused(option: ForeignOption) -> str:
+    where = ", for primary-key tables" if option.keyed_only else ""
+    where += ", on main" if option.main_only else ""
+    return ", ".join(each for each in Operation if each in option.refuses) + where
 
 
 def _option_row(option: Option[object]) -> str:

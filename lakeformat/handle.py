@@ -24,13 +24,15 @@ __all__ = [
 ]
 
 UNAWARE_BUCKET = -1
-_CHANGE_MERGED_ROWS = {
-    "pk-clustering-override",
-    "record-level.expire-time",
-    "sequence.snapshot-ordering",
+_DONE = {
+    Operation.READ: "read",
+    Operation.CHANGES: "read for changes",
+    Operation.WRITE: "written",
+    Operation.COMPACT: "compacted",
+    Operation.COMMIT: "committed to",
+    Operation.EXPIRE: "expired",
+    Operation.TAG: "tagged",
 }
-_CHANGE_ANY_ROWS = {"scan.fallback-branch", "scan.primary-branch"}
-_TABLE_TYPE, _PLAIN_TABLE = "type", "table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,21 +98,21 @@ def require_allowed(handle: TableHandle, operation: Operation) -> None:
         require_no_chain(handle)
     if operation in (Operation.WRITE, Operation.COMPACT, Operation.COMMIT):
         _require_no_link(handle)
-    if operation is Operation.READ:
-        if (key := _decides_rows(handle)) is not None:
-            raise UnsupportedError(
-                f"{handle.uri} sets {key!r}, which decides what its rows are; "
-                "this version does not know it and would give wrong rows"
-            )
-        return
-    unknown = handle.options.unknown()
-    if unknown:
-        more = ", reading still works" if _decides_rows(handle) is None else ""
+    options = handle.options
+    found = options.forbidding(
+        operation,
+        is_keyed=bool(handle.schema.primary_keys),
+        is_main=handle.layout.branch == MAIN_BRANCH,
+    )
+    if found:
+        values = options.to_dict()
+        reasons = "; ".join(f"{key!r} = {values[key]!r} {option.says}" for key, option in found)
+        advice = dict.fromkeys(option.advice for _, option in found)
         raise UnsupportedError(
-            f"{handle.uri} sets {', '.join(map(repr, unknown))}, which this version cannot honour "
-            f"when writing; nothing was written{more}"
+            f"{handle.uri} cannot be {_DONE[operation]} by this version: {reasons}. "
+            f"{_sentence('; '.join(advice))}. Nothing was changed"
         )
-    handle.options.validate()
+    options.check_values(operation)
 
 
 def require_no_chain(handle: TableHandle) -> None:
@@ -134,23 +136,8 @@ def _require_no_link(handle: TableHandle) -> None:
         )
 
 
-def _decides_rows(handle: TableHandle) -> str | None:
-    """The first option that this version does not know and that makes other rows of them."""
-    options = handle.options
-    for key in options.unknown():
-        if options.to_dict()[key].strip().lower() != "false" and _changes_rows(handle, key):
-            return key
-    return None
-
-
-def _changes_rows(handle: TableHandle, key: str) -> bool:
-    if key in _CHANGE_ANY_ROWS:
-        return True
-    if key == _TABLE_TYPE:
-        return handle.options.to_dict()[key].strip().lower() != _PLAIN_TABLE
-    if not handle.schema.primary_keys:
-        return False
-    return key in _CHANGE_MERGED_ROWS
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def require_writable(handle: TableHandle) -> None:

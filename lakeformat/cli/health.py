@@ -166,7 +166,7 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
     else:
         held += "; --unknown counts files that nothing refers to"
     found.append(("bytes", held))
-    return found
+    return [*found, *(("note", note) for note in report.notes)]
 
 
 def _history(snapshots: SnapshotFacts) -> Iterator[tuple[str, str]]:

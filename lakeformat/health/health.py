@@ -18,6 +18,7 @@ from lakeformat.health.files import FileState, target_size
 from lakeformat.health.history import KeptFor, Reachable, files_of, find_reachable
 from lakeformat.health.history_reasons import undeleted_share
 from lakeformat.health.lost import find_lost
+from lakeformat.health.notes import find_notes
 from lakeformat.health.overdue import Overdue, find_overdue, forgotten_consumers
 from lakeformat.health.reasons import find_reasons, verdict_of
 from lakeformat.health.report import (
@@ -74,7 +75,7 @@ def check_health(
     if references is not None and listed is not None:
         storage = replace(storage, unknown=find_unknown(handle, listed, references))
     if snapshot is None:
-        return _of_empty_table(handle, snapshots, storage)
+        return _of_empty_table(newest, snapshots, storage)
     live = plan_columns(handle, snapshot).columns
     index_files = _index_files(handle, snapshot)
     state = FileState(handle, live, index_files)
@@ -104,6 +105,7 @@ def check_health(
         deletes=deletes,
         snapshots=snapshots,
         storage=storage,
+        notes=find_notes(newest),
     )
 
 
@@ -133,6 +135,7 @@ def _of_empty_table(
         deletes=DeleteFacts(),
         snapshots=snapshots,
         storage=storage,
+        notes=find_notes(handle),
     )
 
 

@@ -212,6 +212,8 @@ class HealthReport:
     deletes: DeleteFacts
     snapshots: SnapshotFacts
     storage: StorageFacts
+    notes: tuple[str, ...] = ()
+    """Options of other engines that are ignored or refuse an operation; no part of the verdict."""
 
     @property
     def why_they_differ(self) -> str | None:

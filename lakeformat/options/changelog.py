@@ -60,6 +60,7 @@ class ChangelogOptions:
         "Whether other engines' writers wait for the compaction that looks rows up; ours never "
         "compact, so it changes nothing here.",
         group=Group.PERFORMANCE,
+        older_keys=("changelog-producer.lookup-wait",),
     )
     lookup_compact_max_interval = Option(
         "lookup-compact.max-interval",

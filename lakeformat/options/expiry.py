@@ -58,6 +58,7 @@ class ExpiryOptions:
         BOOLEAN,
         "false",
         "Whether an expiry removes the directories of buckets and partitions that it empties.",
+        older_keys=("snapshot.expire.clean-empty-directories",),
     )
     changelog_num_retained_min = Option(
         "changelog.num-retained.min",
@@ -99,4 +100,5 @@ class ExpiryOptions:
         "",
         "How many files are removed at a time; empty is four per processor.",
         group=Group.PERFORMANCE,
+        older_keys=("delete-file.thread-num",),
     )

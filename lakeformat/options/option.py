@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload
 from lakeformat.errors import InvalidRequestError
 from lakeformat.options.kinds import Kind
 
-__all__ = ["ColumnOption", "Declaration", "Group", "Option", "OptionTexts", "closest"]
+__all__ = ["COLUMN", "ColumnOption", "Declaration", "Group", "Option", "OptionTexts", "closest"]
 
 T = TypeVar("T")
 
@@ -99,15 +99,15 @@ class ColumnOption(Option[T]):
 
     def key_of(self, column: str) -> str:
         """The key that sets it for one column."""
-        return self.key.replace(_COLUMN, column)
+        return self.key.replace(COLUMN, column)
 
     def sets(self, key: str) -> bool:
         """Whether a key of a table is this option for some column."""
-        start, end = self.key.split(_COLUMN)
+        start, end = self.key.split(COLUMN)
         return key.startswith(start) and key.endswith(end) and len(key) > len(start + end)
 
 
-_COLUMN = "<column>"
+COLUMN = "<column>"
 
 
 def closest(key: str, known: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ declarations in ``TableOptions``. Code takes a ``TableOptions``, never a raw dic
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 from lakeformat.errors import InvalidRequestError
@@ -17,6 +17,11 @@ from lakeformat.options.compaction import CompactionOptions
 from lakeformat.options.expiry import ExpiryOptions
 from lakeformat.options.file import FileOptions
 from lakeformat.options.file_index import FileIndexOptions
+from lakeformat.options.foreign import (
+    ForeignClass,
+    ForeignOption,
+    find_foreign,
+)
 from lakeformat.options.kinds import (
     BOOLEAN,
     BUCKETS,
@@ -31,10 +36,11 @@ from lakeformat.options.kinds import (
     whole_number,
 )
 from lakeformat.options.merge import MergeOptions
-from lakeformat.options.option import ColumnOption, Group, Option, closest
-from lakeformat.options.other_engines import OTHER_ENGINES_OPTIONS
+from lakeformat.options.operation import Operation
+from lakeformat.options.option import ColumnOption, Group, Option
 from lakeformat.options.partition import PartitionOptions
 from lakeformat.options.read import ReadOptions
+from lakeformat.options.spelling import check_own_key
 from lakeformat.options.tag import TagOptions
 from lakeformat.options.time_travel import TimeTravelOptions
 from lakeformat.options.write import WriteOptions
@@ -42,7 +48,7 @@ from lakeformat.options.write import WriteOptions
 __all__ = [
     "TableOptions",
     "declared_options",
-    "unknown_option_message",
+    "find_option",
 ]
 
 T = TypeVar("T")
@@ -281,6 +287,7 @@ class TableOptions(
         "false",
         "Whether other engines' writers leave compaction and expiry to jobs of their own, as "
         "writers here always do.",
+        older_keys=("write.compaction-skip",),
     )
 
     @property
@@ -363,25 +370,48 @@ class TableOptions(
         return dict(self._raw)
 
     def unknown(self) -> list[str]:
-        """Keys this version does not know; it must not write where they are set.
-
-        Those that mean something to other engines' jobs alone are no reason to.
-        """
-        known = {key for option in declared_options() for key in (option.key, *option.older_keys)}
-        by_column = [option for option in declared_options() if isinstance(option, ColumnOption)]
+        """Return the keys on no list of this version: kept for the engine that set them."""
         return sorted(
-            key
-            for key in self._raw
-            if key not in known
-            and key not in OTHER_ENGINES_OPTIONS
-            and not any(option.sets(key) for option in by_column)
+            key for key in self._raw if find_option(key) is None and find_foreign(key) is None
         )
 
+    def ignored_layout(self) -> list[str]:
+        """Return the keys that shape files in other engines and are not carried out here."""
+        found = ((key, find_foreign(key)) for key in self._raw if find_option(key) is None)
+        return sorted(key for key, option in found if option and option.kind is ForeignClass.LAYOUT)
+
+    def forbidding(
+        self, operation: Operation, *, is_keyed: bool, is_main: bool
+    ) -> list[tuple[str, ForeignOption]]:
+        """Return the options for which an operation would be wrong, each with its declaration."""
+        found = []
+        for key, value in self._raw.items():
+            if find_option(key) is not None or (option := find_foreign(key)) is None:
+                continue
+            if option.forbids(operation, value, is_keyed=is_keyed, is_main=is_main):
+                found.append((key, option))
+        return sorted(found, key=lambda each: each[0])
+
     def validate(self) -> None:
-        """Raise unless every option is known and its value is one this version can honour."""
-        for key in self.unknown():
-            raise InvalidRequestError(unknown_option_message(key))
-        for option in declared_options():
+        """Raise unless this version carries out every option that decides about rows.
+
+        For options that a caller gives here; a table of another engine may have any.
+        """
+        for key, value in self._raw.items():
+            if find_option(key) is not None:
+                continue
+            check_own_key(key, declared_options())
+            option = find_foreign(key)
+            if option is not None and not option.is_harmless(value):
+                raise InvalidRequestError(
+                    f"option {key!r} {option.says}, which this version does not carry out: leave "
+                    "it out here; a table that needs it is made and cared for by another engine"
+                )
+        self.check_values()
+
+    def check_values(self, operation: Operation | None = None) -> None:
+        """Raise unless every value has its option's type; only those that an operation uses."""
+        for option in _used_by(operation):
             if isinstance(option, ColumnOption):
                 for key in filter(option.sets, self._raw):
                     option.parse(self._raw[key])
@@ -397,7 +427,32 @@ def declared_options() -> tuple[Option[Any], ...]:
     return tuple(sorted(found, key=lambda option: option.key))
 
 
-def unknown_option_message(key: str) -> str:
-    """Say that an option cannot be honoured, and which one may have been meant."""
-    known = [option.key for option in declared_options()]
-    return f"option {key!r} is not supported by this version{closest(key, known)}"
+@lru_cache(maxsize=4096)
+def find_option(key: str) -> Option[Any] | None:
+    """Return the declaration of a key, older names included; None if it has none."""
+    return next((option for option in declared_options() if option.sets(key)), None)
+
+
+@cache
+def _used_by(operation: Operation | None) -> tuple[Option[Any], ...]:
+    """Return the options that an operation reads, or may read in some step; None is all."""
+    if operation is None:
+        return declared_options()
+    if operation in (Operation.WRITE, Operation.COMPACT):
+        of_upkeep = {*_of(ExpiryOptions), *_of(PartitionOptions), *_of(TagOptions)}
+        return tuple(option for option in declared_options() if option not in of_upkeep)
+    if operation is Operation.COMMIT:
+        starts = ("commit.", "manifest.")
+        return tuple(option for option in declared_options() if option.key.startswith(starts))
+    if operation is Operation.EXPIRE:  # the rules of retention are read before anything is done
+        return (
+            TableOptions.file_operation_threads,
+            TableOptions.snapshot_clean_empty_directories,
+        )
+    if operation is Operation.TAG:
+        return (TableOptions.tag_default_time_retained_millis, TableOptions.tag_create_success_file)
+    return ()
+
+
+def _of(group: type) -> tuple[Option[Any], ...]:
+    return tuple(value for value in vars(group).values() if isinstance(value, Option))

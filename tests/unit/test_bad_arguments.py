@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy
 import pandas
 import pyarrow as pa
@@ -129,21 +127,6 @@ def test_a_merge_engine_is_known_in_any_letter_case(engine):
     handle = TableHandle(MemoryStorage(), TableLayout("orders"), schema, SYSTEM)
     require_allowed(handle, Operation.READ)
     assert handle.options.merge_engine == "deduplicate"
-
-
-@pytest.mark.parametrize(
-    ("key", "said"),
-    [
-        ("target-file-row-num", "nothing was written, reading still works$"),
-        ("record-level.expire-time", "nothing was written$"),
-    ],
-)
-def test_what_is_refused_for_writing_alone_says_that_it_can_be_read(key, said):
-    schema = new_schema([("k", "INT")], primary_key=["k"], options={}, time_millis=0)
-    schema = replace(schema, options={key: "10"})
-    handle = TableHandle(MemoryStorage(), TableLayout("orders"), schema, SYSTEM)
-    with pytest.raises(lake.UnsupportedError, match=said):
-        require_allowed(handle, Operation.COMMIT)
 
 
 def test_what_identifies_a_row_is_in_the_order_of_the_primary_key():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -489,18 +488,6 @@ def test_what_contradicts_itself_is_refused_naming_the_rule(asked: Any, message:
     with pytest.raises(lake.InvalidRequestError, match=message):
         rows.table.expire_snapshots(**asked)
     assert ids(rows.table) == [1, 2, 3, 4, 5]
-
-
-def test_a_table_with_an_option_this_version_does_not_know_is_left_alone():
-    rows = KeyedRows()
-    rows.commit(("+I", 1, "a"))
-    handle = handle_of(rows.table)
-    schema = json.loads(handle.storage.read(handle.layout.schema(0)))
-    schema["options"]["from-the-future"] = "1"
-    handle.storage.overwrite(handle.layout.schema(0), json.dumps(schema).encode())
-    table = lake.open_table(rows.table.location)
-    with pytest.raises(lake.UnsupportedError, match="from-the-future"):
-        table.expire_snapshots(**ALL)
 
 
 def test_a_system_table_expires_nothing():

@@ -8,7 +8,6 @@ import pytest
 import lakeformat as lake
 from lakeformat.errors import InvalidRequestError
 from lakeformat.options import TableOptions, declared_options
-from lakeformat.options.other_engines import OTHER_ENGINES_OPTIONS
 
 
 @pytest.mark.parametrize("option", declared_options(), ids=lambda option: option.key)
@@ -111,13 +110,6 @@ def test_options_of_changelog_files_come_before_those_of_their_level():
     assert (options.of_changelog(1).file_compression, changes.statistics_mode) == ("snappy", "full")
 
 
-def test_foreign_options_are_kept_as_they_are():
-    foreign = {"commit.callbacks": "a.b.C"}
-    options = TableOptions(foreign)
-    assert options.to_dict() == foreign
-    assert options.unknown() == ["commit.callbacks"]
-
-
 def test_what_means_something_to_other_engines_alone_is_kept_and_stops_nothing():
     catalog = lake.open_catalog("memory://other-engines/wh")
     catalog.create_database("shop")
@@ -128,22 +120,3 @@ def test_what_means_something_to_other_engines_alone_is_kept_and_stops_nothing()
     table = catalog.alter_table("shop.t", lake.set_option("lookup.cache-rows", "10"))
     assert len(table.compact().snapshot_ids) == 1
     assert table.options.to_dict() == {**options, "lookup.cache-rows": "10"}
-
-
-def test_no_option_is_of_other_engines_and_of_this_one():
-    assert not {option.key for option in declared_options()} & OTHER_ENGINES_OPTIONS.keys()
-
-
-@pytest.mark.parametrize(
-    "key",
-    [
-        "commit.callbacks",
-        "metastore.partitioned-table",
-        "record-level.expire-time",
-        "sequence.snapshot-ordering",
-        "streaming-read-overwrite",
-        "write.sequence-number-init-mode",
-    ],
-)
-def test_what_decides_about_rows_or_must_be_told_to_others_stays_refused(key):
-    assert TableOptions({key: "x"}).unknown() == [key]

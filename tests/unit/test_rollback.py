@@ -75,9 +75,9 @@ def published_as_iceberg(table: lake.Table) -> lake.Table:
 
 @pytest.mark.parametrize("as_latest", [True, False])
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_a_table_with_an_option_this_version_does_not_know_is_left_alone(as_latest, dry_run):
+def test_a_table_that_publishes_iceberg_metadata_is_left_alone(as_latest, dry_run):
     table = published_as_iceberg(shop().table)
-    with pytest.raises(lake.UnsupportedError, match=r"'metadata\.iceberg\.storage'.*nothing was"):
+    with pytest.raises(lake.UnsupportedError, match=r"'metadata\.iceberg\.storage'.*Nothing was"):
         table.rollback(snapshot=2, as_latest=as_latest, dry_run=dry_run)
     assert (ids(table), value(table), table.tags.list()) == ([1, 2, 3, 4], "v4", [])
 

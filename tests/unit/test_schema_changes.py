@@ -179,7 +179,7 @@ REFUSED = [
     (lake.set_option("type", "format-table"), "cannot be changed"),
     (lake.set_option("path", "/elsewhere"), "cannot be changed"),
     (lake.set_option("target-file-size", "big"), "must be a size"),
-    (lake.set_option("nonsense", "1"), "'nonsense' is not supported"),
+    (lake.set_option("bukcet", "1"), "did you mean 'bucket'"),
 ]
 
 

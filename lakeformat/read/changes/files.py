@@ -83,7 +83,7 @@ class ChangeFiles:
     """Reads the changes of snapshots of one table, each snapshot on its own."""
 
     def __init__(self, handle: TableHandle, asked: ChangedRows) -> None:
-        require_allowed(handle, Operation.READ)
+        require_allowed(handle, Operation.CHANGES)
         self._handle = handle
         self._asked = asked
         self.reads_overwrite = reads_overwrites(handle)

@@ -1,0 +1,42 @@
+"""Remarks of a health report that change neither verdict nor score: options of other engines."""
+
+from __future__ import annotations
+
+from lakeformat.handle import TableHandle
+from lakeformat.layout import MAIN_BRANCH
+from lakeformat.options.operation import Operation
+
+__all__ = ["find_notes"]
+
+
+def find_notes(handle: TableHandle) -> tuple[str, ...]:
+    """Name the options that refuse operations, that are ignored, and that are not known here."""
+    options = handle.options
+    notes = [*_refusing(handle)]
+    if layout := options.ignored_layout():
+        notes.append(f"ignored here, they only shape files: {_named(layout)}")
+    if unknown := options.unknown():
+        notes.append(f"not known here, kept for the engine that set them: {_named(unknown)}")
+    return tuple(notes)
+
+
+def _refusing(handle: TableHandle) -> list[str]:
+    options, refused = handle.options, dict[str, list[str]]()
+    says = {}
+    for operation in Operation:
+        for key, option in options.forbidding(
+            operation,
+            is_keyed=bool(handle.schema.primary_keys),
+            is_main=handle.layout.branch == MAIN_BRANCH,
+        ):
+            refused.setdefault(key, []).append(operation)
+            says[key] = option.says
+    values = options.to_dict()
+    return [
+        f"{key!r} = {values[key]!r} {says[key]}; refused here: {', '.join(operations)}"
+        for key, operations in refused.items()
+    ]
+
+
+def _named(keys: list[str]) -> str:
+    return ", ".join(map(repr, keys))

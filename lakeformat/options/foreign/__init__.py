@@ -1,0 +1,18 @@
+"""Options that this version does not carry out, and the operations that some of them forbid."""
+
+from lakeformat.options.foreign.declaration import ForeignClass, ForeignOption
+from lakeformat.options.foreign.lookup import (
+    FOREIGN_OPTIONS,
+    FOREIGN_PATTERNS,
+    MEANING_PREFIXES,
+    find_foreign,
+)
+
+__all__ = [
+    "FOREIGN_OPTIONS",
+    "FOREIGN_PATTERNS",
+    "MEANING_PREFIXES",
+    "ForeignClass",
+    "ForeignOption",
+    "find_foreign",
+]
