@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from lakeformat.commit.abort import delete_written
+from lakeformat.commit.admission import are_there
 from lakeformat.commit.attempt import CommitIntent
 from lakeformat.commit.base_manifests import PickManifests
 from lakeformat.commit.bucket_counts import BucketCounts
@@ -32,6 +33,7 @@ from lakeformat.commit.pin import Pin
 from lakeformat.commit.replay import Replay
 from lakeformat.commit.report import CommitReport, nothing_to_commit
 from lakeformat.commit.transaction import publish_once
+from lakeformat.commit.written_paths import written_paths
 from lakeformat.errors import (
     CommitConflictError,
     CommitOutcomeUnknownError,
@@ -181,7 +183,44 @@ def find_replay(
     kind = CommitKind.OVERWRITE if replaces else CommitKind.APPEND
     require_same(handle, found, kind, None)
     report = Replay(handle, data, from_elsewhere=True, rows=rows)(found)
-    return report if compaction.is_empty else None  # the second half may be missing
+    if compaction.is_empty:
+        return report
+    return _with_second_half(handle, earlier.commit, report, compaction, messages)
+
+
+def _with_second_half(
+    handle: TableHandle,
+    commit: CommitId,
+    rows: CommitReport,
+    compaction: Changes,
+    messages: Sequence[CommitMessage],
+) -> CommitReport | None:
+    """The report on both snapshots of an earlier try; None if the second one is to be published.
+
+    Its files are gone if the earlier try was refused to publish them: the rows are there, so
+    this is no error.
+    """
+    found = EarlierCommits(handle, commit, (CommitKind.COMPACT,)).find(_head(handle))
+    if found is not None:
+        return _joined(rows, Replay(handle, compaction, from_elsewhere=True)(found))
+    halves = [message.compaction_alone() for message in messages]
+    if all(are_there([*written_paths(handle, halves)])):
+        return None
+    refused = (
+        f"the files of the compaction that came with snapshot {rows.snapshot_id} of {handle.uri} "
+        "are not there any more. Its rows are published, and nothing is lost: compact the table"
+    )
+    return replace(rows, compact_refused=refused, reason=f"{rows.reason}; {refused}")
+
+
+def _joined(rows: CommitReport, compacted: CommitReport) -> CommitReport:
+    """One report on the two snapshots of a call."""
+    return replace(
+        rows,
+        compact_snapshot_id=compacted.snapshot_id,
+        replayed=rows.replayed and compacted.replayed,
+        unpublished_files=rows.unpublished_files + compacted.unpublished_files,
+    )
 
 
 def commit_statistics(
@@ -259,14 +298,7 @@ class _Commits:
                 f"but not the compaction that came with them: {error}. Repeat the call with "
                 f"{self._commit}: what was published is not published twice"
             ) from error
-        replayed_both = done.replayed and compacted.replayed
-        unpublished = done.unpublished_files + compacted.unpublished_files
-        return replace(
-            done,
-            compact_snapshot_id=compacted.snapshot_id,
-            replayed=replayed_both,
-            unpublished_files=unpublished,
-        )
+        return _joined(done, compacted)
 
     def statistics(self, name: str) -> CommitReport:
         """A statistics file, and nothing else."""

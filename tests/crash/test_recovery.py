@@ -12,6 +12,8 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
+from lakeformat.commit.written_paths import written_paths
+from lakeformat.compact.run import run_unit
 from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
 from lakeformat.layout import TableLayout
@@ -190,6 +192,64 @@ def test_the_same_commit_repeated_after_it_died_half_way_is_finished():
     report = commit(orders, both, user="run")
     assert (report.replayed, report.compact_snapshot_id) == (False, 3)
     assert live(orders) == ["merged@5", "new"]
+
+
+def with_its_compaction() -> tuple[lake.Table, lake.CommitMessage]:
+    """A table with rows in two files, and a message with a third one and what the two become."""
+    storage = DiesAtSnapshot(f"recovery-{next(_names)}")
+    catalog = FileSystemCatalog(storage, "wh")
+    catalog.create_database("shop")
+    table = catalog.create_table(
+        "shop.orders", [("id", "BIGINT")], primary_key=["id"], options={"bucket": "1"}
+    )
+    for _ in range(2):
+        table.write(pa.table({"id": [1, 2]}))
+    [unit] = table.plan_compaction().units
+    compacted = run_unit(table._handle, unit)
+    [message] = prepared(table, 3)
+    halves = {name: getattr(compacted, name) for name in ("compact_before", "compact_after")}
+    return table, replace(message, **halves)
+
+
+def dies_between(table: lake.Table, both: lake.CommitMessage, identity: lake.CommitId) -> None:
+    table._handle.storage.fatal = "snapshot-4"
+    with pytest.raises(KeyboardInterrupt):
+        table.commit([both], commit=identity)
+    table._handle.storage.fatal = "never"
+
+
+def test_prepared_files_committed_again_after_the_process_died_half_way_are_finished():
+    table, both = with_its_compaction()
+    dies_between(table, both, IDENTITY)
+    report = table.commit([both], commit=IDENTITY)
+    assert (report.replayed, report.snapshot_id, report.compact_snapshot_id) == (False, 3, 4)
+    assert table.latest_snapshot().commit_kind == "COMPACT"
+    assert ids_in(table) == [1, 2, 3]
+    again = table.commit([both], commit=IDENTITY)
+    assert (again.replayed, again.snapshot_id, again.compact_snapshot_id) == (True, 3, 4)
+    assert table.latest_snapshot().id == 4
+
+
+def test_a_commit_of_both_halves_is_found_although_its_files_are_compacted_away():
+    table, both = with_its_compaction()
+    table.commit([both], commit=IDENTITY)
+    table.compact(executor="serial", strategy="full")
+    table._handle.storage.delete(next(written_paths(table._handle, [both]))[1])
+    again = table.commit([both], commit=IDENTITY)
+    assert (again.replayed, again.snapshot_id, again.compact_snapshot_id) == (True, 3, 4)
+
+
+def test_where_another_compaction_was_first_the_rows_are_found_as_often_as_it_is_repeated():
+    """The second half is refused, and its files are removed; the third try does not miss them."""
+    table, both = with_its_compaction()
+    dies_between(table, both, IDENTITY)
+    table.compact(executor="serial", strategy="full")
+    first, second = (table.commit([both], commit=IDENTITY) for _ in range(2))
+    assert (first.snapshot_id, first.compact_snapshot_id) == (3, None)
+    assert "not in the table any more" in first.compact_refused
+    assert (second.replayed, second.snapshot_id, second.compact_snapshot_id) == (True, 3, None)
+    assert "are not there any more" in second.compact_refused
+    assert ids_in(table) == [1, 2, 3]
 
 
 def compact_all(table: lake.Table, messages: list[lake.CommitMessage], *ids: int) -> None:
