@@ -184,9 +184,10 @@ class _Walk:
         storage, layout = self._storage, self._layout
         lists: dict[KeptFor, list[_List]] = {kept: [] for kept in KeptFor}
         outlive = self._overdue.changelogs_outlive
-        is_told_by_rows = self._handle.options.changelog_producer == NO_PRODUCER
-        for each in snapshots[1:]:
-            kept = self._others if outlive and is_told_by_rows else self._kept_for(each)
+        # Without a producer the changelog is what commits added, the oldest's too.
+        additions_outlive = outlive and self._handle.options.changelog_producer == NO_PRODUCER
+        for each in snapshots if additions_outlive else snapshots[1:]:
+            kept = self._others if additions_outlive else self._kept_for(each)
             lists[kept].append((each.delta_manifest_list, each.delta_manifest_list_size))
         # A tag keeps what its snapshot consists of; its changes expire with the snapshot.
         first = [without_expired_changes(storage, layout, each) for each in snapshots[:1]]

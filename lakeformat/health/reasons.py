@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from lakeformat.byte_size import size
 from lakeformat.compact.other_compactor import OtherCompactor
 from lakeformat.compact.supported import why_not_compacted
-from lakeformat.handle import TableHandle
+from lakeformat.errors import UnsupportedError
+from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.health.files import MUCH_DELETED
 from lakeformat.health.history_reasons import history_reasons
 from lakeformat.health.overdue import Overdue
@@ -21,6 +23,7 @@ from lakeformat.health.report import (
     StorageFacts,
     Verdict,
 )
+from lakeformat.options.operation import Operation
 from lakeformat.read.buckets import skips_level_zero
 
 __all__ = ["find_reasons", "verdict_of"]
@@ -30,7 +33,8 @@ STALL_AFTER = 3
 _SHOWN_FILES = 3
 _LOW_SCORE = 50
 _COMPACT = "lake compact "
-_STEPS = (_COMPACT, "lake expire ", "lake orphans ")
+_EXPIRE = "lake expire "
+_STEPS = (_COMPACT, _EXPIRE, "lake orphans ")
 
 
 def find_reasons(
@@ -53,20 +57,36 @@ def find_reasons(
         *history_reasons(handle, files, snapshots, storage, overdue),
         *([] if other is None else [Reason(other.finding, other.advice)]),
     ]
-    found = _by_one_command(_by_who_compacts(handle, found), table)
+    found = _by_one_command(_without_refused(handle, found), table)
     return tuple(sorted(found, key=lambda reason: not reason.is_severe))
 
 
-def _by_who_compacts(handle: TableHandle, reasons: Sequence[Reason]) -> list[Reason]:
-    """Advise no compaction that would be refused: say why, and what compacts the table."""
-    is_due = any(reason.advice.startswith(_COMPACT) for reason in reasons)
-    refusal = why_not_compacted(handle) if is_due else None
-    if refusal is None:
-        return [*reasons]
-    return [
-        replace(reason, advice=refusal) if reason.advice.startswith(_COMPACT) else reason
-        for reason in reasons
-    ]
+def _without_refused(handle: TableHandle, reasons: Sequence[Reason]) -> list[Reason]:
+    """Advise no command that would be refused: say why, and what does it instead."""
+    found = [*reasons]
+    for command, why_refused in _REFUSALS.items():
+        is_due = any(reason.advice.startswith(command) for reason in found)
+        refusal = why_refused(handle) if is_due else None
+        if refusal is not None:
+            found = [
+                replace(reason, advice=refusal) if reason.advice.startswith(command) else reason
+                for reason in found
+            ]
+    return found
+
+
+def _why_not_expired(handle: TableHandle) -> str | None:
+    try:
+        require_allowed(handle, Operation.EXPIRE)
+    except UnsupportedError as reason:
+        return str(reason)
+    return None
+
+
+_REFUSALS: Final[Mapping[str, Callable[[TableHandle], str | None]]] = {
+    _COMPACT: why_not_compacted,
+    _EXPIRE: _why_not_expired,
+}
 
 
 def _by_one_command(reasons: Sequence[Reason], table: str) -> list[Reason]:

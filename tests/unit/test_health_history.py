@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shlex
 from dataclasses import replace
 
@@ -13,6 +14,13 @@ from typer.testing import CliRunner
 import lakeformat as lake
 from lakeformat.cli.app import app
 from lakeformat.environment import SYSTEM
+from lakeformat.expire.retention import (
+    Retention,
+    count_overdue,
+    count_overdue_changelogs,
+    select_changelogs,
+    select_snapshots,
+)
 from lakeformat.health.report import Verdict
 from tests.crashed_writer import crashed_table
 
@@ -166,6 +174,50 @@ def test_the_bytes_that_an_expiry_frees_are_told(shop):
     assert [each.what for each in report.snapshots.holders] == ["tag 'fifth'"]
 
 
+@pytest.mark.parametrize("producer", ["none", "input"])
+def test_what_longer_lived_changelogs_keep_is_not_freed(shop, producer):
+    orders = shop.orders(
+        keyed=True,
+        **{
+            "snapshot.num-retained.min": "1",
+            "changelog.time-retained": "2 d",
+            "changelog.num-retained.min": "1",
+            "changelog-producer": producer,
+        },
+    )
+    for number in range(20):
+        orders.write(pa.table({"id": [1]}))
+        if number == 10:
+            orders.compact()
+    freed = -1
+    for after in (2 * HOUR, 3 * DAY):  # the snapshots go, and then their changelogs
+        shop.ahead = after
+        before = orders.health().storage
+        orders.expire_snapshots()
+        freed = before.time_travel_bytes - orders.health().storage.time_travel_bytes
+        assert before.overdue_bytes == freed
+    assert freed > 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_overdue_are_those_that_an_expiry_without_limit_selects(seed):
+    chance = random.Random(seed)
+    ids = sorted(chance.sample(range(1, 200), chance.randint(1, 60)))
+    moments = sorted(chance.choices(range(50), k=len(ids)))
+    times = dict(zip(ids, moments, strict=True))
+    least = chance.randint(1, 20)
+    most = chance.randint(least, 80)
+    rules = Retention(most, least, older_than=chance.randint(0, 50), limit=10**6)
+
+    newest = ids[-1] + chance.randint(0, 5)
+
+    assert count_overdue(ids, times.get, rules) == select_snapshots(ids, times.get, rules).count
+    assert (
+        count_overdue_changelogs(ids, newest, times.get, rules)
+        == select_changelogs(ids, newest, times.get, rules).count
+    )
+
+
 def test_a_few_overdue_snapshots_that_keep_much_are_a_reason(shop):
     orders = shop.orders(**{"target-file-size": "1 b", "snapshot.num-retained.min": "1"})
     orders.write(pa.table({"id": range(1000)}))
@@ -286,6 +338,21 @@ def test_options_that_forbid_every_expiry_are_a_reason(shop):
 
     assert reason.finding.startswith("nothing expires: snapshot.num-retained.min is 5 and")
     assert reason.advice.startswith("lake set-option shop.orders")
+
+
+def test_an_expiry_that_would_be_refused_is_not_advised(shop):
+    orders = shop.orders()
+    commit(orders, 30)
+    handle = orders._handle
+    iceberg = {**handle.schema.options, "metadata.iceberg.storage": "table-location"}
+    schema = replace(handle.schema, options=iceberg)
+    shop.ahead = 2 * HOUR
+
+    [reason] = lake.Table(replace(handle, schema=schema)).health().reasons
+
+    assert "20 of 30 snapshots" in reason.finding
+    assert "metadata.iceberg.storage" in reason.advice
+    assert "lake expire" not in reason.advice
 
 
 def test_dead_files_take_points_off_by_their_size(shop):
