@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lakeformat.commit.report import CommitReport
     from lakeformat.compact.report import CompactReport
     from lakeformat.health import HealthReport
+    from lakeformat.maintain import MaintainReport
     from lakeformat.metadata.commit_message import CommitMessage
     from lakeformat.metadata.snapshot import CommitKind, Snapshot
     from lakeformat.options import TableOptions
@@ -80,6 +81,7 @@ __all__ = [
     "InvalidRequestError",
     "LakeError",
     "LockUnavailableError",
+    "MaintainReport",
     "NotFoundError",
     "Scan",
     "SchemaChange",
@@ -121,6 +123,7 @@ _MODULE_OF = {
     "CommitReport": "commit.report",
     "CompactReport": "compact.report",
     "HealthReport": "health",
+    "MaintainReport": "maintain",
     "Scan": "read.scan",
     "SchemaChange": "schema_changes",
     "Snapshot": "metadata.snapshot",

@@ -13,7 +13,10 @@ import pyarrow as pa
 import lakeformat as lake
 from lakeformat.table import Table
 
-__all__ = ["BUCKETS", "DAY", "crashed_table"]
+__all__ = ["BUCKETS", "DAY", "MANY_COMMITS", "crashed_table"]
+
+MANY_COMMITS = int(os.environ.get("LAKE_CRASHED_COMMITS", "20"))
+"""500 make the 3,000 level-0 files and 500 snapshots of a real one, in a minute or two."""
 
 BUCKETS = 6
 DAY, HOUR = 86_400_000, 3_600_000

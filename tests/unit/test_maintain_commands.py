@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
+import shlex
 import subprocess
 import sys
 
@@ -13,7 +15,8 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.maintain.report import MaintainReport
-from tests.crashed_writer import BUCKETS, crashed_table
+from tests.crashed_writer import BUCKETS, MANY_COMMITS, crashed_table
+from tests.expired import missing, unneeded
 from tests.lake_command import lake_refuses, lake_says
 
 
@@ -24,18 +27,31 @@ def cells(shown: str) -> dict[str, list[str]]:
 
 
 def test_a_newcomer_heals_the_table_of_a_crashed_writer_by_one_command(catalog):
-    crashed_table(catalog, commits=20, consumer=None)
+    """With LAKE_CRASHED_COMMITS=500 it is as large as one that was met."""
+    table = crashed_table(catalog, commits=MANY_COMMITS, consumer=None)
     shown = lake_says(catalog, "maintain", "shop.orders")
     found = cells(shown)
 
+    files = f"{MANY_COMMITS * BUCKETS:,}"
     assert found["shop.orders"] == ["before", "now"]
     assert found["verdict"] == ["unhealthy", "healthy"]
-    assert found["files"] == [str(20 * BUCKETS), str(BUCKETS)]
-    assert found["files of level 0"] == [str(20 * BUCKETS), "0"]
-    assert found["snapshots"] == ["20", "10"]
+    assert found["files"] == [files, str(BUCKETS)]
+    assert found["files of level 0"] == [files, "0"]
+    assert found["snapshots"] == [str(MANY_COMMITS), "10"]
     assert found["dead files"] == ["30", "0"]
     assert found["compact"][0] == "done"
     assert shown.endswith("\nshop.orders is healthy\n")
+    assert (missing(table), unneeded(table)) == (set(), set())
+
+
+def test_the_same_table_with_a_stuck_consumer_takes_the_command_that_the_first_run_names(catalog):
+    table = crashed_table(catalog, commits=MANY_COMMITS)
+    shown = lake_says(catalog, "maintain", "shop.orders", code=4)
+    [named] = re.findall(r"lake (maintain .*)", shown)
+    lake_says(catalog, *shlex.split(named))
+    assert lake_says(catalog, "maintain", "shop.orders").endswith("shop.orders is healthy\n")
+    assert len(table.snapshots()) == 10
+    assert (missing(table), unneeded(table)) == (set(), set())
 
 
 def test_a_stuck_consumer_ends_with_a_code_of_its_own_and_the_command_that_helps(catalog):

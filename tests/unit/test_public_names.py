@@ -24,6 +24,7 @@ PROMISED = [
     "InvalidRequestError",
     "LakeError",
     "LockUnavailableError",
+    "MaintainReport",
     "NotFoundError",
     "Scan",
     "SchemaChange",
