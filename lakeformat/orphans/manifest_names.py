@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from lakeformat.changelog_packs import real_name
+from lakeformat.changelog_packs import is_packed, real_name
 from lakeformat.layout import TableLayout
 from lakeformat.metadata.manifest import ManifestColumns, read_manifests
 from lakeformat.metadata.manifest_list import ManifestMeta
@@ -49,7 +49,8 @@ class ReadNames:
         """Data files, what lies beside them and where outside of the table."""
         columns = read_manifests(self.storage, self.layout, [manifest])
         beside = _beside(columns)
-        names = [real_name(name or b"") for name in columns.file_name.values()]
+        names = [name or b"" for name in columns.file_name.values()]
+        names = [real_name(name) if is_packed(name) else name for name in names]
         names += [name for name, _ in beside]
         is_delete = np.append(columns.is_delete, np.array([gone for _, gone in beside], np.bool_))
         counted = Counter(columns.partition.values()) if self.is_counted else {}

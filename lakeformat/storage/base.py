@@ -31,8 +31,8 @@ __all__ = [
     "Storage",
     "TooLargeError",
     "refuse_root",
-    "require_size",
     "temporary_sibling",
+    "too_large",
     "vanished",
 ]
 
@@ -151,16 +151,15 @@ class Storage(Protocol):
         ...
 
 
-def require_size(uri: str, size: int, limit: int) -> None:
-    """Raise if a file has more bytes than are read of one of its kind."""
-    if size > limit:
-        error = TooLargeError(
-            f"{uri} has {size} bytes, and a file of its kind has at most {limit}: it is damaged or "
-            "forged, and was not read. Restore it from a backup, or move it out of the directory "
-            "if it does not belong there"
-        )
-        error.size = size
-        raise error
+def too_large(uri: str, size: int, limit: int) -> TooLargeError:
+    """The error about a file with more bytes than are read of one of its kind."""
+    error = TooLargeError(
+        f"{uri} has {size} bytes, and a file of its kind has at most {limit}: it is damaged or "
+        "forged, and was not read. Restore it from a backup, or move it out of the directory "
+        "if it does not belong there"
+    )
+    error.size = size
+    return error
 
 
 def refuse_root(path: str, uri: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakeformat.environment import Environment
 from lakeformat.errors import AlreadyExistsError, UnavailableError
-from lakeformat.storage.base import LARGE_FILE, SMALL_FILE, require_size
+from lakeformat.storage.base import LARGE_FILE, SMALL_FILE, too_large
 from lakeformat.storage.object_client import ObjectClient
 from lakeformat.storage.object_errors import is_missing, is_taken, status_of
 
@@ -70,7 +70,8 @@ class ConditionalWrites:
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
         with self._client.asking("read", path):
             found = self._client.api.get(self._client.patient, path)
-            require_size(self.uri(path), found.meta["size"], limit)
+            if (size := found.meta["size"]) > limit:
+                raise too_large(self.uri(path), size, limit)
             return bytes(found.bytes())
 
     def exists(self, path: str) -> bool:

@@ -24,8 +24,8 @@ from lakeformat.storage.base import (
     SMALL_FILE,
     FileInfo,
     refuse_root,
-    require_size,
     temporary_sibling,
+    too_large,
     vanished,
 )
 from lakeformat.storage.creation_proof import REMEDY
@@ -83,7 +83,8 @@ class LocalStorage:
         """The whole content of a file of at most ``limit`` bytes."""
         self._check(path)
         with reading("read", path), open(path, "rb", opener=self._opener) as stream:
-            require_size(self.uri(path), os.fstat(stream.fileno()).st_size, limit)
+            if (size := os.fstat(stream.fileno()).st_size) > limit:
+                raise too_large(self.uri(path), size, limit)
             return stream.read()
 
     def open_input(self, path: str) -> IO[bytes]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lakeformat.environment import SYSTEM
 from lakeformat.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
-from lakeformat.storage.base import SMALL_FILE, FileInfo, refuse_root, require_size, vanished
+from lakeformat.storage.base import SMALL_FILE, FileInfo, refuse_root, too_large, vanished
 
 __all__ = ["MemoryStorage", "shared_memory_storage"]
 
@@ -58,7 +58,8 @@ class MemoryStorage:
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
         """The whole content of a file of at most ``limit`` bytes."""
         content = self._content(path)
-        require_size(self.uri(path), len(content), limit)
+        if len(content) > limit:
+            raise too_large(self.uri(path), len(content), limit)
         return content
 
     def _content(self, path: str) -> bytes:

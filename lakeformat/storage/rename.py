@@ -30,8 +30,8 @@ from lakeformat.storage.base import (
     SMALL_FILE,
     FileInfo,
     refuse_root,
-    require_size,
     temporary_sibling,
+    too_large,
     vanished,
 )
 from lakeformat.storage.creation_proof import require_proof
@@ -74,7 +74,8 @@ class RenameStorage:
     def read(self, path: str, limit: int = SMALL_FILE) -> bytes:
         """The whole content of a file of at most ``limit`` bytes."""
         with self.open_input(path) as stream, self._translated("read", path):
-            require_size(self.uri(path), stream.seek(0, io.SEEK_END), limit)
+            if (size := stream.seek(0, io.SEEK_END)) > limit:
+                raise too_large(self.uri(path), size, limit)
             stream.seek(0)
             return bytes(stream.read())
 

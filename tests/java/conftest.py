@@ -19,17 +19,25 @@ UNFIT_MACHINE = 2
 
 
 @pytest.fixture(scope="session")
-def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JsonProcess]:
-    """One JVM for all tests."""
+def java_start() -> dict[str, str]:
+    """The ``java`` and the ``classpath`` of the peer."""
     # A process of its own, because the scripts in bin/ import one another by bare names.
     command = [sys.executable, "-B", str(MAKE_PEER)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode == UNFIT_MACHINE:
         pytest.skip(done.stdout.strip())
     done.check_returncode()
-    start = json.loads(done.stdout)
+    start: dict[str, str] = json.loads(done.stdout)
+    return start
+
+
+@pytest.fixture(scope="session")
+def java(
+    java_start: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[JsonProcess]:
+    """One JVM for all tests."""
     scratch = tmp_path_factory.mktemp("java")
-    with running_java(start["java"], start["classpath"], scratch) as process:
+    with running_java(**java_start, scratch=scratch) as process:
         yield process
 
 

@@ -31,9 +31,11 @@ ColumnTexts = Sequence[tuple[str, str]]
 
 
 @contextmanager
-def running_java(java: str, classpath: str, scratch: Path) -> Iterator[JsonProcess]:
+def running_java(
+    java: str, classpath: str, scratch: Path, zone: str = "UTC"
+) -> Iterator[JsonProcess]:
     """Start the peer, in UTC as a server is; it ends with the block and spills into ``scratch``."""
-    settings = ["-Xmx1g", "-Duser.timezone=UTC", f"-Djava.io.tmpdir={scratch}"]
+    settings = ["-Xmx1g", f"-Duser.timezone={zone}", f"-Djava.io.tmpdir={scratch}"]
     command = [java, *settings, "-cp", classpath, "Peer"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8") as process:
