@@ -132,6 +132,11 @@ class JavaPeer:
         assert set(found["kinds"]) <= {"+I", "+U"}
         return ReadRows(found["columns"], found["rows"], found["splits"])
 
+    def stream(self, table: str, start: int) -> list[list[tuple[str, list[Any]]]]:
+        """What a streaming read delivers from a snapshot on: kind and values of each row."""
+        found = self.call("stream", table=table, options={}, **{"from": start})
+        return [[(kind, values) for kind, values in rows] for rows in found]
+
     def call(self, verb: str, **arguments: Any) -> Any:
         """Any verb of peer/Peer.java."""
         place = {"warehouse": str(self.warehouse), "catalog": dict(self.catalog)}

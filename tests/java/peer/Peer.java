@@ -5,6 +5,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -30,6 +31,7 @@ import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.Table;
 import org.apache.paimon.table.source.ReadBuilder;
 import org.apache.paimon.table.source.Split;
+import org.apache.paimon.table.source.StreamTableScan;
 import org.apache.paimon.types.DataField;
 import org.apache.paimon.types.DataType;
 import org.apache.paimon.types.DataTypeJsonParser;
@@ -105,6 +107,8 @@ public final class Peer {
                 return null;
             case "read":
                 return read();
+            case "stream":
+                return stream();
             case "write":
                 return Changes.write(table(), request);
             case "compact":
@@ -239,6 +243,32 @@ public final class Peer {
         found.put("kinds", kinds);
         found.put("splits", splits.size());
         return found;
+    }
+
+    /** The changes of each snapshot from one on, as a streaming read delivers them. */
+    private Object stream() throws Exception {
+        Table table = table();
+        RowType type = table.rowType();
+        ReadBuilder builder = table.newReadBuilder();
+        StreamTableScan scan = builder.newStreamScan();
+        scan.restore(request.get("from").longValue());
+        List<Object> delivered = new ArrayList<>();
+        while (true) {
+            List<Split> splits = scan.plan().splits();
+            if (splits.isEmpty()) {
+                return delivered;
+            }
+            List<Object> rows = new ArrayList<>();
+            try (RecordReader<InternalRow> reader = builder.newRead().createReader(splits)) {
+                reader.forEachRemaining(
+                        row ->
+                                rows.add(
+                                        Arrays.asList(
+                                                row.getRowKind().shortString(),
+                                                Values.rowToJson(row, type))));
+            }
+            delivered.add(rows);
+        }
     }
 
     /** A comparison of one column with one value, or null for all rows. */
