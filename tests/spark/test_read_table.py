@@ -1,5 +1,6 @@
 """Tables as DataFrames: the same rows, whoever reads which of the files."""
 
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -12,6 +13,7 @@ from spark_jobs.frames.columns import spark_type
 from tests.evolved_rows import DATA_EVOLUTION, EvolvedRows
 from tests.golden.foreign import unpack_foreign
 from tests.golden.tables import HOW_TO_UNSKIP, golden_tables
+from tests.hostile import Ground
 
 GOLDEN = [
     "format/all_types_parquet",
@@ -228,3 +230,17 @@ def test_columns_of_several_files_are_joined(spark, catalog, native):
     frame = read_table(spark, people.table, where="name = 'y'", native=native)
     assert [row.asDict() for row in frame.collect()] == [people.rows[1]]
     assert count_table(spark, people.table) == 3
+
+
+@pytest.mark.parametrize("way", ["address", "link"])
+@pytest.mark.parametrize("native", [True, False])
+def test_spark_is_given_no_file_that_is_not_the_tables(spark, tmp_path, way, native):
+    ground = Ground(tmp_path)
+    theirs = ground.victim_entry().file
+    if way == "address":
+        ground.name_outside(f"file:{ground.data_file}")
+    else:
+        ground.forge(lambda entry: replace(entry, file=theirs))
+        (ground.hostile / "bucket-0" / theirs.file_name).symlink_to(ground.data_file)
+    with pytest.raises(Exception, match=r"no external root allows|is a symbolic link"):
+        read_table(spark, ground.table(), native=native).collect()
