@@ -53,23 +53,6 @@ class ChangelogOptions:
         "Whether every compaction takes all of level 0 and looks its keys up, without a changelog.",
         mutable=False,
     )
-    lookup_wait = Option(
-        "lookup-wait",
-        BOOLEAN,
-        "true",
-        "Whether other engines' writers wait for the compaction that looks rows up; ours never "
-        "compact, so it changes nothing here.",
-        group=Group.PERFORMANCE,
-        older_keys=("changelog-producer.lookup-wait",),
-    )
-    lookup_compact_max_interval = Option(
-        "lookup-compact.max-interval",
-        OPTIONAL_NUMBER,
-        "",
-        "After how many turns other engines' writers take all of level 0 if lookup-compact is "
-        "gentle; here every compaction does.",
-        group=Group.PERFORMANCE,
-    )
     full_compaction_delta_commits = Option(
         "full-compaction.delta-commits",
         OPTIONAL_NUMBER,

@@ -12,7 +12,6 @@ from lakeformat.options.kinds import (
     OPTIONAL_SIZE,
     RATIO,
     Kind,
-    one_of,
     whole_number,
 )
 from lakeformat.options.option import Group, Option
@@ -155,14 +154,6 @@ class CompactionOptions:
         "0.2",
         "Files of an append table with more deleted rows than this part are compacted whatever "
         "their size.",
-        group=Group.PERFORMANCE,
-    )
-    lookup_compact = Option(
-        "lookup-compact",
-        one_of("radical", "gentle"),
-        "radical",
-        "Whether every compaction of a table that looks rows up takes all of level 0, or only "
-        "where other engines' writers count their turns; here every compaction does.",
         group=Group.PERFORMANCE,
     )
     bucket_append_ordered = Option(

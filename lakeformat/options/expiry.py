@@ -10,7 +10,6 @@ from lakeformat.options.kinds import (
     DURATION,
     OPTIONAL_DURATION,
     OPTIONAL_NUMBER,
-    one_of,
     whole_number,
 )
 from lakeformat.options.option import Group, Option
@@ -45,13 +44,6 @@ class ExpiryOptions:
         "50",
         "How many snapshots, and how many changelogs, one expiry removes at most; raise it to "
         "catch up after a long time without.",
-    )
-    snapshot_expire_execution_mode = Option(
-        "snapshot.expire.execution-mode",
-        one_of("sync", "async"),
-        "sync",
-        "Whether other engines' writers wait for the expiry they run; ours run none.",
-        group=Group.PERFORMANCE,
     )
     snapshot_clean_empty_directories = Option(
         "snapshot.clean-empty-directories",

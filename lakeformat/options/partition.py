@@ -6,7 +6,6 @@ Declared like all options of a table, and read as part of ``TableOptions``.
 from __future__ import annotations
 
 from lakeformat.options.kinds import (
-    DURATION,
     OPTIONAL_DURATION,
     OPTIONAL_NUMBER,
     TEXT,
@@ -44,14 +43,6 @@ class PartitionOptions:
         one_of("values-time", "update-time"),
         "values-time",
         "Whether the age of a partition is told by its values, or by when it was written to last.",
-    )
-    partition_expiration_check_interval_millis = Option(
-        "partition.expiration-check-interval",
-        DURATION,
-        "1 h",
-        "How often committers of other engines look for expired partitions; here every call of "
-        "expire_partitions does.",
-        group=Group.PERFORMANCE,
     )
     partition_expiration_max_num = Option(
         "partition.expiration-max-num",

@@ -245,13 +245,6 @@ class TableOptions(
         "Refuse a commit if another user has changed its partitions after this snapshot, 0 for the "
         "whole history; empty is not to look.",
     )
-    dynamic_partition_overwrite = Option(
-        "dynamic-partition-overwrite",
-        BOOLEAN,
-        "true",
-        "Whether other engines' INSERT OVERWRITE replaces only the partitions that get rows; here "
-        "the call says which are meant.",
-    )
     overwrite_upgrade = Option(
         "overwrite-upgrade",
         BOOLEAN,

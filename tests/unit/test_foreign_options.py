@@ -204,7 +204,6 @@ def test_a_table_that_publishes_iceberg_metadata_is_read_and_never_left_behind(w
     ("older", "newer", "value"),
     [
         ("write.compaction-skip", "write-only", "true"),
-        ("changelog-producer.lookup-wait", "lookup-wait", "false"),
         ("delete-file.thread-num", "file-operation.thread-num", "3"),
         ("snapshot.expire.clean-empty-directories", "snapshot.clean-empty-directories", "true"),
     ],

@@ -48,8 +48,19 @@ _BY_REASON: Mapping[str, tuple[str, ...]] = {
         "write.batch-memory",
         "write.batch-size",
     ),
-    "whether another engine's writer compacts before it commits; writers here never compact": (
+    "when another engine's writer compacts, and whether it waits; writers here never compact": (
+        "changelog-producer.lookup-wait",
         "commit.force-compact",
+        "lookup-compact",
+        "lookup-compact.max-interval",
+        "lookup-wait",
+    ),
+    "when another engine's committer expires, and whether it waits; here a call does it": (
+        "partition.expiration-check-interval",
+        "snapshot.expire.execution-mode",
+    ),
+    "which partitions another engine's INSERT OVERWRITE replaces; here the call says": (
+        "dynamic-partition-overwrite",
     ),
     "how long another engine's job remembers where a key is; a writer here looks it up": (
         "cross-partition-upsert.index-ttl",

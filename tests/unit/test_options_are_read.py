@@ -1,0 +1,41 @@
+"""No option is declared, documented and then ignored."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from lakeformat.options import TableOptions
+from lakeformat.options.option import Option
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("lakeformat", "spark_jobs", "airflow_provider_lake")
+
+
+def declared() -> dict[str, str]:
+    """The attribute of each declared option, and its key."""
+    return {
+        name: value.key
+        for owner in TableOptions.__mro__
+        for name, value in vars(owner).items()
+        if isinstance(value, Option)
+    }
+
+
+def attributes_of_options() -> Iterator[str]:
+    """Every attribute the code takes of something that is called options."""
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            of_options = "options" in path.parts
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Attribute):
+                    holder = ast.unparse(node.value)
+                    if "option" in holder.lower() or (of_options and holder == "self"):
+                        yield node.attr
+
+
+def test_every_declared_option_is_read_somewhere():
+    read = set(attributes_of_options())
+    unread = {key for name, key in declared().items() if name not in read}
+    assert unread == set(), "declare them as other engines', or do what they say"
