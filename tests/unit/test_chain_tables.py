@@ -70,6 +70,13 @@ def test_a_branch_it_is_merged_from_is_not_changed(place, operation):
     assert files_of(place) == before
 
 
+def test_the_snapshots_of_such_a_branch_expire(place):
+    branch = lake.open_table(place, branch="snapshot")
+    report = branch.expire_snapshots(retain_max=1, retain_min=1)
+    assert report.snapshots == (1,)
+    assert branch.scan().to_arrow()["t1"].to_pylist() == ["1"]
+
+
 def test_a_branch_it_is_merged_from_cannot_be_deleted(chain):
     with pytest.raises(lake.InvalidRequestError, match=r"'scan.fallback-delta-branch'"):
         chain.branches.delete("delta")
