@@ -160,8 +160,7 @@ def _values(option: ForeignOption) -> str:
 
 
 def _refused(option: ForeignOption) -> str:
-    where = ", for primary-key tables" if option.keyed_only else ""
-    where += ", on main" if option.main_only else ""
+    where = f"; only of {option.only}" if option.only else ""
     return ", ".join(each for each in Operation if each in option.refuses) + where
 
 

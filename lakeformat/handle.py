@@ -10,6 +10,7 @@ from lakeformat.errors import UnsupportedError
 from lakeformat.layout import DATABASE_SUFFIX, MAIN_BRANCH, TableLayout
 from lakeformat.options import TableOptions
 from lakeformat.options.branches import CHAIN_TABLE, chain_branches, read_through
+from lakeformat.options.foreign import Trait
 from lakeformat.options.operation import Operation
 from lakeformat.schema import TableSchema
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
@@ -21,6 +22,7 @@ __all__ = [
     "require_allowed",
     "require_no_chain",
     "require_writable",
+    "traits_of",
 ]
 
 UNAWARE_BUCKET = -1
@@ -92,6 +94,16 @@ def has_hash_index(handle: TableHandle) -> bool:
     return is_dynamic and not crosses_partitions(handle)
 
 
+def traits_of(handle: TableHandle) -> frozenset[Trait]:
+    """Return the properties of a table on which the effect of some options depends."""
+    there = {
+        Trait.KEYED: bool(handle.schema.primary_keys),
+        Trait.MAIN: handle.layout.branch == MAIN_BRANCH,
+        Trait.PARTITIONED: bool(handle.schema.partition_keys),
+    }
+    return frozenset(trait for trait, is_there in there.items() if is_there)
+
+
 def require_allowed(handle: TableHandle, operation: Operation) -> None:
     """Refuse an operation that an option of the table forbids, by the option's name."""
     if operation is not Operation.TAG:
@@ -99,12 +111,7 @@ def require_allowed(handle: TableHandle, operation: Operation) -> None:
     if operation in (Operation.WRITE, Operation.COMPACT, Operation.COMMIT):
         _require_no_link(handle)
     options = handle.options
-    found = options.forbidding(
-        operation,
-        is_keyed=bool(handle.schema.primary_keys),
-        is_main=handle.layout.branch == MAIN_BRANCH,
-    )
-    if found:
+    if found := options.forbidding(operation, traits_of(handle)):
         values = options.to_dict()
         reasons = "; ".join(f"{key!r} = {values[key]!r} {option.says}" for key, option in found)
         advice = dict.fromkeys(option.advice for _, option in found)

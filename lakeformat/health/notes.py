@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from lakeformat.handle import TableHandle
-from lakeformat.layout import MAIN_BRANCH
+from lakeformat.handle import TableHandle, traits_of
 from lakeformat.options.operation import Operation
 
 __all__ = ["find_notes"]
@@ -24,11 +23,7 @@ def _refusing(handle: TableHandle) -> list[str]:
     options, refused = handle.options, dict[str, list[str]]()
     says = {}
     for operation in Operation:
-        for key, option in options.forbidding(
-            operation,
-            is_keyed=bool(handle.schema.primary_keys),
-            is_main=handle.layout.branch == MAIN_BRANCH,
-        ):
+        for key, option in options.forbidding(operation, traits_of(handle)):
             refused.setdefault(key, []).append(operation)
             says[key] = option.says
     values = options.to_dict()

@@ -20,6 +20,7 @@ from lakeformat.options.file_index import FileIndexOptions
 from lakeformat.options.foreign import (
     ForeignClass,
     ForeignOption,
+    Trait,
     find_foreign,
 )
 from lakeformat.options.kinds import (
@@ -374,14 +375,14 @@ class TableOptions(
         return sorted(key for key, option in found if option and option.kind is ForeignClass.LAYOUT)
 
     def forbidding(
-        self, operation: Operation, *, is_keyed: bool, is_main: bool
+        self, operation: Operation, traits: frozenset[Trait]
     ) -> list[tuple[str, ForeignOption]]:
         """Return the options for which an operation would be wrong, each with its declaration."""
         found = []
         for key, value in self._raw.items():
             if find_option(key) is not None or (option := find_foreign(key)) is None:
                 continue
-            if option.forbids(operation, value, is_keyed=is_keyed, is_main=is_main):
+            if option.forbids(operation, value, traits):
                 found.append((key, option))
         return sorted(found, key=lambda each: each[0])
 

@@ -17,6 +17,7 @@ from lakeformat.options.foreign import (
     FOREIGN_OPTIONS,
     MEANING_PREFIXES,
     ForeignClass,
+    Trait,
     find_foreign,
 )
 from lakeformat.options.operation import Operation
@@ -43,6 +44,10 @@ REFUSED_WHERE_IT_IS_DECLARED = {
     for key in ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag")
 }
 
+TRAITS = {
+    "keyed": frozenset({Trait.KEYED, Trait.MAIN}),
+    "append": frozenset({Trait.MAIN}),
+}
 KINDS = {"keyed": {"primary_key": ["id"]}, "append": {}}
 
 
@@ -97,9 +102,7 @@ def test_each_operation_works_or_is_refused_by_the_name_of_the_key(with_options,
     table = with_options(kind, {key: VALUES[key]})
     foreign = None if find_option(key) else find_foreign(key)
     for operation, run in OPERATIONS.items():
-        if foreign and foreign.forbids(
-            operation, VALUES[key], is_keyed=kind == "keyed", is_main=True
-        ):
+        if foreign and foreign.forbids(operation, VALUES[key], TRAITS[kind]):
             with pytest.raises(lake.UnsupportedError) as error:
                 run(table)
             assert f"{key!r} = {VALUES[key]!r} {foreign.says}" in str(error.value)
@@ -109,6 +112,19 @@ def test_each_operation_works_or_is_refused_by_the_name_of_the_key(with_options,
                 run(table)
         else:
             run(table)
+
+
+@pytest.mark.parametrize("key", [key for key in VALUES if key != "data-evolution.enabled"])
+def test_maintenance_fails_by_the_name_of_the_key_or_not_at_all(with_options, key):
+    table = with_options("keyed", {key: VALUES[key]})
+    report = table.maintain()
+    foreign = None if find_option(key) else find_foreign(key)
+    forbidden = foreign is not None and any(
+        foreign.forbids(operation, VALUES[key], TRAITS["keyed"])
+        for operation in (Operation.COMPACT, Operation.EXPIRE)
+    )
+    assert all(forbidden and repr(key) in str(error) for error in report.failed)
+    assert report.is_healthy or report.obstacles
 
 
 def test_a_table_of_joined_files_is_written_and_expired_and_not_compacted(catalog):
@@ -189,6 +205,14 @@ OF_ROWS = {
 @pytest.mark.parametrize("operation", WITHOUT_ROWS)
 def test_what_reads_no_row_is_refused_by_no_option_about_rows(with_options, operation, key):
     WITHOUT_ROWS[operation](with_options("keyed", {key: OF_ROWS[key]}))
+
+
+def test_what_concerns_partitions_refuses_writing_where_there_are_some(catalog, tmp_path):
+    catalog.create_table("shop.t", [("id", "BIGINT"), ("dt", "STRING")], partition_by=["dt"])
+    strict = {"options": {"partition.timestamp-format.strict": "true"}}
+    change(tmp_path / "shop.db/t/schema/schema-0", strict)
+    with pytest.raises(lake.UnsupportedError, match="refuses rows of partitions"):
+        catalog.table("shop.t").write(pa.table({"id": [1], "dt": ["2026-01-01"]}))
 
 
 def test_a_table_that_publishes_iceberg_metadata_is_read_and_never_left_behind(with_options):

@@ -85,6 +85,13 @@ def test_it_is_healthy_after_a_compaction_and_an_expiry(catalog, tmp_path, kind)
     assert table.scan().to_arrow()["v"].to_pylist() == [2]
 
 
+@pytest.mark.parametrize("kind", TABLES)
+def test_one_call_cares_for_it(catalog, tmp_path, kind):
+    report = made_by_flink(catalog, tmp_path, TABLES[kind]).maintain()
+    assert (report.failed, report.obstacles) == ((), ())
+    assert report.is_healthy
+
+
 def test_one_that_publishes_iceberg_metadata_says_what_stands_in_the_way(catalog, tmp_path):
     iceberg = {"metadata.iceberg.storage": "table-location"}
     made_by_flink(catalog, tmp_path, {})

@@ -1,6 +1,6 @@
 """Options that this version does not carry out, and the operations that some of them forbid."""
 
-from lakeformat.options.foreign.declaration import ForeignClass, ForeignOption
+from lakeformat.options.foreign.declaration import ForeignClass, ForeignOption, Trait
 from lakeformat.options.foreign.lookup import (
     FOREIGN_OPTIONS,
     FOREIGN_PATTERNS,
@@ -14,5 +14,6 @@ __all__ = [
     "MEANING_PREFIXES",
     "ForeignClass",
     "ForeignOption",
+    "Trait",
     "find_foreign",
 ]

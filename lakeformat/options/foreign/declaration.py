@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from lakeformat.options.operation import Operation
 
-__all__ = ["ForeignClass", "ForeignOption", "by_key"]
+__all__ = ["ForeignClass", "ForeignOption", "Trait", "by_key"]
 
 
 class ForeignClass(StrEnum):
@@ -20,6 +20,14 @@ class ForeignClass(StrEnum):
     """Ignored: the rows are the same, their files differ in size, order or encoding."""
     MEANING = "meaning"
     """Some operations would give wrong rows or break a promise, and are refused."""
+
+
+class Trait(StrEnum):
+    """A property of tables on which the effect of some options depends."""
+
+    KEYED = "primary-key tables"
+    MAIN = "the branch main"
+    PARTITIONED = "partitioned tables"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +42,8 @@ class ForeignOption:
     refuses: frozenset[Operation] = frozenset()
     harmless: tuple[str, ...] = ()
     """Values at which it refuses nothing, in lower case."""
-    keyed_only: bool = False
-    """It has no effect on tables without a primary key."""
-    main_only: bool = False
-    """It has no effect on other branches than main."""
+    only: Trait | None = None
+    """It has no effect on tables without this trait."""
     apart: bool = False
     """Other options count, too: a check of its own refuses the operations."""
 
@@ -45,14 +51,13 @@ class ForeignOption:
         """Return True if it refuses nothing with this value."""
         return not self.refuses or value.strip().lower() in self.harmless
 
-    def forbids(self, operation: Operation, value: str, *, is_keyed: bool, is_main: bool) -> bool:
+    def forbids(self, operation: Operation, value: str, traits: frozenset[Trait]) -> bool:
         """Return True if a table with this value cannot be worked on in this way."""
         return (
             operation in self.refuses
             and not self.apart
             and not self.is_harmless(value)
-            and (is_keyed or not self.keyed_only)
-            and (is_main or not self.main_only)
+            and (self.only is None or self.only in traits)
         )
 
 

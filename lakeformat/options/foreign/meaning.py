@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakeformat.options.foreign.declaration import ForeignClass, ForeignOption
+from lakeformat.options.foreign.declaration import ForeignClass, ForeignOption, Trait
 from lakeformat.options.operation import Operation as Op
 
 __all__ = ["MEANING", "MEANING_PREFIXES", "UNKNOWN_MEANING"]
@@ -21,8 +21,7 @@ def _meaning(
     advice: str = _OTHER_ENGINE,
     *,
     harmless: tuple[str, ...] = ("false",),
-    keyed_only: bool = False,
-    main_only: bool = False,
+    only: Trait | None = None,
     apart: bool = False,
 ) -> ForeignOption:
     return ForeignOption(
@@ -31,8 +30,7 @@ def _meaning(
         advice=advice,
         refuses=refuses,
         harmless=("", *harmless),
-        keyed_only=keyed_only,
-        main_only=main_only,
+        only=only,
         apart=apart,
     )
 
@@ -49,7 +47,7 @@ MEANING: dict[str, ForeignOption] = {
         _EVERYTHING,
         "name the branch in the call, as in shop.orders$branch_dev, or remove the option",
         harmless=("main",),
-        main_only=True,
+        only=Trait.MAIN,
     ),
     "chain-table.enabled": _meaning(
         "merges the rows of branches, once both branches are named",
@@ -64,11 +62,13 @@ MEANING: dict[str, ForeignOption] = {
         harmless=("disabled",),
     ),
     "pk-clustering-override": _meaning(
-        "sorts rows by other columns than the primary key", _ROWS, keyed_only=True
+        "sorts rows by other columns than the primary key", _ROWS, only=Trait.KEYED
     ),
-    "primary-key.nullable": _meaning("allows null in key columns", _ROWS, keyed_only=True),
+    "primary-key.nullable": _meaning("allows null in key columns", _ROWS, only=Trait.KEYED),
     "partition.timestamp-format.strict": _meaning(
-        "refuses rows of partitions whose value is no time", frozenset({Op.WRITE})
+        "refuses rows of partitions whose value is no time",
+        frozenset({Op.WRITE}),
+        only=Trait.PARTITIONED,
     ),
     "query-auth.enabled": _meaning(
         "lets a catalog hide rows and columns",
@@ -80,7 +80,7 @@ MEANING: dict[str, ForeignOption] = {
         frozenset({Op.COMPACT}),
         "compact with another engine, or remove the option to keep those rows",
         harmless=(),
-        keyed_only=True,
+        only=Trait.KEYED,
     ),
     "scan.bucket": _meaning(
         "makes a scan show one bucket alone", frozenset({Op.READ}), _OWN_READ, harmless=()
@@ -90,7 +90,7 @@ MEANING: dict[str, ForeignOption] = {
     "sequence.snapshot-ordering": _meaning(
         "orders rows of one key by the snapshot that added them",
         frozenset({Op.READ, Op.WRITE, Op.COMPACT}),
-        keyed_only=True,
+        only=Trait.KEYED,
     ),
     "tag.callbacks": _meaning(
         "calls Java classes when a tag is made or deleted", frozenset({Op.TAG}), harmless=()
@@ -105,7 +105,7 @@ MEANING: dict[str, ForeignOption] = {
         "makes writers take their first sequence number from a property of the newest snapshot",
         _COMMITS,
         harmless=("scan",),
-        keyed_only=True,
+        only=Trait.KEYED,
     ),
 }
 
