@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import NoReturn, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from typing import NoReturn
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.storage.base import Storage
@@ -20,21 +21,23 @@ __all__ = [
 ]
 
 
-@runtime_checkable
-class FollowsNoLinks(Protocol):
-    """A storage that has links and can be told not to follow them."""
+class FollowsNoLinks(ABC):
+    """A storage that has links and can be given one directory, to follow no link below it.
 
+    A class to derive from: a storage that only wraps one, as tests have them, is not taken apart.
+    """
+
+    @abstractmethod
     def within(self, root: str) -> Storage:
         """Return the same storage for one directory: links below it are refused."""
-        ...
 
+    @abstractmethod
     def is_link(self, path: str) -> bool:
         """Return True if a path is a link, wherever it leads."""
-        ...
 
+    @abstractmethod
     def require_no_link(self, path: str) -> None:
         """Refuse a path that is a link below the root, or leads through one."""
-        ...
 
 
 def within(storage: Storage, root: str) -> Storage:

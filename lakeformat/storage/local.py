@@ -30,7 +30,7 @@ from lakeformat.storage.base import (
 )
 from lakeformat.storage.creation_proof import REMEDY
 from lakeformat.storage.durable_directory import make_durable_directory, sync_directory
-from lakeformat.storage.links import refuse_link, refuse_way_out
+from lakeformat.storage.links import FollowsNoLinks, refuse_link, refuse_way_out
 from lakeformat.storage.os_errors import DISK_ERRORS, reading, translated
 from lakeformat.storage.turns import directory_turn
 
@@ -41,7 +41,7 @@ _NO_HARD_LINKS = frozenset(
 )
 
 
-class LocalStorage:
+class LocalStorage(FollowsNoLinks):
     """A storage whose paths are absolute local paths; any number of processes may share it.
 
     ``ids`` gives the unique part of temporary names. With a ``root`` the storage reaches only what

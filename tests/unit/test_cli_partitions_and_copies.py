@@ -142,13 +142,16 @@ def test_a_directory_becomes_a_table(catalog, tmp_path: Path):
     directory.mkdir(parents=True)
     pq.write_table(pa.table({"id": [1, 2]}), directory / "a.parquet")
     how = ("migrate", str(tmp_path / "plain"), "shop.new", "--partition", "dt=DATE")
+    assert "no external root allows" in refuses(catalog, *how)
+    assert "copied" in lake_says(catalog, *how, "--copy", "--dry-run")
+    how = ("--external-root", str(tmp_path / "plain"), *how)
     shown = lake_says(catalog, *how, "--dry-run")
     assert "registered" in shown
     assert "shop.new (id BIGINT, dt DATE)" in shown
     assert catalog.list_tables("shop") == ["orders"]
     assert json_of(catalog, *how, "--option", "file.format=orc")["snapshot_id"] == 1
-    assert catalog.table("shop.new").scan().count() == 2
-    assert "no equals sign" in refuses(catalog, *how[:4], "dt")
+    assert "2024-01-31" in lake_says(catalog, *how[:2], "scan", "shop.new")
+    assert "no equals sign" in refuses(catalog, *how[:6], "dt")
 
 
 @pytest.mark.parametrize(
