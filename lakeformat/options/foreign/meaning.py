@@ -96,9 +96,11 @@ MEANING: dict[str, ForeignOption] = {
         "calls Java classes when a tag is made or deleted", frozenset({Op.TAG}), harmless=()
     ),
     "type": _meaning(
-        "makes it another kind of table, which this version does not know",
+        "makes it another kind of table, whose rows are not in Paimon's data files",
         _EVERYTHING,
-        "use the engine that made it",
+        "read it with the engine that made it; a format-table is a directory of plain files, which "
+        "`lake migrate` makes a table of; an iceberg-table or lance-table needs a reader of that "
+        "format; an object-table lists files, which the storage lists as well",
         harmless=("table", "materialized-table"),
     ),
     "write.sequence-number-init-mode": _meaning(
