@@ -24,7 +24,7 @@ from lakeformat.types import (
     TypeName,
 )
 
-__all__ = ["keeping_instants"]
+__all__ = ["keeping_instants", "lacks_zone"]
 
 _FORMATS = (
     TableOptions.file_format,
@@ -39,13 +39,9 @@ def keeping_instants(schema: TableSchema, zones: Iterable[str] = ()) -> TableSch
     ``zones`` are those of the writers of files that are rewritten; they are read only if needed.
     """
     options = schema.table_options
+    if not _shifts_instants(schema):
+        return schema
     texts = {option.key: options.text(option).lower() for option in _FORMATS}
-    if not any(FileFormat.ORC in text for text in texts.values()):
-        return schema
-    if not options.orc_timestamp_ltz_legacy_type:
-        return schema
-    if not any(_has_instants(field.type) for field in schema.fields):
-        return schema
     zone = options.orc_writer_timezone
     if not (zone and is_outside_utc(zone)) and not any(map(is_outside_utc, zones)):
         return schema
@@ -57,12 +53,28 @@ def keeping_instants(schema: TableSchema, zones: Iterable[str] = ()) -> TableSch
     return replace(schema, options={**schema.options, **changed})
 
 
-def _has_instants(data_type: DataType) -> bool:
+def lacks_zone(schema: TableSchema) -> bool:
+    """Return True if new ORC files do not name the zone by which their instants are shifted."""
+    if not _shifts_instants(schema) or schema.table_options.orc_writer_timezone:
+        return False
+    return not any(_has(TypeName.TIMESTAMP, field.type) for field in schema.fields)
+
+
+def _shifts_instants(schema: TableSchema) -> bool:
+    """Return True if JVMs shift instants in the ORC files that they write into a table."""
+    options = schema.table_options
+    if not any(FileFormat.ORC in options.text(option).lower() for option in _FORMATS):
+        return False
+    has_instants = any(_has(TypeName.TIMESTAMP_LTZ, field.type) for field in schema.fields)
+    return has_instants and options.orc_timestamp_ltz_legacy_type
+
+
+def _has(name: TypeName, data_type: DataType) -> bool:
     match data_type:
         case RowType(fields=fields):
-            return any(_has_instants(field.type) for field in fields)
+            return any(_has(name, field.type) for field in fields)
         case ArrayType(element=element) | MultisetType(element=element):
-            return _has_instants(element)
+            return _has(name, element)
         case MapType(key=key, value=value):
-            return _has_instants(key) or _has_instants(value)
-    return isinstance(data_type, AtomicType) and data_type.name is TypeName.TIMESTAMP_LTZ
+            return _has(name, key) or _has(name, value)
+    return isinstance(data_type, AtomicType) and data_type.name is name

@@ -1,21 +1,29 @@
-"""Remarks of a health report that change neither verdict nor score: options of other engines."""
+"""Remarks of a health report that change neither verdict nor score."""
 
 from __future__ import annotations
 
+from lakeformat.datafile.instant_format import lacks_zone
 from lakeformat.handle import TableHandle, traits_of
+from lakeformat.options import TableOptions
 from lakeformat.options.operation import Operation
 
 __all__ = ["find_notes"]
 
 
 def find_notes(handle: TableHandle) -> tuple[str, ...]:
-    """Name the options that refuse operations, that are ignored, and that are not known here."""
+    """Name options that refuse, are ignored or are not known here, and files without a zone."""
     options = handle.options
     notes = [*_refusing(handle)]
     if layout := options.ignored_layout():
         notes.append(f"ignored here, they only shape files: {_named(layout)}")
     if unknown := options.unknown():
         notes.append(f"not known here, kept for the engine that set them: {_named(unknown)}")
+    if lacks_zone(handle.schema):
+        notes.append(
+            "ORC files of this table do not name the time zone of the JVM that wrote them, and "
+            "TIMESTAMP_LTZ is read as written in UTC; if your engines run in another zone, set "
+            f"{TableOptions.orc_writer_timezone.key!r}"
+        )
     return tuple(notes)
 
 

@@ -220,6 +220,30 @@ def test_an_option_names_the_zone_of_files_without_one(orc):
     assert values(made.catalog.table("shop.t")) == [NOON]
 
 
+def test_health_notes_files_that_do_not_name_their_zone(orc, catalog):
+    [note] = orc().table.health().notes
+    assert "read as written in UTC" in note
+    assert "'lake.orc-writer-timezone'" in note
+    zone = lake.set_option("lake.orc-writer-timezone", "UTC")
+    assert catalog.alter_table("shop.t", zone).health().notes == ()
+
+
+@pytest.mark.parametrize(
+    ("columns", "options"),
+    [
+        ([("at", "TIMESTAMP_LTZ(3)"), ("wall", "ARRAY<TIMESTAMP(3)>")], {"file.format": "orc"}),
+        ([("at", "TIMESTAMP(3)")], {"file.format": "orc"}),
+        ([("at", "TIMESTAMP_LTZ(3)")], {"file.format": "parquet"}),
+        (
+            [("at", "TIMESTAMP_LTZ(3)")],
+            {"file.format": "orc", "orc.timestamp-ltz.legacy.type": "false"},
+        ),
+    ],
+)
+def test_health_notes_no_zone_where_none_is_needed(catalog, columns, options):
+    assert catalog.create_table("shop.t", columns, options=options).health().notes == ()
+
+
 def test_a_zone_the_machine_lacks_is_refused_by_name(orc):
     made = orc()
     made.write_in(b"XYZ", [NOON], [NOON])
