@@ -222,7 +222,7 @@ def test_another_table_of_the_name_is_left_alone(catalog, source):
         ({"dt=x/a.parquet": ROWS}, {"partition_types": {"dt": "DATE"}}, "'x' is no value"),
         ({"dt=1/a.parquet": ROWS}, {"partition_types": {"dt": "DAY"}}, "DAY"),
         ({"a.parquet": ROWS}, {"options": {"bucket": "4", "bucket-key": "id"}}, "in no bucket"),
-        ({"a.parquet": ROWS}, {"options": {"no-such": "1"}}, "no-such"),
+        ({"a.parquet": ROWS}, {"options": {"bukcet": "1"}}, "bukcet"),
         ({"a.parquet": ROWS, "schema/schema-0": None}, {}, "is a table already"),
         (
             {"a.parquet": ROWS, "b.parquet": pa.table({"id": ["text"]})},
