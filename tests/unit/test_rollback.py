@@ -134,6 +134,18 @@ def test_readers_that_were_ahead_go_on_behind_the_target():
     assert {each.id: each.next_snapshot for each in found} == {"slow": 2, "fast": 3}
 
 
+@pytest.mark.parametrize(("number", "moved"), [(3, ()), (4, ("reader",)), (5, ("reader",))])
+def test_a_reader_moves_only_where_it_is_ahead_of_what_comes_after_the_target(number, moved):
+    table = shop().table
+    storage, layout = table._handle.storage, table._handle.layout
+    write_consumer(storage, layout, Consumer("reader", number))
+    for dry_run in (True, False):
+        report = table.rollback(snapshot=2, as_latest=False, dry_run=dry_run)
+        assert report.moved_consumers == moved
+    [found] = read_consumers(storage, layout, table._handle.environment)
+    assert found.next_snapshot == 3
+
+
 def test_a_tag_whose_snapshot_has_expired_is_gone_back_to():
     table = shop().table
     table.tags.create("two", snapshot=2)
