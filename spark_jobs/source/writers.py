@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -23,6 +20,7 @@ from lakeformat.table import Overwritten
 from spark_jobs.frames.worker import prepare_worker
 from spark_jobs.publish import publish
 from spark_jobs.source.asked import whole_number
+from spark_jobs.source.unknown_outcome import is_unknown, mark_unknown
 from spark_jobs.spark_write import require_one_writer, write_in_task
 
 __all__ = ["LakeStreamWriter", "LakeWriter", "Written", "written_as"]
@@ -102,14 +100,14 @@ class _TaskWriter:
                 publish(self._table, messages, overwrite=self._how.overwrite, commit=commit)
             except lake.CommitOutcomeUnknownError:
                 if not tries_left:
-                    _unknown(commit).touch()  # Spark aborts then: the files have to stay
+                    mark_unknown(commit)  # Spark aborts then: the files have to stay
                     raise
             else:
                 return
 
     def _abort(self, answers: Sequence[WriterCommitMessage | None], commit: lake.CommitId) -> None:
         messages = _messages(answers)
-        if not messages or _unknown(commit).exists():
+        if not messages or is_unknown(commit):
             return
         try:
             self._table.abort(messages)
@@ -187,12 +185,6 @@ def _messages(answers: Sequence[WriterCommitMessage | None]) -> list[lake.Commit
         if isinstance(answer, Answer)
         for message in answer.messages
     ]
-
-
-def _unknown(commit: lake.CommitId) -> Path:
-    """What one process of the driver leaves for another: Spark commits and aborts in two."""
-    user = hashlib.sha256(commit.user.encode()).hexdigest()[:32]
-    return Path(tempfile.gettempdir(), f"lake-outcome-unknown-{user}-{commit.identifier}")
 
 
 def _overwritten(said: Mapping[str, str]) -> Overwritten:
