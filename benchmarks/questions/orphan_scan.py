@@ -48,6 +48,8 @@ PER_MANIFEST = 10_000
 ONE_IN = 10
 """Of so many objects nothing leads to one."""
 OLD_MILLIS = 1_700_000_000_000
+COMMIT_MILLIS = OLD_MILLIS + 2 * 86_400_000
+"""Files of the day before the newest commit are left to writes under way."""
 SIZE = 1_000_000
 READERS = 16
 
@@ -119,7 +121,7 @@ def _write(folder: Path, rows: int) -> None:
         commit_user="bench",
         commit_identifier=1,
         commit_kind=CommitKind.APPEND,
-        time_millis=OLD_MILLIS,
+        time_millis=COMMIT_MILLIS,
     )
     storage.create(layout.snapshot(1), snapshot.to_json())
     (folder / "objects").write_text(str(rows))
