@@ -1,4 +1,4 @@
-"""What stands in the way of a healthy table, once every step has done what it may."""
+"""The obstacles to a healthy table that are left once every step has done what it may."""
 
 from __future__ import annotations
 

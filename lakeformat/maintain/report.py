@@ -64,7 +64,7 @@ class StepReport:
     """The report of the operation; the last one where it took several rounds."""
     error: LakeError | None = None
     advice: str | None = None
-    """What to do where the step could not do all of its work."""
+    """The command that does the rest, where the step could not do all of its work."""
     files_in: int = 0
     files_out: int = 0
     snapshots: int = 0
@@ -94,7 +94,7 @@ _NUMBERS = ("files_in", "files_out", "snapshots", "changelogs", "removed_files",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """How a table fares in numbers; None is for what is not known."""
+    """The state of a table in numbers; None where one is not known."""
 
     verdict: Verdict | None = None
     score: int | None = None
@@ -134,7 +134,7 @@ class MaintainReport:
     """Of a dry run what is expected, as far as plans say it."""
     steps: tuple[StepReport, ...]
     obstacles: tuple[Reason, ...]
-    """What stands in the way of a healthy table, each with what to do about it."""
+    """Obstacles to a healthy table, each with what to do about it."""
 
     @property
     def failed(self) -> tuple[LakeError, ...]:
@@ -144,7 +144,7 @@ class MaintainReport:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether nothing is left to do."""
+        """True where nothing stands in the way."""
         return not self.obstacles
 
     @property
@@ -154,7 +154,7 @@ class MaintainReport:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no step had anything to do."""
+        """True where no step had anything to do."""
         return all(step.outcome is StepOutcome.NOT_NEEDED for step in self.steps)
 
     @property

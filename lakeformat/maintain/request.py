@@ -26,7 +26,7 @@ class MaintainRequest:
 
     dry_run: bool = False
     expire_consumers: PastTime | None = None
-    """Consumers that have not moved since then are deleted, whatever the table says."""
+    """Consumers that have not moved since then are deleted, besides those its options delete."""
     executor: str | Executor | None = None
     on_progress: OnProgress | None = None
 

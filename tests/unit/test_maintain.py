@@ -201,6 +201,32 @@ def test_buckets_that_are_not_due_stay_as_they_are(catalog):
     assert (steps_of(report)["compact"].files_in, report.is_healthy) == (6, True)
 
 
+def test_rows_that_reads_do_not_see_yet_are_compacted_however_few_files_hold_them(catalog):
+    table = crashed_table(catalog, commits=1, consumer=None, options={"merge-engine": "first-row"})
+    assert table.scan().count() == 0
+    assert table.maintain().is_healthy
+    assert table.scan().count() == 60
+
+
+def test_files_whose_rows_are_mostly_hidden_are_written_anew(catalog):
+    options = {"deletion-vectors.enabled": "true"}
+    table = catalog.create_table("shop.log", [("id", "BIGINT")], options=options)
+    table.write(pa.table({"id": range(10)}))
+    table.delete("id < 8")
+    report = table.maintain()
+    assert steps_of(report)["compact"].outcome is StepOutcome.DONE
+    assert (report.is_healthy, table.scan().count()) == (True, 2)
+
+
+def test_rows_that_only_delete_others_go_where_they_are_many(catalog):
+    table = crashed_table(catalog, commits=1, dead_files=0, consumer=None)
+    rows = table.scan().to_arrow()
+    table.write(rows.slice(0, 40), kinds=["-D"] * 40)
+    report = table.maintain()
+    assert steps_of(report)["compact"].outcome is StepOutcome.DONE
+    assert (report.is_healthy, table.scan().count()) == (True, 20)
+
+
 def test_small_files_of_an_append_table_become_one(catalog):
     table = catalog.create_table("shop.log", [("id", "BIGINT")])
     for number in range(12):
