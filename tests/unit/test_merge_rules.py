@@ -76,7 +76,7 @@ REFUSED = [
     ),
     ({**FIRST, "sequence.field": "g"}, "'sequence.field' is 'g', but merge engine 'first-row'"),
     ({"sequence.field.sort-order": "sideways"}, "'sequence.field.sort-order' is 'sideways'"),
-    ({"sequence.snapshot-ordering": "true"}, "'sequence.snapshot-ordering' is not supported"),
+    ({"sequence.snapshot-ordering": "true"}, "'sequence.snapshot-ordering' orders rows"),
     ({"rowkind.field": "nix"}, "'rowkind.field' names 'nix', which is no column; name a STRING"),
     ({"rowkind.field": "a"}, "'rowkind.field' names 'a', which is INT; name a STRING column"),
     # First row
