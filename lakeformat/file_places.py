@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import lru_cache
 from urllib.parse import unquote
 
-from lakeformat.changelog_packs import packed_address
+from lakeformat.changelog_packs import packed_address, packed_part
 from lakeformat.datafile.entropy import entropy_directories
 from lakeformat.errors import InvalidRequestError
 from lakeformat.handle import TableHandle, is_unaware
@@ -79,7 +79,8 @@ def external_place(
             "table are read and deleted only there, and below a root that external-roots allows. "
             f"If the path is right, add {root} to that option"
         )
-    handle.external_roots.require_no_table(str(root), handle.storage, handle.uri)
+    first = handle.layout.first_below_root(found.segments[len(root.segments) : -1])
+    handle.external_roots.require_no_table(str(root), handle.storage, handle.uri, first)
     return handle.external_roots.place(address, handle.storage, handle.uri)
 
 
@@ -105,7 +106,7 @@ def _root_of(
 def _plain_depth(handle: TableHandle, found: Location, name: str) -> int | None:
     """Return how many names follow the directory that a migration registered files of."""
     keys = handle.schema.partition_keys
-    if len(found.segments) <= len(keys) or not is_unaware(handle):
+    if len(found.segments) <= len(keys) or not is_unaware(handle) or packed_part(name):
         return None
     *above, last = found.segments[-len(keys) - 1 :]
     there = [unquote(segment.partition("=")[0]) for segment in above if "=" in segment]

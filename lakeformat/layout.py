@@ -275,6 +275,10 @@ class TableLayout:
         parts = (self.data_path, partition, f"bucket-{name}")
         return "/".join(part for part in parts if part)
 
+    def first_below_root(self, names: Sequence[str]) -> Sequence[str]:
+        """Return the names below an external path that lead to its first partition or bucket."""
+        return names[: len(self.data_path.split("/")) * bool(self.data_path) + 1]
+
     def data_file(self, bucket: int, name: str, partition: str = "") -> str:
         """A file of a bucket; of a packed changelog the file that all its parts are in."""
         if (part := packed_part(name)) is not None:

@@ -210,7 +210,7 @@ OPERATIONS: dict[str, Callable[[lake.Catalog, lake.Table], object]] = {
     "tag": lambda catalog, table: (table.tags.create("t"), table.tags.delete("t")),
     "indexes": lambda catalog, table: table.rewrite_file_indexes(force=True),
     "analyze": lambda catalog, table: table.analyze(),
-    "update": lambda catalog, table: table.update({"note": "'x'"}, "id = 1"),
+    "update": lambda catalog, table: table.update("id = 1", {"note": "'x'"}),
     "write": lambda catalog, table: table.write(pa.table({"id": [4], "note": ["new"]})),
     "branch": lambda catalog, table: (table.branches.create("b"), table.branches.delete("b")),
     "fast forward": lambda catalog, table: table.branches.fast_forward("dev"),

@@ -17,7 +17,7 @@ from lakeformat.errors import (
 )
 from lakeformat.layout import REGISTERED_MARK, TableLayout, partition_directory
 from lakeformat.metadata.schema_file import read_schema, schema_ids
-from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
+from lakeformat.storage import NO_ROOTS, ExternalRoots, FileInfo, Storage
 from lakeformat.storage.links import is_link
 from lakeformat.storage.location import location_of
 from lakeformat.storage.move_directory import MovesDirectories, mover
@@ -75,20 +75,18 @@ def plan_drop(storage: Storage, layout: TableLayout, table: str, roots: External
                 f"{table} names the external path {address}, which its own directory lies in: "
                 "dropping the table would remove more than the table; remove its files by hand"
             )
-        roots.require_no_table(address, storage, f"table {table!r}")
     plan = DropPlan(table, storage.uri(layout.root), tuple(paths), roots=roots)
-    known = schema_ids(storage, layout)
-    if not known:
-        return plan
-    plan = replace(plan, identity=_identity(storage, layout))
-    if not paths:
-        return plan
-    schema = read_schema(storage, layout, known[-1])
-    return replace(
-        plan,
-        partition_keys=tuple(schema.partition_keys),
-        data_path=schema.table_options.data_file_path_directory,
-    )
+    if known := schema_ids(storage, layout):
+        plan = replace(plan, identity=_identity(storage, layout))
+    if known and paths:
+        schema = read_schema(storage, layout, known[-1])
+        plan = replace(
+            plan,
+            partition_keys=tuple(schema.partition_keys),
+            data_path=schema.table_options.data_file_path_directory,
+        )
+    _outside(storage, plan)  # refuses directories of other tables
+    return plan
 
 
 def refuse_shared_paths(plan: DropPlan, others: Iterable[tuple[str, Storage, TableLayout]]) -> None:
@@ -110,14 +108,8 @@ def run_drop(storage: Storage, layout: TableLayout, plan: DropPlan) -> None:
     Where directories move, the table's own is hidden first: nobody meets half of it. Elsewhere the
     schemas go last: as long as something is there, they say what it belongs to.
     """
-    outside = [
-        plan.roots.directory(address, storage, f"table {plan.table!r}")
-        for address in plan.external_paths
-    ]
-    for place, path in outside:
-        if place.exists(f"{path}/{REGISTERED_MARK}"):
-            continue  # plain files, which a migration registered: they stay
-        for bucket in _buckets_below(place, _joined(path, plan.data_path), plan.partition_keys):
+    for place, root in _outside(storage, plan):
+        for bucket in _buckets_below(place, root, plan.partition_keys):
             place.delete_directory(bucket)
     at_once = mover(storage)
     if at_once is not None:
@@ -169,18 +161,42 @@ def _identity(storage: Storage, layout: TableLayout) -> str:
     return hashlib.sha256(storage.read(layout.schema(known[0]))).hexdigest() if known else ""
 
 
+def _outside(storage: Storage, plan: DropPlan) -> list[tuple[Storage, str]]:
+    """Return the places outside that partitions lie in; a directory of a table is refused."""
+    found, table = [], f"table {plan.table!r}"
+    below = [name for name in plan.data_path.split("/") if name]
+    for address in plan.external_paths:
+        plan.roots.require_no_table(address, storage, table, below)
+        place, path = plan.roots.place(address, storage, table)
+        if place.exists(f"{path}/{REGISTERED_MARK}"):
+            continue  # plain files, which a migration registered: they stay
+        root = _joined(path, *below)
+        for info in _next_below(place, root, plan.partition_keys):
+            plan.roots.require_no_table(address, storage, table, (*below, info.name))
+        found.append((place, root))
+    return found
+
+
 def _buckets_below(
     storage: Storage, directory: str, partition_keys: Sequence[str]
 ) -> Iterator[str]:
     """The bucket directories a table has below a directory, partition by partition."""
-    for info in storage.list(directory):
-        if not info.is_directory:
-            continue
-        if not partition_keys:
-            if _BUCKET.fullmatch(info.name):
-                yield info.path
-        elif info.name.startswith(f"{partition_directory([(partition_keys[0], '')])}"):
+    for info in _next_below(storage, directory, partition_keys):
+        if partition_keys:
             yield from _buckets_below(storage, info.path, partition_keys[1:])
+        else:
+            yield info.path
+
+
+def _next_below(
+    storage: Storage, directory: str, partition_keys: Sequence[str]
+) -> Iterator[FileInfo]:
+    """The directories of the next partition key, or after the last one of buckets."""
+    start = partition_directory([(partition_keys[0], "")]) if partition_keys else ""
+    for info in storage.list(directory):
+        is_next = info.name.startswith(start) if start else _BUCKET.fullmatch(info.name)
+        if info.is_directory and is_next:
+            yield info
 
 
 def _joined(*parts: str) -> str:

@@ -85,7 +85,8 @@ def external_paths(
         if strategy != "specific-fs" or address.partition(":")[0].lower() == wanted
     ]
     for address in chosen:  # refuses what no caller allows before any file is written
-        table.roots.require_no_table(address, table.storage, table.uri)
+        below = bucket_directory.split("/")
+        table.roots.require_no_table(address, table.storage, table.uri, below)
     weights = options.data_file_external_paths_weights if strategy == "weight-robin" else ()
     return ExternalPaths(
         [_below(address, bucket_directory) for address in chosen],

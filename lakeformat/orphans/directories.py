@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -74,7 +74,7 @@ class TableDirectories:
             found_in = here.each(self.storage.list, directories, _AT_A_TIME)
             for directory, found in zip(directories, found_in, strict=True):
                 yield Listing(area, self.storage, directory, _files(found))
-        prefixes = tuple(partition_directory([(key, "")]).lower() for key in self.partition_keys)
+        prefixes = _prefixes(self.partition_keys)
         for storage, root in self.roots:
             tree = _Tree(storage, prefixes, here)
             for directory, found in self._buckets(tree, root, files_in or {}):
@@ -171,10 +171,7 @@ def find_directories(
                 outside |= dict.fromkeys(options.data_file_external_paths)
     roots = [(storage, _joined(layout.root, path)) for path in data_paths]
     for address in outside if external_paths else ():
-        place, directory = handle.external_roots.directory(address, storage, handle.uri)
-        if place.exists(f"{directory}/{REGISTERED_MARK}"):
-            continue  # plain files, which a migration registered
-        roots += [(place, _joined(directory.rstrip("/"), path)) for path in data_paths]
+        roots += _outside(handle, address, data_paths)
     return TableDirectories(
         roots=tuple({place.uri(path): (place, path) for place, path in roots}.values()),
         shared=tuple(_joined(layout.root, name) for name in ("manifest", "index", "statistics")),
@@ -198,6 +195,26 @@ def find_directories(
     )
 
 
+def _outside(
+    handle: TableHandle, address: str, data_paths: Iterable[str]
+) -> list[tuple[Storage, str]]:
+    """Return the places at an external path that partitions lie in; none may be another table's."""
+    near, table, allowed = handle.storage, handle.uri, handle.external_roots
+    allowed.require_no_table(address, near, table)
+    place, directory = allowed.place(address, near, table)
+    if place.exists(f"{directory}/{REGISTERED_MARK}"):
+        return []  # plain files, which a migration registered
+    roots = {path: (place, _joined(directory.rstrip("/"), path)) for path in data_paths}
+    prefixes = _prefixes(handle.schema.partition_keys)
+    for path, root in roots.items():
+        here = tuple(filter(None, path.split("/")))
+        allowed.require_no_table(address, near, table, here)
+        for info in place.list(root[1]):
+            if _is_inside(info.name, prefixes):
+                allowed.require_no_table(address, near, table, (*here, info.name))
+    return [*roots.values()]
+
+
 @contextmanager
 def _naming(schema: str) -> Iterator[None]:
     """Name the schema in an error about where it puts files."""
@@ -208,6 +225,11 @@ def _naming(schema: str) -> Iterator[None]:
             f"{schema} says where files of its table lie, and cannot be right: {reason}. Nothing "
             "was deleted; no program of the format writes such a schema, so look who did"
         ) from None
+
+
+def _prefixes(partition_keys: Sequence[str]) -> tuple[str, ...]:
+    """Return the beginnings of partitions' directories, level by level."""
+    return tuple(partition_directory([(key, "")]).lower() for key in partition_keys)
 
 
 def _is_inside(name: str, prefixes: Sequence[str]) -> bool:

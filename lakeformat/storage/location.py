@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -60,6 +61,10 @@ class Location:
     def above(self, count: int) -> Location:
         """Return the location ``count`` names further up."""
         return Location(self.service, self.account, self.segments[: len(self.segments) - count])
+
+    def below(self, names: Iterable[str]) -> Location:
+        """Return the location that some names lead to from here."""
+        return Location(self.service, self.account, (*self.segments, *names))
 
     def real(self) -> Location:
         """Return the location that links of the local file system lead to."""

@@ -71,24 +71,23 @@ class ExternalRoots:
         [root, *_] = [each for each in self.locations if each.holds(found)]
         return within(storage, "/" + "/".join(root.segments)), path
 
-    def directory(self, address: str, near: Storage, table: str) -> tuple[Storage, str]:
-        """Return the place of an external path, allowed and in no directory of another table."""
-        self.require_no_table(address, near, table)
-        return self.place(address, near, table)
-
-    def require_no_table(self, address: str, near: Storage, table: str) -> None:
+    def require_no_table(
+        self, address: str, near: Storage, table: str, below: Iterable[str] = ()
+    ) -> None:
         """Refuse an external path that is, or lies in, the directory of a table.
 
-        An allowed root may hold tables besides: each directory from it down to the external path
+        So is one whose files would lie in such a directory: ``below`` are the names that lead
+        there from the path. An allowed root may hold tables besides: each directory from it down
         is looked at once in a process.
         """
-        found = self.require(address, table)
+        below = tuple(below)
+        found = self.require(address, table).below(below)
         unknown = [found.above(levels) for levels in range(len(found.segments))]
         unknown = [each for each in unknown if self.allow(each) and each not in _without_table]
         if not unknown:
             return
         storage, path = self.place(address, near, table)
-        names = path.rstrip("/").split("/")
+        names = [*path.rstrip("/").split("/"), *below]
         for above in unknown:
             here = names[: len(names) - len(found.segments) + len(above.segments)]
             if storage.exists("/".join([*here, _SIGN_OF_TABLE])):
