@@ -21,7 +21,8 @@ _LIMITS = ((24, 3), (12, 2), (6, 1))
 def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
     """Raise if an undeclared key is a slip of the pen, with the key that was meant.
 
-    Raise, too, if its value would be a credential: every reader of the table could see it.
+    Raise, too, if its value would be a credential, which every reader of the table could see, or
+    if it asks for an index that would not be built.
     """
     if key in FOREIGN_OPTIONS:
         return
@@ -40,6 +41,11 @@ def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
         raise InvalidRequestError(
             f"there is no option {key!r}; did you mean {meant!r}? A key of your own is kept if it "
             "differs from every option by more than a few letters"
+        )
+    if not key.strip() or key.startswith("file-index."):
+        raise InvalidRequestError(
+            f"option {key!r} is not supported: write the key of an option, or one of your own that "
+            "is not empty and does not begin with 'file-index.'"
         )
 
 
