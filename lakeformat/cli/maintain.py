@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -52,6 +53,7 @@ _FIGURES: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("live_bytes", "size of the newest snapshot", size),
     ("snapshots", "snapshots", "{:,}".format),
     ("changelogs", "changelogs", "{:,}".format),
+    ("time_travel_files", "files for time travel alone", "{:,}".format),
     ("time_travel_bytes", "size for time travel alone", size),
     ("dead_files", "dead files", "{:,}".format),
     ("dead_bytes", "size of dead files", size),
@@ -107,7 +109,7 @@ def maintain(
     if as_json:
         print_json([report.to_dict()])
     else:
-        _show(context, report)
+        _show(context, report, expire_consumers)
     _end([report])
 
 
@@ -137,7 +139,7 @@ def _end(reports: Sequence[MaintainReport]) -> None:
         raise typer.Exit(EXIT_NOT_HEALTHY)
 
 
-def _show(context: typer.Context, report: MaintainReport) -> None:
+def _show(context: typer.Context, report: MaintainReport, expire_consumers: str | None) -> None:
     _show_figures(report)
     typer.echo()
     print_grid(
@@ -147,9 +149,13 @@ def _show(context: typer.Context, report: MaintainReport) -> None:
             Column("what it does" if report.dry_run else "what it did", _reasons(context, report)),
         ]
     )
+    if report.note is not None:
+        typer.echo(f"\nnote: {_worded(context, report.note)}")
     _show_obstacles(context, [report])
     if report.dry_run and not report.is_idle:
-        typer.echo(f"\nnothing was changed; to do it: lake maintain {report.table}")
+        also = f" --expire-consumers {shlex.quote(expire_consumers)}" if expire_consumers else ""
+        name = context.params["name"]
+        typer.echo(f"\nnothing was changed; to do it: lake maintain {shlex.quote(name)}{also}")
     elif report.is_healthy:
         typer.echo(f"\n{report.table} is healthy")
 

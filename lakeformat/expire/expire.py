@@ -274,7 +274,9 @@ class _Run:
         """Whether anybody was first: those who come later see what is announced."""
         guard = self._guard(read_progress(self.handle))
         if guard is not None and guard.next_snapshot <= snapshots[-1].id:
-            return f"{guard.what} reads {guard.next_snapshot} next since a moment ago"
+            return (
+                f"kept snapshots from {guard.next_snapshot} on for {guard.what}, set a moment ago"
+            )
         ids, going = self._ids(), {snapshot.id for snapshot in snapshots}
         newest = self._snapshot(ids[-1]) if ids else None
         if newest is None or newest.id < self.newest:

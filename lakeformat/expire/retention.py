@@ -243,7 +243,8 @@ def _bounds(
     if guard is not None:
         guarded = sum(1 for number in ids if number < guard.next_snapshot)
         if guarded < highest:
-            highest, reason = guarded, f"{guard.what} reads {guard.next_snapshot} next"
+            kept = "snapshots" if newest is None else "changelogs"
+            highest, reason = guarded, f"kept {kept} from {guard.next_snapshot} on for {guard.what}"
     limited = retention.limit < highest
     if limited:
         highest = retention.limit

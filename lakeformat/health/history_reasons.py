@@ -12,7 +12,7 @@ from lakeformat.health.overdue import Overdue
 from lakeformat.health.report import FileFacts, Reason, SnapshotFacts, StorageFacts
 from lakeformat.options import TableOptions
 
-__all__ = ["history_reasons", "undeleted_share"]
+__all__ = ["history_reasons", "retention_text", "undeleted_share"]
 
 _UNLIMITED = 2**31 - 1
 _MUCH_HISTORY = 3
@@ -73,7 +73,7 @@ def _of_snapshots(handle: TableHandle, storage: StorageFacts, overdue: Overdue) 
     freed = "" if not storage.overdue_bytes else f" They alone keep {size(storage.overdue_bytes)}."
     yield Reason(
         f"{numbers.expirable:,} of {counted(numbers.count, 'snapshot')} are beyond their retention "
-        f"({_retention(handle.options)}).{freed} {_who_deletes(handle.options)}",
+        f"(those of {retention_text(handle.options)}).{freed} {_who_deletes(handle.options)}",
         f"lake expire {handle.argument} --limit {numbers.expirable}",
     )
 
@@ -99,11 +99,12 @@ def _who_deletes(options: TableOptions) -> str:
     )
 
 
-def _retention(options: TableOptions) -> str:
+def retention_text(options: TableOptions) -> str:
+    """The snapshots that the options keep: ``the last 1 h, at least 10``."""
     most = options.snapshot_num_retained_max
     limit = "" if most == _UNLIMITED else f", at most {most:,}"
     return (
-        f"those of the last {duration(options.snapshot_time_retained_millis)}, at least "
+        f"the last {duration(options.snapshot_time_retained_millis)}, at least "
         f"{options.snapshot_num_retained_min:,}{limit}"
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakeformat.byte_size import size
+from lakeformat.clean import FileClass
 from lakeformat.count_text import counted
 from lakeformat.expire import ExpireReport, expire_snapshots
 from lakeformat.handle import TableHandle
@@ -15,6 +16,7 @@ from lakeformat.metadata.snapshot_directory import snapshot_ids
 
 __all__ = ["expire"]
 
+_OF_ROWS = (FileClass.DATA, FileClass.CHANGELOG, FileClass.INDEX)
 _ROUNDS = 10
 """Changelogs of snapshots that have just expired may be due at once; rounds end in any case."""
 
@@ -82,13 +84,23 @@ def _reason(reports: Sequence[ExpireReport]) -> str:
         parts.append(f"{verb} {counted(len(consumers), 'consumer')} ({names})")
     removed = sum(each.deleted.total for each in reports)
     if expired or removed:
-        files, held = counted(removed, "file"), size(sum(each.deleted.bytes for each in reports))
         what = " and ".join(expired) or "what an interrupted run had left"
-        parts.append(f"{would} {what} with {files} of {held}")
+        parts.append(f"{would} {what} with {_files(reports)}")
     elif not consumers:
         return f"no snapshot is due: {last.reason}"
     failures = sum(each.deleted.failures for each in reports)
     if failures:
         parts.append(f"{counted(failures, 'file')} could not be removed")
-    parts.append(f"kept the others: {last.reason}")
-    return ", ".join(parts)
+    return f"{', '.join(parts)}; {last.reason}"
+
+
+def _files(reports: Sequence[ExpireReport]) -> str:
+    """The files with their bytes; metadata apart, for it is no part of a table's sizes."""
+    total = sum(each.deleted.total for each in reports)
+    of_rows = sum(each.deleted.files.get(kind, 0) for each in reports for kind in _OF_ROWS)
+    held = size(sum(each.deleted.bytes for each in reports))
+    if not of_rows:
+        return f"{counted(total, 'metadata file')} of {held}"
+    metadata = total - of_rows
+    also = f", {metadata:,} of them metadata" if metadata else ""
+    return f"{counted(total, 'file')} of {held}{also}"

@@ -27,6 +27,7 @@ def measure(handle: TableHandle) -> tuple[HealthReport, Figures]:
         live_bytes=storage.live_bytes,
         snapshots=health.snapshots.count,
         changelogs=len(changelog_ids(handle.storage, handle.layout)),
+        time_travel_files=storage.time_travel_files,
         time_travel_bytes=storage.time_travel_bytes,
     )
 

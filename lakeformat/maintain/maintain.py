@@ -15,6 +15,7 @@ from lakeformat.maintain.figures import expected, measure, with_dead_files
 from lakeformat.maintain.obstacles import find_holders, find_obstacles
 from lakeformat.maintain.report import (
     COMPACT,
+    PARTITIONS,
     Figures,
     MaintainReport,
     StepOutcome,
@@ -23,11 +24,13 @@ from lakeformat.maintain.report import (
 )
 from lakeformat.maintain.request import MaintainRequest
 from lakeformat.maintain.steps import STEPS, Step, of_compaction
+from lakeformat.maintain.time_travel import time_travel_note
 from lakeformat.table_by_table import as_defect
 
 __all__ = ["maintain"]
 
 HEALTH = "health"
+_COMMITS = (PARTITIONS, COMPACT)
 _log = logging.getLogger(__name__)
 
 
@@ -40,9 +43,15 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
     table = handle.name
     request.begins(table, HEALTH)
     _, before = measure(handle)
-    steps = [_run(handle, request, table, name, step) for name, step in STEPS.items()]
+    steps: list[StepReport] = []
+    for name, step in STEPS.items():
+        planned = any(
+            each.outcome is StepOutcome.PLANNED for each in steps if each.step in _COMMITS
+        )
+        steps.append(_run(handle, replace(request, commit_comes_first=planned), table, name, step))
     request.begins(table, HEALTH)
     health, after, holders = _look_again(handle, steps)
+    note = time_travel_note(handle, health, steps, dry_run=request.dry_run)
     if request.dry_run:  # nothing has changed: the verdict is still the one from before
         health, after = None, expected(before, steps)
     before, after = with_dead_files(before, after, steps)
@@ -54,8 +63,11 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
         after=after,
         steps=tuple(steps),
         obstacles=find_obstacles(handle.argument, steps, holders, health),
+        note=note,
     )
     _log.info("maintenance of %s: %s", report.location, report.reason)
+    if note is not None:
+        _log.info("maintenance of %s: %s", report.location, note)
     for each in report.obstacles:
         _log.warning("%s: %s", table, warning_of(each))
     return report

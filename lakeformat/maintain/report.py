@@ -106,6 +106,7 @@ class Figures:
     live_bytes: int | None = None
     snapshots: int | None = None
     changelogs: int | None = None
+    time_travel_files: int | None = None
     time_travel_bytes: int | None = None
     """Kept for older snapshots, changelogs, tags and branches alone."""
     dead_files: int | None = None
@@ -135,6 +136,8 @@ class MaintainReport:
     steps: tuple[StepReport, ...]
     obstacles: tuple[Reason, ...]
     """Obstacles to a healthy table, each with what to do about it."""
+    note: str | None = None
+    """Files that time travel alone keeps, and until when: no obstacle, but disk space."""
 
     @property
     def failed(self) -> tuple[LakeError, ...]:
@@ -185,6 +188,7 @@ class MaintainReport:
             "dry_run": self.dry_run,
             "reason": self.reason,
             "is_healthy": self.is_healthy,
+            "note": self.note,
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
             "obstacles": [{**asdict(each), "warning": warning_of(each)} for each in self.obstacles],

@@ -29,6 +29,8 @@ class MaintainRequest:
     """Consumers that have not moved since then are deleted, besides those its options delete."""
     executor: str | Executor | None = None
     on_progress: OnProgress | None = None
+    commit_comes_first: bool = False
+    """True in a dry run once an earlier step has planned a commit."""
 
     def check(self, handle: TableHandle) -> None:
         """Refuse a wrong choice before the first step."""

@@ -113,12 +113,13 @@ def _orphans(handle: TableHandle, request: MaintainRequest) -> StepReport:
         dry_run=request.dry_run,
         tell=request.removals(handle.name, ORPHANS),
         executor=request.executor,
+        commit_comes_first=request.commit_comes_first,
     )
     is_left = bool(report.failures) or report.objection is not None
     return StepReport(
         step=ORPHANS,
         outcome=_outcome(bool(report.orphan_files), request),
-        reason=_orphans_reason(report),
+        reason=_orphans_reason(report, handle.argument),
         report=report,
         advice=f"lake orphans {handle.argument}" if is_left else None,
         removed_files=report.removed_files,
@@ -126,7 +127,7 @@ def _orphans(handle: TableHandle, request: MaintainRequest) -> StepReport:
     )
 
 
-def _orphans_reason(report: OrphanReport) -> str:
+def _orphans_reason(report: OrphanReport, table: str) -> str:
     parts = ["no dead files"]
     if report.orphan_files:
         dead, held = counted(report.orphan_files, "dead file"), size(report.orphan_bytes)
@@ -140,8 +141,21 @@ def _orphans_reason(report: OrphanReport) -> str:
     if report.objection is not None:
         parts.append(f"it would be refused: {report.objection}")
     if report.young_files:
-        parts.append(f"kept {counted(report.young_files, 'file')} younger than a day")
+        parts.append(_young_files(report, table))
     return ", ".join(parts)
+
+
+def _young_files(report: OrphanReport, table: str) -> str:
+    """Say how old they are: the usual day counts from the newest commit where that is older."""
+    young = counted(report.young_files, "file")
+    if report.kept_by_commit is None:
+        return f"kept {young} younger than a day"
+    return (
+        f"kept {young} that no snapshot needs, changed at {report.older_than} or later: that is "
+        f"within a day before the newest commit, snapshot {report.kept_by_commit}, and a write "
+        f"may still need them. If no write is under way: lake orphans {table} --older-than '1 d' "
+        "--remove"
+    )
 
 
 def _not_needed(step: str, reason: str) -> StepReport:

@@ -25,6 +25,8 @@ class AgeFloor:
     reason: str
     override: str | None = None
     """What rule somebody has set aside, if one was."""
+    commit: int | None = None
+    """The newest snapshot, where its time and not the present sets the floor."""
 
     @property
     def moment(self) -> str:
@@ -53,7 +55,9 @@ class AgeFloor:
             f"snapshot {number} of {moment_text(millis)} is the newest commit, and a write may be "
             "under way since the day before; older_than sets another age"
         )
-        return replace(self, millis=millis - _DAY_MILLIS, reason=reason)
+        is_old = self.millis - (millis - _DAY_MILLIS) > _TOLERATED_LAG_MILLIS
+        commit = number if is_old else None
+        return replace(self, millis=millis - _DAY_MILLIS, reason=reason, commit=commit)
 
 
 def find_floor(

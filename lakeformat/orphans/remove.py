@@ -63,10 +63,13 @@ def remove_orphans(
     dry_run: bool,
     tell: Tell | None = None,
     executor: str | Executor | None = None,
+    commit_comes_first: bool = False,
 ) -> OrphanReport:
     """Find the files nothing leads to, and remove them unless it is a dry run.
 
     An ``executor`` reads manifests and lists directories; what goes is decided and removed here.
+    A dry run with ``commit_comes_first`` reckons as after a commit made now: without it, files
+    written since a day before the newest commit are kept.
     Killed at any moment it has removed some of them, and the next run removes the rest.
     """
     floor = find_floor(
@@ -83,7 +86,11 @@ def remove_orphans(
         handle,
         floor,
         references.newest.get(MAIN_BRANCH),
-        is_told=options.older_than is not None or options.running_since is not None,
+        is_told=(
+            options.older_than is not None
+            or options.running_since is not None
+            or (dry_run and commit_comes_first)
+        ),
         may_write=not dry_run,
     )
     directories = find_directories(handle, external_paths=options.external_paths, readers=readers)
@@ -209,6 +216,7 @@ def _report(
         failed=tuple(deleted.failed),
         young_files=scan.young_files,
         young_bytes=scan.young_bytes,
+        kept_by_commit=plan.floor.commit,
         writing_files=scan.writing_files,
         unknown_files=scan.unknown_files,
         external_paths_left_out=(),

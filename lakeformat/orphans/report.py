@@ -57,6 +57,8 @@ class OrphanReport:
     young_files: int
     """Nothing leads to them, and they are not old enough."""
     young_bytes: int
+    kept_by_commit: int | None
+    """The newest snapshot, if files older than the usual age are kept because of its time."""
     writing_files: int
     """Old, but their writer has made another file since: it may be at work still."""
     unknown_files: int

@@ -83,7 +83,7 @@ def test_consumers_are_set_listed_moved_and_forgotten(catalog):
     assert (test["consumer_id"], test["behind"]) == ("test-1", 0)
     assert "job" in lake_says(catalog, "consumer", "list", "shop.orders")
     shown = lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE)
-    assert "consumer 'job' reads 2 next" in shown
+    assert "kept snapshots from 2 on for consumer 'job'" in shown
     assert "job reads snapshot 3 next" in lake_says(
         catalog, "consumer", "reset", "shop.orders", "job", "--next", "3"
     )

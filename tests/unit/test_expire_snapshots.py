@@ -117,7 +117,7 @@ def test_a_consumer_keeps_what_it_has_not_read():
     table.consumers.set("job", next_snapshot=3)
     report = table.expire_snapshots(**ALL)
     assert ids(table) == [3, 4, 5]
-    assert report.reason == "consumer 'job' reads 3 next"
+    assert report.reason == "kept snapshots from 3 on for consumer 'job'"
     assert {names["a"], names["b"]} <= files_of_tables(table)
     assert not unneeded(table)
 

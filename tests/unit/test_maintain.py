@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,6 +32,15 @@ def outcomes_of(report):
 def files_below(table: lake.Table) -> set[str]:
     root = Path(table.location.removeprefix("file://"))
     return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+
+
+def left_by_crash(table: lake.Table, *, days_old: float) -> None:
+    """A file without a commit."""
+    live = next(Path(table.location.removeprefix("file://")).glob("bucket-*/data-*"))
+    dead = live.with_name(f"data-00000000-0000-0000-0000-000000000000-0{live.suffix}")
+    dead.write_bytes(live.read_bytes())
+    then = time.time() - days_old * 86_400
+    os.utime(dead, (then, then))
 
 
 def later(table: lake.Table, millis: int) -> Table:
@@ -148,7 +160,7 @@ def test_a_consumer_that_moved_today_is_no_obstacle(catalog):
     table.consumers.set("dashboard", next_snapshot=4)
     report = table.maintain()
     assert report.obstacles == ()
-    assert "consumer 'dashboard' reads 4 next" in steps_of(report)["expire"].reason
+    assert "kept snapshots from 4 on for consumer 'dashboard'" in steps_of(report)["expire"].reason
 
 
 def test_a_changelog_that_outlives_its_snapshot_expires_by_its_own_retention(catalog):
@@ -251,6 +263,51 @@ def test_files_younger_than_a_day_stay(catalog):
     assert report.after.dead_files == 0
     assert "kept 1 file younger than a day" in steps_of(report)["orphans"].reason
     table.commit([message])
+
+
+def test_files_kept_because_the_newest_commit_is_old_are_not_called_young(catalog):
+    table = crashed_table(catalog, commits=2, dead_files=0, consumer=None)
+    left_by_crash(table, days_old=2.5)
+    report = table.maintain()
+    reason = steps_of(report)["orphans"].reason
+    assert "younger than a day" not in reason
+    assert "kept 1 file that no snapshot needs" in reason
+    assert "within a day before the newest commit, snapshot 2" in reason
+    assert "lake orphans shop.orders --older-than '1 d' --remove" in reason
+    assert table.remove_orphans(older_than="1 d", dry_run=False).removed_files == 1
+
+
+def test_a_dry_run_expects_the_dead_files_that_go_after_the_compaction_s_commit(catalog):
+    table = crashed_table(catalog, commits=6, dead_files=0, consumer=None)
+    left_by_crash(table, days_old=2.5)
+    planned = table.maintain(dry_run=True)
+    done = table.maintain()
+    assert steps_of(planned)["orphans"].reason.startswith("would remove 1 dead file")
+    assert steps_of(done)["orphans"].reason.startswith("removed 1 dead file")
+
+
+def test_a_note_says_how_many_files_time_travel_keeps_and_by_which_retention(catalog):
+    table = crashed_table(catalog, commits=20)
+    planned = table.maintain(dry_run=True)
+    done = table.maintain()
+    replaced = 20 * BUCKETS
+    assert f"the compaction replaces {replaced} files" in planned.note
+    assert done.note.startswith(f"{replaced} files of ")
+    assert (done.after.time_travel_files, done.before.time_travel_files) == (replaced, 0)
+    for note in (planned.note, done.note):
+        assert "snapshots of the last 1 h, at least 10" in note
+        assert "consumer 'dashboard' keeps snapshot 3" in note
+        assert "lake maintain shop.orders" in note
+    assert "dashboard" not in table.maintain(dry_run=True, expire_consumers="1 d").note
+    later_report = later(table, 2 * HOUR).maintain(expire_consumers="1 d")
+    assert later_report.note is not None
+
+
+def test_an_expiry_counts_metadata_files_apart(catalog):
+    """Sizes of a table have no metadata in them, and would not add up."""
+    table = crashed_table(catalog, commits=20, consumer=None)
+    reason = steps_of(table.maintain())["expire"].reason
+    assert re.match(r"expired 11 snapshots with \d+ metadata files of ", reason)
 
 
 def test_a_step_that_fails_stops_no_other_and_is_in_the_report(catalog, monkeypatch):

@@ -79,6 +79,15 @@ def test_a_dry_run_shows_the_same_table_and_changes_nothing(catalog):
     assert lake_says(catalog, "maintain", "shop.orders", "--dry-run").endswith("is healthy\n")
 
 
+def test_a_dry_run_ends_with_the_command_that_does_what_it_showed(catalog):
+    table = crashed_table(catalog, commits=20)
+    shown = lake_says(catalog, "maintain", "shop.orders", "--dry-run", "--expire-consumers", "1 d")
+    [command] = re.findall(r"to do it: lake (.*)", shown)
+    assert command == "maintain shop.orders --expire-consumers '1 d'"
+    lake_says(catalog, *shlex.split(command))
+    assert table.consumers.list() == []
+
+
 def test_programs_get_the_report(catalog):
     crashed_table(catalog, commits=20, consumer=None)
     [report] = json.loads(lake_says(catalog, "maintain", "shop.orders", "--json"))

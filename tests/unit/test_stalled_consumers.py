@@ -101,7 +101,10 @@ def test_an_expiry_names_it_to_people_programs_and_in_what_a_job_says(
 
     report = orders.expire_snapshots()
 
-    assert (report.earliest_snapshot, report.reason) == (2, "consumer 'mirror' reads 2 next")
+    assert (report.earliest_snapshot, report.reason) == (
+        2,
+        "kept snapshots from 2 on for consumer 'mirror'",
+    )
     [stalled] = report.to_dict()["stalled_consumers"]
     assert (stalled["consumer_id"], stalled["next_snapshot_id"]) == ("mirror", 2)
     assert "lake consumer reset" in caplog.text
