@@ -9,7 +9,12 @@ import typer
 
 import lakeformat as lake
 from lakeformat.cli.output import AsJson, print_json
-from lakeformat.cli.warehouse import WarehouseOption, existing_catalog
+from lakeformat.cli.warehouse import (
+    WarehouseOption,
+    altered_table_at,
+    existing_catalog,
+    named_table,
+)
 
 if TYPE_CHECKING:
     from lakeformat.schema_changes import SchemaChange
@@ -18,7 +23,9 @@ __all__ = ["option_named", "register"]
 
 TableArgument = Annotated[
     str,
-    typer.Argument(metavar="TABLE", help="database.table, or 'database.table$branch_dev'"),
+    typer.Argument(
+        metavar="TABLE", help="database.table, 'database.table$branch_dev', or a directory"
+    ),
 ]
 SettingsArgument = Annotated[
     list[str],
@@ -83,9 +90,13 @@ def _alter(
     *,
     as_json: bool,
 ) -> None:
-    catalog = existing_catalog(context)
-    before = catalog.table(table).schema.options
-    schema = catalog.alter_table(table, *changes).schema
+    if "/" in table:
+        before = named_table(context, table).schema.options
+        schema = altered_table_at(context, table, changes)
+    else:
+        catalog = existing_catalog(context)
+        before = catalog.table(table).schema.options
+        schema = catalog.alter_table(table, *changes).schema
     was, now = ({key: found.get(key) for key in keys} for found in (before, schema.options))
     if as_json:
         print_json([{"table": table, "schema_id": schema.id, "options": now, "before": was}])

@@ -7,8 +7,9 @@ absent; the others before the command, or in LAKE_METASTORE and LAKE_URI.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -17,12 +18,16 @@ from lakeformat.cli.metadata_commands import METADATA_COMMANDS
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.layout import MAIN_BRANCH
 
+if TYPE_CHECKING:
+    from lakeformat.schema_changes import SchemaChange
+
 __all__ = [
     "CatalogOptionOption",
     "ExternalRootOption",
     "MetastoreOption",
     "UriOption",
     "WarehouseOption",
+    "altered_table_at",
     "existing_catalog",
     "named_catalog",
     "named_table",
@@ -164,6 +169,38 @@ def _storage_options(context: typer.Context) -> dict[str, str]:
 
 
 def _table_at(context: typer.Context, name: str) -> lake.Table:
+    location, branch = _address(context, name)
+    return lake.open_table(
+        location,
+        options=_storage_options(context),
+        branch=branch,
+        external_roots=external_roots(context),
+    )
+
+
+def altered_table_at(
+    context: typer.Context, name: str, changes: Sequence[SchemaChange]
+) -> lake.TableSchema:
+    """Change the schema of the table in a directory, as a catalog without locks would."""
+    from lakeformat.catalog.outside import external_paths_in
+    from lakeformat.environment import SYSTEM
+    from lakeformat.layout import TableLayout
+    from lakeformat.metadata.schema_file import alter_schema
+    from lakeformat.storage import open_storage
+    from lakeformat.storage.base import within
+
+    location, branch = _address(context, name)
+    if external_paths_in(changes):
+        raise InvalidRequestError(
+            f"external paths of {name} are not set by its address, for only a catalog knows where "
+            "other tables lie: name the table 'database.table' with --warehouse"
+        )
+    storage, root = open_storage(location, _storage_options(context))
+    return alter_schema(within(storage, root), TableLayout(root, branch), changes, SYSTEM)
+
+
+def _address(context: typer.Context, name: str) -> tuple[str, str]:
+    """Return the location and the branch that an address names."""
     _refuse_options_of_names(context, name)
     folder, slash, last = name.rpartition("/")
     table, *suffixes = last.split("$")
@@ -172,13 +209,7 @@ def _table_at(context: typer.Context, name: str) -> lake.Table:
         branch = suffixes.pop(0).removeprefix(_BRANCH)
     if suffixes and not os.path.isdir(name):
         _refuse_system_table(name)
-    location = "$".join((f"{folder}{slash}{table}", *suffixes))
-    return lake.open_table(
-        location,
-        options=_storage_options(context),
-        branch=branch,
-        external_roots=external_roots(context),
-    )
+    return "$".join((f"{folder}{slash}{table}", *suffixes)), branch
 
 
 def _refuse_options_of_names(context: typer.Context, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -49,6 +50,29 @@ def test_a_value_may_hold_an_equals_sign_and_a_program_reads_the_outcome(catalog
     assert (said["before"], said["options"]) == ({PATTERN: None}, {PATTERN: "a=b"})
     [said] = json.loads(lake_says(catalog, "unset-option", "shop.orders", PATTERN, "--json"))
     assert (said["before"], said["options"]) == ({PATTERN: "a=b"}, {PATTERN: None})
+
+
+def test_options_of_a_table_outside_a_warehouse_are_set_by_its_address(catalog, tmp_path):
+    """``lake health ADDRESS`` advises such commands."""
+    table = catalog.create_table("shop.far", [("id", "BIGINT")])
+    table.branches.create("dev")
+    address = str(tmp_path / "elsewhere" / "far")
+    shutil.copytree(tmp_path / "shop.db" / "far", address)
+    shown = lake_says(catalog, "set-option", address, "write-only=true")
+    assert shown == f"option 'write-only' of {address}: not set before, 'true' now\n"
+    lake_says(catalog, "set-option", f"{address}$branch_dev", f"{KEEP}=5")
+    assert dict(lake.open_table(address).schema.options) == {"write-only": "true"}
+    assert dict(lake.open_table(address, branch="dev").schema.options) == {KEEP: "5"}
+    lake_says(catalog, "unset-option", f"file://{address}", "write-only")
+    assert dict(lake.open_table(address).schema.options) == {}
+    assert options(catalog, "shop.far") == {}
+
+
+def test_external_paths_are_not_set_by_an_address(catalog, tmp_path):
+    address = str(tmp_path / "shop.db" / "orders")
+    said = lake_refuses(catalog, "set-option", address, "data-file.external-paths=file:///tmp/x")
+    assert "name the table 'database.table'" in said
+    assert options(catalog) == {}
 
 
 def test_an_option_of_a_branch_is_its_own(catalog):
