@@ -187,7 +187,7 @@ def altered_table_at(
     from lakeformat.layout import TableLayout
     from lakeformat.metadata.schema_file import alter_schema
     from lakeformat.storage import open_storage
-    from lakeformat.storage.base import within
+    from lakeformat.storage.links import within
 
     location, branch = _address(context, name)
     if external_paths_in(changes):

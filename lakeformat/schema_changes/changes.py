@@ -241,6 +241,11 @@ def update_comment(comment: str | None) -> SchemaChange:
 def set_option(key: str, value: str) -> SchemaChange:
     """Give a table option a value; some may not change once the table has a snapshot."""
     require_text("an option's key", key)
+    if not key.strip():
+        raise InvalidRequestError(
+            f"the option's name is empty, and its value is {value!r}: name an option, such as "
+            "'bucket'; `lake options` lists those that are set"
+        )
     require_text(f"the value of option {key!r}", value)
     return SetOption(key, value)
 
