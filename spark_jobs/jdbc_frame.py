@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
@@ -12,7 +13,17 @@ if TYPE_CHECKING:
 
     from spark_jobs.job_requests.ingest import IngestRequest
 
-__all__ = ["JdbcFrame"]
+__all__ = ["JdbcFrame", "require_table_name"]
+
+_PART = r"""(?:[\w$]+|"[^"]+"|`[^`]+`|\[[^\]]+\])"""
+_NAME = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}")
+"""A table with its schema and catalog, each as it is or quoted; no query, and no alias."""
+
+
+def require_table_name(name: str) -> None:
+    """Refuse a query in place of a table: Spark would run it, with the rights of its login."""
+    if not _NAME.fullmatch(name):
+        raise lake.NotFoundError(f"the SQL database has no table {name!r}")
 
 
 class JdbcFrame:
@@ -35,6 +46,8 @@ class JdbcFrame:
 
 
 def _loaded(session: SparkSession, wanted: IngestRequest, options: dict[str, str]) -> DataFrame:
+    assert wanted.jdbc_table is not None
+    require_table_name(wanted.jdbc_table)
     reader = session.read.format("jdbc").options(**options)
     try:
         return reader.options(url=wanted.jdbc_url, dbtable=wanted.jdbc_table).load()

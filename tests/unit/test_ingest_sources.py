@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from datetime import datetime, time
 
@@ -11,6 +12,7 @@ import pytest
 import lakeformat as lake
 from spark_jobs import table_changes
 from spark_jobs.ingest import run
+from spark_jobs.jdbc_frame import require_table_name
 
 
 @pytest.fixture
@@ -388,3 +390,31 @@ def test_no_password_is_told(tmp_path, catalog):
     with pytest.raises(lake.UnavailableError) as refused:
         run(request)
     assert "hush" not in str(refused.value)
+
+
+NO_TABLES = [
+    "(select * from secret) t",
+    "users where 1=1 union select * from secret",
+    "users; drop table users",
+    'users"; drop table users; --',
+    "users t",
+    "users--",
+    "",
+]
+
+
+@pytest.mark.parametrize("name", NO_TABLES)
+def test_a_query_in_place_of_a_table_is_refused_alike_on_both_engines(tmp_path, shop, name):
+    said = re.escape(f"the SQL database has no table {name!r}")
+    with pytest.raises(lake.NotFoundError, match=said):
+        require_table_name(name)
+    if name:
+        with pytest.raises(lake.NotFoundError, match=said):
+            run(sql_request(tmp_path, shop, jdbc_table=name))
+
+
+@pytest.mark.parametrize(
+    "name", ["orders", "shop.orders", "c.s.t", '"my table"', "`a b`.`c`", "[x]"]
+)
+def test_a_table_is_named_with_its_schema_and_quoted_where_it_has_to_be(name):
+    require_table_name(name)
