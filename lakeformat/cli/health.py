@@ -128,6 +128,8 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
             + (f", history {parts.history}" if parts.history else ""),
         ),
     ]
+    if report.first_step is not None:
+        found.insert(2, ("do first", report.first_step))
     if report.why_they_differ is not None:
         found.append(("", report.why_they_differ))
     found += [
@@ -158,7 +160,8 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
     found += _history(snapshots)
     held = f"{size(storage.live_bytes)} now"
     if storage.time_travel_bytes is not None:
-        held += f", {size(storage.time_travel_bytes)} for time travel alone"
+        in_files = counted(storage.time_travel_files or 0, "file")
+        held += f", {size(storage.time_travel_bytes)} in {in_files} for time travel alone"
     if storage.overdue_bytes:
         held += f" (an expiry frees {size(storage.overdue_bytes)})"
     if storage.unknown is not None:

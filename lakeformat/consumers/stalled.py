@@ -73,6 +73,14 @@ class StalledConsumer:
             return f"start the stream again or, if it will not come back, {command}"
         return f"let its reader go on or, if there is none any more, {command}"
 
+    def advice_to_maintain(self, table: str) -> str:
+        """Name the maintenance that deletes the consumer, and what it has kept, in one run."""
+        if self.damage is not None:
+            return self.advice(table)
+        command = f"lake maintain {table} --expire-consumers '{duration(self.unmoved_millis)}'"
+        reader = "the stream" if self.is_of_stream else "its reader"
+        return f"start {reader} again or, if it has ended, {command}"
+
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         return {

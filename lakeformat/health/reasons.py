@@ -9,6 +9,7 @@ from typing import Final
 from lakeformat.byte_size import size
 from lakeformat.compact.other_compactor import OtherCompactor
 from lakeformat.compact.supported import why_not_compacted
+from lakeformat.consumers import StalledConsumer
 from lakeformat.errors import UnsupportedError
 from lakeformat.handle import TableHandle, require_allowed
 from lakeformat.health.files import MUCH_DELETED
@@ -57,7 +58,7 @@ def find_reasons(
         *history_reasons(handle, files, snapshots, storage, overdue),
         *([] if other is None else [Reason(other.finding, other.advice)]),
     ]
-    found = _by_one_command(_without_refused(handle, found), table)
+    found = _by_one_command(_without_refused(handle, found), table, snapshots.stalled_consumers)
     return tuple(sorted(found, key=lambda reason: not reason.is_severe))
 
 
@@ -89,15 +90,18 @@ _REFUSALS: Final[Mapping[str, Callable[[TableHandle], str | None]]] = {
 }
 
 
-def _by_one_command(reasons: Sequence[Reason], table: str) -> list[Reason]:
-    """Advise ``lake maintain`` where several of its steps are due."""
+def _by_one_command(
+    reasons: Sequence[Reason], table: str, consumers: Sequence[StalledConsumer]
+) -> list[Reason]:
+    """Advise ``lake maintain`` where several of its steps are due, or one and a stuck consumer."""
     steps = {step for reason in reasons for step in _STEPS if reason.advice.startswith(step)}
-    if len(steps) < 2:
+    if not steps or len(steps) + bool(consumers) < 2:
         return [*reasons]
+    advice = {each.finding: each.advice_to_maintain(table) for each in consumers}
     return [
         replace(reason, advice=f"lake maintain {table}")
         if any(reason.advice.startswith(step) for step in _STEPS)
-        else reason
+        else replace(reason, advice=advice.get(reason.finding, reason.advice))
         for reason in reasons
     ]
 

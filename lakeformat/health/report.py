@@ -221,9 +221,14 @@ class HealthReport:
         if not self.reasons or self.score < _GOOD_SCORE:
             return None
         return (
-            "the score says how much a compaction or an expiry would mend, weighed by size; the "
-            "verdict follows from the reasons"
+            "the verdict follows from the reasons; the score says how much a compaction or an "
+            "expiry would mend, weighed by bytes, and is high while the files are small in sum"
         )
+
+    @property
+    def first_step(self) -> str | None:
+        """The command to run first: that of the first reason; None where no reason has one."""
+        return next((each.advice for each in self.reasons if each.advice.startswith("lake ")), None)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

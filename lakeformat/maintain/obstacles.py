@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lakeformat.consumers import StalledConsumer, find_stalled
-from lakeformat.duration_text import duration
 from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError, UnavailableError
 from lakeformat.expire.retention import changelog_rules, is_decoupled, snapshot_retention
 from lakeformat.handle import TableHandle
@@ -26,7 +25,7 @@ def find_obstacles(
 ) -> tuple[Reason, ...]:
     """Failed steps first, then consumers that hold snapshots, then the reasons of the verdict."""
     of_steps = [*_of_steps(table, steps)]
-    found = [*of_steps, *(_of_consumer(table, each) for each in holders)]
+    found = [*of_steps, *(Reason(each.finding, each.advice_to_maintain(table)) for each in holders)]
     named = [f"consumer {each.id!r}" for each in holders]
     for reason in () if health is None else health.reasons:
         is_known = any(name in reason.finding for name in named) or any(
@@ -69,13 +68,3 @@ def _advice(table: str, step: str, error: LakeError) -> str:
     if step == ORPHANS and isinstance(error, InvalidRequestError):
         return f"lake orphans {table} lists them without deleting any"
     return "as the message says"
-
-
-def _of_consumer(table: str, consumer: StalledConsumer) -> Reason:
-    if consumer.damage is not None:
-        return Reason(consumer.finding, consumer.advice(table))
-    age = duration(consumer.unmoved_millis)
-    command = f"lake maintain {table} --expire-consumers '{age}'"
-    if consumer.is_of_stream:
-        return Reason(consumer.finding, f"start the stream again or, if it has ended, {command}")
-    return Reason(consumer.finding, f"start its reader again or, if it has ended, {command}")

@@ -368,7 +368,7 @@ def test_a_good_score_beside_a_bad_verdict_is_explained(warehouse):
     assert (report.verdict, report.score > 90) == (Verdict.UNHEALTHY, True)
     assert "the verdict follows from the reasons" in report.why_they_differ
     said = health_job.run({"warehouse": str(warehouse.root), "table": report.table})
-    assert said["reason"].startswith(f"unhealthy, score {report.score} (the score says how much")
+    assert said["reason"].startswith(f"unhealthy, score {report.score} (the verdict follows")
     assert said["report"]["why_they_differ"] == report.why_they_differ
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shlex
 from dataclasses import replace
 
@@ -23,6 +24,7 @@ from lakeformat.expire.retention import (
 )
 from lakeformat.health.report import Verdict
 from tests.crashed_writer import crashed_table
+from tests.lake_command import lake_says
 
 HOUR = 60 * 60 * 1000
 DAY = 24 * HOUR
@@ -427,3 +429,16 @@ def test_the_command_shows_history(shop):
     assert "of 20, history -16 " in shown
     assert "--unknown counts files that nothing refers to" in shown
     assert table.health().to_dict()["snapshots"]["holders"][0]["snapshot_id"] == 3
+
+
+def test_one_command_cures_small_files_and_what_a_stuck_consumer_keeps(catalog):
+    table = crashed_table(catalog, commits=40)
+    report = table.health()
+    runs, consumer = report.reasons
+    assert (runs.advice, report.first_step) == ("lake maintain shop.orders",) * 2
+    assert consumer.advice == (
+        "start its reader again or, if it has ended, "
+        "lake maintain shop.orders --expire-consumers '2 d'"
+    )
+    shown = lake_says(catalog, "health", "shop.orders")
+    assert re.search(r"^do first +lake maintain shop.orders$", shown, re.M)
