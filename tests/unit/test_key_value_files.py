@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.datafile.external_paths import external_paths
+from lakeformat.datafile.external_paths import TablePlace, external_paths
 from lakeformat.datafile.file_description import FileOrigin
 from lakeformat.datafile.key_value_files import KeyValueFiles
 from lakeformat.datafile.reader import read_key_values
@@ -20,6 +20,7 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.metadata.data_file_meta import DataFileMeta
 from lakeformat.options import TableOptions
 from lakeformat.storage.memory import MemoryStorage
+from lakeformat.storage.walls import ExternalRoots
 from lakeformat.type_text import parse_type
 from lakeformat.types import DataField
 
@@ -51,7 +52,14 @@ class Bucket:
             keys,
             typed,
             "u",
-            external=external_paths(typed, "bucket-0", self.storage, lambda: 0.0),
+            external=external_paths(
+                typed,
+                "bucket-0",
+                TablePlace(
+                    self.storage, "memory://t", ExternalRoots.of(typed.data_file_external_paths)
+                ),
+                lambda: 0.0,
+            ),
         )
 
     def batch(self, rows) -> pa.RecordBatch:
