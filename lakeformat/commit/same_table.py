@@ -41,7 +41,7 @@ def require_there(handle: TableHandle) -> int:
     if newest is None:
         raise NotFoundError(
             f"{handle.uri} is not there any more: it was renamed or dropped after it was opened "
-            "here. Nothing was published; open it under its present name"
+            "here. Nothing was changed; open it under its present name"
         )
     return newest
 
@@ -71,7 +71,7 @@ def _require_opened(handle: TableHandle, newest: int) -> None:
     raise NotFoundError(
         f"{handle.uri} is not the table that was opened here: it was dropped or renamed, and "
         f"another one was made in its place (schema {ours.id} is not the same). Nothing was "
-        "published; open the table again"
+        "changed; open the table again"
     )
 
 

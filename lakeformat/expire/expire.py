@@ -22,6 +22,7 @@ from lakeformat.clean.again import look_again
 from lakeformat.clean.intent import STALE_MILLIS
 from lakeformat.clean.parallel import in_parallel
 from lakeformat.clean.untold import NO_PRODUCER
+from lakeformat.commit.same_table import require_same_table
 from lakeformat.consumers import (
     Guard,
     Progress,
@@ -85,6 +86,7 @@ def expire_snapshots(
     it, the table's ``consumer.expiration-time`` alone decides that.
     """
     require_allowed(handle, Operation.EXPIRE)
+    require_same_table(handle)
     now = handle.environment.now_millis()
     retention = snapshot_retention(
         handle.options,

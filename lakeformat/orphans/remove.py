@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from lakeformat.clean import Deleter, Removal, Tell, bucket_directories, remove_empty_directories
+from lakeformat.commit.same_table import require_same_table
 from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError
 from lakeformat.executor import Executor
@@ -72,6 +73,7 @@ def remove_orphans(
     written since a day before the newest commit are kept.
     Killed at any moment it has removed some of them, and the next run removes the rest.
     """
+    require_same_table(handle)
     floor = find_floor(
         handle.environment.now_millis(),
         older_than=options.older_than,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lakeformat.commit.identity import CommitId, require_commit_id
+from lakeformat.commit.same_table import require_same_table
 from lakeformat.errors import (
     CommitConflictError,
     CorruptTableError,
@@ -45,6 +46,7 @@ def rollback(
             "(--cut-history) with it, or leave it out"
         )
     require_allowed(handle, Operation.COMMIT if as_latest else Operation.EXPIRE)
+    require_same_table(handle)
     said = Target(snapshot, tag, as_of, watermark)
     who = None if dry_run else commit
     if as_latest:

@@ -85,6 +85,10 @@ LOOKS: dict[str, Callable[[lake.Table], object]] = {
     "plan": lambda table: table.plan_compaction(strategy="minor"),
     "sort": lambda table: table.compact(order_by=["id"]),
     "health": lambda table: table.health(),
+    "expire": lambda table: table.expire_snapshots(dry_run=True),
+    "orphans": lambda table: table.remove_orphans(),
+    "rollback": lambda table: table.rollback(snapshot=1, dry_run=True),
+    "cut": lambda table: table.rollback(snapshot=1, as_latest=False, dry_run=True),
 }
 
 
@@ -98,6 +102,23 @@ def test_nothing_is_said_of_a_table_that_is_gone_or_another(catalog, orders, loo
     with pytest.raises(lake.NotFoundError, match=IS_ANOTHER):
         LOOKS[look](orders)
     LOOKS[look](anew)
+
+
+def test_maintenance_deletes_nothing_of_a_table_made_in_its_place(catalog):
+    keeps_one = {"snapshot.num-retained.min": "1", "snapshot.num-retained.max": "1"}
+    old = catalog.create_table("shop.orders", COLUMNS, options=keeps_one)
+    old.write(ROWS)
+
+    def replace_at_expiry(progress: lake.MaintainProgress) -> None:
+        if progress.step == "expire":
+            catalog.drop_table("shop.orders")
+            anew = catalog.create_table("shop.orders", COLUMNS)
+            for _ in range(3):
+                anew.write(ROWS)
+
+    report = old.maintain(on_progress=replace_at_expiry)
+    assert [step.step for step in report.steps if step.error] == ["expire", "orphans", "health"]
+    assert catalog.table("shop.orders").scan(snapshot=1).count() == 1, "by its own retention"
 
 
 def test_a_handle_whose_table_was_altered_goes_on(catalog, orders):
