@@ -12,7 +12,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.maintain.report import MaintainReport
 from lakeformat.options import find_option
-from lakeformat.options.foreign import find_foreign
+from lakeformat.options.foreign import Trait, find_foreign
 from lakeformat.options.operation import Operation
 from tests.crashed_writer import crashed_table
 
@@ -110,7 +110,7 @@ def test_each_option_is_cared_for_or_named_as_what_stands_in_the_way(maintained,
     report = maintained({key: VALUES[key]})
     foreign = None if find_option(key) else find_foreign(key)
     is_refused = foreign is not None and any(
-        foreign.forbids(operation, VALUES[key], is_keyed=True, is_main=True)
+        foreign.forbids(operation, VALUES[key], frozenset({Trait.KEYED, Trait.MAIN}))
         for operation in (Operation.COMPACT, Operation.EXPIRE)
     )
     named = [each.finding for each in report.obstacles if repr(key) in each.finding]
