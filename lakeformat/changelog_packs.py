@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 PACK_FORMAT = "cc-"
-"""What the format begins with in such a name."""
+"""The beginning of the format in such a name."""
 PACK_PREFIX = "compacted-changelog-"
 _PREFIX_BYTES = PACK_PREFIX.encode()
 _NUMBER = r"(\d{1,18})"
@@ -42,7 +42,7 @@ class PackedPart:
 
     @property
     def end(self) -> int:
-        """Where the part ends: the file has as many bytes at least."""
+        """The end of the part: the file has at least as many bytes."""
         return self.start + self.size
 
 

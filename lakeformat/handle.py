@@ -62,7 +62,7 @@ class TableHandle:
 
     @property
     def name(self) -> str:
-        """How commands name the table: ``shop.orders``, or its address outside a warehouse."""
+        """The table's name in commands: ``shop.orders``, or its address outside a warehouse."""
         parents, _, table = self.layout.root.rpartition("/")
         database = parents.rpartition("/")[2]
         name = self.uri

@@ -91,7 +91,7 @@ class CatalogOptions:
         Kind("paths or URIs of directories, with commas between", _roots),
         "",
         "Directories outside of tables that their files may lie in; files elsewhere are refused, "
-        "whatever a table's metadata names.",
+        "even where a table's metadata names them.",
     )
 
     def __init__(self, raw: Mapping[str, str] | None = None) -> None:

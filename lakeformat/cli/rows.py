@@ -78,7 +78,7 @@ def scan(
     ] = None,
     newest: Annotated[
         bool,
-        typer.Option("--newest", help="The newest rows, whatever the table's scan.* options name."),
+        typer.Option("--newest", help="The newest rows; the table's scan.* options are ignored."),
     ] = False,
     limit: LimitOption = None,
     form: FormatOption = None,

@@ -54,7 +54,7 @@ class BaseFiles:
         return self._live
 
     def _newer_manifests(self, head: Snapshot) -> list[ManifestMeta] | None:
-        """What was added since the last look; None if everything has to be read again.
+        """The files added since the last look; None if everything has to be read again.
 
         A rollback may have put another snapshot under the number of the last head: what was live
         there is not in the history of this one.

@@ -78,7 +78,7 @@ class CommitId:
 
 
 def require_commit_id(commit: object) -> None:
-    """Refuse what is no CommitId, whatever the caller's annotations say."""
+    """Refuse an argument that is no CommitId, even where the caller annotates it as one."""
     if not isinstance(commit, CommitId):
         raise InvalidRequestError(
             f"commit is a CommitId, got {commit!r}: write CommitId('run-7', 0)"
@@ -136,7 +136,7 @@ class EarlierCommits:
         return None
 
     def _is_replaced(self, head: Snapshot) -> bool:
-        """Whether a rollback has put another snapshot where the last head was, or below it."""
+        """Return True if a rollback put another snapshot where the last head was, or below it."""
         if self._head is None or head.id > self._head.id:
             return False
         return head.identity != self._head.identity

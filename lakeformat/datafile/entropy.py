@@ -13,7 +13,7 @@ __all__ = ["entropy_directories", "is_entropy_directory"]
 _C1, _C2, _ADD, _MASK = 0xCC9E2D51, 0x1B873593, 0xE6546B64, 0xFFFFFFFF
 _BITS = 20
 _ENDS: Final = (4, 8, 12, _BITS)
-"""Where the bits of one directory end."""
+"""The ends of the bits of one directory."""
 _DIRECTORY = re.compile(r"[01]{4}|[01]{8}")
 
 

@@ -31,7 +31,7 @@ class FilePlace:
 
 @dataclass(frozen=True, slots=True)
 class TablePlace:
-    """Where a table is, and the places outside of it that its caller allows."""
+    """The place of a table, and the places outside of it that its caller allows."""
 
     storage: Storage
     uri: str

@@ -81,7 +81,7 @@ def key_statistics(file: DataFileMeta, key_fields: Sequence[DataField]) -> list[
 def stored_statistics(
     file: DataFileMeta, file_fields: Sequence[DataField]
 ) -> dict[str, ColumnStatistics]:
-    """What a manifest knows of the columns of a file that it covers, by name."""
+    """The statistics that a manifest has of the columns of a file, by name."""
     names = file.value_stats_cols
     if names is None:
         names = file.write_cols

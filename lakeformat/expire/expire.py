@@ -130,7 +130,7 @@ class _Run:
     newest: int = 0
     """The head when it was decided what goes."""
     given_up: int | None = None
-    """Consumers last written before then are deleted, whatever the table says."""
+    """Consumers last written before then are deleted, also where the table keeps them."""
 
     def run(self, removals: list[Removal]) -> ExpireReport:
         handle, account = self.handle, self.account

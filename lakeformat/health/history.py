@@ -250,7 +250,7 @@ def _changelog_list(snapshot: Snapshot) -> list[_List]:
 
 
 def files_of(columns: ManifestColumns, kept: KeptFor) -> pa.Table:
-    """Where some files are, how large, and what keeps them."""
+    """The places of some files, their sizes, and the reasons that keep them."""
     return pa.table(
         [
             columns.partition.to_arrow(),

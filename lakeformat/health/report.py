@@ -121,7 +121,7 @@ class Holder:
     """``consumer 'mirror'``, ``tag 'v1'`` or ``branch 'dev'``."""
     snapshot_id: int
     time_millis: int
-    """When that snapshot was committed."""
+    """The time of that snapshot's commit."""
 
     @property
     def moment(self) -> tuple[int, int]:

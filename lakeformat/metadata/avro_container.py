@@ -107,7 +107,7 @@ def most_unpacked(size: int) -> int:
 
 
 def most_records(size: int) -> int:
-    """How many records of metadata a file can honestly hold."""
+    """The most records of metadata that an honest file holds."""
     return _ALWAYS_ALLOWED_RECORDS + size // _LEAST_RECORD_BYTES
 
 

@@ -14,7 +14,7 @@ __all__ = ["NO_JSON", "Remedy", "decode_json_file", "newer_version"]
 T = TypeVar("T")
 
 NO_JSON = (ValueError, RecursionError)
-"""What ``json.loads`` raises where it cannot read a text, one nested too deep included."""
+"""The errors of ``json.loads`` for a text it cannot read, one nested too deep included."""
 
 
 class Remedy(StrEnum):

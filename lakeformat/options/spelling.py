@@ -15,7 +15,7 @@ __all__ = ["check_own_key"]
 _SEPARATORS = re.compile(r"[-_.]")
 _CREDENTIALS = frozenset({"credential", "credentials", "passwd", "password", "secret", "token"})
 _LIMITS = ((24, 3), (12, 2), (6, 1))
-"""How many edits make a slip, by the length of a key; a shorter key is never one."""
+"""The number of edits that make a slip, by the length of a key; a shorter key is never one."""
 
 
 def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:

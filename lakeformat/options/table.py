@@ -433,8 +433,9 @@ def _used_by(operation: Operation | None) -> tuple[Option[Any], ...]:
     if operation is None:
         return declared_options()
     if operation in (Operation.WRITE, Operation.COMPACT):
-        of_upkeep = {*_of(ExpiryOptions), *_of(PartitionOptions), *_of(TagOptions)}
-        return tuple(option for option in declared_options() if option not in of_upkeep)
+        others = (ExpiryOptions, PartitionOptions, TagOptions, TimeTravelOptions)
+        unused = {option for group in others for option in _of(group)}
+        return tuple(option for option in declared_options() if option not in unused)
     if operation is Operation.COMMIT:
         starts = ("commit.", "manifest.")
         return tuple(option for option in declared_options() if option.key.startswith(starts))

@@ -44,7 +44,7 @@ def by_storage_clock(
 def _file_times(
     handle: TableHandle, snapshot: str | None, *, may_write: bool
 ) -> tuple[int | None, int | None]:
-    """When the storage has dated a file written now, and the file of a snapshot.
+    """The storage's dates of a file written now, and of the file of a snapshot.
 
     None where it keeps no time or nothing was written. The probe has the name of a temporary
     file: readers ignore a leftover, and the next removal of orphans collects it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -146,6 +147,19 @@ def test_upkeep_and_row_changes_work_on_the_newest_state(shop):
         lake.NotFoundError, match=r"snapshot 1 of .*The table sets 'scan.snapshot-id' = '1': set it"
     ):
         table.scan()
+
+
+def test_a_value_that_names_no_state_stops_scans_and_no_upkeep(shop, tmp_path):
+    path = tmp_path / "shop.db/orders/schema/schema-0"
+    schema = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**schema, "options": {"scan.snapshot-id": "-4"}}))
+    table = shop.catalog.table("shop.orders")
+    with pytest.raises(lake.InvalidRequestError, match=r"'scan\.snapshot-id' is '-4'"):
+        table.scan()
+    table.write(pa.table({"id": [4]}))
+    table.compact()
+    assert table.delete("id = 3").rows == 1
+    assert ids(table.scan(newest=True)) == [1, 2, 4]
 
 
 def test_metadata_of_a_snapshot_follows_the_options_too(shop):

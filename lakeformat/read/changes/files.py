@@ -118,7 +118,7 @@ class ChangeFiles:
             return ChangedFiles(snapshot, tuple(self._entries(snapshot, ListKind.CHANGELOG)))
 
     def overwrite(self, snapshot: Snapshot) -> ChangedFiles:
-        """What an overwrite took out and put in; of an append table only what it put in."""
+        """The rows an overwrite took out and put in; of an append table only those it put in."""
         with telling_of_expiry(self._handle, snapshot):
             if not self._handle.schema.primary_keys:
                 return ChangedFiles(snapshot, tuple(self._delta_files(snapshot)), is_kept=False)

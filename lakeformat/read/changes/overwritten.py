@@ -1,4 +1,4 @@
-"""What an overwrite changed, bucket by bucket: the rows that went, then those that came."""
+"""The changes of an overwrite, bucket by bucket: the rows that went, then those that came."""
 
 from __future__ import annotations
 
