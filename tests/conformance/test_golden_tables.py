@@ -103,7 +103,6 @@ def with_option(table: GoldenTable, tmp_path: Path, key: str, value: str) -> lak
     ("key", "value"),
     [
         ("sequence.snapshot-ordering", "true"),
-        ("record-level.expire-time", "1 d"),
         ("scan.fallback-branch", "old"),
     ],
 )
@@ -112,6 +111,15 @@ def test_an_option_that_decides_the_rows_is_refused_not_ignored(tmp_path, key, v
     for read in (table.scan().to_arrow, table.scan().count):
         with pytest.raises(lake.UnsupportedError, match=key):
             read()
+
+
+@needs_golden_tables
+def test_rows_that_a_compaction_would_delete_for_their_age_are_read_and_not_compacted(tmp_path):
+    golden = TABLES["format/pk_deletes"]
+    table = with_option(golden, tmp_path, "record-level.expire-time", "1 d")
+    assert table.scan().count() == golden.row_count
+    with pytest.raises(lake.UnsupportedError, match=r"record-level\.expire-time"):
+        table.compact()
 
 
 @needs_golden_tables
