@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -62,6 +63,8 @@ class Candidates:
 
     def may_name(self, columns: ManifestColumns) -> Mask:
         """A fast first look: the entries whose names may be those of candidates."""
+        if len(columns.file_name) < len(self._names):  # few: an array of all names costs more
+            return np.fromiter(map(self._may_be, columns.file_name.values()), np.bool_)
         names = columns.file_name.to_arrow()
         if self._looked_for is None:
             self._looked_for = pa.array(self._names, pa.large_binary())
@@ -70,6 +73,11 @@ class Candidates:
             mask = pc.or_(mask, pc.starts_with(names, PACK_PREFIX))
         found: Mask = mask.fill_null(False).to_numpy(zero_copy_only=False)
         return found
+
+    def _may_be(self, name: bytes | None) -> bool:
+        if name is None:
+            return False
+        return name in self._names or (self.has_packs and is_packed(name))
 
     def drop(self, keys: Iterable[str]) -> None:
         """Files that have to stay after all."""
