@@ -9,17 +9,19 @@ __all__ = ["refuse_unreadable"]
 _ENVIRONMENT = "EnvironmentVariablesBackend"
 
 
-def refuse_unreadable(conn_id: str) -> None:
+def refuse_unreadable(conn_id: str, team: str | None = None) -> None:
     """Return where nobody knows the connection; raise where somebody failed to say.
 
     Airflow passes over what a secrets backend raises, and takes the connection for undefined. A
     default in its place would be another lake, or another Spark, than the one that is meant.
+    With a team the backends are asked for the connection as that team sees it.
     """
+    from airflow.sdk._shared.secrets_backend.base import call_secrets_backend_method
     from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded
 
     for backend in ensure_secrets_backend_loaded():
         try:
-            backend.get_connection(conn_id=conn_id)
+            call_secrets_backend_method(backend.get_connection, team_name=team, conn_id=conn_id)
         except (AirflowNotFoundException, NotImplementedError):
             continue  # it knows none, or keeps no connections at all, only variables
         except Exception as reason:  # noqa: BLE001 - each backend has errors of its own

@@ -14,7 +14,7 @@ from airflow_provider_lake.connection import CONNECTION_TYPE, LakeConnection, re
 from airflow_provider_lake.identity import ONLY_COMMIT, commit_user, find_first_try
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow.sdk import Connection, Context
 
     from lakeformat import Catalog, CommitId, HealthReport, Snapshot, Table
     from lakeformat.compact.unit import CompactPlan
@@ -51,9 +51,8 @@ class LakeHook(BaseHook):
     def lake(self) -> LakeConnection:
         """What the connection says; an id other than the default one has to exist."""
         try:
-            connection = self.get_connection(self.lake_conn_id)
+            connection = self._found()
         except AirflowNotFoundException:
-            refuse_unreadable(self.lake_conn_id)
             if self.lake_conn_id != self.default_conn_name:
                 raise AirflowNotFoundException(
                     f"there is no connection {self.lake_conn_id!r}: make it, of type 'lake' and "
@@ -63,6 +62,14 @@ class LakeHook(BaseHook):
             self.log.warning("no connection %s: the warehouse is %s", self.lake_conn_id, here)
             return LakeConnection(_LOCAL_WAREHOUSE)
         return read_connection(connection)
+
+    def _found(self) -> Connection:
+        """Return the connection; raise AirflowNotFoundException only if no backend has it."""
+        try:
+            return self.get_connection(self.lake_conn_id)
+        except AirflowNotFoundException:
+            refuse_unreadable(self.lake_conn_id)
+            raise
 
     def get_conn(self) -> Catalog:
         """The catalog of the warehouse."""

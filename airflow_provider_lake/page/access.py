@@ -19,6 +19,8 @@ from airflow.api_fastapi.core_api.security import (
 )
 from fastapi import Depends
 
+from airflow_provider_lake.page.team_lake import has_teams
+
 __all__ = ["User", "lake_connections", "may_read_connection", "may_see_task"]
 
 User = Annotated[BaseUser, Depends(get_user)]
@@ -34,8 +36,12 @@ may_see_task = [
 """For routes with ``dag_id`` in their path."""
 
 
-def lake_connections(user: BaseUser) -> list[str]:
-    """The connections of type ``lake`` in the metadata database that somebody may read."""
+def lake_connections(user: BaseUser) -> dict[str, str | None]:
+    """Return the connections of type ``lake`` that a user may read, each with its team.
+
+    Only those of the metadata database: Airflow can list no others. Without multi-team mode one
+    that still belongs to a team is left out, since no task finds it.
+    """
     from airflow.models.connection import Connection
     from airflow.utils.session import create_session
     from sqlalchemy import select
@@ -43,7 +49,11 @@ def lake_connections(user: BaseUser) -> list[str]:
     from airflow_provider_lake.connection import CONNECTION_TYPE
 
     with create_session() as session:
-        asked = select(Connection.conn_id).where(Connection.conn_type == CONNECTION_TYPE)
-        found = set(session.scalars(asked))
+        asked = select(Connection.conn_id, Connection.team_name).where(
+            Connection.conn_type == CONNECTION_TYPE
+        )
+        if not has_teams():
+            asked = asked.where(Connection.team_name.is_(None))
+        found = {conn_id: team for conn_id, team in session.execute(asked.order_by("conn_id"))}
         allowed = get_auth_manager().get_authorized_connections(user=user, session=session)
-    return sorted(found & allowed)
+    return {conn_id: team for conn_id, team in found.items() if conn_id in allowed}

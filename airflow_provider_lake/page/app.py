@@ -22,6 +22,7 @@ from airflow_provider_lake.page.access import (
 from airflow_provider_lake.page.bounded import beside_the_loop
 from airflow_provider_lake.page.tables import look_at_table, names_of_tables
 from airflow_provider_lake.page.task import OneTask, changes_of_task
+from airflow_provider_lake.page.team_lake import has_teams
 from airflow_provider_lake.page.trouble import Trouble, of_access, trouble_of
 
 __all__ = ["app"]
@@ -48,7 +49,11 @@ async def start(request: Request, user: User) -> Response:
     """The lakes somebody may look at."""
     connections = await run_in_threadpool(lake_connections, user)
     return _page(
-        request, "start.html", connections=connections, default_connection=_DEFAULT_CONNECTION
+        request,
+        "start.html",
+        connections=connections,
+        default_connection=_DEFAULT_CONNECTION,
+        has_teams=has_teams(),
     )
 
 

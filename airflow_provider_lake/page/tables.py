@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.page.team_lake import lake_of_connection
 
 if TYPE_CHECKING:
     from lakeformat import HealthReport, Snapshot, Table
@@ -47,7 +47,7 @@ class TableFacts:
 
 def names_of_tables(connection_id: str) -> TableNames:
     """What can be chosen from."""
-    catalog = LakeHook(connection_id).get_conn()
+    catalog = lake_of_connection(connection_id).get_conn()
     found: dict[str, list[str]] = {}
     shown = left_out = 0
     for database in catalog.list_databases():
@@ -63,7 +63,7 @@ def look_at_table(connection_id: str, name: str, *, history: bool) -> TableFacts
     from lakeformat import CommitKind
     from lakeformat.environment import SYSTEM
 
-    table = LakeHook(connection_id).table(name)
+    table = lake_of_connection(connection_id).table(name)
     read = _newest(table)
     compactions = (each for each in read if each.commit_kind is CommitKind.COMPACT)
     return TableFacts(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.identity import TaskIdentity, commit_user
 from airflow_provider_lake.links import TABLE_KEY
+from airflow_provider_lake.page.team_lake import lake_of_dag
 
 if TYPE_CHECKING:
     from lakeformat import Table
@@ -69,7 +70,7 @@ def changes_of_task(task: OneTask) -> TaskChanges:
         return replace(known, database=None if database is None else str(database))
     name = str(said["table"])
     user = commit_user(task, name)
-    table = LakeHook(connection_id).table(name)
+    table = lake_of_dag(connection_id, task.dag_id).table(name)
     numbers = list(_candidates(table, result))
     found = [table.snapshot(number) for number in numbers]
     mine = [each.id for each in found if each is not None and _is_of(each.commit_user, user)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_lake.page.bounded import AT_ONCE, PATIENCE_SECONDS, BusyError, SlowError
+from airflow_provider_lake.page.team_lake import has_teams
 
 __all__ = ["Trouble", "of_access", "trouble_of"]
 
@@ -59,7 +60,8 @@ def trouble_of(error: Exception) -> Trouble:
             404,
             "There is no such connection",
             str(error),
-            "check its id under Admin, Connections",
+            "check its id under Admin, Connections"
+            + ("; a table's page opens a connection of a team only from there" * has_teams()),
         )
     if isinstance(error, LakeError):
         return _of_lake(error)

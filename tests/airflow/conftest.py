@@ -98,10 +98,10 @@ def ask(server):
     from airflow.api_fastapi.app import get_auth_manager
     from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 
-    def get(address, role="op"):
+    def get(address, role="op", teams=()):
         headers = {}
         if role is not None:
-            someone = SimpleAuthManagerUser(username="someone", role=role or None)
+            someone = SimpleAuthManagerUser(username="someone", role=role or None, teams=[*teams])
             headers["Authorization"] = f"Bearer {get_auth_manager().generate_jwt(someone)}"
         return server.get(address, headers=headers)
 

@@ -1,0 +1,66 @@
+"""The lakes that pages open: by a connection's id, as a task of the connection's team finds it.
+
+A task's process knows its team, and the API server's has none: by its id alone Airflow finds no
+connection of a team here. The pages name the team themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow.configuration import conf
+from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.sdk.log import mask_secret
+
+from airflow_provider_lake.absent_connection import refuse_unreadable
+from airflow_provider_lake.hooks.lake import LakeHook
+
+if TYPE_CHECKING:
+    from airflow.sdk import Connection
+
+__all__ = ["has_teams", "lake_of_connection", "lake_of_dag"]
+
+
+def has_teams() -> bool:
+    """Return True in Airflow's multi-team mode."""
+    return bool(conf.getboolean("core", "multi_team", fallback=False))
+
+
+def lake_of_connection(connection_id: str) -> LakeHook:
+    """Return the lake of a connection, looked up with the team that owns the connection.
+
+    The database says which team that is: the right to read the connection is asked for the same
+    team (``access.py``).
+    """
+    from airflow.models.connection import Connection
+
+    return _TeamLake(connection_id, Connection.get_team_name(connection_id))
+
+
+def lake_of_dag(connection_id: str, dag_id: str) -> LakeHook:
+    """Return the lake that tasks of a DAG find by a connection's id."""
+    from airflow.models.dag import DagModel
+
+    return _TeamLake(connection_id, DagModel.get_team_name(dag_id))
+
+
+class _TeamLake(LakeHook):
+    """A lake by a connection of a team, or by one that all teams share."""
+
+    def __init__(self, lake_conn_id: str, team: str | None) -> None:
+        super().__init__(lake_conn_id)
+        self._team = team if has_teams() else None
+
+    def _found(self) -> Connection:
+        if self._team is None:
+            return super()._found()
+        from airflow.models.connection import Connection
+
+        try:
+            found = Connection.get_connection_from_secrets(self.lake_conn_id, self._team)
+        except AirflowNotFoundException:
+            refuse_unreadable(self.lake_conn_id, self._team)
+            raise
+        for secret in filter(None, (found.password, found.extra)):
+            mask_secret(secret)
+        return found
