@@ -30,6 +30,7 @@ DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent))  # for the tests, which no package installs
 
 from docs.job_pages import jobs_page  # noqa: E402 - found by the line above
+from docs.licences_page import licences_page  # noqa: E402 - the same
 from tests.crash import fault_matrix  # noqa: E402 - the same
 
 GENERATED = "<!-- Written by docs/generate.py: change the code, then run it. -->"
@@ -44,6 +45,7 @@ def pages() -> dict[str, str]:
         "reference/procedures.md": procedures_page(),
         "fault-matrix.md": fault_matrix_page(),
         "jobs.md": jobs_page(GENERATED),
+        "licences.md": licences_page(GENERATED),
     }
 
 

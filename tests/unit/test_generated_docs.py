@@ -24,6 +24,7 @@ PAGES = (
     "reference/procedures.md",
     "fault-matrix.md",
     "jobs.md",
+    "licences.md",
 )
 
 
