@@ -86,8 +86,8 @@ def _install_peers() -> None:
     if stamp.exists() and stamp.read_bytes() == LOCK.read_bytes():
         return
     venv.create(PEERS, clear=True, with_pip=True)
-    pip = [str(PEERS / "bin" / "python"), "-m", "pip", "install", "--quiet", "-r", str(LOCK)]
-    subprocess.run(pip, check=True)
+    pip = [str(PEERS / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    subprocess.run([*pip, "--require-hashes", "-r", str(LOCK)], check=True)
     stamp.write_bytes(LOCK.read_bytes())
 
 

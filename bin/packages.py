@@ -171,7 +171,8 @@ def build(environment: Environment, environ: Mapping[str, str], held: int) -> No
     """Make the environment from nothing; whatever stops it, no half of it stays behind."""
     remove(environment)
     require_space(environment)
-    count = len((environment.root / environment.lock).read_text(encoding="utf-8").splitlines())
+    lock = (environment.root / environment.lock).read_text(encoding="utf-8")
+    count = sum(line[:1].isalnum() for line in lock.splitlines())  # the others are hashes
     uv = shutil.which("uv", path=environ.get("PATH"))
     about = "a minute" if uv or count < 100 else "two minutes"
     say(f"installing {count} packages into {environment.name}, about {about} the first time")
@@ -179,7 +180,7 @@ def build(environment: Environment, environ: Mapping[str, str], held: int) -> No
     try:
         create_empty(environment, uv, environ, held)
         what = ["-r", str(environment.root / environment.lock)]
-        install(environment, what, environ, held, doing=f"installing {environment.lock}")
+        install_pinned(environment, what, environ, held, doing=f"installing {environment.lock}")
         update_stamp(environment, packages=packages_digest(environment))
     except BaseException:
         shutil.rmtree(environment.folder, ignore_errors=True)
@@ -235,6 +236,13 @@ def install_project(environment: Environment, environ: Mapping[str, str], held: 
     what = ["--no-deps", "--no-build-isolation", "--editable", str(environment.root)]
     install(environment, what, environ, held, doing="installing the project")
     update_stamp(environment, project=project_digest(environment))
+
+
+def install_pinned(
+    environment: Environment, what: list[str], environ: Mapping[str, str], held: int, *, doing: str
+) -> None:
+    """Install what a lock file pins: only files whose hashes the lock holds."""
+    install(environment, ["--require-hashes", *what], environ, held, doing=doing)
 
 
 def install(

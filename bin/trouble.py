@@ -21,6 +21,12 @@ NO_NETWORK = (
 )
 NO_TRUST = ("certificate verify failed", "invalid peer certificate", "sslerror")
 NO_SPACE = ("no space left on device", "os error 28", "disk quota exceeded")
+# In pip's words and in uv's.
+WRONG_HASH = re.compile(
+    r"do not match the hashes from the requirements file\..*\n\s+(\S+) from "
+    r"|hash mismatch for `([^`]+)`"
+)
+NO_HASH = ("hashes are required in --require-hashes mode", "all requirements must have a hash")
 NO_WRITE = ("read-only file system", "permission denied", "os error 30", "os error 13")
 
 
@@ -33,6 +39,14 @@ def explain_output(doing: str, output: str, log: str) -> SetupError:
     text = output.lower()
     if any(sign in text for sign in NO_SPACE):
         reason = "the disk is full: free about 3 GB and run the same command again"
+    elif wrong := WRONG_HASH.search(text):
+        reason = (
+            f"{wrong[1] or wrong[2]} has another hash than the lock file says, so the index, a "
+            "mirror or a cache has another file: run pip cache purge (or uv cache clean), check "
+            "which index is configured, and run the same command again"
+        )
+    elif any(sign in text for sign in NO_HASH):
+        reason = "the lock file has a package without a hash: run bin/lock, which writes them"
     elif any(sign in text for sign in NO_TRUST):
         reason = (
             "the package index's certificate is not trusted here: "

@@ -11,9 +11,13 @@ target=${1:?"say where the environment goes: docker/install.sh /opt/lake/venv"}
 project=$(dirname -- "$(dirname -- "$(readlink -f -- "$0")")")
 
 "${PYTHON:-python3.11}" -m venv "$target"
-# The versions every test runs with; pyspark and pyspark-client are one pair in there.
-"$target/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir \
-    --constraint "$project/requirements/tested.txt" "$project[airflow,spark,s3,jdbc]" asyncpg
+install() {
+    "$target/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir "$@"
+}
+# The versions every test runs with, as files with the hashes in there. The project comes after them:
+# pip takes no folder where it checks hashes.
+install --require-hashes --requirement "$project/requirements/image.txt"
+install --no-deps --no-build-isolation "$project"
 # Bytecode once, not at the start of every task.
 "$target/bin/python" -m compileall -q "$target/lib" >/dev/null || true
 "$target/bin/python" -c "import lakeformat, spark_jobs, airflow_provider_lake, pyspark"

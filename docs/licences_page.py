@@ -15,7 +15,7 @@ __all__ = ["licences_page"]
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The machine that bin/lock resolves for; markers must not depend on the one that writes the page.
+# The packages of one kind of machine are listed, whichever machine writes the page.
 LOCKED_FOR = {
     "implementation_name": "cpython",
     "implementation_version": "3.11.0",
@@ -58,7 +58,8 @@ _HEAD = """\
 This project is licensed under [Apache-2.0](../LICENSE). It ships none of the packages below: pip
 installs them from your package index. The licence is what each package's own metadata states (its
 SPDX expression, else its classifiers, else its licence field), in the versions that are tested,
-[requirements/tested.txt](../requirements/tested.txt). Another version can have another licence.
+[requirements/tested.txt](../requirements/tested.txt), on Linux with Python 3.11. Another version
+can have another licence.
 
 A wheel can bundle libraries with licences of their own; they are in the `licenses` folder of its
 `.dist-info`, and for the Java libraries of `pyspark` in `pyspark/licenses`. Of a package whose
@@ -100,9 +101,14 @@ def licences_page(generated: str) -> str:
 
 
 def locked_versions(lock: str) -> dict[str, str]:
-    """The version of every package in a lock file."""
-    found = re.findall(r"^([\w.-]+)==([^\s\\]+)", lock, re.MULTILINE)
-    return {canonicalize_name(name): version for name, version in found}
+    """The version of every package that a lock file pins for LOCKED_FOR."""
+    pins = re.findall(r"^[\w.-]+==[^\\\n]+", lock, re.MULTILINE)
+    found = [Requirement(pin) for pin in pins]
+    return {
+        canonicalize_name(each.name): str(each.specifier).removeprefix("==")
+        for each in found
+        if each.marker is None or each.marker.evaluate(LOCKED_FOR)
+    }
 
 
 def closure(requirements: Iterable[str]) -> set[str]:

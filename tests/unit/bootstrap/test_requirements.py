@@ -5,24 +5,45 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.metadata
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.unit.bootstrap.machine import ROOT
 
+LOCKS = ("tested.txt", "image.txt", "pypaimon.txt", "peers.txt", "java.txt")
+PIN = re.compile(
+    r"([a-z0-9-]+)==([\w.]+)( ; [^\\]+)? \\((?:\n    --hash=sha256:[0-9a-f]{64}(?: \\)?)+)\n"
+)
 
-def test_the_lock_holds_plain_pins_of_one_spark_and_everything_we_require():
-    for file in ("tested.txt", "pypaimon.txt", "peers.txt", "java.txt"):
-        lines = (ROOT / "requirements" / file).read_text().splitlines()
-        pins = dict(line.split("==") for line in lines)
-        assert len(pins) == len(lines), f"{file} pins a package twice"
-    tested = (ROOT / "requirements" / "tested.txt").read_text().splitlines()
-    spark = {line.split("==")[1] for line in tested if line.startswith(("pyspark=", "pyspark-c"))}
-    assert len(spark) == 1, "pyspark and pyspark-client must be one version"
+
+def pins(file: str) -> dict[str, tuple[str, set[str]]]:
+    """Each package of a lock file with its version and the hashes of its files."""
+    text = (ROOT / "requirements" / file).read_text()
+    found = list(PIN.finditer(text))
+    assert "".join(match[0] for match in found) == text, f"{file} holds more than pins and hashes"
+    assert len({match[1] for match in found}) == len(found), f"{file} pins a package twice"
+    return {match[1]: (match[2], set(re.findall(r"[0-9a-f]{64}", match[4]))) for match in found}
+
+
+@pytest.mark.parametrize("file", LOCKS)
+def test_a_lock_holds_versions_with_hashes_and_no_address(file):
+    assert pins(file)
+
+
+def test_the_lock_has_one_spark():
+    tested = pins("tested.txt")
+    assert tested["pyspark"][0] == tested["pyspark-client"][0]
+
+
+def test_the_image_has_the_tested_files():
+    tested = pins("tested.txt")
+    assert {name: tested.get(name) for name in pins("image.txt")} == pins("image.txt")
 
 
 def third_party_imports(*places: str, everywhere: bool) -> Iterator[tuple[str, str]]:
@@ -41,10 +62,7 @@ def third_party_imports(*places: str, everywhere: bool) -> Iterator[tuple[str, s
 
 
 def test_what_is_imported_is_pinned_and_not_only_installed_by_hand():
-    pinned = set()
-    for file in ("tested.txt", "pypaimon.txt", "peers.txt"):
-        lines = (ROOT / "requirements" / file).read_text().splitlines()
-        pinned |= {canonicalize_name(line.split("==")[0]) for line in lines}
+    pinned = {name for file in ("tested.txt", "pypaimon.txt", "peers.txt") for name in pins(file)}
     providers = importlib.metadata.packages_distributions() | {
         "pypaimon": ["pypaimon"],
         "pypaimon_rust": ["pypaimon-rust"],

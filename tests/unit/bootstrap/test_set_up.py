@@ -27,6 +27,7 @@ def test_the_first_run_sets_up_and_passes_the_words_on(machine: Machine):
     kinds = [call.split()[0] for call in machine.uv_calls]
     assert kinds == ["venv", "pip", "pip"]
     assert all("--compile-bytecode" in call for call in machine.uv_calls[1:])
+    assert ["--require-hashes" in call for call in machine.uv_calls] == [False, True, False]
 
 
 def test_the_second_run_installs_nothing_and_asks_no_java(machine: Machine):
@@ -138,6 +139,23 @@ def test_a_failed_installation_is_one_line_and_repaired_by_the_next_run(machine:
         ("OSError: [Errno 28] No space left on device", "free about 3 GB"),
         ("error: cannot make x: Read-only file system (os error 30)", "folder you own"),
         ("The virtual environment was not created: ensurepip is not available", "python3-venv"),
+        (
+            "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. Otherwise\n"
+            "    six==1.17.0 from https://index/six.whl (from -r lock.txt (line 1)):",
+            "six==1.17.0 has another hash than the lock file says",
+        ),
+        (
+            "error: Failed to download `six==1.17.0`\n  cause: Hash mismatch for `six==1.17.0`",
+            "six==1.17.0 has another hash than the lock file says",
+        ),
+        (
+            "ERROR: Hashes are required in --require-hashes mode, but they are missing",
+            "run bin/lock",
+        ),
+        (
+            "error: In `--require-hashes` mode, all requirements must have a hash, but none were",
+            "run bin/lock",
+        ),
         ("noise\nerror: something new\nmore noise", "error: something new (all of it is in log)"),
         ("  OSError: no README.md\nerror: failed\nsee above", "OSError: no README.md"),
         ("", "the installer said nothing"),
