@@ -68,6 +68,14 @@ class FileOptions:
         "ORC files.",
         group=Group.PERFORMANCE,
     )
+    parquet_enable_dictionary = Option(
+        "parquet.enable.dictionary",
+        BOOLEAN,
+        "true",
+        "Encode columns of new Parquet files that repeat values by a dictionary; false is for "
+        "readers that know none.",
+        group=Group.PERFORMANCE,
+    )
     orc_timestamp_ltz_legacy_type = Option(
         "orc.timestamp-ltz.legacy.type",
         BOOLEAN,

@@ -123,6 +123,25 @@ def test_columns_are_carried_that_nobody_looks_into(tmp_path, options, carried):
     assert carried_columns(new_table(tmp_path, options).schema, 5) == carried
 
 
+@pytest.mark.parametrize("wanted", [True, False])
+def test_an_option_keeps_dictionaries_out_of_new_files(tmp_path, wanted):
+    table = new_table(tmp_path, {"parquet.enable.dictionary": str(wanted).lower()})
+    rows = [{"k": number, "s": "paid"} for number in range(ROWS)]
+    for half in (rows[::2], rows[1::2]):
+        table.write(pa.Table.from_pylist(half, table.scan().schema))
+        assert encodes_by_dictionary(tmp_path) == {wanted}
+    table.compact(executor="serial")
+    assert encodes_by_dictionary(tmp_path) == {wanted}
+    assert table.scan().to_arrow().sort_by("k").to_pylist() == rows
+
+
+def encodes_by_dictionary(folder) -> set[bool]:
+    """Whether the files below a folder have dictionaries for their texts."""
+    groups = (pq.read_metadata(file).row_group(0) for file in folder.rglob("*.parquet"))
+    columns = (group.column(number) for group in groups for number in range(group.num_columns))
+    return {each.has_dictionary_page for each in columns if each.path_in_schema == "s"}
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -63,7 +63,8 @@ class ParquetFileWriter:
             self._stored = _keeping_numbers(self._stored, rows.schema)
         stored = with_values_below_nulls(rows).cast(self._schema)
         if self._file is None:
-            self._file = self._open(stored, pick_dictionary_columns(stored))
+            wanted = self._content.options.parquet_enable_dictionary
+            self._file = self._open(stored, pick_dictionary_columns(stored) if wanted else [])
         if self._int96:
             stored = to_int96(stored, self._stored)
         try:

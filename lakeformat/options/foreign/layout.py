@@ -18,7 +18,6 @@ LAYOUT = by_key(
         "encodings of columns; files written here have those of their writer": (
             "orc.column.encoding.direct",
             "orc.dictionary.key.threshold",
-            "parquet.enable.dictionary",
         ),
         "size of a file of deletion vectors; here each bucket has one": (
             "deletion-vector.index-file.target-size",
