@@ -14,6 +14,9 @@ __all__ = ["COLUMN", "ColumnOption", "Declaration", "Group", "Option", "OptionTe
 
 T = TypeVar("T")
 
+_MOST_SHOWN = 200
+"""Characters of a value that an error repeats at most."""
+
 
 class Group(StrEnum):
     """Why somebody sets an option."""
@@ -39,8 +42,9 @@ class Declaration(Generic[T]):
         try:
             return self.kind.parse(text)
         except ValueError as reason:
+            shown = repr(text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…")
             raise InvalidRequestError(
-                f"{self.noun} {self.key!r} is {text!r}, but must be {self.kind.name}: {reason}"
+                f"{self.noun} {self.key!r} is {shown}, but must be {self.kind.name}: {reason}"
             ) from None
 
 

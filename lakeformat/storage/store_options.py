@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.storage.shown import holds_key_material, without_credentials
+from lakeformat.storage.shown import holds_key_material
 
 __all__ = ["STORE_OPTIONS", "StoreConfig", "StoreOption", "is_storage_option", "store_config"]
 
@@ -200,5 +200,5 @@ def _parsed(option: StoreOption, given: str, text: object) -> object:
     try:
         return option.parse(text)
     except ValueError as error:
-        shown = "its value" if option.is_secret else repr(without_credentials(text))
-        raise InvalidRequestError(f"{given} cannot be {shown}: {error}.") from None
+        # Never the value: a secret may have got into the wrong option.
+        raise InvalidRequestError(f"{given} has a wrong value: {error}.") from None
