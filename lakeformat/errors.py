@@ -62,6 +62,11 @@ class InvalidRequestError(LakeError):
 class UnsupportedError(InvalidRequestError):
     """The request is legal, but this version of the library does not do it."""
 
+    why: str | None = None
+    """The reason alone, where it refuses several operations on a table."""
+    advice: str | None = None
+    """The part of such a message that says what to do."""
+
 
 class NotFoundError(LakeError):
     """A database, table, snapshot or file named by the caller does not exist."""

@@ -114,11 +114,13 @@ def require_allowed(handle: TableHandle, operation: Operation) -> None:
     if found := options.forbidding(operation, traits_of(handle)):
         values = options.to_dict()
         reasons = "; ".join(f"{key!r} = {values[key]!r} {option.says}" for key, option in found)
-        advice = dict.fromkeys(option.advice for _, option in found)
-        raise UnsupportedError(
-            f"{handle.uri} cannot be {_DONE[operation]} by this version: {reasons}. "
-            f"{_sentence('; '.join(advice))}. Nothing was changed"
+        advice = _sentence("; ".join(dict.fromkeys(option.advice for _, option in found)))
+        refusal = UnsupportedError(
+            f"{handle.uri} cannot be {_DONE[operation]} by this version: {reasons}. {advice}. "
+            "Nothing was changed"
         )
+        refusal.why, refusal.advice = reasons, advice
+        raise refusal
     options.check_values(operation)
 
 

@@ -161,7 +161,11 @@ def _show(context: typer.Context, report: MaintainReport, expire_consumers: str 
 
 
 def _reasons(context: typer.Context, report: MaintainReport) -> list[str]:
-    return [_worded(context, step.reason) for step in report.steps]
+    """The sentence of each step; an error is shown once, with what to do about it."""
+    return [
+        _worded(context, step.reason) if step.error is None else "see what stands in the way"
+        for step in report.steps
+    ]
 
 
 def _show_figures(report: MaintainReport) -> None:
@@ -197,7 +201,11 @@ def _show_obstacles(context: typer.Context, reports: Sequence[MaintainReport]) -
 
 def _cells(report: MaintainReport) -> dict[str, Any]:
     """One table in a line."""
-    worked = [step.reason for step in report.steps if step.outcome != "not needed"]
+    worked = [
+        step.reason if step.error is None else f"{step.step} failed, see below"
+        for step in report.steps
+        if step.outcome != "not needed"
+    ]
     return {
         "verdict": _change(report, "verdict"),
         "files": _change(report, "files"),

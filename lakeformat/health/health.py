@@ -18,14 +18,16 @@ from lakeformat.health.files import FileState, target_size
 from lakeformat.health.history import KeptFor, Reachable, files_of, find_reachable
 from lakeformat.health.history_reasons import undeleted_share
 from lakeformat.health.lost import find_lost
+from lakeformat.health.misread_options import misread_reasons, without_misread
 from lakeformat.health.notes import find_notes
 from lakeformat.health.overdue import Overdue, find_overdue, forgotten_consumers
-from lakeformat.health.reasons import find_reasons, verdict_of
+from lakeformat.health.reasons import find_reasons, in_order, verdict_of
 from lakeformat.health.report import (
     DeleteFacts,
     FileFacts,
     HealthReport,
     Holder,
+    Reason,
     SnapshotFacts,
     StorageFacts,
     Verdict,
@@ -64,6 +66,8 @@ def check_health(
     """
     require_no_chain(handle)
     newest = newest_schema(handle)
+    misread = misread_reasons(newest)
+    handle, newest = without_misread(handle), without_misread(newest)
     # What is committed after the listing is known when it is compared.
     listed = list_files(handle) if unknown else None
     references = find_references(handle) if unknown else None
@@ -75,7 +79,7 @@ def check_health(
     if references is not None and listed is not None:
         storage = replace(storage, unknown=find_unknown(handle, listed, references))
     if snapshot is None:
-        return _of_empty_table(newest, snapshots, storage)
+        return _of_empty_table(newest, snapshots, storage, misread)
     live = plan_columns(handle, snapshot).columns
     index_files = _index_files(handle, snapshot)
     state = FileState(handle, live, index_files)
@@ -90,7 +94,10 @@ def check_health(
     parts = score(state.pending()).with_history(undeleted)
     table = handle.argument
     other = find_other_compactor(newest)
-    reasons = find_reasons(handle, table, files, worst, deletes, snapshots, storage, overdue, other)
+    reasons = in_order(
+        *misread,
+        *find_reasons(handle, table, files, worst, deletes, snapshots, storage, overdue, other),
+    )
     return HealthReport(
         table=handle.name,
         location=handle.uri,
@@ -119,14 +126,17 @@ def due_places(handle: TableHandle) -> frozenset[tuple[bytes, int]]:
 
 
 def _of_empty_table(
-    handle: TableHandle, snapshots: SnapshotFacts, storage: StorageFacts
+    handle: TableHandle,
+    snapshots: SnapshotFacts,
+    storage: StorageFacts,
+    reasons: tuple[Reason, ...],
 ) -> HealthReport:
     return HealthReport(
         table=handle.name,
         location=handle.uri,
         snapshot_id=None,
-        verdict=Verdict.EMPTY,
-        reasons=(),
+        verdict=verdict_of(reasons, Score().total) if reasons else Verdict.EMPTY,
+        reasons=reasons,
         score=Score().total,
         score_parts=Score(),
         score_notes=_score_notes(handle),

@@ -29,9 +29,10 @@ def history_reasons(
     """Name what an expiry or a removal of orphans would delete, and what keeps it from that."""
     table = handle.argument
     if overdue.refusal is not None:
+        keys = "changelog" if overdue.refusal.startswith("changelog.") else "snapshot"
         yield Reason(
             f"nothing expires: {overdue.refusal}",
-            f"lake set-option {table} KEY=VALUE, or lake unset-option {table} KEY",
+            f"lake set-option {table} {keys}.num-retained.min=VALUE, or {keys}.num-retained.max",
         )
     yield from _of_snapshots(handle, storage, overdue)
     yield from _of_changelogs(handle, overdue)

@@ -27,7 +27,7 @@ from lakeformat.health.report import (
 from lakeformat.options.operation import Operation
 from lakeformat.read.buckets import skips_level_zero
 
-__all__ = ["find_reasons", "verdict_of"]
+__all__ = ["find_reasons", "in_order", "verdict_of"]
 
 STALL_AFTER = 3
 """Writers of other engines wait with so many runs more, where no option says how many."""
@@ -49,7 +49,7 @@ def find_reasons(
     overdue: Overdue,
     other: OtherCompactor | None,
 ) -> tuple[Reason, ...]:
-    """Severe ones first."""
+    """The reasons that facts give, each with a command that this version does not refuse."""
     found = [
         *_of_lost_files(storage),
         *(_of_runs if handle.schema.primary_keys else _of_small_files)(handle, table, files, worst),
@@ -58,8 +58,13 @@ def find_reasons(
         *history_reasons(handle, files, snapshots, storage, overdue),
         *([] if other is None else [Reason(other.finding, other.advice)]),
     ]
-    found = _by_one_command(_without_refused(handle, found), table, snapshots.stalled_consumers)
-    return tuple(sorted(found, key=lambda reason: not reason.is_severe))
+    found = _without_refused(handle, found)
+    return tuple(_by_one_command(found, table, snapshots.stalled_consumers))
+
+
+def in_order(*reasons: Reason) -> tuple[Reason, ...]:
+    """Severe ones first."""
+    return tuple(sorted(reasons, key=lambda reason: not reason.is_severe))
 
 
 def _without_refused(handle: TableHandle, reasons: Sequence[Reason]) -> list[Reason]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
+from lakeformat.compact.plan import newest_schema
 from lakeformat.compact.report import CompactReport
 from lakeformat.consumers import StalledConsumer
 from lakeformat.errors import LakeError
 from lakeformat.expire import ExpireReport
 from lakeformat.handle import TableHandle
 from lakeformat.health import HealthReport
+from lakeformat.health.misread_options import misread_reasons, without_misread
 from lakeformat.maintain.figures import expected, measure, with_dead_files
 from lakeformat.maintain.obstacles import find_holders, find_obstacles
 from lakeformat.maintain.report import (
@@ -51,9 +53,10 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
         steps.append(_run(handle, replace(request, commit_comes_first=planned), table, name, step))
     request.begins(table, HEALTH)
     health, after, holders = _look_again(handle, steps)
-    note = time_travel_note(handle, health, steps, dry_run=request.dry_run)
+    note = time_travel_note(without_misread(handle), health, steps, dry_run=request.dry_run)
+    reasons = misread_reasons(newest_schema(handle)) if health is None else health.reasons
     if request.dry_run:  # nothing has changed: the verdict is still the one from before
-        health, after = None, expected(before, steps)
+        reasons, after = misread_reasons(newest_schema(handle)), expected(before, steps)
     before, after = with_dead_files(before, after, steps)
     report = MaintainReport(
         table=table,
@@ -62,12 +65,12 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
         before=before,
         after=after,
         steps=tuple(steps),
-        obstacles=find_obstacles(handle.argument, steps, holders, health),
+        obstacles=find_obstacles(handle.argument, steps, holders, reasons),
         note=note,
     )
-    _log.info("maintenance of %s: %s", report.location, report.reason)
+    _log.info("maintenance of %s: %s", table, report.summary)
     if note is not None:
-        _log.info("maintenance of %s: %s", report.location, note)
+        _log.info("maintenance of %s: %s", table, note)
     for each in report.obstacles:
         _log.warning("%s: %s", table, warning_of(each))
     return report
@@ -85,7 +88,8 @@ def _run(
     except Exception as error:  # noqa: BLE001 - a defect of one step must not end the others
         _log.exception("step %s of the maintenance of %s ended in a defect", name, handle.uri)
         report = _failed(name, as_defect(error))
-    _log.info("maintenance of %s: %s: %s", handle.uri, name, report.reason)
+    said = report.reason if report.error is None else "failed, for the reason in a warning below"
+    _log.info("maintenance of %s: %s: %s", table, name, said)
     return report
 
 
@@ -110,7 +114,7 @@ def _look_again(
         for name in step.report.consumers
     ]
     try:
-        holders = find_holders(handle, without=forgotten)
+        holders = find_holders(without_misread(handle), without=forgotten)
         return *measure(handle), holders
     except LakeError as error:
         steps.append(_failed(HEALTH, error))

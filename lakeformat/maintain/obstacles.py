@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from lakeformat.consumers import StalledConsumer, find_stalled
-from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError, UnavailableError
+from lakeformat.errors import (
+    CommitConflictError,
+    InvalidRequestError,
+    UnavailableError,
+    UnsupportedError,
+)
 from lakeformat.expire.retention import changelog_rules, is_decoupled, snapshot_retention
 from lakeformat.handle import TableHandle
-from lakeformat.health import HealthReport
 from lakeformat.health.report import Reason
 from lakeformat.maintain.report import ORPHANS, StepReport
 
@@ -21,15 +26,16 @@ def find_obstacles(
     table: str,
     steps: Sequence[StepReport],
     holders: Sequence[StalledConsumer],
-    health: HealthReport | None,
+    reasons: Sequence[Reason],
 ) -> tuple[Reason, ...]:
     """Failed steps first, then consumers that hold snapshots, then the reasons of the verdict."""
-    of_steps = [*_of_steps(table, steps)]
-    found = [*of_steps, *(Reason(each.finding, each.advice_to_maintain(table)) for each in holders)]
+    errors = [str(step.error) for step in steps if step.error is not None]
+    of_consumers = [Reason(each.finding, each.advice_to_maintain(table)) for each in holders]
+    found = [*_of_failures(table, steps, reasons), *_of_left_work(steps), *of_consumers]
     named = [f"consumer {each.id!r}" for each in holders]
-    for reason in () if health is None else health.reasons:
+    for reason in reasons:
         is_known = any(name in reason.finding for name in named) or any(
-            reason.advice in each.finding for each in of_steps
+            reason.advice in error or error in reason.finding for error in errors
         )
         found += [] if is_known else [reason]
     return tuple(found)
@@ -54,17 +60,42 @@ def find_holders(
     )
 
 
-def _of_steps(table: str, steps: Sequence[StepReport]) -> Iterator[Reason]:
+def _of_failures(
+    table: str, steps: Sequence[StepReport], reasons: Sequence[Reason]
+) -> Iterator[Reason]:
+    """One obstacle for each cause, however many steps failed for it."""
+    by_cause = dict[str, list[StepReport]]()
     for step in steps:
         if step.error is not None:
-            yield Reason(f"{step.step} failed: {step.error}", _advice(table, step.step, step.error))
-        elif step.advice is not None:
-            yield Reason(f"{step.step}: {step.reason}", step.advice)
+            why = getattr(step.error, "why", None)
+            by_cause.setdefault(why or str(step.error), []).append(step)
+    for cause, failed in by_cause.items():
+        names = " and ".join(step.step for step in failed)
+        found = next((each for each in reasons if cause in each.finding), None)
+        if found is not None:
+            yield replace(found, finding=f"{names} failed: {cause}")
+        else:
+            yield _of_failure(table, names, cause, failed[0])
 
 
-def _advice(table: str, step: str, error: LakeError) -> str:
+def _of_failure(table: str, names: str, cause: str, step: StepReport) -> Reason:
+    """The finding and the next step of one failure."""
+    error, again = step.error, f"lake maintain {table}"
     if isinstance(error, CommitConflictError | UnavailableError):
-        return f"lake maintain {table}"
-    if step == ORPHANS and isinstance(error, InvalidRequestError):
-        return f"lake orphans {table} lists them without deleting any"
-    return "as the message says"
+        return Reason(f"{names} failed: {cause}", again)
+    if isinstance(error, UnsupportedError) and error.advice is not None:
+        return Reason(f"{names} failed: {cause}", error.advice)
+    if step.step == ORPHANS and isinstance(error, InvalidRequestError):
+        listing = f"lake orphans {table} lists them without deleting any"
+        return Reason(f"{names} failed: {cause}", listing)
+    # An error ends with the next step, behind a semicolon.
+    said, _, advice = cause.removesuffix(". Nothing was changed").rpartition("; ")
+    if not said:
+        return Reason(f"{names} failed: {cause}", f"once it is mended, {again}")
+    return Reason(f"{names} failed: {said}", f"{advice}, then {again}")
+
+
+def _of_left_work(steps: Sequence[StepReport]) -> Iterator[Reason]:
+    for step in steps:
+        if step.error is None and step.advice is not None:
+            yield Reason(f"{step.step}: {step.reason}", step.advice)

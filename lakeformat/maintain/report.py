@@ -161,18 +161,26 @@ class MaintainReport:
         return all(step.outcome is StepOutcome.NOT_NEEDED for step in self.steps)
 
     @property
-    def reason(self) -> str:
-        """One sentence for the log: what happened, and how the table fares now."""
+    def summary(self) -> str:
+        """One sentence for the log: the steps that worked, and the verdict now."""
         worked = [
             step.reason
             for step in self.steps
             if step.outcome in (StepOutcome.DONE, StepOutcome.PLANNED)
         ]
-        parts = [self._verdicts(), *(worked or ["no step was needed"])]
-        if self.obstacles:
-            more = f" and {len(self.obstacles) - 1} more" if len(self.obstacles) > 1 else ""
-            parts.append(f"in the way: {self.obstacles[0].finding}{more}")
-        return "; ".join(parts)
+        return "; ".join([self._verdicts(), *(worked or [self._idle()])])
+
+    @property
+    def reason(self) -> str:
+        """The summary with the first obstacle to a healthy table."""
+        if not self.obstacles:
+            return self.summary
+        more = f" and {len(self.obstacles) - 1} more" if len(self.obstacles) > 1 else ""
+        return f"{self.summary}; in the way: {self.obstacles[0].finding}{more}"
+
+    def _idle(self) -> str:
+        failed = any(step.error is not None for step in self.steps)
+        return "no step did any work" if failed else "no step was needed"
 
     def _verdicts(self) -> str:
         before, after = self.before.verdict, self.after.verdict

@@ -403,6 +403,22 @@ class TableOptions(
                 )
         self.check_values()
 
+    def misread(self) -> dict[str, InvalidRequestError]:
+        """Return the error about each value that has not its option's type, by the key set."""
+        found = {}
+        for key, text in self._raw.items():
+            if (option := find_option(key)) is not None:
+                try:
+                    option.parse(text)
+                except InvalidRequestError as error:
+                    found[key] = error
+        return found
+
+    @staticmethod
+    def uses(key: str, operation: Operation) -> bool:
+        """Return True if an operation reads that option, or may read it in some step."""
+        return find_option(key) in _used_by(operation)
+
     def check_values(self, operation: Operation | None = None) -> None:
         """Raise unless every value has its option's type; only those that an operation uses."""
         for option in _used_by(operation):

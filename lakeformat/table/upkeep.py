@@ -17,6 +17,7 @@ from lakeformat.compact.unit import CompactPlan
 from lakeformat.compact.where import Idle
 from lakeformat.executor import Executor
 from lakeformat.health import HealthReport, check_health
+from lakeformat.health.misread_options import without_misread
 from lakeformat.maintain import MaintainReport, maintain
 from lakeformat.maintain.request import MaintainRequest, OnProgress
 from lakeformat.read.conditions.filter import Where
@@ -102,7 +103,7 @@ class TableUpkeep(TableReads):
         It is found by a recent compaction without the mark of ours, on a table that is not
         ``write-only``. Where both compact, the commits of that writer conflict and its job fails.
         """
-        return find_other_compactor(newest_schema(self._handle))
+        return find_other_compactor(without_misread(newest_schema(self._handle)))
 
     def rescale(
         self,

@@ -106,10 +106,8 @@ def failing(monkeypatch):
 def test_a_step_that_fails_shows_what_the_others_did_and_exits_as_a_failure(catalog, failing):
     crashed_table(catalog, commits=20, consumer=None)
     shown = lake_says(catalog, "maintain", "shop.orders", code=1)
-    assert cells(shown)["compact"][:2] == [
-        "failed",
-        "UnavailableError: the storage did not answer",
-    ]
+    assert cells(shown)["compact"][:2] == ["failed", "see what stands in the way"]
+    assert shown.count("the storage did not answer") == 1
     assert cells(shown)["dead files"] == ["30", "0"]
     assert "compact failed: the storage did not answer" in shown
 
