@@ -50,7 +50,7 @@ def changelog(
 
     found = named_table(context, table)
     strategy = strategy_of_changelog(found.options)
-    if not goes_on_beside([found.other_compactor()], yes=yes):
+    if not goes_on_beside(context, [found.other_compactor()], yes=yes):
         return
     with progressing() as tell:
         report, failure = compacted(

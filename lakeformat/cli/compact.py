@@ -11,6 +11,7 @@ import typer
 from lakeformat.byte_size import size
 from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.confirm import goes_on
+from lakeformat.cli.copyable import copyable
 from lakeformat.cli.many_tables import error_text, is_database
 from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.progress import progress_line
@@ -127,7 +128,7 @@ def compact(
         else:
             typer.echo(str(planned))
         return
-    if not goes_on_beside([found.other_compactor()], yes=yes):
+    if not goes_on_beside(context, [found.other_compactor()], yes=yes):
         return
     with progressing() as tell:
         report, failure = compacted(found, **which, executor=executor, tell=tell)
@@ -151,10 +152,18 @@ def compacted(table: lake.Table, **how: Any) -> tuple[CompactReport, LakeError |
     return report, why_unfinished(report)
 
 
-def goes_on_beside(others: Iterable[OtherCompactor | None], *, yes: bool) -> bool:
+def goes_on_beside(
+    context: typer.Context,
+    others: Iterable[OtherCompactor | None],
+    *,
+    yes: bool,
+    declined: str = "nothing was changed",
+) -> bool:
     """Warn of other programs that compact; at a terminal, ask."""
-    warnings = [other.warning for other in others if other is not None]
-    return goes_on(warnings, "Compact all the same?", yes=yes)
+    warnings = [
+        copyable(context, other.warning, other.table) for other in others if other is not None
+    ]
+    return goes_on(warnings, "Compact all the same?", yes=yes, declined=declined)
 
 
 def why_unfinished(report: CompactReport) -> LakeError | None:
@@ -219,7 +228,7 @@ def compact_database(
             "whole name: 'shop', 'shop.*' or '.*' for databases, 'shop\\..*_daily' for tables; "
             "`lake tables` lists what there is"
         )
-    if not plan and not goes_on_beside(other_compactors(catalog, names), yes=yes):
+    if not plan and not goes_on_beside(context, other_compactors(catalog, names), yes=yes):
         return
     failed: list[TableOutcome[Any]] = []
     which: dict[str, Any] = {"strategy": strategy, "where": where, "idle": idle}
@@ -248,10 +257,12 @@ def compact_database(
 
 
 def other_compactors(catalog: Any, names: Sequence[str]) -> Iterator[OtherCompactor | None]:
-    """Of tables that can be opened: the others are named when they are compacted."""
+    """One of each table; None also where it cannot be opened, as its compaction will report."""
     for name in names:
+        found = None
         with suppress(LakeError):
-            yield catalog.table(name).other_compactor()
+            found = catalog.table(name).other_compactor()
+        yield found
 
 
 def _is_left(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:

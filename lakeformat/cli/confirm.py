@@ -32,7 +32,7 @@ def is_wanted(what: str, *, yes: bool, undo: str | None = None) -> bool:
     return True
 
 
-def goes_on(warnings: Sequence[str], question: str, *, yes: bool) -> bool:
+def goes_on(warnings: Sequence[str], question: str, *, yes: bool, declined: str) -> bool:
     """Show warnings and return True to go on; only a person at a terminal is asked.
 
     A script goes on, as it did before the warning: its log has it.
@@ -42,6 +42,6 @@ def goes_on(warnings: Sequence[str], question: str, *, yes: bool) -> bool:
     if not warnings or yes or not sys.stdin.isatty():
         return True
     if not typer.confirm(question, err=True):
-        typer.echo("nothing was changed", err=True)
+        typer.echo(declined, err=True)
         return False
     return True

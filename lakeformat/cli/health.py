@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakeformat.byte_size import size
+from lakeformat.cli.copyable import copyable
 from lakeformat.cli.grid import Column, print_grid
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
@@ -76,16 +77,20 @@ def health(
     An example: lake health shop.orders
     """
     if "." in name or "/" in name:
-        _show_table(named_table(context, name).health(unknown=unknown), as_json=as_json)
+        _show_table(context, named_table(context, name).health(unknown=unknown), as_json=as_json)
     else:
-        _show_database(existing_catalog(context), name, unknown=unknown, as_json=as_json)
+        _show_database(context, name, unknown=unknown, as_json=as_json)
 
 
-def _show_table(report: HealthReport, *, as_json: bool) -> None:
+def _show_table(context: typer.Context, report: HealthReport, *, as_json: bool) -> None:
     if as_json:
         print_json([report.to_dict()])
         return
-    facts = [*_facts(report)]
+
+    def worded(text: str) -> str:
+        return copyable(context, text, report.table)
+
+    facts = [(what, worded(found)) for what, found in _facts(report)]
     print_grid(
         [
             Column("what", [what for what, _ in facts]),
@@ -104,8 +109,8 @@ def _show_table(report: HealthReport, *, as_json: bool) -> None:
         typer.echo()
         print_grid(
             [
-                Column("why", [reason.finding for reason in report.reasons]),
-                Column("what to do", [reason.advice for reason in report.reasons]),
+                Column("why", [worded(reason.finding) for reason in report.reasons]),
+                Column("what to do", [worded(reason.advice) for reason in report.reasons]),
             ]
         )
 
@@ -209,14 +214,16 @@ _TABLES = (
 )
 
 
-def _show_database(catalog: lake.Catalog, database: str, *, unknown: bool, as_json: bool) -> None:
+def _show_database(context: typer.Context, database: str, *, unknown: bool, as_json: bool) -> None:
     """A table that cannot be looked at is a line too, and the exit code 1."""
+    catalog = existing_catalog(context)
     names = [f"{database}.{table}" for table in catalog.list_tables(database)]
     found = [(name, _report_or_error(catalog, name, unknown=unknown)) for name in names]
     if as_json:
         print_json(_as_dict(name, report) for name, report in found)
     else:
         rows = [_line(name, report) for name, report in found]
+        rows = [{**row, "why": copyable(context, row["why"])} for row in rows]
         values = {column.key: [row.get(column.key) for row in rows] for column in _TABLES}
         print_rows(_TABLES, values, empty=f"{database} holds no table")
     if any(isinstance(report, LakeError) for _, report in found):

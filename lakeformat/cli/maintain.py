@@ -12,6 +12,7 @@ import typer
 from lakeformat.byte_size import size
 from lakeformat.cli.arguments import DryRun
 from lakeformat.cli.compact import ExecutorOption, YesOption, goes_on_beside, other_compactors
+from lakeformat.cli.copyable import copyable
 from lakeformat.cli.grid import Column, print_grid
 from lakeformat.cli.health import STYLE
 from lakeformat.cli.many_tables import (
@@ -102,33 +103,55 @@ def maintain(
         _maintain_database(context, name, how, yes=yes, as_json=as_json)
         return
     table = named_table(context, name)
-    if not dry_run and not goes_on_beside([table.other_compactor()], yes=yes):
+    if not dry_run and not goes_on_beside(context, [table.other_compactor()], yes=yes):
         return
     with _progressing() as on_progress:
         report = table.maintain(**how, on_progress=on_progress)
     if as_json:
         print_json([report.to_dict()])
     else:
-        _show(context, report, expire_consumers)
+        _show(context, report)
     _end([report])
 
 
 def _maintain_database(
     context: typer.Context, database: str, how: dict[str, Any], *, yes: bool, as_json: bool
 ) -> None:
-    if not how["dry_run"]:
-        catalog = existing_catalog(context)
-        others = other_compactors(catalog, tables_of(catalog, database))
-        if not goes_on_beside(others, yes=yes):
-            return
-    outcomes = for_each_table(context, database, lambda table: table.maintain(**how))
+    is_dry = how["dry_run"]
+    left_out = [] if is_dry else _left_out(context, database, yes=yes)
+    outcomes = for_each_table(
+        context, database, lambda table: table.maintain(**how), without=left_out
+    )
     reports = [each.report for each in outcomes if each.report is not None]
+    heading = "what would be done" if is_dry else "what was done"
     try:
-        show_outcomes(context, database, outcomes, _TABLES, _cells, as_json=as_json)
+        if outcomes or not left_out:
+            show_outcomes(
+                context, database, outcomes, _TABLES, _cells, as_json=as_json, heading=heading
+            )
     finally:  # an error of one table hides no obstacle of another
         if not as_json:
             _show_obstacles(context, reports)
+            if is_dry and not all(report.is_idle for report in reports):
+                _show_command(context)
+        for name in left_out:
+            line = f"{name} was left out; to maintain it: lake maintain {shlex.quote(name)} --yes"
+            typer.echo(copyable(context, line), err=True)
     _end(reports)
+    if left_out:
+        raise typer.Exit(EXIT_NOT_HEALTHY)
+
+
+def _left_out(context: typer.Context, database: str, *, yes: bool) -> list[str]:
+    """The tables that another program compacts and the person at the terminal leaves out."""
+    catalog = existing_catalog(context)
+    names = tables_of(catalog, database)
+    beside = zip(names, other_compactors(catalog, names), strict=True)
+    return [
+        name
+        for name, other in beside
+        if not goes_on_beside(context, [other], yes=yes, declined=f"{name} is left out")
+    ]
 
 
 def _end(reports: Sequence[MaintainReport]) -> None:
@@ -139,7 +162,7 @@ def _end(reports: Sequence[MaintainReport]) -> None:
         raise typer.Exit(EXIT_NOT_HEALTHY)
 
 
-def _show(context: typer.Context, report: MaintainReport, expire_consumers: str | None) -> None:
+def _show(context: typer.Context, report: MaintainReport) -> None:
     _show_figures(report)
     typer.echo()
     print_grid(
@@ -150,20 +173,30 @@ def _show(context: typer.Context, report: MaintainReport, expire_consumers: str 
         ]
     )
     if report.note is not None:
-        typer.echo(f"\nnote: {_worded(context, report.note)}")
+        typer.echo(f"\nnote: {_worded(context, report.note, report.table)}")
     _show_obstacles(context, [report])
     if report.dry_run and not report.is_idle:
-        also = f" --expire-consumers {shlex.quote(expire_consumers)}" if expire_consumers else ""
-        name = context.params["name"]
-        typer.echo(f"\nnothing was changed; to do it: lake maintain {shlex.quote(name)}{also}")
+        _show_command(context)
     elif report.is_healthy:
         typer.echo(f"\n{report.table} is healthy")
+
+
+def _show_command(context: typer.Context) -> None:
+    """End a dry run with the command that does what it showed."""
+    words = ["lake", "maintain", context.params["name"]]
+    for option in ("expire_consumers", "executor"):
+        source = context.get_parameter_source(option)
+        if getattr(source, "name", "") == "COMMANDLINE":
+            words += [f"--{option.replace('_', '-')}", context.params[option]]
+    typer.echo(f"\nnothing was changed; to do it: {copyable(context, shlex.join(words))}")
 
 
 def _reasons(context: typer.Context, report: MaintainReport) -> list[str]:
     """The sentence of each step; an error is shown once, with what to do about it."""
     return [
-        _worded(context, step.reason) if step.error is None else "see what stands in the way"
+        _worded(context, step.reason, report.table)
+        if step.error is None
+        else "see what stands in the way"
         for step in report.steps
     ]
 
@@ -191,8 +224,11 @@ def _show_obstacles(context: typer.Context, reports: Sequence[MaintainReport]) -
         return
     typer.echo()
     columns = [
-        Column("what stands in the way", [_worded(context, each.finding) for _, each in found]),
-        Column("what to do", [_worded(context, each.advice) for _, each in found]),
+        Column(
+            "what stands in the way",
+            [_worded(context, each.finding, table) for table, each in found],
+        ),
+        Column("what to do", [_worded(context, each.advice, table) for table, each in found]),
     ]
     if len(reports) > 1:
         columns.insert(0, Column("table", [table for table, _ in found]))
@@ -227,8 +263,8 @@ def _change(report: MaintainReport, key: str) -> str | None:
     return " to ".join(dict.fromkeys(texts)) or None
 
 
-def _worded(context: typer.Context, text: str) -> str:
-    return in_words_of_commands(text, context.find_root().command)
+def _worded(context: typer.Context, text: str, table: str | None = None) -> str:
+    return copyable(context, in_words_of_commands(text, context.find_root().command), table)
 
 
 @contextmanager

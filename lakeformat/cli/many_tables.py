@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -52,11 +52,15 @@ def tables_of(catalog: lake.Catalog, database: str) -> list[str]:
 
 
 def for_each_table(
-    context: typer.Context, database: str, act: Callable[[lake.Table], R]
+    context: typer.Context,
+    database: str,
+    act: Callable[[lake.Table], R],
+    *,
+    without: Collection[str] = (),
 ) -> list[TableOutcome[R]]:
-    """What becomes of each table of a database; a terminal sees which one it is about."""
+    """The outcome of each table of a database; a terminal shows the one under way."""
     catalog = existing_catalog(context)
-    names = tables_of(catalog, database)
+    names = [name for name in tables_of(catalog, database) if name not in without]
     with progress_line("looking for tables") as update:
 
         def began(name: str) -> None:
@@ -74,6 +78,7 @@ def show_outcomes(
     cells: Callable[[R], Mapping[str, Any]],
     *,
     as_json: bool,
+    heading: str = "what was done",
 ) -> None:
     """A line per table, with what was done or why not; the exit code is 1 if one failed."""
     if as_json:
@@ -85,7 +90,7 @@ def show_outcomes(
             else {**cells(each.report), "table": each.table}
             for each in outcomes
         ]
-        shown = (Shown("table", "table"), *columns, Shown("said", "what was done"))
+        shown = (Shown("table", "table"), *columns, Shown("said", heading))
         values = {column.key: [row.get(column.key) for row in rows] for column in shown}
         print_rows(shown, values, empty=f"{database} holds no table")
     if any(each.error is not None for each in outcomes):

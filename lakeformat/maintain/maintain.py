@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from lakeformat.compact.plan import newest_schema
 from lakeformat.compact.report import CompactReport
 from lakeformat.consumers import StalledConsumer
 from lakeformat.errors import LakeError
@@ -54,9 +53,9 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
     request.begins(table, HEALTH)
     health, after, holders = _look_again(handle, steps)
     note = time_travel_note(without_misread(handle), health, steps, dry_run=request.dry_run)
-    reasons = misread_reasons(newest_schema(handle)) if health is None else health.reasons
+    reasons = misread_reasons(handle) if health is None or request.dry_run else health.reasons
     if request.dry_run:  # nothing has changed: the verdict is still the one from before
-        reasons, after = misread_reasons(newest_schema(handle)), expected(before, steps)
+        after = expected(before, steps)
     before, after = with_dead_files(before, after, steps)
     report = MaintainReport(
         table=table,

@@ -441,4 +441,5 @@ def test_one_command_cures_small_files_and_what_a_stuck_consumer_keeps(catalog):
         "lake maintain shop.orders --expire-consumers '2 d'"
     )
     shown = lake_says(catalog, "health", "shop.orders")
-    assert re.search(r"^do first +lake maintain shop.orders$", shown, re.M)
+    command = re.escape(f"lake -w {catalog.location} maintain shop.orders")
+    assert re.search(rf"^do first +{command}$", shown, re.M)

@@ -47,7 +47,7 @@ def test_a_newcomer_heals_the_table_of_a_crashed_writer_by_one_command(catalog):
 def test_the_same_table_with_a_stuck_consumer_takes_the_command_that_the_first_run_names(catalog):
     table = crashed_table(catalog, commits=MANY_COMMITS)
     shown = lake_says(catalog, "maintain", "shop.orders", code=4)
-    [named] = re.findall(r"has ended, lake (maintain .*)", shown)
+    [named] = re.findall(r"has ended, lake (.* maintain .*)", shown)
     lake_says(catalog, *shlex.split(named))
     assert lake_says(catalog, "maintain", "shop.orders").endswith("shop.orders is healthy\n")
     assert len(table.snapshots()) == 10
@@ -60,7 +60,7 @@ def test_a_stuck_consumer_ends_with_a_code_of_its_own_and_the_command_that_helps
     assert "what stands in the way" in shown
     assert "consumer 'dashboard' has not moved for 2 d" in shown
     command = "maintain shop.orders --expire-consumers '2 d'"
-    assert f"lake {command}" in shown
+    assert f"lake -w {catalog.location} {command}" in shown
     shown = lake_says(catalog, "maintain", "shop.orders", "--expire-consumers", "2 d")
     assert cells(shown)["snapshots"] == ["19", "10"]
     assert "deleted 1 consumer ('dashboard')" in shown
@@ -73,7 +73,8 @@ def test_a_dry_run_shows_the_same_table_and_changes_nothing(catalog):
     assert found["shop.orders"] == ["before", "expected"]
     assert found["files"] == [str(20 * BUCKETS), str(BUCKETS)]
     assert found["compact"] == ["planned", f"would compact {20 * BUCKETS} files in 6 buckets"]
-    assert shown.endswith("nothing was changed; to do it: lake maintain shop.orders\n")
+    command = f"lake -w {catalog.location} maintain shop.orders"
+    assert shown.endswith(f"nothing was changed; to do it: {command}\n")
     assert len(table.snapshots()) == 20
     lake_says(catalog, "maintain", "shop.orders")
     assert lake_says(catalog, "maintain", "shop.orders", "--dry-run").endswith("is healthy\n")
@@ -83,9 +84,19 @@ def test_a_dry_run_ends_with_the_command_that_does_what_it_showed(catalog):
     table = crashed_table(catalog, commits=20)
     shown = lake_says(catalog, "maintain", "shop.orders", "--dry-run", "--expire-consumers", "1 d")
     [command] = re.findall(r"to do it: lake (.*)", shown)
-    assert command == "maintain shop.orders --expire-consumers '1 d'"
+    assert command == f"-w {catalog.location} maintain shop.orders --expire-consumers '1 d'"
     lake_says(catalog, *shlex.split(command))
     assert table.consumers.list() == []
+
+
+def test_a_dry_run_of_a_database_says_what_would_be_done_and_by_which_command(catalog):
+    crashed_table(catalog, commits=20, consumer=None)
+    shown = lake_says(catalog, "maintain", "shop", "--dry-run")
+    assert "what would be done" in shown.splitlines()[0]
+    [command] = re.findall(r"nothing was changed; to do it: lake (.*)", shown)
+    assert command == f"-w {catalog.location} maintain shop"
+    assert "what was done" in lake_says(catalog, *shlex.split(command)).splitlines()[0]
+    assert "to do it" not in lake_says(catalog, "maintain", "shop", "--dry-run")
 
 
 def test_programs_get_the_report(catalog):

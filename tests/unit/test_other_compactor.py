@@ -273,9 +273,7 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "command", [*COMMANDS, ["maintain", "shop.orders"], ["maintain", "shop"]], ids=" ".join
-)
+@pytest.mark.parametrize("command", [*COMMANDS, ["maintain", "shop.orders"]], ids=" ".join)
 def test_a_person_is_asked_and_may_say_no(orders, asked, command):
     compact_as_flink(orders)
     write(orders, 2)
@@ -286,6 +284,24 @@ def test_a_person_is_asked_and_may_say_no(orders, asked, command):
     assert "WARNING: shop.orders: another program compacts" in shown.output
     assert "nothing was changed" in shown.output
     assert orders.latest_snapshot().id == 5
+
+
+def test_of_a_database_a_person_leaves_out_one_table_and_the_others_are_maintained(
+    catalog, orders, asked
+):
+    compact_as_flink(orders)
+    write(orders, 5)
+    mine = catalog.create_table("shop.mine", [("id", "BIGINT")], primary_key=["id"])
+    write(mine, 6)
+
+    shown = runner.invoke(app, ["maintain", "shop"])
+
+    assert asked == ["Compact all the same?"]
+    assert (orders.latest_snapshot().id, mine.latest_snapshot().id) == (8, 7)
+    assert shown.stderr.endswith(
+        "shop.orders was left out; to maintain it: lake maintain shop.orders --yes\n"
+    )
+    assert shown.exit_code == 4
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each[0])

@@ -1,0 +1,69 @@
+"""Commands that a message names, with the catalog that was named on the command line."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+import typer
+from typer.core import TyperGroup
+
+from lakeformat.storage.shown import without_credentials
+
+__all__ = ["copyable"]
+
+_COMMAND = re.compile(r"\blake ([a-z]+(?:-[a-z]+)*)(?= )")
+_BEFORE = r"(\blake [a-z-]+ (?:[a-z]+ )?)"
+"""The words before a table's name, as in ``lake consumer reset``."""
+_SECRET = frozenset(
+    ("credential", "credentials", "key", "passwd", "password", "sas", "secret", "token")
+)
+_OPTIONS = {
+    "warehouse": "-w",
+    "metastore": "--metastore",
+    "uri": "--uri",
+    "catalog_option": "--catalog-option",
+    "external_root": "--external-root",
+}
+
+
+def copyable(context: typer.Context, text: str, table: str | None = None) -> str:
+    """Return a text whose commands work on the same catalog when they are copied to a shell.
+
+    What the environment names is left out. A secret is shown as ``…``. ``table`` is the name in
+    the text for a table that was given by its directory: the commands get that directory.
+    """
+    root = context.find_root()
+    names = root.command.commands if isinstance(root.command, TyperGroup) else {}
+    given = [*_given(context)]
+
+    def with_catalog(found: re.Match[str]) -> str:
+        return shlex.join(["lake", *given, found[1]]) if found[1] in names else found[0]
+
+    name = context.params.get("name")
+    if table is not None and name is not None and "/" in name:
+        word = re.compile(_BEFORE + re.escape(shlex.quote(table)) + r"(?![\w$-])")
+        text = word.sub(lambda found: found[1] + shlex.quote(name), text)
+    return _COMMAND.sub(with_catalog, text)
+
+
+def _given(context: typer.Context) -> Iterator[str]:
+    """The options that name the catalog, as they were typed; the word nearest to the command wins.
+
+    A warehouse may be typed after the command, all others before it.
+    """
+    for parameter, option in _OPTIONS.items():
+        for place in (context, context.find_root()):
+            source, value = place.get_parameter_source(parameter), place.params.get(parameter)
+            if getattr(source, "name", "") == "COMMANDLINE" and value is not None:
+                for each in [value] if isinstance(value, str) else value:
+                    yield from (option, _shown(each, is_setting=parameter == "catalog_option"))
+                break
+
+
+def _shown(value: str, *, is_setting: bool) -> str:
+    key, _, _ = value.partition("=")
+    if is_setting and _SECRET & set(re.split(r"[._-]", key.lower())):
+        return f"{key}=…"
+    return without_credentials(value)

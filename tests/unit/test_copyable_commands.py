@@ -1,0 +1,73 @@
+"""Commands in messages name the catalog that was typed, so that they can be copied."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+import typer
+
+from lakeformat.cli.app import app
+from lakeformat.cli.copyable import copyable
+
+TEXT = "start it again, or lake maintain shop.orders --dry-run. The lake is deep"
+
+
+def shown(words: list[str], text: str = TEXT, table: str | None = None) -> str:
+    """The text after a command line of those words, up to the command's own arguments."""
+    program = typer.main.get_command(app)
+    with program.make_context("lake", words) as root:
+        name, command, rest = program.resolve_command(root, [*root._protected_args, *root.args])
+        with command.make_context(name, rest, parent=root) as context:
+            return copyable(context, text, table)
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (["health", "shop"], ""),
+        (["-w", "/a b", "health", "shop"], "-w '/a b' "),
+        (["-w", "/a", "health", "shop", "-w", "/b"], "-w /b "),
+        (["--metastore", "jdbc", "--uri", "sqlite:///x", "health", "shop"],
+         "--metastore jdbc --uri sqlite:///x "),
+        (["--catalog-option", "s3.region=eu", "--external-root", "/out", "health", "shop"],
+         "--catalog-option s3.region=eu --external-root /out "),
+    ],
+    ids=lambda each: each if isinstance(each, str) else shlex.join(each),
+)  # fmt: skip
+def test_a_command_gets_the_words_that_name_the_catalog(words, options):
+    assert shown(words) == TEXT.replace("lake maintain", f"lake {options}maintain")
+
+
+def test_the_environment_is_not_repeated(monkeypatch):
+    monkeypatch.setenv("LAKE_WAREHOUSE", "/a")
+    assert shown(["health", "shop"]) == TEXT
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--catalog-option", "s3.secret-key=hush"],
+        ["--catalog-option", "jdbc.password=hush"],
+        ["--uri", "postgresql://ann:hush@db/lake"],
+    ],
+    ids=lambda each: each[1],
+)
+def test_a_secret_is_not_repeated(words):
+    said = shown([*words, "health", "shop"])
+    assert "hush" not in said
+    assert "…" in said
+
+
+def test_a_table_named_by_its_directory_keeps_that_name():
+    text = (
+        "lake compact shop.orders, or lake consumer reset shop.orders x; lake compact shop.orders2"
+    )
+    assert shown(["health", "/w/shop.db/orders"], text, "shop.orders") == (
+        "lake compact /w/shop.db/orders, or lake consumer reset /w/shop.db/orders x; "
+        "lake compact shop.orders2"
+    )
+
+
+def test_words_that_are_no_command_stay():
+    assert shown(["-w", "/a", "health", "shop"], "the lake house is far") == "the lake house is far"
