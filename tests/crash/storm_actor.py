@@ -108,7 +108,7 @@ class Actor:
                 if planned is None:
                     yield
                     continue
-                begun = {"commit": count, "millis": time.time_ns() // 1_000_000, **planned}
+                begun = {"commit": count, **self.moment(), **planned}
                 count += 1
                 self.write_down("begin", **begun)
             try:
@@ -122,9 +122,19 @@ class Actor:
             begun = None
             yield
 
+    def moment(self) -> dict[str, Any]:
+        """What a later try says of the first one's time, so that it can be told apart."""
+        head = self.table.latest_snapshot()
+        millis = time.time_ns() // 1_000_000
+        return {"millis": millis, "head": None if head is None else head.identity}
+
     def identity(self, begun: dict[str, Any]) -> lake.CommitId:
-        user = f"{self.log.stem}"
-        return lake.CommitId(user, begun["commit"], first_try_millis=begun["millis"])
+        return lake.CommitId(
+            self.log.stem,
+            begun["commit"],
+            first_try_millis=begun["millis"],
+            first_try_head=begun["head"],
+        )
 
     def trying(self, act: Callable[[], object]) -> Iterator[None]:
         """Work that changes no rows."""
@@ -133,6 +143,9 @@ class Actor:
                 act()
             except RETRYABLE as error:
                 self.write_down("error", kind=type(error).__name__, error=str(error))
+            else:
+                self.write_down("did")
+            time.sleep(self.chance.uniform(0, 0.1))
             yield
 
 

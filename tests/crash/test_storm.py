@@ -56,7 +56,7 @@ class Storm:
         self.wait_until_ready()
         until = time.monotonic() + STORM_SECONDS
         while time.monotonic() < until:
-            time.sleep(chance.uniform(0.1, 1.0))
+            time.sleep(chance.uniform(0.2, 1.5))
             for actor, process in self.processes.items():
                 assert process.poll() is None, f"{actor} ended: {entries(self.log(actor))[-1:]}"
             if not (ready := [actor for actor in ACTORS if self.is_ready(actor)]):
@@ -140,4 +140,6 @@ def test_after_a_storm_every_promised_row_is_there_and_no_log_tells_of_damage(tm
         table.scan(tag=tag.name).to_arrow()
     counts = Counter((actor[0], entry["event"]) for actor, log in logs.items() for entry in log)
     print(f"{storm.kills} kills in {STORM_SECONDS:.0f} s; {len(must)} rows; {dict(counts)}")
+    idle = [role for role, _ in ACTORS if not counts[role, "done"] + counts[role, "did"]]
     assert must
+    assert idle == []
