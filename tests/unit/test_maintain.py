@@ -230,6 +230,20 @@ def test_files_whose_rows_are_mostly_hidden_are_written_anew(catalog):
     assert (report.is_healthy, table.scan().count()) == (True, 2)
 
 
+def test_the_same_goes_for_files_of_a_primary_key_table(catalog):
+    options = {"deletion-vectors.enabled": "true", "bucket": "1"}
+    columns = [("id", "BIGINT")]
+    table = catalog.create_table("shop.log", columns, primary_key=["id"], options=options)
+    table.write(pa.table({"id": range(10)}))
+    table.compact(strategy="full", executor="serial")
+    table.delete("id < 4")
+    table.compact(strategy="minor", executor="serial")
+    report = table.maintain()
+    assert steps_of(report)["compact"].outcome is StepOutcome.DONE
+    assert (report.is_healthy, table.scan().count()) == (True, 6)
+    assert table.health().deletes.hidden_rows == 0
+
+
 def test_rows_that_only_delete_others_go_where_they_are_many(catalog):
     table = crashed_table(catalog, commits=1, dead_files=0, consumer=None)
     rows = table.scan().to_arrow()
