@@ -6,54 +6,104 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
+from spark_jobs.jdbc_table import find_jdbc_table
 from spark_jobs.spark_write import write_rows
+from spark_jobs.sql_table import SqlTable, no_table, require_table_name
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from spark_jobs.job_requests.ingest import IngestRequest
+    from spark_jobs.spark_session import Sessions
 
-__all__ = ["JdbcFrame", "require_table_name"]
+__all__ = ["JdbcFrame"]
 
-_PART = r"""(?:[\w$]+|"[^"]+"|`[^`]+`|\[[^\]]+\])"""
-_NAME = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}")
-"""A table with its schema and catalog, each as it is or quoted; no query, and no alias."""
-
-
-def require_table_name(name: str) -> None:
-    """Refuse a query in place of a table: Spark would run it, with the rights of its login."""
-    if not _NAME.fullmatch(name):
-        raise lake.NotFoundError(f"the SQL database has no table {name!r}")
+_CUSTOM_TYPES = "customschema"
+# In the words of Derby, PostgreSQL, MySQL, Oracle and SQL Server.
+_NO_TABLE = re.compile(
+    r"42X05|Table/View '.*' does not exist|relation \".*\" does not exist|42P01|42S02"
+    r"|Table '.*' doesn't exist|ORA-00942|Invalid object name"
+)
+_NO_DRIVER = re.compile(r"No suitable driver|ClassNotFoundException|NoClassDefFoundError")
 
 
 class JdbcFrame:
-    """All rows of one table; ``partitionColumn`` and its siblings let tasks share them."""
+    """All rows of one table; ``partitionColumn`` and its siblings let tasks share them.
 
-    def __init__(self, session: SparkSession, wanted: IngestRequest) -> None:
-        self._frame = _loaded(session, wanted, dict(wanted.source_options or {}))
+    A table that the reflection does not find is refused before Spark starts.
+    """
+
+    def __init__(self, started: Sessions, wanted: IngestRequest) -> None:
+        options = dict(wanted.source_options or {})
+        self._has_custom_types = any(key.lower() == _CUSTOM_TYPES for key in options)
+        self._source = find_jdbc_table(wanted)
+        self._frame = _loaded(started, wanted, options, self._source)
 
     def new_columns(self) -> Any:
+        """The columns of a new table, as engine ``python`` makes them."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
+        if self._source is not None and not self._has_custom_types:
+            return self._source.new_columns()
         return to_arrow_schema(self._frame.schema)
 
     def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
         return table
 
     def written(self, table: lake.Table) -> list[lake.CommitMessage]:
-        """The files of the rows, which nobody has committed yet."""
+        """The files of the rows, not yet committed."""
+        if self._source is not None:
+            self._source.require_columns_of(table)
+            self._require_exact_numbers(self._source)
         return write_rows(self._frame, table)
 
+    def _require_exact_numbers(self, source: SqlTable) -> None:
+        """Refuse numbers that Spark would round without a word."""
+        if source.unbounded_numbers and not self._has_custom_types:
+            column = source.unbounded_numbers[0]
+            raise lake.InvalidRequestError(
+                f"column {column!r} is a number of any length, which Spark rounds to 18 digits "
+                f"after the point: use engine 'python', or set 'customSchema' in source_options to "
+                f"the type it is rounded to, such as '{column} DECIMAL(38, 18)'"
+            )
 
-def _loaded(session: SparkSession, wanted: IngestRequest, options: dict[str, str]) -> DataFrame:
+
+def _loaded(
+    started: Sessions, wanted: IngestRequest, options: dict[str, str], source: SqlTable | None
+) -> DataFrame:
     assert wanted.jdbc_table is not None
-    require_table_name(wanted.jdbc_table)
-    reader = session.read.format("jdbc").options(**options)
+    if source is None:
+        require_table_name(wanted.jdbc_table)
+        name = wanted.jdbc_table
+    else:
+        name = source.quoted
+        # A timestamp without a zone has none in a new table; Spark's default gives it one.
+        options = {"preferTimestampNTZ": "true", **_without_case(options, "preferTimestampNTZ")}
+    reader = started().read.format("jdbc").options(**options)
     try:
-        return reader.options(url=wanted.jdbc_url, dbtable=wanted.jdbc_table).load()
+        return reader.options(url=wanted.jdbc_url, dbtable=name).load()
     except Exception as reason:  # noqa: BLE001 - what drivers raise is of no common kind
-        # What drivers say may hold the address with its password: only its kind is told.
-        raise lake.UnavailableError(
-            f"the SQL database did not answer, has no table {wanted.jdbc_table!r}, or its driver "
-            f"is not on Spark's classpath: {type(reason).__name__}"
-        ) from None
+        refused = _refusal(wanted.jdbc_table, reason)
+    raise refused
+
+
+def _refusal(name: str, reason: Exception) -> lake.LakeError:
+    """Why Spark cannot read a table; drivers may quote a password, so none of their words."""
+    said = str(reason)
+    if _NO_TABLE.search(said):
+        return no_table(name)
+    if _NO_DRIVER.search(said):
+        return lake.InvalidRequestError(
+            f"Spark cannot read {name!r}: it has no JDBC driver for the address; add the driver's "
+            "jar to spark.jars, and its class to source_options, such as "
+            '{"driver": "org.postgresql.Driver"}'
+        )
+    return lake.UnavailableError(
+        f"Spark cannot read {name!r}: the SQL database did not answer ({type(reason).__name__}); "
+        "check its address, the login and the network, then retry"
+    )
+
+
+def _without_case(options: dict[str, str], known: str) -> dict[str, str]:
+    """The options, with one of them spelled as Spark does."""
+    return {known if key.lower() == known.lower() else key: each for key, each in options.items()}

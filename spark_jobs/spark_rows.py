@@ -42,7 +42,7 @@ def spark_rows(
     if wanted.jdbc_url is not None:
         from spark_jobs.jdbc_frame import JdbcFrame
 
-        return JdbcFrame(started(), wanted)
+        return JdbcFrame(started, wanted)
     executor = None
     if wanted.holds_messages:
         from spark_jobs.frames.executor import SparkExecutor

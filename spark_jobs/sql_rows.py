@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import lakeformat as lake
+from spark_jobs.sql_table import find_sql_table, unavailable
 
 if TYPE_CHECKING:
     from spark_jobs.job_requests.ingest import IngestRequest
@@ -15,21 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["SqlRows"]
 
 _ROWS_AT_A_TIME = 65_536
-_PLAIN = {
-    "BigInteger": "BIGINT",
-    "SmallInteger": "SMALLINT",
-    "Integer": "BIGINT",
-    "Boolean": "BOOLEAN",
-    "Double": "DOUBLE",
-    "Float": "DOUBLE",
-    "Date": "DATE",
-    "Text": "STRING",
-    "String": "STRING",
-    "Uuid": "STRING",
-    "JSON": "STRING",
-    "LargeBinary": "BYTES",
-}
-_MOST_DIGITS = 38
 
 
 class SqlRows:
@@ -41,11 +27,10 @@ class SqlRows:
         assert wanted.jdbc_url is not None
         assert wanted.jdbc_table is not None
         self._engine = _connect(wanted.jdbc_url, dict(wanted.source_options or {}))
-        self._name = wanted.jdbc_table
-        self._table = self._reflected()
+        self._source = find_sql_table(self._engine, wanted.jdbc_table)
 
     def new_columns(self) -> Any:
-        return [(column.name, _type_of(column)) for column in self._table.columns]
+        return self._source.new_columns()
 
     def fitted(self, catalog: lake.Catalog, table: lake.Table, name: str) -> lake.Table:
         return table
@@ -55,14 +40,11 @@ class SqlRows:
         from sqlalchemy.exc import SQLAlchemyError
 
         types = {field.name: field.type for field in table.schema.arrow_schema()}
-        names = [column.name for column in self._table.columns]
-        if strange := [name for name in names if name not in types]:
-            raise lake.InvalidRequestError(
-                f"{self._name} has columns that {table.location} has not: {', '.join(strange)}"
-            )
+        names = [column.name for column in self._source.columns]
+        self._source.require_columns_of(table)
         try:
             with self._engine.connect().execution_options(stream_results=True) as connection:
-                chosen = [_chosen(each, types[each.name]) for each in self._table.columns]
+                chosen = [_chosen(each, types[each.name]) for each in self._source.columns]
                 found = connection.execute(sql.select(*chosen))
                 for rows in found.partitions(_ROWS_AT_A_TIME):
                     columns = zip(names, zip(*rows, strict=True), strict=True)
@@ -71,29 +53,11 @@ class SqlRows:
                         names=names,
                     )
         except SQLAlchemyError as reason:
-            raise _unavailable(reason) from None
+            raise unavailable(reason) from None
         except ValueError as reason:  # of SQLAlchemy: SQLite keeps any text in a DATE
             raise lake.InvalidRequestError(
-                f"{self._name} has a value that is none of its column's type: {reason}"
+                f"{self._source.asked} has a value that is none of its column's type: {reason}"
             ) from None
-
-    def _reflected(self) -> Any:
-        import sqlalchemy as sql
-        from sqlalchemy.exc import NoSuchTableError, SQLAlchemyError
-
-        schema, _, name = self._name.rpartition(".")
-        try:
-            table = sql.Table(
-                name, sql.MetaData(), schema=schema or None, autoload_with=self._engine
-            )
-        except NoSuchTableError:
-            raise lake.NotFoundError(f"the SQL database has no table {self._name!r}") from None
-        except SQLAlchemyError as reason:
-            raise _unavailable(reason) from None
-        for column in table.columns:
-            if isinstance(column.type, sql.Uuid):
-                column.type.as_uuid = False  # texts, not objects of Python
-        return table
 
 
 def _connect(url: str, options: dict[str, str]) -> Any:
@@ -122,6 +86,8 @@ def _chosen(column: Any, wanted: pa.DataType) -> Any:
     """What is asked for: of JSON for a text the text itself, not what a driver makes of it."""
     import sqlalchemy as sql
 
+    if isinstance(column.type, sql.Uuid):
+        column.type.as_uuid = False  # texts, not objects of Python
     if isinstance(column.type, sql.JSON) and pa.types.is_string(wanted):
         return sql.cast(column, sql.Text).label(column.name)
     return column
@@ -137,33 +103,3 @@ def _array(name: str, values: tuple[Any, ...], wanted: pa.DataType) -> pa.Array:
         raise lake.InvalidRequestError(
             f"column {name!r} is {wanted} in the table, and a value is none: {reason}"
         ) from None
-
-
-def _type_of(column: Any) -> str:
-    """The type of a column that is made of one of SQL."""
-    import sqlalchemy as sql
-
-    kind = column.type
-    if isinstance(kind, sql.Float):
-        return "DOUBLE"
-    if isinstance(kind, sql.Numeric):
-        if kind.precision is None or kind.precision > _MOST_DIGITS:
-            raise lake.InvalidRequestError(
-                f"column {column.name!r} is a number of any length: create the table first"
-            )
-        return f"DECIMAL({kind.precision}, {kind.scale or 0})"
-    if isinstance(kind, sql.DateTime):
-        return "TIMESTAMP_LTZ(6)" if kind.timezone else "TIMESTAMP(6)"
-    for parent in type(kind).__mro__:
-        if parent.__name__ in _PLAIN:
-            return _PLAIN[parent.__name__]
-    raise lake.InvalidRequestError(
-        f"column {column.name!r} is {kind} in SQL, for which there is no type: create the table "
-        "first"
-    )
-
-
-def _unavailable(reason: Exception) -> lake.UnavailableError:
-    """Messages of drivers may hold the address with its password: only their kind is told."""
-    cause = getattr(reason, "orig", None) or reason
-    return lake.UnavailableError(f"the SQL database did not answer: {type(cause).__name__}")

@@ -68,7 +68,8 @@ class IngestRequest(CommitRequest):
     jdbc_url: str | None = None
     """A SQL database: of SQLAlchemy for engine ``python``, of JDBC for ``spark``."""
     jdbc_table: str | None = None
-    """With ``jdbc_url``: the table whose rows are read, all of them."""
+    """With ``jdbc_url``: the table or view whose rows are read, all of them, such as
+    ``shop.orders`` or ``"My Shop"."Orders"``."""
     source_options: Mapping[str, str] | None = declared(default=None, repr=False)
     """With ``jdbc_url``: ``user`` and ``password``, and with Spark its other options."""
     checkpoint: str | None = None

@@ -43,10 +43,16 @@ def test_a_table_is_read_in_tasks_and_committed_once(warehouse, orders, spark, k
     assert sorted(tuple(row.values()) for row in found) == [(1, "a"), (2, None), (3, "c")]
 
 
-def test_a_missing_table_tells_no_address(warehouse, orders, spark):
-    with pytest.raises(lake.UnavailableError, match="'nothing'") as refused:
-        run(request_for(warehouse, orders, jdbc_table="nothing"), spark)
+@pytest.mark.parametrize("name", ["nothing", "(SELECT * FROM orders) t", 'orders" --'])
+def test_what_is_no_table_is_refused_without_the_address(warehouse, orders, spark, name):
+    with pytest.raises(lake.NotFoundError, match="the SQL database has no table") as refused:
+        run(request_for(warehouse, orders, jdbc_table=name), spark)
     assert "derby" not in str(refused.value)
+
+
+def test_a_missing_driver_is_refused_with_what_to_add(warehouse, spark):
+    with pytest.raises(lake.InvalidRequestError, match=r"the driver's jar to spark\.jars"):
+        run(request_for(warehouse, "jdbc:nothing:x", source_options={}), spark)
 
 
 def test_an_address_of_the_other_engine_is_refused(warehouse, spark):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import sys
 from datetime import datetime, time
 
 import pyarrow as pa
@@ -12,7 +13,9 @@ import pytest
 import lakeformat as lake
 from spark_jobs import table_changes
 from spark_jobs.ingest import run
-from spark_jobs.jdbc_frame import require_table_name
+from spark_jobs.jdbc_table import find_jdbc_table
+from spark_jobs.job_requests.ingest import IngestRequest
+from spark_jobs.sql_table import require_table_name
 
 
 @pytest.fixture
@@ -403,18 +406,89 @@ NO_TABLES = [
 ]
 
 
+def refusal(tmp_path, shop, engine, name):
+    """The sentence that refuses a table; no Spark is started for it."""
+    address = f"jdbc:sqlite:{shop.removeprefix('sqlite:///')}" if engine == "spark" else shop
+    with pytest.raises(lake.NotFoundError) as refused:
+        run(sql_request(tmp_path, address, jdbc_table=name, engine=engine), NeverStarted())
+    return str(refused.value)
+
+
+class NeverStarted:
+    """A Spark that no refusal needs."""
+
+    def __getattr__(self, name):
+        raise AssertionError(f"Spark was asked for {name}")
+
+
+@pytest.mark.parametrize("name", [*filter(None, NO_TABLES), "order", "nosuch.orders", '"ORDERS t"'])
+def test_what_is_no_table_is_refused_alike_on_both_engines(tmp_path, shop, name):
+    on_python = refusal(tmp_path, shop, "python", name)
+    assert on_python.startswith(f"the SQL database has no table {name!r}; ")
+    assert refusal(tmp_path, shop, "spark", name) == on_python
+
+
+def test_a_table_with_a_name_close_to_the_missing_one_is_offered(tmp_path, shop):
+    assert refusal(tmp_path, shop, "spark", "Ordesr").endswith("; did you mean 'orders'?")
+    assert refusal(tmp_path, shop, "spark", "man.orders").endswith("mean 'main.orders'?")
+
+
 @pytest.mark.parametrize("name", NO_TABLES)
-def test_a_query_in_place_of_a_table_is_refused_alike_on_both_engines(tmp_path, shop, name):
-    said = re.escape(f"the SQL database has no table {name!r}")
-    with pytest.raises(lake.NotFoundError, match=said):
+def test_spark_looks_up_no_query_in_place_of_a_table(name):
+    with pytest.raises(lake.NotFoundError, match=re.escape(f"no table {name!r}")):
         require_table_name(name)
-    if name:
-        with pytest.raises(lake.NotFoundError, match=said):
-            run(sql_request(tmp_path, shop, jdbc_table=name))
 
 
 @pytest.mark.parametrize(
-    "name", ["orders", "shop.orders", "c.s.t", '"my table"', "`a b`.`c`", "[x]"]
+    "name", ["orders", "shop.orders", "c.s.t", '"my table"', '"a""b"', "`a b`.`c`", "[x]"]
 )
 def test_a_table_is_named_with_its_schema_and_quoted_where_it_has_to_be(name):
     require_table_name(name)
+
+
+@pytest.mark.parametrize("name", ["ORDERS", "main.orders", '"orders"', "[main].`orders`"])
+def test_a_sql_table_is_found_by_each_form_of_its_name(tmp_path, catalog, shop, name):
+    run(sql_request(tmp_path, shop, jdbc_table=name))
+    assert catalog.table("shop.orders").scan().count() == 2
+
+
+def spark_lookup(url, **options):
+    return find_jdbc_table(
+        IngestRequest(
+            warehouse="w",
+            table="a.b",
+            engine="spark",
+            jdbc_url=url,
+            jdbc_table="orders",
+            source_options=options,
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "missing", "reason"),
+    [
+        ("jdbc:sqlite:{}", "sqlalchemy", "sqlalchemy is missing: pip install 'airflow-provider-"),
+        ("jdbc:postgresql://127.0.0.1:1/d", "psycopg2", "psycopg2 is missing: pip install"),
+        ("jdbc:oracle:thin:scott/hush@//host", None, "have no counterpart in SQLAlchemy"),
+        ("jdbc:postgresql://127.0.0.1:1/d?socketFactory=x", None, "have no counterpart"),
+        ("jdbc:postgresql://127.0.0.1:1/d?password=hush", None, "Python gets no answer"),
+    ],
+)
+def test_spark_looks_a_table_up_where_python_cannot(
+    tmp_path, shop, monkeypatch, caplog, url, missing, reason
+):
+    caplog.set_level("INFO")
+    if missing:
+        monkeypatch.setitem(sys.modules, missing, None)
+    address = url.format(tmp_path / "shop.sqlite")
+    assert spark_lookup(address, user="u", password="hush") is None
+    assert reason in caplog.text
+    assert "hush" not in caplog.text
+
+
+def test_options_of_spark_do_not_hinder_the_lookup(tmp_path, shop):
+    url = f"jdbc:sqlite:{tmp_path / 'shop.sqlite'}"
+    found = spark_lookup(url, partitioncolumn="id", FetchSize="9", driver="org.sqlite.JDBC")
+    assert found.quoted == '"orders"'
+    assert found.new_columns() == [("id", "BIGINT"), ("note", "STRING"), ("day", "DATE")]

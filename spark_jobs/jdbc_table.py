@@ -1,0 +1,74 @@
+"""The table that a JDBC address means, found by the reflection that engine ``python`` uses."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import lakeformat as lake
+from spark_jobs.sql_table import SqlTable, find_sql_table
+
+if TYPE_CHECKING:
+    from spark_jobs.job_requests.ingest import IngestRequest
+
+__all__ = ["find_jdbc_table"]
+
+_log = logging.getLogger(__name__)
+
+_OF_SPARK = frozenset(
+    each.lower()
+    for each in (
+        "customSchema",
+        "driver",
+        "fetchsize",
+        "hint",
+        "lowerBound",
+        "numPartitions",
+        "partitionColumn",
+        "preferTimestampNTZ",
+        "pushDownAggregate",
+        "pushDownLimit",
+        "pushDownOffset",
+        "pushDownPredicate",
+        "pushDownTableSample",
+        "queryTimeout",
+        "upperBound",
+    )
+)
+"""Options that say how Spark reads and not where; all others are passed to the JDBC driver."""
+
+
+def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:
+    """Find the table of a request; None where only the JDBC driver can look it up.
+
+    That is so where the driver of Python is missing, cannot be given the same address, or gets no
+    answer at it. The log says which; no message of a driver is in it.
+    """
+    assert wanted.jdbc_url is not None
+    assert wanted.jdbc_table is not None
+    try:
+        return _reflected(wanted.jdbc_url, wanted.source_options or {}, wanted.jdbc_table)
+    except ModuleNotFoundError as missing:
+        reason = f"Python's {missing.name} is missing: pip install 'airflow-provider-lake[jdbc]'"
+    except (lake.InvalidRequestError, lake.UnsupportedError):
+        reason = "its address or its options have no counterpart in SQLAlchemy"
+    except lake.UnavailableError:
+        reason = "Python gets no answer at its address"
+    _log.info(
+        "Only Spark looks up table %r, with its own types for the columns: %s",
+        wanted.jdbc_table,
+        reason,
+    )
+    return None
+
+
+def _reflected(url: str, options: Mapping[str, str], name: str) -> SqlTable:
+    import sqlalchemy as sql
+
+    from lakeformat.sql import parse_database_uri
+
+    of_driver = {key: value for key, value in options.items() if key.lower() not in _OF_SPARK}
+    address = parse_database_uri(url, of_driver)
+    engine = sql.create_engine(address.url, poolclass=sql.NullPool, hide_parameters=True)
+    return find_sql_table(engine, name)

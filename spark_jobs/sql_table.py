@@ -1,0 +1,237 @@
+"""A table of a SQL database as SQLAlchemy finds it: its name, its columns and their types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import lakeformat as lake
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine, Table
+    from sqlalchemy.engine import Inspector
+
+__all__ = ["SqlTable", "find_sql_table", "no_table", "require_table_name", "unavailable"]
+
+_PLAIN = {
+    "BigInteger": "BIGINT",
+    "SmallInteger": "SMALLINT",
+    "Integer": "BIGINT",
+    "Boolean": "BOOLEAN",
+    "Double": "DOUBLE",
+    "Float": "DOUBLE",
+    "Date": "DATE",
+    "Text": "STRING",
+    "String": "STRING",
+    "Uuid": "STRING",
+    "JSON": "STRING",
+    "LargeBinary": "BYTES",
+}
+_MOST_DIGITS = 38
+_PART = r"""(?:[\w$]+|"(?:[^"]|"")+"|`(?:[^`]|``)+`|\[[^\]]+\])"""
+_NAME = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}")
+"""A table with its schema and catalog, each as it is or quoted; no query, and no alias."""
+
+
+class SqlTable:
+    """A table or view that exists, and the name by which it was asked for."""
+
+    def __init__(self, asked: str, table: Table) -> None:
+        self.asked = asked
+        self.columns = list(table.columns)
+
+        self._table = table
+
+    @property
+    def quoted(self) -> str:
+        """The name in standard SQL, which can mean nothing but this table."""
+        parts = (self._table.schema, self._table.name)
+        return ".".join('"' + part.replace('"', '""') + '"' for part in parts if part)
+
+    @property
+    def unbounded_numbers(self) -> list[str]:
+        """The columns of decimal numbers without a declared length."""
+        return [each.name for each in self.columns if _is_unbounded(each.type)]
+
+    def new_columns(self) -> list[tuple[str, str]]:
+        """The columns of a table that is made for these rows."""
+        return [(column.name, _type_of(column)) for column in self.columns]
+
+    def require_columns_of(self, table: lake.Table) -> None:
+        """Refuse columns that the table the rows go into does not have."""
+        known = {field.name for field in table.schema.fields}
+        if strange := [each.name for each in self.columns if each.name not in known]:
+            raise lake.InvalidRequestError(
+                f"{self.asked} has columns that {table.location} has not: {', '.join(strange)}"
+            )
+
+
+def find_sql_table(engine: Engine, name: str) -> SqlTable:
+    """Find a table or view by its name; the database is asked for names and runs none of them.
+
+    A part that is not quoted also means the only name that differs from it in case alone.
+    """
+    import sqlalchemy as sql
+    from sqlalchemy.exc import NoSuchTableError, SQLAlchemyError
+
+    schema, table = _schema_and_table(name, engine.url.database)
+    try:
+        return _reflected(engine, name, schema.text if schema else None, table.text)
+    except NoSuchTableError:
+        failed = None
+    except SQLAlchemyError as reason:
+        if schema is None:
+            raise unavailable(reason) from None
+        failed = reason  # so SQLite answers where it does not have the schema
+    try:
+        inspector = sql.inspect(engine)
+        near = _nearest(inspector, schema, table)
+        if near is None or not near.is_meant:
+            if failed is not None and schema and inspector.has_schema(schema.text):
+                raise unavailable(failed)
+            raise no_table(name, near.text if near else None)
+        return _reflected(engine, name, near.schema, near.table)
+    except SQLAlchemyError as reason:
+        raise unavailable(reason) from None
+
+
+def require_table_name(name: str) -> None:
+    """Refuse a query in place of a table: Spark would run it, with the rights of its login."""
+    if not _NAME.fullmatch(name):
+        raise no_table(name)
+
+
+def no_table(name: str, near: str | None = None) -> lake.NotFoundError:
+    """The refusal of a table that does not exist."""
+    advice = f"did you mean {near!r}?" if near else "correct 'jdbc_table', such as 'schema.table'"
+    return lake.NotFoundError(f"the SQL database has no table {name!r}; {advice}")
+
+
+def unavailable(reason: Exception) -> lake.UnavailableError:
+    """The refusal of a database, without the driver's words: they may quote a password."""
+    cause = getattr(reason, "orig", None) or reason
+    return lake.UnavailableError(
+        f"the SQL database did not answer: {type(cause).__name__}; check its address, the login "
+        "and the network, then retry"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    text: str
+    is_quoted: bool
+
+    def among(self, known: Iterable[str]) -> str | None:
+        """The one of the known names that this part means."""
+        names = list(known)
+        if self.text in names or self.is_quoted:
+            return self.text if self.text in names else None
+        alike = [each for each in names if each.casefold() == self.text.casefold()]
+        return alike[0] if len(alike) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Near:
+    schema: str | None
+    table: str
+    is_meant: bool
+
+    @property
+    def text(self) -> str:
+        return self.table if self.schema is None else f"{self.schema}.{self.table}"
+
+
+def _schema_and_table(name: str, database: str | None) -> tuple[_Part | None, _Part]:
+    if not _NAME.fullmatch(name):  # a name with blanks, or none: it is compared as it is
+        schema, _, table = name.rpartition(".")
+        return _Part(schema, True) if schema else None, _Part(table, True)
+    *before, table_part = [_part(each) for each in re.findall(_PART, name)]
+    if len(before) > 1 and before[0].text == database:
+        del before[0]
+    if not before:
+        return None, table_part
+    is_quoted = any(each.is_quoted for each in before)
+    return _Part(".".join(each.text for each in before), is_quoted), table_part
+
+
+def _part(text: str) -> _Part:
+    closing = {'"': '"', "`": "`", "[": "]"}.get(text[0])
+    if closing is None:
+        return _Part(text, is_quoted=False)
+    return _Part(text[1:-1].replace(closing * 2, closing), is_quoted=True)
+
+
+def _reflected(engine: Engine, asked: str, schema: str | None, name: str) -> SqlTable:
+    import sqlalchemy as sql
+
+    table = sql.Table(name, sql.MetaData(), schema=schema, autoload_with=engine, resolve_fks=False)
+    return SqlTable(asked, table)
+
+
+def _nearest(inspector: Inspector, schema: _Part | None, table: _Part) -> _Near | None:
+    """The table that is meant, or one whose name is close."""
+    found = None
+    if schema is not None:
+        schemas = inspector.get_schema_names()
+        found = schema.among(schemas)
+        if found is None:
+            close = _close(schema.text, schemas)
+            has_it = close is not None and table.text in _names(inspector, close)
+            return _Near(close, table.text, is_meant=False) if has_it else None
+    names = _names(inspector, found)
+    if (meant := table.among(names)) is not None:
+        return _Near(found, meant, is_meant=True)
+    close = _close(table.text, names)
+    return None if close is None else _Near(found, close, is_meant=False)
+
+
+def _close(text: str, names: Iterable[str]) -> str | None:
+    """The name that a person who wrote ``text`` may have meant."""
+    folded = {name.casefold(): name for name in names}
+    found = get_close_matches(text.casefold(), folded, n=1)
+    return folded[found[0]] if found else None
+
+
+def _names(inspector: Inspector, schema: str | None) -> list[str]:
+    names = [*inspector.get_table_names(schema), *inspector.get_view_names(schema)]
+    try:
+        return [*names, *inspector.get_materialized_view_names(schema)]
+    except NotImplementedError:  # the database has none
+        return names
+
+
+def _is_unbounded(kind: Any) -> bool:
+    import sqlalchemy as sql
+
+    return (
+        isinstance(kind, sql.Numeric)
+        and not isinstance(kind, sql.Float)
+        and (kind.precision is None or kind.precision > _MOST_DIGITS)
+    )
+
+
+def _type_of(column: Any) -> str:
+    """The type of a column that is made of one of SQL."""
+    import sqlalchemy as sql
+
+    kind = column.type
+    if _is_unbounded(kind):
+        raise lake.InvalidRequestError(
+            f"column {column.name!r} is a number of any length: create the table first"
+        )
+    if isinstance(kind, sql.Float):
+        return "DOUBLE"
+    if isinstance(kind, sql.Numeric):
+        return f"DECIMAL({kind.precision}, {kind.scale or 0})"
+    if isinstance(kind, sql.DateTime):
+        return "TIMESTAMP_LTZ(6)" if kind.timezone else "TIMESTAMP(6)"
+    for parent in type(kind).__mro__:
+        if parent.__name__ in _PLAIN:
+            return _PLAIN[parent.__name__]
+    raise lake.InvalidRequestError(
+        f"column {column.name!r} is {kind} in SQL, for which there is no type: create the table "
+        "first"
+    )
