@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 
 from lakeformat.environment import Environment
-from lakeformat.errors import UnsupportedError
+from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.layout import DATABASE_SUFFIX, MAIN_BRANCH, TableLayout
 from lakeformat.options import TableOptions
 from lakeformat.options.branches import CHAIN_TABLE, chain_branches, read_through
@@ -121,7 +121,13 @@ def require_allowed(handle: TableHandle, operation: Operation) -> None:
         )
         refusal.why, refusal.advice = reasons, advice
         raise refusal
-    options.check_values(operation)
+    try:
+        options.check_values(operation)
+    except InvalidRequestError as wrong:
+        raise InvalidRequestError(
+            f"{handle.uri} cannot be {_DONE[operation]}: {wrong}. Set the option to such a value, "
+            "or remove it. Nothing was changed"
+        ) from None
 
 
 def require_no_chain(handle: TableHandle) -> None:

@@ -151,4 +151,4 @@ def _files(step: Step) -> list[DataFileMeta]:
 
 def _files_of(step: Step, target: int) -> int:
     size = sum(file.file_size for file in _files(step))
-    return 1 if isinstance(step, Upgrade) else max(-(-size // target), 1)
+    return 1 if isinstance(step, Upgrade) else max(-(-size // max(target, 1)), 1)

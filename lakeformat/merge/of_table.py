@@ -13,6 +13,7 @@ from lakeformat.merge.order import MergeOrder
 from lakeformat.merge.partial_update import PartialUpdate
 from lakeformat.merge.partial_update_rules import PartialUpdateRules
 from lakeformat.schema import TableSchema
+from lakeformat.schema_changes.merge_rules import check_sequence_columns
 from lakeformat.schema_changes.partial_update_rules import check_partial_update
 from lakeformat.schema_changes.sequence_groups import sequence_groups
 
@@ -22,9 +23,11 @@ __all__ = ["merge_engine", "merge_order", "read_engine"]
 def merge_order(schema: TableSchema) -> MergeOrder:
     """How the rows of a bucket compare."""
     options = schema.table_options
+    sequence = tuple(name.strip() for name in options.sequence_field)
+    check_sequence_columns(schema, sequence)  # other engines may name any column
     return MergeOrder(
         tuple(field.name for field in schema.key_fields),
-        tuple(name.strip() for name in options.sequence_field),
+        sequence,
         options.sequence_field_sort_order == "descending",
     )
 

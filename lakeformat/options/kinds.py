@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
+from fractions import Fraction
 from typing import Generic, TypeVar
 
 from lakeformat.java_zones import find_zone
@@ -52,33 +53,36 @@ class Kind(Generic[T]):
 
 _MOST = 2**63 - 1
 """Bytes and milliseconds are 64 bits in other engines."""
+_INTEGER = re.compile(r"[+-]?[0-9]+")
 _LEVEL = re.compile(r"[0-9]{1,9}")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/.*")
 _SCHEME_NAME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
-_SIZE = re.compile(r"(\d+)\s*([a-z]*)")
-_SIZE_UNITS = {
+_SIZE = re.compile(r"([0-9]+)\s*([a-zµ]*)")
+_SIZE_UNITS: dict[str, int | Fraction] = {
     **dict.fromkeys(("", "b", "bytes"), 1),
     **dict.fromkeys(("k", "kb", "kibibytes"), 1 << 10),
     **dict.fromkeys(("m", "mb", "mebibytes"), 1 << 20),
     **dict.fromkeys(("g", "gb", "gibibytes"), 1 << 30),
     **dict.fromkeys(("t", "tb", "tebibytes"), 1 << 40),
 }
-_DURATION_UNITS = {
+_DURATION_UNITS: dict[str, int | Fraction] = {
     **dict.fromkeys(("", "ms", "milli", "millis", "millisecond", "milliseconds"), 1),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1_000),
     **dict.fromkeys(("min", "m", "minute", "minutes"), 60_000),
     **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
     **dict.fromkeys(("d", "day", "days"), 86_400_000),
+    **dict.fromkeys(("µs", "micro", "micros", "microsecond", "microseconds"), Fraction(1, 10**3)),
+    **dict.fromkeys(("ns", "nano", "nanos", "nanosecond", "nanoseconds"), Fraction(1, 10**6)),
 }
 
 
-def _with_unit(units: Mapping[str, int]) -> Callable[[str], int]:
+def _with_unit(units: Mapping[str, int | Fraction]) -> Callable[[str], int]:
     def parse(text: str) -> int:
         found = _SIZE.fullmatch(text.strip().lower())
         if found is None or found[2] not in units:
             known = ", ".join(unit for unit in units if unit)
             raise ValueError(f"write a number and a unit out of {known}")
-        value = int(found[1]) * units[found[2]]
+        value = int(int(found[1]) * units[found[2]])
         if value > _MOST:
             raise ValueError("that is more than 64 bits can say")
         return value
@@ -86,11 +90,17 @@ def _with_unit(units: Mapping[str, int]) -> Callable[[str], int]:
     return parse
 
 
+def _integer(text: str) -> int:
+    if not _INTEGER.fullmatch(text.strip()):
+        raise ValueError("it is no whole number")
+    return int(text)
+
+
 def whole_number(low: int, high: int) -> Kind[int]:
     """A number between two bounds, both included."""
 
     def parse(text: str) -> int:
-        value = int(text)
+        value = _integer(text)
         if not low <= value <= high:
             raise ValueError("out of range")
         return value
@@ -147,7 +157,7 @@ def _file_name_part(text: str) -> str:
 
 
 def _buckets(text: str) -> int:
-    value = int(text)
+    value = _integer(text)
     if value not in (UNAWARE, POSTPONE) and not 1 <= value < 2**31:
         raise ValueError("there is no such number of buckets")
     return value
@@ -206,7 +216,10 @@ def _boolean(text: str) -> bool:
 
 
 def _ratio(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError("it is no number") from None
     if not 0 <= value <= 1:
         raise ValueError("out of range")
     return value
@@ -261,7 +274,7 @@ def _column_names(text: str) -> tuple[str, ...]:
 
 
 def _weights(text: str) -> tuple[int, ...]:
-    weights = tuple(int(weight) for weight in text.split(",")) if text else ()
+    weights = tuple(_integer(weight) for weight in text.split(",")) if text else ()
     if any(not 1 <= weight < 2**31 for weight in weights):
         raise ValueError("a weight is 1 or more")
     return weights

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lakeformat.aggregate_rules import check_aggregation
@@ -16,7 +16,7 @@ from lakeformat.schema_changes.partial_update_rules import check_partial_update
 from lakeformat.type_text import type_to_json
 from lakeformat.types import AtomicType, DataField, TypeName
 
-__all__ = ["check_merging"]
+__all__ = ["check_merging", "check_sequence_columns"]
 
 _NEEDS_KEY: tuple[Option[Any], ...] = (
     TableOptions.merge_engine,
@@ -97,12 +97,8 @@ def _check_sequence_field(schema: TableSchema) -> None:
     key = TableOptions.sequence_field.key
     if not names:
         return
+    check_sequence_columns(schema, names)
     for name in names:
-        if name not in schema.column_names:
-            raise InvalidRequestError(
-                f"option {key!r} names {name!r}, which is no column; there are "
-                f"{', '.join(schema.column_names)}"
-            )
         if names.count(name) > 1:
             raise InvalidRequestError(f"option {key!r} names {name!r} twice; name it once")
         if schema.table_options.of_column(TableOptions.aggregate_function, name):
@@ -122,6 +118,16 @@ def _check_sequence_field(schema: TableSchema) -> None:
             f"{missing[0]!r}, so a row may move between partitions whatever its sequence; add "
             f"{missing[0]!r} to the primary key, or leave the option out"
         )
+
+
+def check_sequence_columns(schema: TableSchema, names: Sequence[str]) -> None:
+    """Raise unless the table has each column of its sequence field."""
+    for name in names:
+        if name not in schema.column_names:
+            raise InvalidRequestError(
+                f"option {TableOptions.sequence_field.key!r} names {name!r}, which is no column; "
+                f"there are {', '.join(schema.column_names)}"
+            )
 
 
 def _check_moving_rows(schema: TableSchema) -> None:

@@ -18,7 +18,7 @@ from lakeformat.type_rules import check_fields, names_a_directory
 from lakeformat.type_text import type_to_json
 from lakeformat.types import AtomicType, DataField, TypeName
 
-__all__ = ["check_external_paths", "check_table"]
+__all__ = ["check_bucket_key", "check_external_paths", "check_table"]
 
 _NO_KEYS = (TypeName.VARIANT, TypeName.BLOB, TypeName.GEOMETRY, TypeName.GEOGRAPHY)
 _MOD_KEYS = (TypeName.INT, TypeName.BIGINT)
@@ -94,7 +94,7 @@ def _check_buckets(schema: TableSchema) -> None:
             f"option 'bucket' is '{bucket}' and the table has no primary key: set 'bucket-key' "
             "to the columns that decide which bucket a row is in"
         )
-    _check_bucket_key(schema, keys)
+    check_bucket_key(schema, keys)
     if options.bucket_function == "mod":
         _check_mod(schema, keys)
 
@@ -113,7 +113,8 @@ def _check_row_numbers(schema: TableSchema) -> None:
         )
 
 
-def _check_bucket_key(schema: TableSchema, keys: tuple[str, ...]) -> None:
+def check_bucket_key(schema: TableSchema, keys: tuple[str, ...]) -> None:
+    """Raise unless each column of the bucket key can decide about a bucket."""
     by_name = {field.name: field for field in schema.fields}
     for name in keys:
         if name not in by_name:
@@ -126,7 +127,10 @@ def _check_bucket_key(schema: TableSchema, keys: tuple[str, ...]) -> None:
             reason = f"it is {type_to_json(by_name[name].type)}"
         else:
             continue
-        raise InvalidRequestError(f"option 'bucket-key' names {name!r}, but {reason}")
+        raise InvalidRequestError(
+            f"option 'bucket-key' names {name!r}, but {reason}; there are "
+            f"{', '.join(schema.column_names)}"
+        )
 
 
 def _check_mod(schema: TableSchema, keys: tuple[str, ...]) -> None:

@@ -20,6 +20,7 @@ from lakeformat.metadata.simple_stats import EMPTY_ROW
 from lakeformat.partition import partition_fields, partition_path
 from lakeformat.partition_filter import PartitionFilter
 from lakeformat.schema import TableSchema
+from lakeformat.schema_changes.table_rules import check_bucket_key
 
 __all__ = [
     "Assigner",
@@ -164,6 +165,7 @@ def _buckets(schema: TableSchema) -> tuple[int, Callable[[pa.RecordBatch], Place
     if count in (UNAWARE_BUCKET, POSTPONE_BUCKET):
         return 1, None
     names = options.bucket_key or tuple(field.name for field in schema.key_fields)
+    check_bucket_key(schema, names)  # other engines may name any column
     positions = [schema.column_names.index(name) for name in names]
     types = [schema.fields[position].type for position in positions]
 
