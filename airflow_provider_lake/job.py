@@ -30,6 +30,7 @@ from airflow_provider_lake.failures import LakeTaskKilled, failing_for_good
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.identity import commit_user
 from airflow_provider_lake.links import TABLE_KEY
+from airflow_provider_lake.markers import progress_as_sentences
 from airflow_provider_lake.metrics import count_outcome, counting_failures
 from airflow_provider_lake.outlet_events import announce
 from airflow_provider_lake.supervisor import ending_with_the_supervisor
@@ -110,7 +111,8 @@ class LakeJobMixin(CheckedArguments):
         """Inside, whoever asks the task to end interrupts the work."""
         self._works_here = True
         try:
-            yield
+            with progress_as_sentences():
+                yield
         finally:
             self._works_here = False
 

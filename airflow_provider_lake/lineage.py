@@ -21,12 +21,14 @@ __all__ = ["LakeLineageMixin"]
 class LakeLineageMixin:
     """For an operator with ``table`` and ``lake_conn_id`` that keeps its result in ``published``.
 
+    Of a task on several tables, ``table`` is None: it has no lineage.
+
     Airflow's OpenLineage provider calls these methods where it is installed; nobody else does, so
     what they need is imported inside. A table that is not there yet has a name and no facets.
     """
 
     if TYPE_CHECKING:
-        table: str
+        table: Any
         lake_conn_id: str
 
     published: Mapping[str, Any] | None = None
@@ -52,6 +54,8 @@ class LakeLineageMixin:
         from airflow.providers.common.compat.openlineage.facet import InputDataset, OutputDataset
         from airflow.providers.openlineage.extractors import OperatorLineage
 
+        if self.table is None:
+            return OperatorLineage()
         address = TableAddress(*split_table_name(self.table), self.lake_conn_id)
         namespace, name = dataset_name(location_of(address))
         output = OutputDataset(namespace=namespace, name=name)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["PROGRESS", "REPORT", "SPARK", "JobOutput"]
+__all__ = ["PROGRESS", "REPORT", "SPARK", "JobOutput", "progress_as_sentences"]
 
 REPORT = "LAKE_REPORT "
 PROGRESS = "LAKE_PROGRESS "
@@ -43,8 +44,31 @@ class JobOutput:
             where = f" at {said['ui']}" if said.get("ui") else ""
             return f"Spark application {said.get('application_id')}{where}"
         if (said := _marked(PROGRESS, line)) is not None:
-            return f"{said.get('done')} of {said.get('total')} {said.get('unit', '')}".rstrip()
+            return _progress_text(said)
         return line
+
+
+@contextmanager
+def progress_as_sentences() -> Iterator[None]:
+    """Make progress that a job in this process logs as readable as that of a driver."""
+    log = logging.getLogger("spark_jobs.progress")
+
+    def reworded(record: logging.LogRecord) -> bool:
+        record.msg, record.args = _progress_text(json.loads(record.getMessage())), ()
+        return True
+
+    log.addFilter(reworded)
+    try:
+        yield
+    finally:
+        log.removeFilter(reworded)
+
+
+def _progress_text(said: Mapping[str, Any]) -> str:
+    """The sentence ``shop.orders, compact: 3 of 6 units done``."""
+    about = ", ".join(str(said[name]) for name in ("table", "step") if said.get(name))
+    done = f"{said.get('done')} of {said.get('total')} {said.get('unit', '')}".rstrip()
+    return f"{about}: {done} done" if about else done
 
 
 def _marked(marker: str, line: str) -> dict[str, Any] | None:

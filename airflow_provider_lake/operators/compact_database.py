@@ -74,14 +74,7 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
     def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
         """The job; a condition that is no SQL is known before anything is started."""
         from lakeformat.read.conditions.filter import as_predicate
-        from spark_jobs.job import PartlyFailedError
 
         if self.where is not None:
             as_predicate(self.where)
-        try:
-            return super()._run(request, context)
-        except PartlyFailedError as error:
-            for each in (error.result or {}).get("report", {}).get("tables", ()):
-                if each["error"] is not None:
-                    self.log.error("%s: %s", each["table"], each["error"])
-            raise
+        return super()._run(request, context)

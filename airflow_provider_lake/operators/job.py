@@ -115,9 +115,17 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         return argument_types(cls, LakeSparkArguments)
 
     def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
-        if self._chosen_engine() == "spark":
-            return self._run_on_spark({**request, "engine": "spark"}, context)
-        return self._run_here(request)
+        from spark_jobs.job import PartlyFailedError
+
+        try:
+            if self._chosen_engine() == "spark":
+                return self._run_on_spark({**request, "engine": "spark"}, context)
+            return self._run_here(request)
+        except PartlyFailedError as error:
+            for each in (error.result or {}).get("report", {}).get("tables", ()):
+                if each["error"] is not None:
+                    self.log.error("%s: %s", each["table"], each["error"])
+            raise
 
     def _chosen_engine(self) -> str:
         """Who does the work: the argument says it, then the connection, then the kind of work."""

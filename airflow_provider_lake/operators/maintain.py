@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from airflow_provider_lake.lineage import LakeLineageMixin
 from airflow_provider_lake.operators.job import LakeWarehouseJobOperator
 from spark_jobs.job_requests.maintain import MaintainRequest
 from spark_jobs.job_requests.values import PastTime
@@ -11,7 +12,7 @@ from spark_jobs.job_requests.values import PastTime
 __all__ = ["LakeMaintainOperator"]
 
 
-class LakeMaintainOperator(LakeWarehouseJobOperator):
+class LakeMaintainOperator(LakeWarehouseJobOperator, LakeLineageMixin):
     """Does all that a table, or each table of a database, needs, in the right order.
 
     Expired partitions, compaction of the buckets that are due, expiry beyond the table's

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from lakeformat.byte_size import size
 from lakeformat.commit.changes import Changes
+from lakeformat.count_text import counted
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.manifest import ManifestColumns
 from lakeformat.metadata.snapshot import Snapshot
@@ -41,6 +43,14 @@ class CommitReport:
     """True when an earlier try with the same identity had published already."""
     reason: str
     """One sentence for the log: what happened, or why nothing did."""
+
+    @property
+    def sentence(self) -> str:
+        """The snapshot with its numbers, for the log."""
+        added = f"{counted(self.files, 'file')} of {size(self.bytes)} added"
+        taken = f", {self.deleted_files:,} deleted" if self.deleted_files else ""
+        tries = f", in {self.attempts} attempts" if self.attempts > 1 else ""
+        return f"{self.kind}, {self.reason}: {added}{taken}{tries}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

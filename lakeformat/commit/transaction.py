@@ -114,7 +114,8 @@ def _committed(attempts: Attempts, snapshot: Snapshot, number: int) -> CommitRep
     handle = attempts.handle
     write_hints(handle.storage, handle.layout, snapshot.id)
     report = committed(handle, snapshot, attempts.changes, number)
-    _log.info("commit %s", report)
+    if _log.isEnabledFor(logging.INFO):
+        _log.info("commit to %s: %s", handle.name, report.sentence)
     return report
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
+from lakeformat.byte_size import size
 from lakeformat.clean import (
     Deleter,
     Intent,
@@ -31,6 +32,7 @@ from lakeformat.consumers import (
     find_stalled,
     read_progress,
 )
+from lakeformat.count_text import counted
 from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
 from lakeformat.expire.changelogs import ROUND, expire_changelogs, finish_changelogs
 from lakeformat.expire.changelogs import select as select_old_changelogs
@@ -103,20 +105,23 @@ def expire_snapshots(
     if consumers_older_than is not None:
         run.given_up = past_millis("consumers_older_than", consumers_older_than, now)
     report = run.run(removals)
-    _log.info(
-        "%s %d snapshots and %d changelogs of %s: %d files, %d bytes, %d failures; %s",
-        "would expire" if dry_run else "expired",
-        len(report.snapshots),
-        len(report.changelogs),
-        report.table,
-        report.deleted.total,
-        report.deleted.bytes,
-        report.deleted.failures,
-        report.reason,
-    )
+    _log.info("expiry of %s: %s", handle.name, _sentence(report))
     for each in report.stalled_consumers:
         _log.warning("%s: %s; %s", report.table, each.finding, each.advice(report.table))
     return report
+
+
+def _sentence(report: ExpireReport) -> str:
+    """The numbers of an expiry, for the log."""
+    snapshots, changelogs, files = len(report.snapshots), len(report.changelogs), report.deleted
+    if not (snapshots or changelogs or files.total):
+        return f"nothing was due; {report.reason}"
+    done = "would expire" if report.dry_run else "expired"
+    failed = f", {files.failures:,} could not be removed" if files.failures else ""
+    return (
+        f"{done} {counted(snapshots, 'snapshot')} and {counted(changelogs, 'changelog')} with "
+        f"{counted(files.total, 'file')} of {size(files.bytes)}{failed}; {report.reason}"
+    )
 
 
 @dataclass(slots=True)

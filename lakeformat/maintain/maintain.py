@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
+from lakeformat.compact.other_compactor import find_other_compactor
 from lakeformat.compact.report import CompactReport
 from lakeformat.consumers import StalledConsumer
 from lakeformat.errors import LakeError
@@ -12,6 +13,7 @@ from lakeformat.expire import ExpireReport
 from lakeformat.handle import TableHandle
 from lakeformat.health import HealthReport
 from lakeformat.health.misread_options import misread_reasons, without_misread
+from lakeformat.health.report import Reason
 from lakeformat.maintain.figures import expected, measure, with_dead_files
 from lakeformat.maintain.obstacles import find_holders, find_obstacles
 from lakeformat.maintain.report import (
@@ -53,7 +55,7 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
     request.begins(table, HEALTH)
     health, after, holders = _look_again(handle, steps)
     note = time_travel_note(without_misread(handle), health, steps, dry_run=request.dry_run)
-    reasons = misread_reasons(handle) if health is None or request.dry_run else health.reasons
+    reasons = _lasting(handle) if health is None or request.dry_run else health.reasons
     if request.dry_run:  # nothing has changed: the verdict is still the one from before
         after = expected(before, steps)
     before, after = with_dead_files(before, after, steps)
@@ -73,6 +75,13 @@ def maintain(handle: TableHandle, request: MaintainRequest) -> MaintainReport:
     for each in report.obstacles:
         _log.warning("%s: %s", table, warning_of(each))
     return report
+
+
+def _lasting(handle: TableHandle) -> tuple[Reason, ...]:
+    """The reasons that no step mends."""
+    other = find_other_compactor(without_misread(handle))
+    beside = () if other is None else (Reason(other.finding, other.advice),)
+    return (*misread_reasons(handle), *beside)
 
 
 def _run(

@@ -109,7 +109,7 @@ def remove_orphans(
         report = replace(report, removed_directories=remove_empty_directories(handle, emptied))
     if not options.external_paths:
         report = replace(report, external_paths_left_out=directories.external_paths)
-    _log.info("orphan files of %s: %s", handle.uri, report.reason)
+    _log.info("orphan files of %s: %s", handle.name, report.reason)
     return report
 
 
@@ -232,7 +232,7 @@ def _report(
 def _reason(plan: _Plan, scan: Scan, deleter: Deleter, *, dry_run: bool) -> str:
     files = counted(scan.files, "file")
     if not plan.files:
-        return f"something leads to each of {files}, or they are not old enough"
+        return f"no orphans: each of {files} is referenced or newer than the age limit"
     if dry_run:
         return f"nothing leads to {plan.files} of {files}; nothing was removed"
     deleted = deleter.deleted

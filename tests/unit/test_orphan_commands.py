@@ -69,7 +69,9 @@ def test_removing_has_to_be_said(catalog):
     shown = says(catalog, "orphans", "shop.orders", "--remove")
     assert "removed 1 of 10 files (6 B)" in shown
     assert not orphan.exists()
-    assert "or they are not old enough" in says(catalog, "orphans", "shop.orders", "--remove")
+    assert "is referenced or newer than the age limit" in says(
+        catalog, "orphans", "shop.orders", "--remove"
+    )
 
 
 def test_a_whole_database_is_one_command(catalog):

@@ -1,0 +1,112 @@
+"""Maintenance in a run of a DAG: its log, its lineage, and what it leaves to a person."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from airflow_provider_lake.operators.maintain import LakeMaintainOperator
+from lakeformat.environment import SYSTEM
+from tests.airflow.conftest import TEST_DAGS
+from tests.airflow.contexts import task_context
+from tests.crashed_writer import crashed_table
+from tests.golden.foreign import unpack_foreign
+
+
+def run_of(name):
+    """A run of one of the DAGs in ``dags/care.py``."""
+    from airflow.dag_processing.dagbag import DagBag
+
+    return DagBag(str(TEST_DAGS / "care.py")).dags[f"care_{name}"].test()
+
+
+@pytest.fixture
+def logged(caplog):
+    """Messages of one level that the packages of this project have logged."""
+    for name in ("lakeformat", "spark_jobs", "airflow_provider_lake"):
+        caplog.set_level("INFO", logger=name)
+
+    def said(level: int) -> list[str]:
+        ours = ("lakeformat", "spark_jobs", "airflow_provider_lake", "airflow.task.operators")
+        return [
+            each.getMessage()
+            for each in caplog.records
+            if each.levelno == level and each.name.startswith(ours)
+        ]
+
+    return said
+
+
+def test_a_run_heals_a_table_and_logs_sentences(airflow_db, catalog, logged):
+    crashed_table(catalog, commits=12, consumer=None)
+
+    run = run_of("maintain")
+
+    assert run.state == "success"
+    said = logged(logging.INFO)
+    assert "shop.orders, compact: 2 of 6 units done" in said
+    assert any(
+        each.startswith("commit to shop.orders: COMPACT, published as snapshot 13: 6 files of ")
+        for each in said
+    )
+    assert any(each.startswith("expiry of shop.orders: expired 3 snapshots") for each in said)
+    assert not [each for each in said if "Report(" in each or each.startswith("{")]
+    assert logged(logging.WARNING) == []
+
+
+def test_each_table_that_fails_has_a_line_with_its_reason(airflow_db, catalog, capfd):
+    crashed_table(catalog, commits=6, consumer=None)
+    for name in ("cut", "torn"):
+        table = catalog.create_table(f"shop.{name}", [("id", "BIGINT")])
+        schema = Path(table.location.removeprefix("file://")) / "schema/schema-0"
+        schema.write_text("{")
+
+    run = run_of("maintain_database")
+
+    assert run.state == "failed"
+    assert str(catalog.table("shop.orders").health().verdict) == "healthy"
+    said = capfd.readouterr().out
+    for name in ("cut", "torn"):
+        assert f"shop.{name}: CorruptTableError: " in said
+
+
+@pytest.mark.parametrize("task", ["compact", "compact_dry", "maintain", "maintain_dry"])
+def test_a_table_that_java_compacts_too_is_a_warning_with_its_cure(
+    airflow_db, catalog, warehouse, tmp_path, logged, task
+):
+    unpacked = Path(unpack_foreign("precommit_changelog", tmp_path))
+    root = Path(warehouse) / "shop.db/orders"
+    unpacked.rename(root)
+    for path in root.glob("snapshot/snapshot-*"):  # a compaction of long ago is no reason
+        snapshot = json.loads(path.read_text())
+        path.write_text(json.dumps({**snapshot, "timeMillis": SYSTEM.now_millis()}))
+    catalog.table("shop.orders").write(pa.table({"id": [1], "v": pa.array([2], pa.int32())}))
+
+    run = run_of(task)
+
+    assert run.state == "success"
+    [warning] = logged(logging.WARNING)
+    assert warning.startswith("shop.orders: another program compacts the table too: commit user ")
+    assert "last in snapshot 5" in warning
+    assert warning.endswith(
+        "To do: lake set-option shop.orders write-only=true, then restart that writer"
+    )
+
+
+def test_maintenance_of_a_table_has_lineage_and_of_a_database_none(catalog):
+    pytest.importorskip("airflow.providers.openlineage", reason="is no dependency")
+    crashed_table(catalog, commits=12, consumer=None)
+    task = LakeMaintainOperator(task_id="care", table="shop.orders")
+    task.execute(task_context())
+
+    [output] = task.get_openlineage_facets_on_complete(None).outputs
+
+    assert output.name.endswith("/shop.db/orders")
+    assert output.facets["version"].datasetVersion == "13"
+    assert output.outputFacets["outputStatistics"].fileCount == 6
+    of_database = LakeMaintainOperator(task_id="care", database="shop")
+    assert of_database.get_openlineage_facets_on_start().outputs == []
