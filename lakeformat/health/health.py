@@ -20,6 +20,7 @@ from lakeformat.health.history_reasons import undeleted_share
 from lakeformat.health.lost import find_lost
 from lakeformat.health.misread_options import misread_reasons, without_misread
 from lakeformat.health.notes import find_notes
+from lakeformat.health.outside import outside_reasons
 from lakeformat.health.overdue import Overdue, find_overdue, forgotten_consumers
 from lakeformat.health.reasons import find_reasons, in_order, verdict_of
 from lakeformat.health.report import (
@@ -84,7 +85,8 @@ def check_health(
     index_files = _index_files(handle, snapshot)
     state = FileState(handle, live, index_files)
     storage = replace(storage, live_bytes=state.live_bytes + _bytes(index_files))
-    if listed is not None:
+    outside = outside_reasons(newest, live)
+    if listed is not None and not outside:
         lost = find_lost(handle, snapshot, listed, live, index_files)
         storage = replace(storage, lost_files=lost)
     if reachable is not None:
@@ -96,6 +98,7 @@ def check_health(
     other = find_other_compactor(newest)
     reasons = in_order(
         *misread,
+        *outside,
         *find_reasons(handle, table, files, worst, deletes, snapshots, storage, overdue, other),
     )
     return HealthReport(

@@ -11,6 +11,7 @@ import pytest
 
 import lakeformat as lake
 from tests.crashed_writer import crashed_table
+from tests.hostile import Ground
 from tests.lake_command import lake_says
 
 COMMANDS = {"health": "health shop", "dry run": "maintain shop --dry-run", "run": "maintain shop"}
@@ -140,3 +141,36 @@ def test_a_refused_table_has_its_reason_once_with_what_to_do(catalog):
     assert "compact and expire failed: 'metadata.iceberg.storage' = 'table-location'" in shown
     assert "Use the engine that set it" in shown
     assert "as the message says" not in shown
+
+
+@pytest.mark.parametrize("unknown", [True, False])
+def test_a_file_outside_of_the_table_is_named_with_what_to_do(tmp_path, unknown):
+    ground = Ground(tmp_path / "ground")
+    ground.name_outside(ground.foreign.as_uri())
+    report = ground.table().health(unknown=unknown)
+    [reason] = [each for each in report.reasons if each.is_severe]
+    assert reason.finding.startswith("reads fail: ")
+    assert f"names the external path {ground.foreign.as_uri()}" in reason.finding
+    assert "no external root allows" in reason.finding
+    assert "external-roots=" in reason.advice
+    obstacles = ground.table().maintain().obstacles
+    assert [each.finding for each in obstacles if "no external root" in each.finding] == [
+        reason.finding
+    ]
+    assert ground.foreign.exists()
+
+
+def test_a_file_outside_that_the_caller_allows_is_no_reason(tmp_path):
+    catalog = lake.open_catalog(
+        str(tmp_path / "wh"), options={"external-roots": str(tmp_path / "out")}
+    )
+    catalog.create_database("shop")
+    options = {
+        "data-file.external-paths": (tmp_path / "out").as_uri(),
+        "data-file.external-paths.strategy": "round-robin",
+    }
+    table = catalog.create_table("shop.orders", [("id", "BIGINT")], options=options)
+    table.write(pa.table({"id": [1]}))
+    assert table.health(unknown=True).reasons == ()
+    elsewhere = lake.open_catalog(str(tmp_path / "wh")).table("shop.orders")
+    assert str(elsewhere.health(unknown=True).verdict) == "unhealthy"
