@@ -18,6 +18,7 @@ from lakeformat.health.files import FileState, target_size
 from lakeformat.health.history import KeptFor, Reachable, files_of, find_reachable
 from lakeformat.health.history_reasons import undeleted_share
 from lakeformat.health.lost import find_lost
+from lakeformat.health.lost_changelogs import find_lost_changelogs
 from lakeformat.health.misread_options import misread_reasons, without_misread
 from lakeformat.health.notes import find_notes
 from lakeformat.health.outside import outside_reasons
@@ -88,7 +89,8 @@ def check_health(
     outside = outside_reasons(newest, live)
     if listed is not None and not outside:
         lost = find_lost(handle, snapshot, listed, live, index_files)
-        storage = replace(storage, lost_files=lost)
+        changes = find_lost_changelogs(handle, listed)
+        storage = replace(storage, lost_files=lost, lost_changelog_files=changes)
     if reachable is not None:
         storage = _with_time_travel(storage, reachable, live, index_files)
     files, deletes, worst = state.facts(), state.deletes(), state.worst(WORST_BUCKETS)

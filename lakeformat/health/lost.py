@@ -19,9 +19,9 @@ from lakeformat.orphans.name_set import Numbers, numbers_of
 from lakeformat.read.data_files import DataFiles
 from lakeformat.read.deletions import deleted_rows_of
 
-__all__ = ["find_lost"]
+__all__ = ["LOOKS_AT_ONCE", "find_lost", "not_seen_whole"]
 
-_LOOKS_AT_ONCE = 16
+LOOKS_AT_ONCE = 16
 
 
 def find_lost(
@@ -35,13 +35,13 @@ def find_lost(
     deleted = deleted_rows_of(handle, snapshot, ())
     files = DataFiles(handle, snapshot, deleted)
     names = numbers_of(name or b"" for name in live.file_name.values())
-    doubtful = live.entries(_not_seen_whole(names, live.file_size.numbers, listed))
+    doubtful = live.entries(not_seen_whole(names, live.file_size.numbers, listed))
     places = [(*files.place(entry), entry.file.file_size) for entry in doubtful]
     names = numbers_of(entry.file_name.encode() for entry in index_files)
     sizes = np.array([entry.file_size for entry in index_files], np.int64)
-    doubtful_marks = [index_files[at] for at in _not_seen_whole(names, sizes, listed).tolist()]
+    doubtful_marks = [index_files[at] for at in not_seen_whole(names, sizes, listed).tolist()]
     places += [(*deleted.place(entry), entry.file_size) for entry in doubtful_marks]
-    with ThreadPoolExecutor(_LOOKS_AT_ONCE) as pool:
+    with ThreadPoolExecutor(LOOKS_AT_ONCE) as pool:
         remains = list(pool.map(lambda place: what_is_left(*place), places))
     lost = [
         storage.uri(path)
@@ -53,8 +53,11 @@ def find_lost(
     return tuple(sorted(lost))
 
 
-def _not_seen_whole(names: Numbers, sizes: Numbers, listed: pa.Table) -> Positions:
-    """Of a name that was seen in several places the smallest file counts: it is looked at again."""
+def not_seen_whole(names: Numbers, sizes: Numbers, listed: pa.Table) -> Positions:
+    """Return the positions of files that a listing has not seen, or only shorter.
+
+    Of a name that was seen in several places the smallest file counts: it is looked at again.
+    """
     seen, there = listed["number"].to_numpy(), listed["size"].to_numpy()
     order = np.lexsort((there, seen))
     seen, there = np.append(seen[order], -1), np.append(there[order], -1)

@@ -51,7 +51,7 @@ def find_reasons(
 ) -> tuple[Reason, ...]:
     """The reasons that facts give, each with a command that this version does not refuse."""
     found = [
-        *_of_lost_files(storage),
+        *_of_lost_files(table, storage, snapshots),
         *(_of_runs if handle.schema.primary_keys else _of_small_files)(handle, table, files, worst),
         *_of_waiting_rows(handle, table, files),
         *_of_deletes(handle, table, files, deletes),
@@ -118,17 +118,27 @@ def verdict_of(reasons: Sequence[Reason], score: int) -> Verdict:
     return Verdict.DEGRADED if reasons else Verdict.HEALTHY
 
 
-def _of_lost_files(storage: StorageFacts) -> Iterator[Reason]:
-    lost = storage.lost_files
-    if not lost:
-        return
+def _of_lost_files(table: str, storage: StorageFacts, snapshots: SnapshotFacts) -> Iterator[Reason]:
+    if lost := storage.lost_files:
+        yield Reason(
+            f"{_many(len(lost), 'file')} of the newest snapshot cannot be found, or not to the "
+            f"end: {_some(lost)}; reads that need them fail",
+            "put them back from a copy, or write their partitions anew from the source",
+            is_severe=True,
+        )
+    if lost := storage.lost_changelog_files:
+        later = f"lake consumer set {table} NAME --next {(snapshots.newest or 0) + 1}"
+        yield Reason(
+            f"{_many(len(lost), 'changelog file')} cannot be found, or not to the end: "
+            f"{_some(lost)}; readers of those changes fail",
+            f"put them back from a copy, or let the readers go on behind them: {later}",
+            is_severe=True,
+        )
+
+
+def _some(lost: Sequence[str]) -> str:
     more = ", …" if len(lost) > _SHOWN_FILES else ""
-    yield Reason(
-        f"{_many(len(lost), 'file')} of the newest snapshot cannot be found, or not to the end: "
-        f"{', '.join(lost[:_SHOWN_FILES])}{more}; reads that need them fail",
-        "put them back from a copy, or write their partitions anew from the source",
-        is_severe=True,
-    )
+    return f"{', '.join(lost[:_SHOWN_FILES])}{more}"
 
 
 def _of_runs(

@@ -189,6 +189,8 @@ class StorageFacts:
     """None if nobody asked; metadata files are counted here too."""
     lost_files: tuple[str, ...] | None = None
     """Addresses of files the newest snapshot needs, gone or cut short; None if nobody asked."""
+    lost_changelog_files: tuple[str, ...] | None = None
+    """The same of files that readers of changes need."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

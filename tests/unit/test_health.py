@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pytest
@@ -16,6 +17,7 @@ from lakeformat.health import health
 from lakeformat.health.report import UnknownFiles, Verdict
 from lakeformat.metadata.tag import Tag, create_tag
 from spark_jobs import health as health_job
+from tests.golden.foreign import unpack_foreign
 from tests.rewriting import rewrite_entries
 
 COLUMNS = [("id", "BIGINT"), ("dt", "STRING")]
@@ -296,6 +298,40 @@ def test_files_that_are_cut_short_are_named_too(warehouse):
         path.write_bytes(path.read_bytes()[:-1])
     lost = table.health(unknown=True).storage.lost_files
     assert lost == tuple(sorted(f"file://{path}" for path in whole))
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut short"])
+def test_changelog_files_that_readers_need_are_named(warehouse, damage):
+    table = warehouse.keyed(**{"changelog-producer": "input"})
+    for number in range(2):
+        table.write(rows(number))
+    assert table.health(unknown=True).storage.lost_changelog_files == ()
+    first, *_ = sorted(warehouse.root.rglob("changelog-*.parquet"))
+    if damage == "gone":
+        first.unlink()
+    else:
+        first.write_bytes(first.read_bytes()[:-9])
+    report = table.health(unknown=True)
+    assert (report.storage.lost_files, report.storage.lost_changelog_files) == (
+        (),
+        (f"file://{first}",),
+    )
+    [reason] = [each for each in report.reasons if each.is_severe]
+    assert reason.finding.startswith("1 changelog file cannot be found, or not to the end: ")
+    assert reason.advice.endswith("lake consumer set shop.orders NAME --next 3")
+    assert table.health().storage.lost_changelog_files is None
+
+
+def test_changelogs_of_several_buckets_in_one_file_are_found(tmp_path):
+    """The table is one of Java, which packed them."""
+    table = lake.open_table(unpack_foreign("precommit_changelog", tmp_path))
+    assert table.health(unknown=True).storage.lost_changelog_files == ()
+    [*packs] = tmp_path.rglob("bucket-*/compacted-changelog-*")
+    for path in packs:
+        path.unlink()
+    lost = table.health(unknown=True).storage.lost_changelog_files
+    assert [unquote(each) for each in lost] == [f"file://{path}" for path in packs]
+    assert len(packs) == 1
 
 
 def test_a_file_with_a_shorter_one_of_its_name_elsewhere_is_not_lost(warehouse):
