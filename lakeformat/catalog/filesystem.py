@@ -24,7 +24,7 @@ from lakeformat.schema import TableSchema
 from lakeformat.schema_changes import SchemaChange
 from lakeformat.storage import Storage
 from lakeformat.storage.empty_directory import remove_empty_directory
-from lakeformat.storage.links import within
+from lakeformat.storage.links import is_link, within
 from lakeformat.storage.move_directory import is_moving, move_directory, mover
 
 __all__ = ["FileSystemCatalog"]
@@ -101,17 +101,19 @@ class FileSystemCatalog(Catalog):
         return not there
 
     def _plans(self, name: str, *, cascade: bool) -> list[tuple[TableName, DropPlan]]:
-        plans = super()._plans(name, cascade=cascade)
         storage, directory = self._database_place(name)
+        if is_link(storage, directory):
+            return []  # the link alone goes
+        plans = super()._plans(name, cascade=cascade)
         for info in storage.list(directory) if cascade else []:
             if info.is_directory and not table_exists(storage, TableLayout(info.path)):
                 _refuse_another_kind(storage, info.path, name)
         return plans
 
     def _check_remove_database(self, name: str, *, cascade: bool) -> None:
-        if cascade:
-            return
         storage, directory = self._database_place(name)
+        if cascade or is_link(storage, directory):
+            return
         remove_dropped(storage, directory)
         strangers = [info.name for info in storage.list(directory)]
         if strangers:
@@ -122,8 +124,12 @@ class FileSystemCatalog(Catalog):
 
     def _remove_database(self, name: str, *, cascade: bool) -> None:
         storage, directory = self._database_place(name)
+        if is_link(storage, directory):
+            storage.delete(directory)
+            return
         remove_dropped(storage, directory)
-        for info in storage.list(directory) if cascade else []:
+        # Seen from inside, links are files, also those that lead nowhere.
+        for info in within(storage, directory).list(directory) if cascade else []:
             if not info.is_directory:
                 storage.delete(info.path)
             elif not table_exists(storage, TableLayout(info.path)):

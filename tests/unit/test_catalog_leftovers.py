@@ -214,6 +214,31 @@ def test_a_table_with_a_linked_bucket_is_dropped(catalog, shop, tmp_path):
     catalog.create_table("shop.orders", COLUMNS)
 
 
+@pytest.mark.parametrize("cascade", [True, False])
+def test_a_database_that_is_a_link_is_dropped_and_its_tables_stay(tmp_path, cascade):
+    catalog = lake.open_catalog(str(tmp_path / "wh"))
+    catalog.create_database("shop")
+    catalog.create_table("shop.orders", COLUMNS).write(pa.table({"id": [1]}))
+    link = tmp_path / "wh" / "alias.db"
+    link.symlink_to(tmp_path / "wh" / "shop.db")
+    assert catalog.plan_drop_database("alias", cascade=cascade) == []
+    catalog.drop_database("alias", cascade=cascade)
+    assert not link.is_symlink()
+    assert ids(catalog.table("shop.orders")) == [1]
+
+
+@pytest.mark.parametrize("target", ["nowhere", "far", "far/file"])
+def test_links_in_a_dropped_database_go_and_what_they_lead_to_stays(tmp_path, target):
+    catalog = lake.open_catalog(str(tmp_path / "wh"))
+    catalog.create_database("shop")
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "file").write_text("theirs")
+    (tmp_path / "wh" / "shop.db" / "link").symlink_to(tmp_path / target)
+    catalog.drop_database("shop", cascade=True)
+    assert catalog.list_databases() == []
+    assert (tmp_path / "far" / "file").read_text() == "theirs"
+
+
 # ---------------------------------------------------------------------- databases
 
 
