@@ -25,6 +25,10 @@ _NO_TABLE = re.compile(
     r"|Table '.*' doesn't exist|ORA-00942|Invalid object name"
 )
 _NO_DRIVER = re.compile(r"No suitable driver|ClassNotFoundException|NoClassDefFoundError")
+_OF_DRIVER = re.compile(
+    r"(?<![\w.$])(?!org\.apache\.spark\.)(?:[\w.$]*SQL\w*|[\w.$]*\.jdbc\.[\w.$]*)Exception\b"
+)
+"""Exceptions of JDBC and its drivers, in the text of a Spark job that failed."""
 
 
 class JdbcFrame:
@@ -36,6 +40,7 @@ class JdbcFrame:
     def __init__(self, started: Sessions, wanted: IngestRequest) -> None:
         options = dict(wanted.source_options or {})
         self._has_custom_types = any(key.lower() == _CUSTOM_TYPES for key in options)
+        self._asked = str(wanted.jdbc_table)
         self._source = find_jdbc_table(wanted)
         self._frame = _loaded(started, wanted, options, self._source)
 
@@ -55,10 +60,16 @@ class JdbcFrame:
         if self._source is not None:
             self._source.require_columns_of(table)
             self._require_exact_numbers(self._source)
-        return write_rows(self._frame, table)
+        try:
+            return write_rows(self._frame, table)
+        except Exception as reason:
+            if isinstance(reason, lake.LakeError) or not _OF_DRIVER.search(str(reason)):
+                raise
+            refused = _unanswered(self._asked, reason)
+        raise refused
 
     def _require_exact_numbers(self, source: SqlTable) -> None:
-        """Refuse numbers that Spark would round without a word."""
+        """Refuse numbers that Spark would round silently."""
         if source.unbounded_numbers and not self._has_custom_types:
             column = source.unbounded_numbers[0]
             raise lake.InvalidRequestError(
@@ -98,9 +109,15 @@ def _refusal(name: str, reason: Exception) -> lake.LakeError:
             "jar to spark.jars, and its class to source_options, such as "
             '{"driver": "org.postgresql.Driver"}'
         )
+    return _unanswered(name, reason)
+
+
+def _unanswered(name: str, reason: Exception) -> lake.UnavailableError:
+    found = _OF_DRIVER.search(str(reason))
+    kind = found[0].rpartition(".")[2] if found else type(reason).__name__
     return lake.UnavailableError(
-        f"Spark cannot read {name!r}: the SQL database did not answer ({type(reason).__name__}); "
-        "check its address, the login and the network, then retry"
+        f"Spark cannot read {name!r}: the SQL database did not answer, or stopped to ({kind}); "
+        "check its address, the login, the network and the database's own log, then retry"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import traceback
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,17 @@ def test_what_python_cannot_reach_spark_looks_up(ingest, caplog):
     with pytest.raises(lake.NotFoundError, match="has no table 'nothing'"):
         ingest("nothing", options=options)
     assert "hush" not in caplog.text
+
+
+def test_no_word_of_the_driver_is_passed_on_when_a_task_fails(ingest, postgres, database, tmp_path):
+    postgres.execute(
+        "CREATE FUNCTION fail() RETURNS INT LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'hush'; END $$; CREATE VIEW failing AS SELECT fail() AS id",
+        database,
+    )
+    with pytest.raises(lake.UnavailableError, match=r"'failing'.* \(PSQLException\)") as refused:
+        ingest("failing")
+    shown = "".join(traceback.format_exception(refused.value))
+    assert "hush" not in shown
+    table = lake.open_catalog(str(tmp_path / "warehouse")).table("shop.copy")
+    assert table.latest_snapshot() is None
