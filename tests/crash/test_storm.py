@@ -93,18 +93,27 @@ class Storm:
         return [(each[1], entry) for each in actors for entry in entries(self.log(each))]
 
     def expected(self) -> tuple[set[int], set[int]]:
-        """The rows that must be there, and those that may be."""
-        back = [(e["target"], e["snapshot"]) for _, e in self.said("roller") if is_done(e)]
-        unknown = [e["target"] for _, e in self.said("roller") if e.get("unknown")]
-        must: set[int] = set()
+        """The rows that must be there, and those that may be.
+
+        A rollback shows what its target showed, rows that an earlier rollback took out as well.
+        """
+        added: dict[int, list[int]] = {}
         may: set[int] = set()
         for number, entry in self.said("writer"):
             ids = ids_of(number, entry["commit"]) if "commit" in entry else []
             if entry.get("unknown"):
                 may.update(ids)
-            elif is_done(entry) and not any(t < entry["snapshot"] < r for t, r in back):
-                is_open = any(target < entry["snapshot"] for target in unknown)
-                (may if is_open else must).update(ids)
+            elif is_done(entry):
+                added[entry["snapshot"]] = ids
+        back = {e["snapshot"]: e["target"] for _, e in self.said("roller") if is_done(e)}
+        rows: dict[int, frozenset[int]] = {0: frozenset()}
+        for snapshot in range(1, max([*added, *back], default=0) + 1):
+            before = rows[back.get(snapshot, snapshot - 1)]
+            rows[snapshot] = before.union(added.get(snapshot, ()))
+        must = set(rows[max(rows)])
+        for target in (e["target"] for _, e in self.said("roller") if e.get("unknown")):
+            must &= rows[target]  # it may have been done at any time
+            may.update(*rows.values())
         return must, must | may
 
 
