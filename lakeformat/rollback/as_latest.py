@@ -27,7 +27,7 @@ from lakeformat.metadata.index_manifest import read_index_manifest
 from lakeformat.metadata.manifest import ManifestColumns, live_rows, meet, read_manifests
 from lakeformat.metadata.manifest_list import ManifestMeta, manifests_of
 from lakeformat.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.metadata.snapshot_directory import write_hints
+from lakeformat.metadata.snapshot_directory import latest_snapshot, write_hints
 from lakeformat.metadata.tag import Tag, delete_tag
 from lakeformat.rollback.identity import properties_of
 from lakeformat.rollback.report import RollbackReport
@@ -36,7 +36,7 @@ from lakeformat.tags.create import publish_tag
 from lakeformat.tags.in_use import protection_name
 from lakeformat.tags.source import Origin
 
-__all__ = ["Return", "plan_return", "publish_return"]
+__all__ = ["Return", "plan_return", "publish_return", "report_return", "require_newest"]
 
 _log = logging.getLogger(__name__)
 
@@ -238,11 +238,22 @@ def _publish(handle: TableHandle, plan: Return, snapshot: Snapshot, *, is_repeat
     if outcome is Outcome.UNKNOWN:
         raise _unknown(handle, plan, snapshot, is_repeatable=is_repeatable)
     if outcome is Outcome.LOST:
-        raise CommitConflictError(
-            f"the rollback of {handle.uri} to snapshot {plan.target.snapshot.id} was planned on "
-            f"snapshot {plan.head.id}, and somebody has committed since: nothing was changed. "
-            "Look at what came in, and call it again if that shall go, too"
-        )
+        raise _overtaken(handle, plan.head, plan.target)
+
+
+def require_newest(handle: TableHandle, head: Snapshot, target: Origin) -> None:
+    """Refuse a rollback whose newest snapshot is no longer the newest: its files may be gone."""
+    newest = latest_snapshot(handle.storage, handle.layout)
+    if newest is None or newest.identity != head.identity:
+        raise _overtaken(handle, head, target)
+
+
+def _overtaken(handle: TableHandle, head: Snapshot, target: Origin) -> CommitConflictError:
+    return CommitConflictError(
+        f"the rollback of {handle.uri} to snapshot {target.snapshot.id} was planned on snapshot "
+        f"{head.id}, and another snapshot is the newest since: nothing was changed. Look at what "
+        "came in, and call it again if that shall go, too"
+    )
 
 
 def _unknown(

@@ -15,7 +15,13 @@ from lakeformat.metadata.snapshot import Snapshot
 from lakeformat.metadata.snapshot_directory import latest_snapshot
 from lakeformat.options.operation import Operation
 from lakeformat.read.time_travel import Moment
-from lakeformat.rollback.as_latest import plan_return, publish_return, report_return
+from lakeformat.rollback.as_latest import (
+    Return,
+    plan_return,
+    publish_return,
+    report_return,
+    require_newest,
+)
 from lakeformat.rollback.cut import cut_history
 from lakeformat.rollback.identity import EarlierReturns, StartedCut, find_cut
 from lakeformat.rollback.plan import RollbackPlan, objection_to, plan_rollback, require_unneeded
@@ -99,6 +105,7 @@ def _as_latest(
     try:
         plan = plan_return(handle, head, target)
     except CorruptTableError as damage:
+        require_newest(handle, head, target)
         target.require_kept(handle, "a rollback to it")  # else that is what happened
         found = str(damage).removesuffix(".")
         raise CorruptTableError(
@@ -111,12 +118,21 @@ def _as_latest(
     if dry_run:
         return report_return(handle, plan, head.id + 1, None, dry_run=True)
     try:
-        return publish_return(handle, plan, commit)
+        return _published(handle, plan, commit)
     except CommitConflictError:
         done = None if earlier is None else earlier.find(_newest(handle))
         if done is None:
             raise
         return done  # a twin was faster
+
+
+def _published(handle: TableHandle, plan: Return, commit: CommitId | None) -> RollbackReport:
+    """Publish the return; files of a newest snapshot that has gone since are no damage."""
+    try:
+        return publish_return(handle, plan, commit)
+    except CorruptTableError:
+        require_newest(handle, plan.head, plan.target)
+        raise
 
 
 def _newest(handle: TableHandle) -> Snapshot | None:

@@ -13,6 +13,7 @@ from lakeformat.metadata.consumer import Consumer, read_consumers, write_consume
 from lakeformat.metadata.hints import numbered_changelogs
 from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
 from lakeformat.read.plan import plan_files
+from lakeformat.rollback.as_latest import plan_return
 from lakeformat.storage.memory import MemoryStorage
 from lakeformat.table import load_table
 from tests.expired import missing, unneeded
@@ -302,11 +303,37 @@ def test_a_commit_that_overtakes_a_rollback_as_latest_is_kept(monkeypatch):
         return create(storage, path, content)
 
     monkeypatch.setattr(MemoryStorage, "create", with_rival)
-    with pytest.raises(lake.CommitConflictError, match="somebody has committed since"):
+    with pytest.raises(lake.CommitConflictError, match="another snapshot is the newest since"):
         rows.table.rollback(snapshot=2, as_latest=True)
     assert rows.table.tags.list() == []
     assert unneeded(rows.table) == set()
     assert rows.table.scan().count() == 2
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("newer", [True, False])
+def test_a_newest_snapshot_that_goes_during_a_rollback_is_a_conflict(monkeypatch, when, newer):
+    rows = shop()
+    rows.table.tags.create("kept", snapshot=2)
+    planned = plan_return
+
+    def with_rival(*arguments):
+        plan = planned(*arguments) if when == "after" else None
+        if newer:
+            rows.commit(("+I", 2, "rival"))
+            rows.table.expire_snapshots(**EXPIRE)
+        else:
+            rows.table.rollback(snapshot=3, as_latest=False)
+            rows.table.remove_orphans(
+                dry_run=False, older_than="0 ms", allow_younger=True, max_share=1
+            )
+        return plan or planned(*arguments)
+
+    monkeypatch.setattr("lakeformat.rollback.rollback.plan_return", with_rival)
+    with pytest.raises(lake.CommitConflictError, match="another snapshot is the newest since"):
+        rows.table.rollback(tag="kept")
+    assert [tag.name for tag in rows.table.tags.list()] == ["kept"]
+    assert value(rows.table, where="k = 1") == ("v4" if newer else "v3")
 
 
 class Meets(MemoryStorage):
