@@ -8,6 +8,7 @@ from dataclasses import replace
 from lakeformat.consumers import StalledConsumer, find_stalled
 from lakeformat.errors import (
     CommitConflictError,
+    CorruptTableError,
     InvalidRequestError,
     UnavailableError,
     UnsupportedError,
@@ -15,10 +16,12 @@ from lakeformat.errors import (
 from lakeformat.expire.retention import changelog_rules, is_decoupled, snapshot_retention
 from lakeformat.handle import TableHandle
 from lakeformat.health.report import Reason
-from lakeformat.maintain.report import ORPHANS, StepReport
+from lakeformat.maintain.report import COMPACT, EXPIRE, ORPHANS, StepReport
 
 __all__ = ["find_holders", "find_obstacles"]
 
+_COMMANDS = {COMPACT: "lake compact ", EXPIRE: "lake expire ", ORPHANS: "lake orphans "}
+"""The beginning of an advice to do a single step."""
 _DAY_MILLIS = 24 * 60 * 60 * 1000
 
 
@@ -33,10 +36,12 @@ def find_obstacles(
     of_consumers = [Reason(each.finding, each.advice_to_maintain(table)) for each in holders]
     found = [*_of_failures(table, steps, reasons), *_of_left_work(steps), *of_consumers]
     named = [f"consumer {each.id!r}" for each in holders]
+    again = tuple(_COMMANDS[step.step] for step in steps if step.error and step.step in _COMMANDS)
     for reason in reasons:
         is_known = any(name in reason.finding for name in named) or any(
             reason.advice in error or error in reason.finding for error in errors
         )
+        is_known = is_known or reason.advice.startswith(again)  # that step has just failed
         found += [] if is_known else [reason]
     return tuple(found)
 
@@ -88,9 +93,12 @@ def _of_failure(table: str, names: str, cause: str, step: StepReport) -> Reason:
     if step.step == ORPHANS and isinstance(error, InvalidRequestError):
         listing = f"lake orphans {table} lists them without deleting any"
         return Reason(f"{names} failed: {cause}", listing)
-    # An error ends with the next step, behind a semicolon.
-    said, _, advice = cause.removesuffix(". Nothing was changed").rpartition("; ")
-    if not said:
+    if isinstance(error, UnsupportedError):
+        engine = "let another engine do this step, such as Flink or Spark: this version does not"
+        return Reason(f"{names} failed: {cause}", engine)
+    # The message of a damage ends with the next step, behind a semicolon.
+    said, _, advice = cause.rpartition("; ")
+    if not said or not isinstance(error, CorruptTableError) or error.report is not None:
         return Reason(f"{names} failed: {cause}", f"once it is mended, {again}")
     return Reason(f"{names} failed: {said}", f"{advice}, then {again}")
 

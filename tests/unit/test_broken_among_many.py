@@ -174,3 +174,28 @@ def test_a_file_outside_that_the_caller_allows_is_no_reason(tmp_path):
     assert table.health(unknown=True).reasons == ()
     elsewhere = lake.open_catalog(str(tmp_path / "wh")).table("shop.orders")
     assert str(elsewhere.health(unknown=True).verdict) == "unhealthy"
+
+
+def test_a_column_of_a_type_that_this_version_does_not_know_is_one_obstacle(catalog):
+    table = crashed_table(catalog, commits=6, consumer=None)
+    path = Path(table.location.removeprefix("file://")) / "schema/schema-0"
+    schema = json.loads(path.read_text())
+    schema["fields"][1]["type"] = "GEOMETRY(4326)"
+    path.write_text(json.dumps(schema))
+    report = catalog.table("shop.orders").maintain()
+    [obstacle] = report.obstacles
+    assert obstacle.finding.startswith("compact failed: ")
+    assert "no values of type GEOMETRY" in obstacle.finding
+    assert obstacle.advice.startswith("let another engine do this step")
+    assert report.after.dead_files == 0
+
+
+def test_a_manifest_that_is_gone_is_named_with_the_repair(catalog, monkeypatch):
+    def fail(*_, **__):
+        raise lake.CorruptTableError("manifest-1 is missing; restore the file from a backup")
+
+    crashed_table(catalog, commits=6, consumer=None)
+    monkeypatch.setattr("lakeformat.maintain.steps.compact", fail)
+    [obstacle] = catalog.table("shop.orders").maintain().obstacles
+    assert obstacle.finding == "compact failed: manifest-1 is missing"
+    assert obstacle.advice == ("restore the file from a backup, then lake maintain shop.orders")
