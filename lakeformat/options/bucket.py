@@ -15,9 +15,9 @@ _MOST_BUCKETS = 32_767
 
 
 def _limit(text: str) -> int:
-    value = int(text)
-    if value != -1 and not 1 <= value <= _MOST_BUCKETS:
-        raise ValueError(f"a whole number from 1 to {_MOST_BUCKETS}, or -1, is expected")
+    value = whole_number(-1, _MOST_BUCKETS).parse(text)
+    if value == 0:
+        raise ValueError("out of range")
     return value
 
 
