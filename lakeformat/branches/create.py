@@ -12,6 +12,7 @@ from lakeformat.errors import (
     CommitConflictError,
     InvalidRequestError,
     LakeError,
+    NotFoundError,
     UnavailableError,
 )
 from lakeformat.handle import TableHandle
@@ -71,14 +72,24 @@ def _make(
 ) -> None:
     if is_first and not mark(handle, name, work) and read_mark(handle, name) != work:
         raise _other_work(handle, name)
-    _write(handle, handle.layout.on_branch(name), work, origin)
+    try:
+        _write(handle, handle.layout.on_branch(name), work, origin)
+    except NotFoundError:
+        _require_origin(handle, name, work, origin)
+        raise
     clear(handle, name)
-    if origin is not None:
-        try:
-            origin.require_kept(handle, f"branch {name!r}")
-        except LakeError:
-            _take_back(handle, name, work)
-            raise
+    _require_origin(handle, name, work, origin)
+
+
+def _require_origin(handle: TableHandle, name: str, work: Creation, origin: Origin | None) -> None:
+    """Take the branch back, and say so, if what it begins at went meanwhile."""
+    if origin is None:
+        return
+    try:
+        origin.require_kept(handle, f"branch {name!r}")
+    except LakeError:
+        _take_back(handle, name, work)
+        raise
 
 
 def refuse_inside_branch(handle: TableHandle, what: str) -> None:

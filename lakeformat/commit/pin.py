@@ -52,9 +52,10 @@ class Pin:
         """Raise if somebody else changed the partitions; what was checked is not read again."""
         newest = head.id if head else 0
         if newest < self.snapshot and self.was_read:
-            raise InvalidRequestError(
+            raise CommitConflictError(
                 f"{self._handle.uri} was read at snapshot {self.snapshot}, but its newest is "
-                f"{newest}: it was rolled back, or the snapshot is of another table"
+                f"{newest}: it was rolled back, or the snapshot is of another table. Nothing was "
+                "published; read again and repeat the work"
             )
         if head is not None:
             for found in newest_first(self._handle, head, self._checked):

@@ -12,7 +12,7 @@ from lakeformat.compact.plan import newest_schema
 from lakeformat.consumers import StalledConsumer, find_stalled
 from lakeformat.errors import InvalidRequestError
 from lakeformat.expire.retention import changelog_rules, is_decoupled, snapshot_retention
-from lakeformat.expired_meanwhile import telling_of_expiry
+from lakeformat.expired_meanwhile import again_if_overtaken, telling_of_expiry
 from lakeformat.handle import TableHandle, require_no_chain
 from lakeformat.health.files import FileState, target_size
 from lakeformat.health.history import KeptFor, Reachable, files_of, find_reachable
@@ -67,6 +67,10 @@ def check_health(
     ``unknown`` lists the table's directories too, for files that nothing refers to.
     """
     require_no_chain(handle)
+    return again_if_overtaken(handle, lambda: _check(handle, time_travel, unknown))
+
+
+def _check(handle: TableHandle, time_travel: bool, unknown: bool) -> HealthReport:
     newest = newest_schema(handle)
     misread = misread_reasons(newest)
     handle, newest = without_misread(handle), without_misread(newest)
@@ -123,6 +127,10 @@ def check_health(
 
 def due_places(handle: TableHandle) -> frozenset[tuple[bytes, int]]:
     """The buckets, each as its partition's framed row and its number, whose compaction is due."""
+    return again_if_overtaken(handle, lambda: _due_places(handle))
+
+
+def _due_places(handle: TableHandle) -> frozenset[tuple[bytes, int]]:
     snapshot = latest_snapshot(handle.storage, handle.layout)
     if snapshot is None:
         return frozenset()

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from lakeformat.errors import CommitConflictError, LakeError, UnavailableError
+from lakeformat.errors import CommitConflictError, LakeError, NotFoundError, UnavailableError
 from lakeformat.handle import TableHandle
 from lakeformat.metadata.consumer import Consumer, write_consumer
 from lakeformat.metadata.fence import ABANDONED_MILLIS, remove_old_fences, write_fence
@@ -61,7 +61,11 @@ def _bring_back(handle: TableHandle, target: Origin) -> None:
         target.require_kept(handle, "a rollback to it")
         return
     storage, path = handle.storage, handle.layout.snapshot(target.snapshot.id)
-    content = snapshot_content(storage, handle.layout, target.tag)
+    try:
+        content = snapshot_content(storage, handle.layout, target.tag)
+    except NotFoundError:
+        target.require_kept(handle, "a rollback to it")
+        raise
     try:
         storage.create(path, content)
     except UnavailableError:

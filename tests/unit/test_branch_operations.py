@@ -202,6 +202,23 @@ def test_a_branch_with_another_tag_of_the_same_name_cannot_be_forwarded():
     assert rows.table.branches.fast_forward("dev").tags == ("v",)
 
 
+def test_a_tag_that_is_deleted_while_a_branch_is_made_of_it_leaves_no_branch(monkeypatch):
+    rows = shop()
+    rows.table.tags.create("kept", snapshot=2)
+    create = MemoryStorage.create
+
+    def with_rival(storage, path, content):
+        if path.endswith("branch-dev/schema/schema-0") and rows.table.tags.list():
+            rows.table.tags.delete("kept")
+        return create(storage, path, content)
+
+    monkeypatch.setattr(MemoryStorage, "create", with_rival)
+    with pytest.raises(lake.CommitConflictError, match=r"tag 'kept' .* was deleted or replaced"):
+        rows.table.branches.create("dev", tag="kept")
+    assert rows.table.branches.list() == []
+    assert rows.table.branches.create("dev", snapshot=3).action == "created"
+
+
 def test_a_commit_to_main_while_it_is_forwarded_is_kept_and_ends_the_forwarding(monkeypatch):
     rows = shop()
     rows.table.branches.create("dev", snapshot=3)

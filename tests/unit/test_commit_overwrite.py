@@ -227,9 +227,9 @@ class TestPinned:
         with pytest.raises(lake.CommitConflictError, match="a snapshot after it has expired"):
             commit(days, overwrite={"dt": "1"}, read_snapshot=1)
 
-    def test_a_snapshot_the_table_does_not_have_yet_is_refused(self, days):
+    def test_a_snapshot_that_is_newer_than_the_newest_is_a_conflict(self, days):
         with pytest.raises(
-            lake.InvalidRequestError, match="read at snapshot 9, but its newest is 1"
+            lake.CommitConflictError, match="read at snapshot 9, but its newest is 1"
         ):
             commit(days, overwrite={"dt": "1"}, read_snapshot=9)
 

@@ -22,6 +22,7 @@ from lakeformat.expire.retention import (
     select_changelogs,
     select_snapshots,
 )
+from lakeformat.health import health
 from lakeformat.health.report import Verdict
 from tests.crashed_writer import crashed_table
 from tests.lake_command import lake_says
@@ -69,6 +70,23 @@ def commit(table: lake.Table, times: int) -> None:
 
 def findings(table: lake.Table, **asked: bool) -> list[str]:
     return [reason.finding for reason in table.health(**asked).reasons]
+
+
+def test_a_newest_snapshot_that_expires_while_it_is_looked_at_is_no_damage(shop, monkeypatch):
+    orders = shop.orders()
+    commit(orders, 1)
+    planned = health.plan_columns
+
+    def with_rival(handle, snapshot):
+        if snapshot.id == 1:
+            orders.compact(strategy="full", executor="serial")
+            commit(orders, 1)
+            orders.expire_snapshots(retain_max=1, retain_min=1)
+            orders.remove_orphans("0 s", dry_run=False, allow_younger=True, max_share=1)
+        return planned(handle, snapshot)
+
+    monkeypatch.setattr(health, "plan_columns", with_rival)
+    assert orders.health().snapshot_id == 2
 
 
 def test_snapshots_beyond_their_retention_are_a_reason_with_the_command(shop):

@@ -12,6 +12,7 @@ from lakeformat.clean import announce
 from lakeformat.metadata.consumer import Consumer, read_consumers, write_consumer
 from lakeformat.metadata.hints import numbered_changelogs
 from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
+from lakeformat.metadata.tag import snapshot_content
 from lakeformat.read.plan import plan_files
 from lakeformat.rollback.as_latest import plan_return
 from lakeformat.storage.memory import MemoryStorage
@@ -334,6 +335,22 @@ def test_a_newest_snapshot_that_goes_during_a_rollback_is_a_conflict(monkeypatch
         rows.table.rollback(tag="kept")
     assert [tag.name for tag in rows.table.tags.list()] == ["kept"]
     assert value(rows.table, where="k = 1") == ("v4" if newer else "v3")
+
+
+def test_a_tag_that_is_deleted_while_history_is_cut_to_it_is_a_conflict(monkeypatch):
+    rows = shop()
+    rows.table.tags.create("kept", snapshot=2)
+    rows.table.expire_snapshots(**EXPIRE)
+
+    def with_rival(storage, layout, name):
+        rows.table.tags.delete("kept")
+        return snapshot_content(storage, layout, name)
+
+    monkeypatch.setattr("lakeformat.rollback.cut.snapshot_content", with_rival)
+    before = rows.table.latest_snapshot()
+    with pytest.raises(lake.CommitConflictError, match=r"tag 'kept' .* was deleted or replaced"):
+        rows.table.rollback(tag="kept", as_latest=False)
+    assert rows.table.latest_snapshot() == before
 
 
 class Meets(MemoryStorage):
