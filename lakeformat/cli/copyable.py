@@ -9,8 +9,6 @@ from collections.abc import Iterator
 import typer
 from typer.core import TyperGroup
 
-from lakeformat.storage.shown import without_credentials
-
 __all__ = ["copyable"]
 
 _COMMAND = re.compile(r"\blake ([a-z]+(?:-[a-z]+)*)(?= )")
@@ -66,4 +64,6 @@ def _shown(value: str, *, is_setting: bool) -> str:
     key, _, _ = value.partition("=")
     if is_setting and _SECRET & set(re.split(r"[._-]", key.lower())):
         return f"{key}=…"
+    from lakeformat.storage.shown import without_credentials
+
     return without_credentials(value)
