@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     from lakeformat import Table
-    from lakeformat.types import DataType
+    from lakeformat.types.types import DataType
 
 __all__ = ["LakeLineageMixin"]
 
@@ -94,8 +94,8 @@ def _column(name: str, kind: DataType, description: str | None = None) -> Any:
     """A column by the name of its type; parts of nested ones are called as Spark's are."""
     from airflow.providers.common.compat.openlineage.facet import SchemaDatasetFacetFields
 
-    from lakeformat.type_text import type_to_json
-    from lakeformat.types import AtomicType, MapType, RowType, with_nullability
+    from lakeformat.types.type_text import type_to_json
+    from lakeformat.types.types import AtomicType, MapType, RowType, with_nullability
 
     written = type_to_json(with_nullability(kind, nullable=True))
     if isinstance(kind, AtomicType):

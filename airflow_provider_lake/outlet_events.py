@@ -64,7 +64,7 @@ def announce(
 
 def partition_keys(table: Table, column: str, *, after: int, upto: int) -> list[str]:
     """The values of a partition column that a range of snapshots has touched; days as ISO 8601."""
-    from lakeformat.types import TypeName, atomic, with_nullability
+    from lakeformat.types.types import TypeName, atomic, with_nullability
 
     if column not in table.schema.partition_keys:
         has = ", ".join(table.schema.partition_keys) or "none"

@@ -18,7 +18,7 @@ from time import perf_counter
 
 from benchmarks.questions.commit_append import empty_table, message_of
 from benchmarks.timed_storage import TimedStorage
-from lakeformat.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.storage import LocalStorage, Storage
 from lakeformat.storage.address import open_storage
 from tests.conformance.s3_server import options_for, running_s3_server

@@ -25,12 +25,12 @@ from benchmarks.sample_manifest import (
     sample_handle,
     write_sample_table,
 )
-from lakeformat.binary_row import encode_row, hash_row
-from lakeformat.handle import TableHandle
-from lakeformat.metadata.snapshot_directory import latest_snapshot
-from lakeformat.read.plan import plan_columns
-from lakeformat.read.pruning.prune import Condition, Op
-from lakeformat.types import TypeName, atomic
+from lakeformat.paimon.binary_row import encode_row, hash_row
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.rows.prune import Condition, Op
+from lakeformat.types.types import TypeName, atomic
 
 __all__ = ["SCANS", "PlannedScan", "compare"]
 

@@ -9,16 +9,16 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from lakeformat.environment import SYSTEM
-from lakeformat.handle import TableHandle
-from lakeformat.layout import TableLayout, database_directory
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.manifest import FileKind, ManifestEntry, write_manifest
-from lakeformat.metadata.manifest_list import summarise, write_manifest_list
-from lakeformat.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS, SimpleStats
-from lakeformat.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.schema import TableSchema
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import TableLayout, database_directory
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry, write_manifest
+from lakeformat.paimon.metadata.manifest_list import summarise, write_manifest_list
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS, SimpleStats
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import open_storage
-from lakeformat.types import DataField, TypeName, atomic
+from lakeformat.types.types import DataField, TypeName, atomic
 
 __all__ = [
     "BUCKETS",

@@ -12,7 +12,7 @@ from typing import Any
 from local_airflow import LocalAirflow
 
 import lakeformat as lake
-from lakeformat.count_text import counted
+from lakeformat.types.count_text import counted
 
 HERE = Path(__file__).resolve().parent
 DAGS = HERE / "demo_dags"

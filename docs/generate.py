@@ -13,17 +13,17 @@ import typer
 
 from lakeformat.catalog.options import declared_catalog_options
 from lakeformat.cli.app import app
-from lakeformat.options import declared_options
-from lakeformat.options.foreign import (
+from lakeformat.paimon.options import declared_options
+from lakeformat.paimon.options.foreign import (
     FOREIGN_OPTIONS,
     FOREIGN_PATTERNS,
     MEANING_PREFIXES,
     ForeignClass,
     ForeignOption,
 )
-from lakeformat.options.foreign.meaning import UNKNOWN_MEANING
-from lakeformat.options.operation import Operation
-from lakeformat.options.option import Group, Option
+from lakeformat.paimon.options.foreign.meaning import UNKNOWN_MEANING
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.options.option import Group, Option
 from spark_jobs.frames.procedures import PROCEDURES
 
 DOCS = Path(__file__).resolve().parent

@@ -32,18 +32,20 @@ from lakeformat.errors import (
 
 if TYPE_CHECKING:
     from lakeformat.catalog import Catalog, open_catalog
-    from lakeformat.commit.identity import CommitId
-    from lakeformat.commit.report import CommitReport
-    from lakeformat.compact.report import CompactReport
-    from lakeformat.health import HealthReport
-    from lakeformat.maintain import MaintainReport
-    from lakeformat.metadata.commit_message import CommitMessage
-    from lakeformat.metadata.snapshot import CommitKind, Snapshot
-    from lakeformat.options import TableOptions
-    from lakeformat.read.conditions.predicate import col
-    from lakeformat.read.scan import Scan
-    from lakeformat.schema import TableSchema
-    from lakeformat.schema_changes import (
+    from lakeformat.catalog.transfer.clone import clone_table
+    from lakeformat.catalog.transfer.database import clone_database
+    from lakeformat.catalog.transfer.migrate import migrate_directory
+    from lakeformat.paimon.commit.identity import CommitId
+    from lakeformat.paimon.commit.report import CommitReport
+    from lakeformat.paimon.compact.report import CompactReport
+    from lakeformat.paimon.health import HealthReport
+    from lakeformat.paimon.maintain import MaintainReport
+    from lakeformat.paimon.metadata.commit_message import CommitMessage
+    from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+    from lakeformat.paimon.options import TableOptions
+    from lakeformat.paimon.read.scan import Scan
+    from lakeformat.paimon.schema import TableSchema
+    from lakeformat.paimon.schema_changes import (
         SchemaChange,
         add_column,
         drop_column,
@@ -56,12 +58,10 @@ if TYPE_CHECKING:
         update_column_type,
         update_comment,
     )
-    from lakeformat.system_tables import SystemScan
-    from lakeformat.table import SystemTable, Table, open_table
-    from lakeformat.transfer.clone import clone_table
-    from lakeformat.transfer.database import clone_database
-    from lakeformat.transfer.migrate import migrate_directory
-    from lakeformat.write.table_writer import TableWriter
+    from lakeformat.paimon.system_tables import SystemScan
+    from lakeformat.paimon.table import SystemTable, Table, open_table
+    from lakeformat.paimon.write.table_writer import TableWriter
+    from lakeformat.rows.conditions.predicate import col
 
 __all__ = [
     "AlreadyExistsError",
@@ -117,38 +117,38 @@ __all__ = [
 # The same as the imports for type checkers; a test compares them.
 _MODULE_OF = {
     "Catalog": "catalog",
-    "CommitId": "commit.identity",
-    "CommitKind": "metadata.snapshot",
-    "CommitMessage": "metadata.commit_message",
-    "CommitReport": "commit.report",
-    "CompactReport": "compact.report",
-    "HealthReport": "health",
-    "MaintainReport": "maintain",
-    "Scan": "read.scan",
-    "SchemaChange": "schema_changes",
-    "Snapshot": "metadata.snapshot",
-    "SystemScan": "system_tables",
-    "SystemTable": "table",
-    "Table": "table",
-    "TableOptions": "options",
-    "TableSchema": "schema",
-    "TableWriter": "write.table_writer",
-    "add_column": "schema_changes",
-    "clone_database": "transfer.database",
-    "clone_table": "transfer.clone",
-    "col": "read.conditions.predicate",
-    "drop_column": "schema_changes",
-    "migrate_directory": "transfer.migrate",
+    "CommitId": "paimon.commit.identity",
+    "CommitKind": "paimon.metadata.snapshot",
+    "CommitMessage": "paimon.metadata.commit_message",
+    "CommitReport": "paimon.commit.report",
+    "CompactReport": "paimon.compact.report",
+    "HealthReport": "paimon.health",
+    "MaintainReport": "paimon.maintain",
+    "Scan": "paimon.read.scan",
+    "SchemaChange": "paimon.schema_changes",
+    "Snapshot": "paimon.metadata.snapshot",
+    "SystemScan": "paimon.system_tables",
+    "SystemTable": "paimon.table",
+    "Table": "paimon.table",
+    "TableOptions": "paimon.options",
+    "TableSchema": "paimon.schema",
+    "TableWriter": "paimon.write.table_writer",
+    "add_column": "paimon.schema_changes",
+    "clone_database": "catalog.transfer.database",
+    "clone_table": "catalog.transfer.clone",
+    "col": "rows.conditions.predicate",
+    "drop_column": "paimon.schema_changes",
+    "migrate_directory": "catalog.transfer.migrate",
     "open_catalog": "catalog",
-    "open_table": "table",
-    "remove_option": "schema_changes",
-    "rename_column": "schema_changes",
-    "set_option": "schema_changes",
-    "update_column_comment": "schema_changes",
-    "update_column_nullability": "schema_changes",
-    "update_column_position": "schema_changes",
-    "update_column_type": "schema_changes",
-    "update_comment": "schema_changes",
+    "open_table": "paimon.table",
+    "remove_option": "paimon.schema_changes",
+    "rename_column": "paimon.schema_changes",
+    "set_option": "paimon.schema_changes",
+    "update_column_comment": "paimon.schema_changes",
+    "update_column_nullability": "paimon.schema_changes",
+    "update_column_position": "paimon.schema_changes",
+    "update_column_type": "paimon.schema_changes",
+    "update_comment": "paimon.schema_changes",
 }
 
 

@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _changelog(wanted: ChangelogRequest, spark: SparkSession | None) -> Outcome:
-    from lakeformat.compact.changelogs.producers import strategy_of_changelog
+    from lakeformat.paimon.compact.changelogs.producers import strategy_of_changelog
 
     table = wanted_table(wanted)
     which: dict[str, Any] = {

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lakeformat.count_text import counted
 from lakeformat.errors import LakeError
+from lakeformat.types.count_text import counted
 from spark_jobs.job import Outcome, newest_snapshot, tell_what_was_done
 from spark_jobs.progress import tell_compaction
 from spark_jobs.tasks import executor_of
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakeformat import CommitId, Table
-    from lakeformat.compact.report import CompactReport
     from lakeformat.executor import Executor
+    from lakeformat.paimon.compact.report import CompactReport
 
 __all__ = ["How", "compact_table", "how_of", "warnings_of"]
 

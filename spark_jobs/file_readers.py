@@ -28,9 +28,9 @@ import pyarrow.json
 import pyarrow.parquet
 
 import lakeformat as lake
-from lakeformat.datafile.parquet.dictionary_columns import repeating_texts
-from lakeformat.datafile.parquet.sound_footer import require_sound_footer
-from lakeformat.text_files import (
+from lakeformat.files.parquet.dictionary_columns import repeating_texts
+from lakeformat.files.parquet.sound_footer import require_sound_footer
+from lakeformat.files.text_files import (
     BLOCK_BYTES,
     cast_text,
     read_growing,

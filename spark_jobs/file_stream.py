@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import lakeformat as lake
-from lakeformat.options.kinds import ASKED_DURATION
+from lakeformat.paimon.options.kinds import ASKED_DURATION
 from spark_jobs.file_checkpoint import Batch, Checkpoint
 from spark_jobs.job import Outcome
 from spark_jobs.progress import tell_progress

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakeformat import Catalog, CommitId, CommitMessage, Table
-    from lakeformat.metadata.staged_result import StagedResult
+    from lakeformat.paimon.metadata.staged_result import StagedResult
     from spark_jobs.row_sources import Columns
     from spark_jobs.spark_session import Sessions
 

@@ -66,7 +66,7 @@ def find_jdbc_table(wanted: IngestRequest) -> SqlTable | None:
 def _reflected(url: str, options: Mapping[str, str], name: str) -> SqlTable:
     import sqlalchemy as sql
 
-    from lakeformat.sql import parse_database_uri
+    from lakeformat.storage.sql import parse_database_uri
 
     of_driver = {key: value for key, value in options.items() if key.lower() not in _OF_SPARK}
     address = parse_database_uri(url, of_driver)

@@ -24,8 +24,8 @@ from spark_jobs.tasks import executor_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lakeformat.maintain import MaintainProgress, MaintainReport
-    from lakeformat.table_by_table import TableOutcome
+    from lakeformat.paimon.maintain import MaintainProgress, MaintainReport
+    from lakeformat.tables.table_by_table import TableOutcome
 
 __all__ = ["JOB", "main", "run"]
 
@@ -78,8 +78,8 @@ def _of_table(wanted: MaintainRequest, name: str, how: Mapping[str, Any]) -> Out
 
 
 def _of_tables(wanted: MaintainRequest, how: Mapping[str, Any]) -> Outcome:
-    from lakeformat.compact.database import matching_tables
-    from lakeformat.maintain.database import maintain_tables
+    from lakeformat.paimon.compact.database import matching_tables
+    from lakeformat.paimon.maintain.database import maintain_tables
 
     catalog: Any = open_warehouse(wanted)
     names = matching_tables(
@@ -169,7 +169,7 @@ def _failures(report: MaintainReport) -> str:
 
 def _heard(progress: MaintainProgress) -> None:
     """Log steps as they begin, and units of a compaction; single files are too many."""
-    from lakeformat.maintain.steps import STEPS
+    from lakeformat.paimon.maintain.steps import STEPS
 
     names, more = [*STEPS], {"table": progress.table, "step": progress.step}
     if progress.total is not None:

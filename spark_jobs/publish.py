@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 
 import lakeformat as lake
-from lakeformat.table import Overwritten
+from lakeformat.paimon.table import Overwritten
 
 __all__ = ["publish"]
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.read.changes.rows import ROW_KIND
-from lakeformat.read.results import Results
-from lakeformat.read.splits import Split
+from lakeformat.paimon.read.changes.rows import ROW_KIND
+from lakeformat.paimon.read.results import Results
+from lakeformat.paimon.read.splits import Split
 from spark_jobs.row_sources import Columns, FileRows, MessageRows, rows_of
 from spark_jobs.tasks import TellingExecutor
 
 if TYPE_CHECKING:
-    from lakeformat.read.changes.streaming import ChangeStream
+    from lakeformat.paimon.read.changes.streaming import ChangeStream
     from spark_jobs.cdc.source import MessageFiles
     from spark_jobs.job_requests.ingest import IngestRequest
     from spark_jobs.spark_session import Sessions

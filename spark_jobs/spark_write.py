@@ -14,9 +14,9 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 import lakeformat as lake
-from lakeformat.layout import POSTPONE_BUCKET
-from lakeformat.table import Overwritten
-from lakeformat.write.unseen_columns import decimals_as_numbers
+from lakeformat.paimon.layout import POSTPONE_BUCKET
+from lakeformat.paimon.table import Overwritten
+from lakeformat.paimon.write.unseen_columns import decimals_as_numbers
 from spark_jobs.frames.fitting import require_fitting
 from spark_jobs.frames.handover import (
     WIDEST_BYTES,

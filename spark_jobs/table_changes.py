@@ -27,7 +27,7 @@ from spark_jobs.job import Outcome, newest_snapshot
 from spark_jobs.publish import publish
 
 if TYPE_CHECKING:
-    from lakeformat.read.changes.streaming import ChangeStream
+    from lakeformat.paimon.read.changes.streaming import ChangeStream
     from spark_jobs.job_requests.ingest import IngestRequest
     from spark_jobs.spark_session import Sessions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lakeformat.types import AtomicType, DataType, TypeName, atomic, with_nullability
+from lakeformat.types.types import AtomicType, DataType, TypeName, atomic, with_nullability
 
 __all__ = ["widest"]
 

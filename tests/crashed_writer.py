@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.table import Table
+from lakeformat.paimon.table import Table
 
 __all__ = ["BUCKETS", "DAY", "MANY_COMMITS", "crashed_table"]
 

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.metadata.commit_message import CommitMessage
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.index_manifest import IndexManifestEntry
-from lakeformat.metadata.simple_stats import SimpleStats
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
+from lakeformat.paimon.metadata.simple_stats import SimpleStats
 
 __all__ = ["DATA_EVOLUTION", "EvolvedRows"]
 

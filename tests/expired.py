@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import lakeformat as lake
-from lakeformat.expire.retention import is_decoupled
-from lakeformat.handle import TableHandle
-from lakeformat.layout import MAIN_BRANCH, TableLayout
-from lakeformat.metadata.branch_directory import branches
-from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
-from lakeformat.metadata.data_file_meta import FileSource
-from lakeformat.metadata.index_manifest import read_index_manifest
-from lakeformat.metadata.manifest import FileKind, ManifestEntry, live_files
-from lakeformat.metadata.manifest_list import ListKind, read_manifest_list
-from lakeformat.metadata.schema_file import read_schema, schema_ids
-from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
-from lakeformat.metadata.tag import read_tags
-from lakeformat.partition import partition_path
+from lakeformat.paimon.expire.retention import is_decoupled
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
+from lakeformat.paimon.metadata.branch_directory import branches
+from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.paimon.metadata.data_file_meta import FileSource
+from lakeformat.paimon.metadata.index_manifest import read_index_manifest
+from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry, live_files
+from lakeformat.paimon.metadata.manifest_list import ListKind, read_manifest_list
+from lakeformat.paimon.metadata.schema_file import read_schema, schema_ids
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot, snapshot_ids
+from lakeformat.paimon.metadata.tag import read_tags
+from lakeformat.paimon.partition import partition_path
 from lakeformat.storage import FileInfo, Storage
 from tests.manifest_entries import entries_in
 

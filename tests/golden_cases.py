@@ -17,9 +17,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.type_text import field_from_json, type_to_json
-from lakeformat.types import DataField
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.type_text import field_from_json, type_to_json
+from lakeformat.types.types import DataField
 from tests.golden.tables import GOLDEN
 
 __all__ = ["Batch", "Change", "GoldenCase", "golden_cases"]

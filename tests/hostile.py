@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import lakeformat as lake
-from lakeformat.metadata.index_manifest import (
+from lakeformat.paimon.metadata.index_manifest import (
     IndexManifestEntry,
     read_index_manifest,
     write_index_manifest,
 )
-from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.metadata.manifest_list import read_manifest_list
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.manifest_list import read_manifest_list
 from tests.manifest_entries import entries_in
 from tests.rewriting import rewrite_entries
 

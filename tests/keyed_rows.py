@@ -10,9 +10,9 @@ import pyarrow as pa
 
 import lakeformat as lake
 from lakeformat.environment import Environment
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.snapshot_directory import read_snapshot
-from lakeformat.metadata.tag import Tag, create_tag
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
+from lakeformat.paimon.metadata.tag import Tag, create_tag
 from lakeformat.storage import open_storage
 
 __all__ = ["Clock", "KeyedRows", "listed"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.manifest import ManifestEntry, read_manifests
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.manifest import ManifestEntry, read_manifests
 from lakeformat.storage import Storage
 
 __all__ = ["entries_in"]

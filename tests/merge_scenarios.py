@@ -15,9 +15,9 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 from tests.merge_model import MergeModel
 
 __all__ = ["ENGINES", "KINDS", "Change", "Scenario", "loosened", "scenarios"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import lakeformat as lake
-from lakeformat.metadata.manifest import ManifestEntry, write_manifest
-from lakeformat.metadata.manifest_list import ListKind, manifests_of, write_manifest_list
-from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.manifest import ManifestEntry, write_manifest
+from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of, write_manifest_list
+from lakeformat.paimon.metadata.snapshot import Snapshot
 from tests.manifest_entries import entries_in
 
 __all__ = ["pack_changelogs"]

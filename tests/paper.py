@@ -6,33 +6,33 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from lakeformat.binary_row import encode_row, frame_row
-from lakeformat.commit.commit import CommitOptions, commit_messages
-from lakeformat.commit.identity import CommitId
-from lakeformat.commit.report import CommitReport
 from lakeformat.environment import Environment
-from lakeformat.handle import TableHandle
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.commit_message import CommitMessage
-from lakeformat.metadata.data_file_meta import DataFileMeta, FileSource
-from lakeformat.metadata.index_manifest import (
+from lakeformat.paimon.binary_row import encode_row, frame_row
+from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.commit.identity import CommitId
+from lakeformat.paimon.commit.report import CommitReport
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
+from lakeformat.paimon.metadata.index_manifest import (
     DELETION_VECTORS,
     DeletionVectorRange,
     IndexManifestEntry,
     read_index_manifest,
 )
-from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.metadata.schema_file import create_schema, read_schema
-from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.metadata.snapshot_directory import latest_snapshot, read_snapshot
-from lakeformat.partition import partition_fields, partition_texts
-from lakeformat.partition_filter import some_partitions
-from lakeformat.read.plan import plan_files
-from lakeformat.schema import TableSchema
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.schema_file import create_schema, read_schema
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, read_snapshot
+from lakeformat.paimon.partition import partition_fields, partition_texts
+from lakeformat.paimon.partition_filter import some_partitions
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import MemoryStorage
 from lakeformat.storage.base import Storage
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 
 _numbers = itertools.count()
 _NO_WAIT = Environment(sleep_seconds=lambda seconds: None)

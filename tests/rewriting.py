@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import lakeformat as lake
-from lakeformat.metadata.manifest import ManifestEntry, write_manifest
-from lakeformat.metadata.manifest_list import (
+from lakeformat.paimon.metadata.manifest import ManifestEntry, write_manifest
+from lakeformat.paimon.metadata.manifest_list import (
     ManifestMeta,
     read_manifest_list,
     write_manifest_list,

@@ -26,7 +26,7 @@ def to_dataset(asset: Asset, lineage_context: Any) -> Dataset:
 def location_of(address: TableAddress) -> str:
     """Where a table lies, or would lie if it does not exist."""
     from lakeformat import NotFoundError
-    from lakeformat.layout import database_directory
+    from lakeformat.paimon.layout import database_directory
 
     catalog = LakeHook(address.lake_conn_id).get_conn()
     table = address.table.partition("$")[0]

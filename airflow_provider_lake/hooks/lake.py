@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
 
     from lakeformat import Catalog, CommitId, HealthReport, Snapshot, Table
-    from lakeformat.compact.unit import CompactPlan
     from lakeformat.doctor import Finding
+    from lakeformat.paimon.compact.unit import CompactPlan
 
 __all__ = ["LakeHook"]
 

@@ -226,7 +226,7 @@ def _gate(name: str, given: dict[str, Any]) -> Gate:
 
 
 def _bytes(text: str) -> int:
-    from lakeformat.options.kinds import SIZE
+    from lakeformat.paimon.options.kinds import SIZE
 
     try:
         return SIZE.parse(text)

@@ -73,7 +73,7 @@ class LakeCompactDatabaseOperator(LakeWarehouseJobOperator):
 
     def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
         """The job; a condition that is no SQL is known before anything is started."""
-        from lakeformat.read.conditions.filter import as_predicate
+        from lakeformat.rows.conditions.filter import as_predicate
 
         if self.where is not None:
             as_predicate(self.where)

@@ -11,9 +11,9 @@ from urllib.parse import quote, urlencode
 from airflow.sdk.log import redact  # type: ignore[attr-defined]
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from lakeformat.byte_size import size
-from lakeformat.count_text import counted
-from lakeformat.duration_text import duration
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+from lakeformat.types.duration_text import duration
 
 __all__ = ["HEADERS", "render"]
 

@@ -20,7 +20,7 @@ from airflow_provider_lake.page.team_lake import lake_of_dag
 
 if TYPE_CHECKING:
     from lakeformat import Table
-    from lakeformat.read.changes.snapshot_change import SnapshotChange
+    from lakeformat.paimon.read.changes.snapshot_change import SnapshotChange
 
 __all__ = ["OneTask", "TaskChanges", "changes_of_task"]
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from benchmarks.question import Question
 from benchmarks.sample_rows import read_rows, write_rows
 from benchmarks.sample_table import create_table
-from lakeformat.datafile.rolling_writer import ROW_GROUP_ROWS
+from lakeformat.paimon.datafile.rolling_writer import ROW_GROUP_ROWS
 
 __all__ = ["QUESTION"]
 

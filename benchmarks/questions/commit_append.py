@@ -8,15 +8,15 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.question import Question
-from lakeformat.commit.commit import CommitOptions, commit_messages
 from lakeformat.environment import SYSTEM
-from lakeformat.handle import TableHandle
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.commit_message import CommitMessage
-from lakeformat.metadata.data_file_meta import DataFileMeta, FileSource
-from lakeformat.metadata.schema_file import create_schema
-from lakeformat.metadata.snapshot_directory import latest_snapshot
-from lakeformat.schema import new_schema
+from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
+from lakeformat.paimon.metadata.schema_file import create_schema
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.schema import new_schema
 from lakeformat.storage import LocalStorage, Storage
 
 __all__ = ["QUESTION", "empty_table", "message_of"]

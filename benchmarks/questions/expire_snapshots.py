@@ -14,17 +14,17 @@ from typing import Any
 
 from benchmarks.question import Question
 from lakeformat.environment import SYSTEM
-from lakeformat.expire import expire_snapshots
-from lakeformat.handle import TableHandle
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.manifest import FileKind, ManifestEntry, write_manifest
-from lakeformat.metadata.manifest_list import ManifestMeta, summarise, write_manifest_list
-from lakeformat.metadata.simple_stats import EMPTY_ROW
-from lakeformat.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.schema import TableSchema
+from lakeformat.paimon.expire import expire_snapshots
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry, write_manifest
+from lakeformat.paimon.metadata.manifest_list import ManifestMeta, summarise, write_manifest_list
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import LocalStorage
-from lakeformat.types import DataField, TypeName, atomic
+from lakeformat.types.types import DataField, TypeName, atomic
 
 __all__ = ["QUESTION"]
 

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import lakeformat as lake
 from benchmarks.question import Question
 from benchmarks.sample_rows import SCHEMA, SEED, read_rows, sample_batches
-from lakeformat.bucketing import bucket_function
-from lakeformat.datafile.parquet.dictionary_columns import pick_dictionary_columns
-from lakeformat.datafile.rolling_writer import ROW_GROUP_ROWS
-from lakeformat.types import TypeName, atomic
+from lakeformat.files.parquet.dictionary_columns import pick_dictionary_columns
+from lakeformat.paimon.bucketing import bucket_function
+from lakeformat.paimon.datafile.rolling_writer import ROW_GROUP_ROWS
+from lakeformat.types.types import TypeName, atomic
 
 __all__ = ["QUESTION", "create_table", "shuffled_rows"]
 

@@ -11,12 +11,12 @@ import fastavro
 
 from benchmarks.question import Question
 from benchmarks.sample_manifest import sample_entries
-from lakeformat.metadata.manifest import encode_columns
-from lakeformat.metadata.manifest_columns import columns_of, decode_manifest
-from lakeformat.metadata.manifest_columns.encode import entry_record
-from lakeformat.metadata.manifest_columns.schema import MANIFEST_SCHEMA
-from lakeformat.metadata.record_file import encode_record_file
-from lakeformat.options import TableOptions
+from lakeformat.paimon.metadata.manifest import encode_columns
+from lakeformat.paimon.metadata.manifest_columns import columns_of, decode_manifest
+from lakeformat.paimon.metadata.manifest_columns.encode import entry_record
+from lakeformat.paimon.metadata.manifest_columns.schema import MANIFEST_SCHEMA
+from lakeformat.paimon.metadata.record_file import encode_record_file
+from lakeformat.paimon.options import TableOptions
 
 __all__ = ["QUESTION"]
 

@@ -17,29 +17,29 @@ import pyarrow.compute as pc
 
 from benchmarks.question import Question
 from lakeformat.environment import SYSTEM
-from lakeformat.handle import TableHandle
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.manifest import (
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.manifest import (
     FileKind,
     ManifestEntry,
     live_rows,
     read_manifests,
     write_manifest,
 )
-from lakeformat.metadata.manifest_list import (
+from lakeformat.paimon.metadata.manifest_list import (
     ManifestMeta,
     manifests_of,
     summarise,
     write_manifest_list,
 )
-from lakeformat.metadata.simple_stats import EMPTY_ROW
-from lakeformat.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.metadata.snapshot_directory import read_snapshot
-from lakeformat.orphans.remove import OrphanOptions, remove_orphans
-from lakeformat.schema import TableSchema
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
+from lakeformat.paimon.orphans.remove import OrphanOptions, remove_orphans
+from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import FileInfo, Storage, open_storage
-from lakeformat.types import DataField, TypeName, atomic
+from lakeformat.types.types import DataField, TypeName, atomic
 
 __all__ = ["QUESTION"]
 

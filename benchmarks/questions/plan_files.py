@@ -7,12 +7,12 @@ from pathlib import Path
 
 from benchmarks.question import Question
 from benchmarks.sample_manifest import sample_handle, write_sample_table
-from lakeformat.handle import TableHandle
-from lakeformat.metadata.manifest import live_files
-from lakeformat.metadata.manifest_columns.read import decode_manifest_by_record
-from lakeformat.metadata.manifest_list import read_manifest_list
-from lakeformat.metadata.snapshot_directory import read_snapshot
-from lakeformat.read.plan import plan_columns
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import live_files
+from lakeformat.paimon.metadata.manifest_columns.read import decode_manifest_by_record
+from lakeformat.paimon.metadata.manifest_list import read_manifest_list
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
+from lakeformat.paimon.read.plan import plan_columns
 
 __all__ = ["QUESTION"]
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from benchmarks.question import Question
 from benchmarks.sample_rows import read_rows, write_rows
-from lakeformat.bucketing import bucket_function
-from lakeformat.types import TypeName, atomic
+from lakeformat.paimon.bucketing import bucket_function
+from lakeformat.types.types import TypeName, atomic
 
 __all__ = ["BUCKETS", "QUESTION", "bucket_of", "key_column", "same_buckets", "write_keys"]
 

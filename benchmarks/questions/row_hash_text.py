@@ -17,8 +17,8 @@ from benchmarks.questions.row_hash import (
     same_buckets,
     write_keys,
 )
-from lakeformat.bucketing import bucket_function
-from lakeformat.types import STRING
+from lakeformat.paimon.bucketing import bucket_function
+from lakeformat.types.types import STRING
 
 __all__ = ["QUESTION"]
 

@@ -29,14 +29,14 @@ from lakeformat.errors import (
     InvalidRequestError,
     NotFoundError,
 )
-from lakeformat.layout import MAIN_BRANCH, TableLayout, database_directory
-from lakeformat.metadata.branch_directory import require_branch
-from lakeformat.schema import ColumnList, TableSchema, new_schema
-from lakeformat.schema_changes import SchemaChange
-from lakeformat.schema_changes.table_rules import check_table
+from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, database_directory
+from lakeformat.paimon.metadata.branch_directory import require_branch
+from lakeformat.paimon.schema import ColumnList, TableSchema, new_schema
+from lakeformat.paimon.schema_changes import SchemaChange
+from lakeformat.paimon.schema_changes.table_rules import check_table
+from lakeformat.paimon.table import Table, load_table
 from lakeformat.storage import Storage
 from lakeformat.storage.move_directory import mover
-from lakeformat.table import Table, load_table
 
 __all__ = ["Catalog"]
 

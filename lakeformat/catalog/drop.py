@@ -15,8 +15,8 @@ from lakeformat.errors import (
     NotFoundError,
     UnavailableError,
 )
-from lakeformat.layout import REGISTERED_MARK, TableLayout, partition_directory
-from lakeformat.metadata.schema_file import read_schema, schema_ids
+from lakeformat.paimon.layout import REGISTERED_MARK, TableLayout, partition_directory
+from lakeformat.paimon.metadata.schema_file import read_schema, schema_ids
 from lakeformat.storage import NO_ROOTS, ExternalRoots, FileInfo, Storage
 from lakeformat.storage.links import is_link
 from lakeformat.storage.location import location_of

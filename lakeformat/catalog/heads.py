@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.names import parse_name
 from lakeformat.errors import LakeError, NotFoundError
-from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.table import Table
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.table import Table
 
 __all__ = ["Head", "Heads", "Look"]
 

@@ -7,8 +7,8 @@ import uuid
 
 from lakeformat.catalog.names import TableName
 from lakeformat.errors import AlreadyExistsError
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.schema_file import table_exists
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.schema_file import table_exists
 from lakeformat.storage import Storage
 
 __all__ = [

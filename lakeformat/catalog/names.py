@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.layout import DATABASE_SUFFIX, MAIN_BRANCH
-from lakeformat.metadata.branch_directory import check_branch_name
+from lakeformat.paimon.layout import DATABASE_SUFFIX, MAIN_BRANCH
+from lakeformat.paimon.metadata.branch_directory import check_branch_name
 
 __all__ = [
     "BRANCH_PREFIX",

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.options.kinds import BOOLEAN, DURATION, Kind, one_of, whole_number
-from lakeformat.options.option import Declaration, closest
+from lakeformat.paimon.options.kinds import BOOLEAN, DURATION, Kind, one_of, whole_number
+from lakeformat.paimon.options.option import Declaration, closest
 from lakeformat.storage.walls import EXTERNAL_ROOTS, NO_ROOTS, ExternalRoots
 
 __all__ = ["FILESYSTEM", "JDBC", "CatalogOptions", "declared_catalog_options"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from lakeformat.errors import InvalidRequestError, LakeError, UnavailableError
-from lakeformat.layout import DATABASE_SUFFIX, TableLayout
-from lakeformat.metadata.branch_directory import branches
-from lakeformat.metadata.schema_file import read_schema, schema_ids
-from lakeformat.options import TableOptions
-from lakeformat.schema_changes import SchemaChange
-from lakeformat.schema_changes.changes import SetOption
+from lakeformat.paimon.layout import DATABASE_SUFFIX, TableLayout
+from lakeformat.paimon.metadata.branch_directory import branches
+from lakeformat.paimon.metadata.schema_file import read_schema, schema_ids
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.schema_changes import SchemaChange
+from lakeformat.paimon.schema_changes.changes import SetOption
 from lakeformat.storage import Storage
 from lakeformat.storage.links import within
 from lakeformat.storage.location import Location, location_of

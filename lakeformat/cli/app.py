@@ -124,7 +124,11 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show, it can spell
             stream.reconfigure(errors="backslashreplace")
     # Commands print these warnings themselves.
-    for name in ("lakeformat.orphans", "lakeformat.compact.other_compactor", "lakeformat.maintain"):
+    for name in (
+        "lakeformat.paimon.orphans",
+        "lakeformat.paimon.compact.other_compactor",
+        "lakeformat.paimon.maintain",
+    ):
         logging.getLogger(name).addHandler(logging.NullHandler())
     sys.meta_path.insert(0, _WithoutPandas())
     try:

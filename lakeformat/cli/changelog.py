@@ -18,10 +18,10 @@ from lakeformat.cli.compact import (
 )
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_table
-from lakeformat.count_text import counted
+from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
-    from lakeformat.compact.report import CompactReport
+    from lakeformat.paimon.compact.report import CompactReport
 
 __all__ = ["register"]
 
@@ -46,7 +46,7 @@ def changelog(
     An example: lake changelog shop.orders --where "dt >= '2024-01-31'"
     """
     # Arrow takes a while to load, and `lake --help` does without.
-    from lakeformat.compact.changelogs.producers import strategy_of_changelog
+    from lakeformat.paimon.compact.changelogs.producers import strategy_of_changelog
 
     found = named_table(context, table)
     strategy = strategy_of_changelog(found.options)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakeformat.byte_size import size
 from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.confirm import goes_on
 from lakeformat.cli.copyable import copyable
@@ -16,15 +15,16 @@ from lakeformat.cli.many_tables import error_text, is_database
 from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
-from lakeformat.count_text import counted
 from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError, NotFoundError
 from lakeformat.executor import require_executor
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     import lakeformat as lake
-    from lakeformat.compact.other_compactor import OtherCompactor
-    from lakeformat.compact.report import CompactReport, Progress
-    from lakeformat.table_by_table import TableOutcome
+    from lakeformat.paimon.compact.other_compactor import OtherCompactor
+    from lakeformat.paimon.compact.report import CompactReport, Progress
+    from lakeformat.tables.table_by_table import TableOutcome
 
 __all__ = [
     "ExecutorOption",
@@ -217,7 +217,7 @@ def compact_database(
     An example: lake compact-database 'shop|sales' --excluding '.*_tmp' --strategy minor
     """
     # Arrow takes a while to load, and `lake --help` does without.
-    from lakeformat.compact.database import compact_tables, matching_tables, plan_tables
+    from lakeformat.paimon.compact.database import compact_tables, matching_tables, plan_tables
 
     require_executor(executor)
     catalog: Any = existing_catalog(context)

@@ -11,10 +11,10 @@ from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.tags import DryRunOption
 from lakeformat.cli.warehouse import WarehouseOption, named_table
-from lakeformat.count_text import counted
+from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
-    from lakeformat.consumers import ConsumerReport
+    from lakeformat.paimon.consumers import ConsumerReport
 
 __all__ = ["register"]
 
@@ -56,7 +56,7 @@ def list_consumers(
     An example: lake consumer list shop.orders
     """
     # Arrow takes a while to load, and `lake --help` does without.
-    from lakeformat.read.time_travel import moment_text
+    from lakeformat.paimon.read.time_travel import moment_text
 
     states = named_table(context, table).consumers.list()
     if as_json:

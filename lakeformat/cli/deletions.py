@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from lakeformat.byte_size import size
 from lakeformat.cli.confirm import is_wanted
 from lakeformat.cli.output import Shown, print_json, print_rows
 from lakeformat.cli.progress import counting
-from lakeformat.count_text import counted
 from lakeformat.errors import LakeError
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
-    from lakeformat.clean import Removal
-    from lakeformat.tags.held import DeletionReport
+    from lakeformat.paimon.clean import Removal
+    from lakeformat.paimon.tags.held import DeletionReport
 
 __all__ = ["delete_and_show"]
 

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakeformat.byte_size import size
 from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import counting
 from lakeformat.cli.save import open_saved
 from lakeformat.cli.warehouse import WarehouseOption, named_table
-from lakeformat.count_text import counted
 from lakeformat.errors import LakeError
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     import lakeformat as lake
-    from lakeformat.clean import Removal
-    from lakeformat.expire import ExpireReport
+    from lakeformat.paimon.clean import Removal
+    from lakeformat.paimon.expire import ExpireReport
 
 __all__ = ["register"]
 

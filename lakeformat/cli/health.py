@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakeformat.byte_size import size
 from lakeformat.cli.copyable import copyable
 from lakeformat.cli.grid import Column, print_grid
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
-from lakeformat.count_text import counted
 from lakeformat.errors import LakeError
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     import lakeformat as lake
-    from lakeformat.health import HealthReport
-    from lakeformat.health.report import SnapshotFacts
+    from lakeformat.paimon.health import HealthReport
+    from lakeformat.paimon.health.report import SnapshotFacts
 
 __all__ = ["register"]
 

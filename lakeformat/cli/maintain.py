@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakeformat.byte_size import size
 from lakeformat.cli.arguments import DryRun
 from lakeformat.cli.compact import ExecutorOption, YesOption, goes_on_beside, other_compactors
 from lakeformat.cli.copyable import copyable
@@ -27,9 +26,10 @@ from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
 from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.executor import require_executor
+from lakeformat.types.byte_size import size
 
 if TYPE_CHECKING:
-    from lakeformat.maintain import MaintainProgress, MaintainReport
+    from lakeformat.paimon.maintain import MaintainProgress, MaintainReport
 
 __all__ = ["EXIT_NOT_HEALTHY", "register"]
 

@@ -12,7 +12,7 @@ from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import existing_catalog
 from lakeformat.cli.wording import in_words_of_commands
 from lakeformat.errors import NotFoundError
-from lakeformat.table_by_table import Reported, TableOutcome, table_by_table
+from lakeformat.tables.table_by_table import Reported, TableOutcome, table_by_table
 
 if TYPE_CHECKING:
     import lakeformat as lake

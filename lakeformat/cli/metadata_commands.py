@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lakeformat.byte_size import size
 from lakeformat.cli.output import Shown
+from lakeformat.types.byte_size import size
 
 __all__ = ["METADATA_COMMANDS", "MetadataCommand"]
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakeformat.byte_size import size
 from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, named_table
+from lakeformat.types.byte_size import size
 
 if TYPE_CHECKING:
-    from lakeformat.orphans.missing import MissingFilesReport
+    from lakeformat.paimon.orphans.missing import MissingFilesReport
 
 __all__ = ["register"]
 

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakeformat.byte_size import size
 from lakeformat.cli.many_tables import NameArgument, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import counting
 from lakeformat.cli.save import open_saved
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_table
 from lakeformat.errors import InvalidRequestError
+from lakeformat.types.byte_size import size
 
 if TYPE_CHECKING:
     import lakeformat as lake
-    from lakeformat.clean import Removal
-    from lakeformat.orphans.report import OrphanReport
+    from lakeformat.paimon.clean import Removal
+    from lakeformat.paimon.orphans.report import OrphanReport
 
 __all__ = ["register"]
 
@@ -179,7 +179,7 @@ def _show_database(
 ) -> None:
     """A table that fails is a line too, and the exit code 1."""
     # Arrow takes a while to load, and `lake --help` does without.
-    from lakeformat.orphans.database import remove_orphans_of
+    from lakeformat.paimon.orphans.database import remove_orphans_of
 
     catalog = existing_catalog(context)
     names = [f"{database}.{table}" for table in catalog.list_tables(database)]

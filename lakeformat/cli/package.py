@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from lakeformat.byte_size import size
-from lakeformat.count_text import counted
 from lakeformat.doctor import DISTRIBUTION
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
 
 __all__ = ["register"]
 

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakeformat.byte_size import size
 from lakeformat.cli.arguments import DryRun, TableArgument
 from lakeformat.cli.confirm import Yes, is_wanted
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.warehouse import WarehouseOption, named_table
-from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lakeformat.partitions.live import LivePartition
+    from lakeformat.paimon.partitions.live import LivePartition
 
 __all__ = ["register"]
 

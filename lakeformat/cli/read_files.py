@@ -18,9 +18,14 @@ from pyarrow import json as arrow_json
 
 from lakeformat.cli.row_files import Form, form_of_file
 from lakeformat.errors import InvalidRequestError
-from lakeformat.schema import TableSchema
-from lakeformat.text_files import cast_text, read_growing, require_closed_quotes, require_objects
-from lakeformat.write.checked_rows import CheckedRows
+from lakeformat.files.text_files import (
+    cast_text,
+    read_growing,
+    require_closed_quotes,
+    require_objects,
+)
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.write.checked_rows import CheckedRows
 
 __all__ = ["read_rows"]
 

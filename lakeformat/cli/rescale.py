@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakeformat.byte_size import size
 from lakeformat.cli.arguments import DryRun, TableArgument
 from lakeformat.cli.compact import WhereOption
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.cli.wording import in_words_of_commands
+from lakeformat.types.byte_size import size
 
 if TYPE_CHECKING:
-    from lakeformat.compact.rescaling.report import RescaleReport
+    from lakeformat.paimon.compact.rescaling.report import RescaleReport
 
 __all__ = ["register"]
 

@@ -12,10 +12,10 @@ from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.progress import progress_line
 from lakeformat.cli.tags import DryRunOption
 from lakeformat.cli.warehouse import WarehouseOption, named_table
-from lakeformat.count_text import counted
+from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
-    from lakeformat.rollback.report import RollbackReport
+    from lakeformat.paimon.rollback.report import RollbackReport
 
 __all__ = ["register"]
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakeformat.byte_size import size
 from lakeformat.cli.arguments import TableArgument
 from lakeformat.cli.compact import progressing
 from lakeformat.cli.output import AsJson, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_table
-from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
-    from lakeformat.row_changes.report import RowChangeReport
+    from lakeformat.paimon.row_changes.report import RowChangeReport
 
 __all__ = ["register"]
 

@@ -11,8 +11,8 @@ import typer
 
 from lakeformat.cli.output import AsJson, listed, print_json
 from lakeformat.cli.warehouse import WarehouseOption, named_table
-from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -132,8 +132,8 @@ def changes(
     An example: lake changes shop.orders --after 3
     """
     from lakeformat.cli.row_files import form_of
-    from lakeformat.compact.changelogs.producers import tells
-    from lakeformat.read.rows import Rows
+    from lakeformat.paimon.compact.changelogs.producers import tells
+    from lakeformat.paimon.read.rows import Rows
 
     chosen = form_of(form, output, as_json=as_json)
     opened = named_table(context, table)

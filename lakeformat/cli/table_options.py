@@ -17,7 +17,7 @@ from lakeformat.cli.warehouse import (
 )
 
 if TYPE_CHECKING:
-    from lakeformat.schema_changes import SchemaChange
+    from lakeformat.paimon.schema_changes import SchemaChange
 
 __all__ = ["option_named", "register"]
 

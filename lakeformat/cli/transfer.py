@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import lakeformat as lake
-from lakeformat.byte_size import size
 from lakeformat.cli.arguments import DryRun
 from lakeformat.cli.many_tables import error_text
 from lakeformat.cli.output import AsJson, Shown, print_json, print_rows
 from lakeformat.cli.progress import files_done
 from lakeformat.cli.warehouse import WarehouseOption, existing_catalog, named_catalog, named_table
-from lakeformat.count_text import counted
 from lakeformat.errors import InvalidRequestError, LakeError, NotFoundError
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
-    from lakeformat.table_by_table import TableOutcome
-    from lakeformat.transfer.report import CloneReport
+    from lakeformat.catalog.transfer.report import CloneReport
+    from lakeformat.tables.table_by_table import TableOutcome
 
 __all__ = ["register"]
 

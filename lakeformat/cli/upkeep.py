@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from lakeformat.byte_size import size
 from lakeformat.cli.arguments import DryRun, TableArgument
 from lakeformat.cli.many_tables import NameArgument, for_each_table, is_database, show_outcomes
 from lakeformat.cli.output import AsJson, Shown, print_json, print_report, print_rows
 from lakeformat.cli.progress import counting_rows, files_done, progress_line
 from lakeformat.cli.warehouse import WarehouseOption, named_table
 from lakeformat.errors import InvalidRequestError
+from lakeformat.types.byte_size import size
 
 __all__ = ["register"]
 

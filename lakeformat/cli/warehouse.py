@@ -16,10 +16,10 @@ import typer
 import lakeformat as lake
 from lakeformat.cli.metadata_commands import METADATA_COMMANDS
 from lakeformat.errors import InvalidRequestError, NotFoundError
-from lakeformat.layout import MAIN_BRANCH
+from lakeformat.paimon.layout import MAIN_BRANCH
 
 if TYPE_CHECKING:
-    from lakeformat.schema_changes import SchemaChange
+    from lakeformat.paimon.schema_changes import SchemaChange
 
 __all__ = [
     "CatalogOptionOption",
@@ -184,8 +184,8 @@ def altered_table_at(
     """Change the schema of the table in a directory, as a catalog without locks would."""
     from lakeformat.catalog.outside import external_paths_in
     from lakeformat.environment import SYSTEM
-    from lakeformat.layout import TableLayout
-    from lakeformat.metadata.schema_file import alter_schema
+    from lakeformat.paimon.layout import TableLayout
+    from lakeformat.paimon.metadata.schema_file import alter_schema
     from lakeformat.storage import open_storage
     from lakeformat.storage.links import within
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
-from lakeformat.types import STRING, DataType, TypeName, atomic
+from lakeformat.types.types import STRING, DataType, TypeName, atomic
 from spark_jobs.cdc.changes import Changes, SourceTable, field_of
 from spark_jobs.cdc.declared import Declared, declared_of
 from spark_jobs.cdc.maxwell import TABLE_NAMES, keys_of, row_changes, table_names

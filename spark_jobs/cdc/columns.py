@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
-from lakeformat.arrow_types import from_arrow_type
-from lakeformat.types import AtomicType, DataType, TypeName, atomic
+from lakeformat.types.arrow_types import from_arrow_type
+from lakeformat.types.types import AtomicType, DataType, TypeName, atomic
 from spark_jobs.cdc.changes import Changes
 from spark_jobs.cdc.declared import Declared, type_text
 from spark_jobs.file_readers import rounded_numbers, rounded_refusal, times_as_text

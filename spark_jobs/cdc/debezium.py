@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
-from lakeformat.types import BYTES, STRING, AtomicType, TypeName, atomic
+from lakeformat.types.types import BYTES, STRING, AtomicType, TypeName, atomic
 from spark_jobs.cdc.changes import Changes, SourceTable, field_of
 from spark_jobs.cdc.declared import Declared, Decoding, declared_of
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from lakeformat.type_text import type_to_json
-from lakeformat.types import DataType, with_nullability
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import DataType, with_nullability
 
 __all__ = ["Declared", "Decoding", "declared_of", "type_text"]
 

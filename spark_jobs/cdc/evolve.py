@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.arrow_types import to_arrow_type
-from lakeformat.schema_changes import SchemaChange, add_column, update_column_type
-from lakeformat.types import (
+from lakeformat.paimon.schema_changes import SchemaChange, add_column, update_column_type
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.types import (
     STRING,
     AtomicType,
     DataField,

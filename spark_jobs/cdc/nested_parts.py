@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from lakeformat.types import ArrayType, DataType, MapType, RowType
+from lakeformat.types.types import ArrayType, DataType, MapType, RowType
 
 __all__ = ["Path", "parts_beside"]
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
-from lakeformat.aggregate_rules import function_of_column
-from lakeformat.arrow_types import to_arrow_type
 from lakeformat.executor import Executor, in_order
-from lakeformat.types import AtomicType
+from lakeformat.paimon.aggregate_rules import function_of_column
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.types import AtomicType
 from spark_jobs.cdc.canal import Canal
 from spark_jobs.cdc.changes import SourceTable, arranged
 from spark_jobs.cdc.columns import MessageColumns

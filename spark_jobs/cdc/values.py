@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
-from lakeformat.text_files import cast_text
-from lakeformat.types import DataField
+from lakeformat.files.text_files import cast_text
+from lakeformat.types.types import DataField
 from spark_jobs.cdc.base64_columns import decimals_of, decoded
 from spark_jobs.cdc.columns import Column
 from spark_jobs.cdc.declared import Declared, Decoding

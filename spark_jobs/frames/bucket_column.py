@@ -1,4 +1,4 @@
-"""The bucket of each row as a column of Spark: the function of ``lakeformat.bucketing``.
+"""The bucket of each row as a column of Spark: the function of ``lakeformat.paimon.bucketing``.
 
 Where the key is INT, BIGINT or DATE the JVM computes it, in steps: each is a projection of its
 own, because a column that is named twice in one expression is computed twice. Numbers of 32 bits
@@ -14,9 +14,9 @@ import pyarrow as pa
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.functions import arrow_udf
 
-from lakeformat.bucketing import BucketFunction, bucket_function
-from lakeformat.schema import TableSchema
-from lakeformat.types import AtomicType, DataField, TypeName
+from lakeformat.paimon.bucketing import BucketFunction, bucket_function
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.types import AtomicType, DataField, TypeName
 from spark_jobs.frames.conditions import column_named
 
 if TYPE_CHECKING:

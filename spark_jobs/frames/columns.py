@@ -9,8 +9,8 @@ from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import to_arrow_schema
 
 import lakeformat as lake
-from lakeformat.type_text import type_to_json
-from lakeformat.types import (
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import (
     ArrayType,
     AtomicType,
     DataField,

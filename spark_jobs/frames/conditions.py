@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as sql
 
-from lakeformat.read.conditions.predicate import (
+from lakeformat.rows.conditions.predicate import (
     And,
     Compare,
     Constant,
@@ -22,8 +22,8 @@ from lakeformat.read.conditions.predicate import (
     Or,
     Predicate,
 )
-from lakeformat.read.pruning.prune import Op
-from lakeformat.types import AtomicType, DataField, TypeName
+from lakeformat.rows.prune import Op
+from lakeformat.types.types import AtomicType, DataField, TypeName
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

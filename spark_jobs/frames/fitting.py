@@ -9,9 +9,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.schema import TableSchema
-from lakeformat.write.conform import Conformer
-from lakeformat.write.row_kinds import RowKinds
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.write.conform import Conformer
+from lakeformat.paimon.write.row_kinds import RowKinds
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

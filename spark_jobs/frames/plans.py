@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.arrow_types import from_arrow_type
-from lakeformat.read.changes.changes import Changes
-from lakeformat.read.changes.rows import ROW_KIND
-from lakeformat.read.changes.window import WindowEnd
-from lakeformat.read.conditions.filter import Where, as_predicate
-from lakeformat.read.conditions.predicate import col
-from lakeformat.read.results import Results
-from lakeformat.read.rows import Rows
-from lakeformat.read.splits import Split
-from lakeformat.types import DataField
+from lakeformat.paimon.read.changes.changes import Changes
+from lakeformat.paimon.read.changes.rows import ROW_KIND
+from lakeformat.paimon.read.changes.window import WindowEnd
+from lakeformat.paimon.read.results import Results
+from lakeformat.paimon.read.rows import Rows
+from lakeformat.paimon.read.splits import Split
+from lakeformat.rows.conditions.filter import Where, as_predicate
+from lakeformat.rows.conditions.predicate import col
+from lakeformat.types.arrow_types import from_arrow_type
+from lakeformat.types.types import DataField
 from spark_jobs.frames.columns import ToSpark, spark_schema
 from spark_jobs.frames.parts import PartWork, pack, pack_in_order
 

@@ -10,10 +10,10 @@ from pyspark.sql import functions as sql
 from pyspark.sql import types as spark_types
 
 import lakeformat as lake
-from lakeformat.handle import UNAWARE_BUCKET
-from lakeformat.layout import POSTPONE_BUCKET
-from lakeformat.schema import TableSchema
-from lakeformat.types import DataField
+from lakeformat.paimon.handle import UNAWARE_BUCKET
+from lakeformat.paimon.layout import POSTPONE_BUCKET
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.types import DataField
 from spark_jobs.frames.bucket_column import bucket_key, with_bucket
 from spark_jobs.frames.columns import spark_type
 from spark_jobs.frames.conditions import column_named

@@ -17,14 +17,14 @@ import numpy as np
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.merge.groups import Positions
-from lakeformat.merge.key_words import column_words
-from lakeformat.merge.take_rows import take_rows
-from lakeformat.merge.word_order import sort_roughly
-from lakeformat.write.assign import Assigner, PartitionNumbers, Place, Places, rows_by_place
-from lakeformat.write.checked_rows import CheckedRows
-from lakeformat.write.repeated_values import with_dictionaries
-from lakeformat.write.unseen_columns import decimals_as_numbers, texts_as_numbers
+from lakeformat.paimon.write.assign import Assigner, PartitionNumbers, Place, Places, rows_by_place
+from lakeformat.paimon.write.checked_rows import CheckedRows
+from lakeformat.paimon.write.repeated_values import with_dictionaries
+from lakeformat.paimon.write.unseen_columns import decimals_as_numbers, texts_as_numbers
+from lakeformat.rows.groups import Positions
+from lakeformat.rows.key_words import column_words
+from lakeformat.rows.take_rows import take_rows
+from lakeformat.rows.word_order import sort_roughly
 from spark_jobs.frames.handover import in_tasks
 from spark_jobs.frames.parts import to_send
 from spark_jobs.frames.pieces import PIECES_DDL, Packed, PieceWriter, piece, rows_of_pieces

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lakeformat.system_tables.registry import system_table_names
+from lakeformat.paimon.system_tables.registry import system_table_names
 from spark_jobs.frames.read import read_changes, read_table
 from spark_jobs.frames.tables import place_of
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 import lakeformat as lake
-from lakeformat.partition_filter import PartitionSpec
-from lakeformat.table import Overwritten
+from lakeformat.paimon.partition_filter import PartitionSpec
+from lakeformat.paimon.table import Overwritten
 from spark_jobs.frames.parts import classic_context
 from spark_jobs.frames.tables import TableName, find_table
 from spark_jobs.publish import publish

@@ -43,7 +43,7 @@ _KEY_OPTIONS = ("primary-key", "partition")
 
 
 def _duration(value: str) -> int:
-    from lakeformat.options.kinds import ASKED_DURATION
+    from lakeformat.paimon.options.kinds import ASKED_DURATION
 
     return ASKED_DURATION.parse(value)
 
@@ -103,14 +103,14 @@ def _share(value: float) -> None:
 
 
 def _tag_name(value: str) -> None:
-    from lakeformat.metadata.file_name_part import check_new_file_name_part
+    from lakeformat.paimon.metadata.file_name_part import check_new_file_name_part
 
     check_new_file_name_part("tag name", value)
 
 
 def check_consumer_name(value: str) -> None:
     """Refuse a name that no consumer has."""
-    from lakeformat.metadata.file_name_part import check_new_file_name_part
+    from lakeformat.paimon.metadata.file_name_part import check_new_file_name_part
 
     check_new_file_name_part("consumer id", value)
 
@@ -121,7 +121,7 @@ def _message_table(value: str) -> None:
 
 
 def _time_formatter(value: str) -> None:
-    from lakeformat.partitions.time_format import time_format
+    from lakeformat.paimon.partitions.time_format import time_format
 
     time_format(value)
 
@@ -132,7 +132,7 @@ def _time_pattern(value: str) -> None:
 
 
 def _table_options(value: Mapping[str, str]) -> None:
-    from lakeformat.options import TableOptions
+    from lakeformat.paimon.options import TableOptions
 
     TableOptions({k: each for k, each in value.items() if k not in _KEY_OPTIONS}).validate()
 

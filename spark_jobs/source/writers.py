@@ -16,7 +16,7 @@ from pyspark.sql.datasource import (
 )
 
 import lakeformat as lake
-from lakeformat.table import Overwritten
+from lakeformat.paimon.table import Overwritten
 from spark_jobs.frames.worker import prepare_worker
 from spark_jobs.publish import publish
 from spark_jobs.source.asked import whole_number

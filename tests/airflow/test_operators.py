@@ -277,7 +277,7 @@ class TestMaintain:
         self, catalog, caplog
     ):
         crashed_table(catalog, commits=12)
-        caplog.set_level("INFO", logger="lakeformat.maintain")
+        caplog.set_level("INFO", logger="lakeformat.paimon.maintain")
 
         done = do(LakeMaintainOperator)
         again = do(LakeMaintainOperator, expire_consumers="2 d")
@@ -315,7 +315,7 @@ class TestMaintain:
             raise lake.UnsupportedError("this version does not compact it")
 
         crashed_table(catalog, commits=12, consumer=None)
-        monkeypatch.setattr("lakeformat.maintain.steps.compact", refuse)
+        monkeypatch.setattr("lakeformat.paimon.maintain.steps.compact", refuse)
         assert "in the way: compact failed" in do(LakeMaintainOperator)["reason"]
         with pytest.raises(AirflowFailException, match=r"UnhealthyTableError: shop\.orders is"):
             do(LakeMaintainOperator, fail_when="degraded")

@@ -9,8 +9,8 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog, RepairReport
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.schema_file import create_schema
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.schema_file import create_schema
 from lakeformat.storage import open_storage
 from lakeformat.testing.crashable import CrashableStorage
 

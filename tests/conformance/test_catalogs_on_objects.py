@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
-from lakeformat.sql import SqlLock
 from lakeformat.storage import creation_proof
 from lakeformat.storage.object_store import ObjectStorage
+from lakeformat.storage.sql import SqlLock
 from tests.conformance.faulty_bucket import faulty_bucket
 
 WAREHOUSE = "s3://lake/wh"

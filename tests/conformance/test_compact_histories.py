@@ -23,13 +23,13 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.compact.compact import Tell
-from lakeformat.compact.run import run_messages
-from lakeformat.compact.unit import CompactUnit
 from lakeformat.environment import Environment
-from lakeformat.handle import TableHandle
-from lakeformat.metadata.schema_file import read_schema
-from lakeformat.metadata.snapshot import CommitKind
+from lakeformat.paimon.compact.compact import Tell
+from lakeformat.paimon.compact.run import run_messages
+from lakeformat.paimon.compact.unit import CompactUnit
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.schema_file import read_schema
+from lakeformat.paimon.metadata.snapshot import CommitKind
 from tests.expired import missing, unneeded
 from tests.keyed_rows import MINUTE, Clock
 

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.compact.report import CompactReport
-from lakeformat.layout import POSTPONE_BUCKET
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.compact.report import CompactReport
+from lakeformat.paimon.layout import POSTPONE_BUCKET
+from lakeformat.paimon.read.plan import plan_files
 from tests.golden.values import assert_same_rows, rows_of
 from tests.merge_scenarios import ENGINES, Change, Scenario, loosened, scenarios
 

@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 
 import lakeformat as lake
 from lakeformat.environment import Environment
-from lakeformat.expire.retention import is_decoupled
-from lakeformat.layout import MAIN_BRANCH, TableLayout
-from lakeformat.metadata.changelog_directory import changelog_ids
-from lakeformat.metadata.consumer import read_consumers
-from lakeformat.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
-from lakeformat.metadata.tag import Tag, create_tag, tag_names
+from lakeformat.paimon.expire.retention import is_decoupled
+from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
+from lakeformat.paimon.metadata.changelog_directory import changelog_ids
+from lakeformat.paimon.metadata.consumer import read_consumers
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot, snapshot_ids
+from lakeformat.paimon.metadata.tag import Tag, create_tag, tag_names
+from lakeformat.paimon.table import load_table
 from lakeformat.storage import Storage
-from lakeformat.table import load_table
 from tests.expired import missing, unneeded
 
 HISTORIES = int(os.environ.get("LAKE_EXAMPLES", "15"))

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakeformat.binary_row import (
+from lakeformat.paimon.binary_row import (
     decode_columns,
     decode_row,
     encode_columns,
@@ -25,14 +25,14 @@ from lakeformat.binary_row import (
     unframe_row,
     values_from_arrow,
 )
-from lakeformat.binary_row.layout import reserved_size
-from lakeformat.bucketing import bucket_function
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.metadata.schema_file import read_schema
-from lakeformat.schema import TableSchema
+from lakeformat.paimon.binary_row.layout import reserved_size
+from lakeformat.paimon.bucketing import bucket_function
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.schema_file import read_schema
+from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import open_storage
-from lakeformat.types import DataType
+from lakeformat.types.types import DataType
 from tests.golden.tables import HOW_TO_UNSKIP, GoldenTable, golden_tables
 from tests.manifest_entries import entries_in
 

@@ -15,17 +15,17 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
-from lakeformat.binary_row import values_from_arrow
-from lakeformat.datafile.column_statistics import ColumnStatistics
-from lakeformat.datafile.file_description import FileOrigin, describe_append_file
-from lakeformat.datafile.file_names import DataFileNames
-from lakeformat.datafile.file_statistics import file_statistics, key_statistics
-from lakeformat.datafile.key_value_writer import KeyValueWriter
-from lakeformat.datafile.reader import read_batches, read_key_values
-from lakeformat.datafile.rolling_writer import RollingWriter
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.options import TableOptions
-from lakeformat.schema import TableSchema
+from lakeformat.files.column_statistics import ColumnStatistics
+from lakeformat.paimon.binary_row import values_from_arrow
+from lakeformat.paimon.datafile.file_description import FileOrigin, describe_append_file
+from lakeformat.paimon.datafile.file_names import DataFileNames
+from lakeformat.paimon.datafile.file_statistics import file_statistics, key_statistics
+from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
+from lakeformat.paimon.datafile.reader import read_batches, read_key_values
+from lakeformat.paimon.datafile.rolling_writer import RollingWriter
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import open_storage
 from tests.golden.tables import HOW_TO_UNSKIP, GoldenTable, golden_tables
 from tests.golden.values import assert_same_rows, rows_of

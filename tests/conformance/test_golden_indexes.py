@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.index.deletion_vector import DeletionVector, keep_mask
-from lakeformat.index.deletion_vector_file import (
+from lakeformat.paimon.index.deletion_vector import DeletionVector, keep_mask
+from lakeformat.paimon.index.deletion_vector_file import (
     VectorForm,
     encode_deletion_vectors,
     read_deletion_vectors,
 )
-from lakeformat.index.file_index import (
+from lakeformat.paimon.index.file_index import (
     BloomFilter,
     decode_file_index,
     encode_bitmap_index,
@@ -30,17 +30,17 @@ from lakeformat.index.file_index import (
     open_column_index,
     read_file_index,
 )
-from lakeformat.index.hash_index import encode_hash_index, read_hash_index
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.index_manifest import (
+from lakeformat.paimon.index.hash_index import encode_hash_index, read_hash_index
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.index_manifest import (
     IndexManifestEntry,
     read_index_manifest,
     write_index_manifest,
 )
-from lakeformat.options import TableOptions
+from lakeformat.paimon.options import TableOptions
 from lakeformat.storage import LocalStorage, MemoryStorage
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataType
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataType
 from tests.golden.tables import HOW_TO_UNSKIP, GoldenTable, golden_tables
 from tests.golden.values import assert_same_rows, rows_of
 from tests.manifest_entries import entries_in

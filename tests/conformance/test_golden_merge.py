@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.tag import Tag, create_tag
+from lakeformat.paimon.metadata.tag import Tag, create_tag
 from tests.golden.tables import HOW_TO_UNSKIP
 from tests.golden.values import assert_same_rows, rows_of
 from tests.golden_cases import Batch, Change, GoldenCase, golden_cases

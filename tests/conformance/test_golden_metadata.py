@@ -15,20 +15,20 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.branch_directory import branches
-from lakeformat.metadata.changelog_directory import (
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.branch_directory import branches
+from lakeformat.paimon.metadata.changelog_directory import (
     changelog_ids,
     read_changelog,
 )
-from lakeformat.metadata.consumer import read_consumers
-from lakeformat.metadata.schema_file import read_schema, schema_ids
-from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.metadata.statistics import ColumnStatistics, TableStatistics, read_statistics
-from lakeformat.metadata.tag import Tag, read_tag, read_tags
-from lakeformat.schema import TableSchema
+from lakeformat.paimon.metadata.consumer import read_consumers
+from lakeformat.paimon.metadata.schema_file import read_schema, schema_ids
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.statistics import ColumnStatistics, TableStatistics, read_statistics
+from lakeformat.paimon.metadata.tag import Tag, read_tag, read_tags
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.system_tables import system_table_names
 from lakeformat.storage import open_storage
-from lakeformat.system_tables import system_table_names
 from tests.golden.tables import HOW_TO_UNSKIP, GoldenTable, golden_tables
 from tests.golden.values import assert_same_rows, rows_of
 
@@ -127,7 +127,7 @@ def test_snapshots_lose_nothing_when_they_are_written_again(golden: GoldenTable)
 
 @EACH
 def test_a_column_can_be_added_to_a_golden_table_on_paper(golden: GoldenTable):
-    from lakeformat.schema_changes import apply_changes
+    from lakeformat.paimon.schema_changes import apply_changes
 
     schema = lake.open_table(golden.location).schema
     after = apply_changes(schema, [lake.add_column("new", "INT")], has_snapshots=True, now=1)

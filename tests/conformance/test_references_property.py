@@ -21,11 +21,11 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog
-from lakeformat.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
-from lakeformat.metadata.tag import read_tags
-from lakeformat.read.scan import Scan
+from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot, snapshot_ids
+from lakeformat.paimon.metadata.tag import read_tags
+from lakeformat.paimon.read.scan import Scan
 from tests.expired import missing, unneeded
 from tests.keyed_rows import KeyedRows
 

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.commit.commit import CommitReport
+from lakeformat.paimon.commit.commit import CommitReport
 
 TABLES = int(os.environ.get("LAKE_EXAMPLES", "20"))
 _warehouses = itertools.count()

@@ -15,9 +15,9 @@ import pytest
 from sqlalchemy import text
 
 import lakeformat as lake
-from lakeformat.sql import LockSettings, SqlDatabase, SqlLock, parse_database_uri
-from lakeformat.sql.lock_rows import OUR_MARK, LockRow, has_expired
-from lakeformat.sql.tables import LOCKS_NAME, create_missing_tables
+from lakeformat.storage.sql import LockSettings, SqlDatabase, SqlLock, parse_database_uri
+from lakeformat.storage.sql.lock_rows import OUR_MARK, LockRow, has_expired
+from lakeformat.storage.sql.tables import LOCKS_NAME, create_missing_tables
 
 KEY = "shop.orders"
 SETTINGS = LockSettings()
@@ -397,7 +397,7 @@ def test_a_connection_lost_while_holding_stops_the_publication_and_the_row_goes_
 
 PROCESS = """
 import json, sys, time
-from lakeformat.sql import LockSettings, SqlDatabase, SqlLock, parse_database_uri
+from lakeformat.storage.sql import LockSettings, SqlDatabase, SqlLock, parse_database_uri
 
 uri, lease, counter, times = json.loads(sys.argv[1])
 database = SqlDatabase(parse_database_uri(uri))

@@ -77,9 +77,9 @@ APPEND = """
 import json, sys
 import pyarrow as pa
 from lakeformat.environment import SYSTEM
-from lakeformat.layout import TableLayout
+from lakeformat.paimon.layout import TableLayout
 from lakeformat.storage import open_storage
-from lakeformat.table import load_table
+from lakeformat.paimon.table import load_table
 root, writer, options = sys.argv[1:]
 storage, path = open_storage(root, json.loads(options))
 table = load_table(storage, TableLayout(path), SYSTEM)

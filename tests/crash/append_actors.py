@@ -7,13 +7,13 @@ from dataclasses import replace
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.handle import TableHandle
-from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.metadata.snapshot_directory import latest_snapshot
-from lakeformat.read.data_files import DataFiles
-from lakeformat.read.deletions import DeletedRows
-from lakeformat.read.plan import plan_files
-from lakeformat.read.scan import Scan
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.read.data_files import DataFiles
+from lakeformat.paimon.read.deletions import DeletedRows
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.paimon.read.scan import Scan
 from tests.crash.interleaved import Actor, Background, State
 
 

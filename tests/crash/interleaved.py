@@ -14,16 +14,16 @@ from typing import Any, TypeAlias
 
 import lakeformat as lake
 from lakeformat.environment import Environment
-from lakeformat.handle import TableHandle
-from lakeformat.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.metadata.snapshot_directory import (
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import (
     latest_snapshot_id,
     read_snapshot,
     snapshot_ids,
 )
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.paimon.table import Table
 from lakeformat.storage import MemoryStorage
-from lakeformat.table import Table
 from tests.crash.references import metadata_files, referenced_metadata
 from tests.crash.scheduler import ScheduledStorage, Scheduler
 from tests.paper import paper_table

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import lakeformat as lake
-from lakeformat.handle import TableHandle
-from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.metadata.snapshot_directory import latest_snapshot
-from lakeformat.read.plan import plan_files
-from lakeformat.read.scan import Scan
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.paimon.read.scan import Scan
 from tests.crash.interleaved import Actor, Background, State, shown
 from tests.crash.keyed_runs import Row, bucket_of, merged_rows, partition_of, write_run
 from tests.paper import moved

@@ -8,20 +8,20 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.binary_row import encode_row, frame_row
-from lakeformat.bucketing import bucket_function
-from lakeformat.datafile.file_description import FileOrigin
-from lakeformat.datafile.file_names import DataFileNames
-from lakeformat.datafile.key_value_writer import KeyValueWriter
-from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
-from lakeformat.handle import TableHandle
-from lakeformat.metadata.data_file_meta import DataFileMeta, FileSource
-from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.partition import partition_fields, partition_path
-from lakeformat.read.data_files import DataFiles
-from lakeformat.read.deletions import DeletedRows
+from lakeformat.paimon.binary_row import encode_row, frame_row
+from lakeformat.paimon.bucketing import bucket_function
+from lakeformat.paimon.datafile.file_description import FileOrigin
+from lakeformat.paimon.datafile.file_names import DataFileNames
+from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
+from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.partition import partition_fields, partition_path
+from lakeformat.paimon.read.data_files import DataFiles
+from lakeformat.paimon.read.deletions import DeletedRows
+from lakeformat.types.arrow_types import to_arrow_schema
 
 INSERT, DELETE = 0, 3
 BUCKETS = 2

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import lakeformat as lake
-from lakeformat.handle import TableHandle
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.manifest_list import read_manifest_list
-from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.manifest_list import read_manifest_list
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot, snapshot_ids
 from tests.manifest_entries import entries_in
 
 

@@ -12,8 +12,8 @@ import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
-from lakeformat.layout import TableLayout
-from lakeformat.table import load_table
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.table import load_table
 from lakeformat.testing import CrashableStorage, Fault, FaultKind, every_fault
 from tests.crash.every_state import every_state
 from tests.crash.references import referenced_files

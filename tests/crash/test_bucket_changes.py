@@ -14,8 +14,8 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.layout import TableLayout
-from lakeformat.table import load_table
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.table import load_table
 from lakeformat.testing import CrashableStorage
 from tests.crash.every_state import every_state
 from tests.crash.simulated import simulated

@@ -10,11 +10,11 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.compact import commit as compact_commit
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.snapshot import CommitKind
+from lakeformat.paimon.compact import commit as compact_commit
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.snapshot import CommitKind
+from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
-from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, every_fault
 from tests.crash.interrupted import Interrupted
 from tests.crash.simulated import simulated

@@ -10,12 +10,12 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.commit.abort import abort_messages
-from lakeformat.commit.commit import DYNAMIC, CommitOptions, commit_messages
-from lakeformat.handle import TableHandle
-from lakeformat.metadata.manifest_list import read_manifest_list
-from lakeformat.metadata.snapshot_directory import snapshot_ids
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.commit.abort import abort_messages
+from lakeformat.paimon.commit.commit import DYNAMIC, CommitOptions, commit_messages
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest_list import read_manifest_list
+from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
+from lakeformat.paimon.read.plan import plan_files
 from lakeformat.storage import MemoryStorage
 from tests.crash.interrupted import Interrupted
 from tests.crash.references import metadata_files, referenced_metadata

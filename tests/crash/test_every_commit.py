@@ -7,11 +7,11 @@ import os
 import pytest
 
 import lakeformat as lake
-from lakeformat.commit.commit import CommitOptions, commit_messages, commit_statistics
 from lakeformat.environment import Environment
-from lakeformat.handle import TableHandle
-from lakeformat.metadata.statistics import TableStatistics
-from lakeformat.partition_filter import some_partitions
+from lakeformat.paimon.commit.commit import CommitOptions, commit_messages, commit_statistics
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.statistics import TableStatistics
+from lakeformat.paimon.partition_filter import some_partitions
 from lakeformat.testing import CrashableStorage, FaultKind, every_fault
 from tests.crash.every_state import every_state
 from tests.crash.references import metadata_files, referenced_metadata

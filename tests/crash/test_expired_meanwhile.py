@@ -12,11 +12,11 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.manifest_list import ListKind, manifests_of
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
-from lakeformat.table import load_table
 from tests.crash.interrupted import Interrupted, each_moment
 from tests.crash.simulated import simulated
 from tests.expired import unneeded

@@ -9,9 +9,9 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.layout import TableLayout
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
-from lakeformat.table import load_table
 from tests.crash.interrupted import Interrupted
 from tests.crash.simulated import simulated
 

@@ -13,19 +13,19 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.clean import announce, read_intents, refuse_if_expiring
-from lakeformat.clean.intent import STALE_MILLIS
 from lakeformat.environment import Environment
 from lakeformat.errors import CommitConflictError, InvalidRequestError, UnavailableError
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.changelog_directory import changelog_ids
-from lakeformat.metadata.snapshot_directory import (
+from lakeformat.paimon.clean import announce, read_intents, refuse_if_expiring
+from lakeformat.paimon.clean.intent import STALE_MILLIS
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.changelog_directory import changelog_ids
+from lakeformat.paimon.metadata.snapshot_directory import (
     read_snapshot,
     read_snapshot_if_present,
     snapshot_ids,
 )
-from lakeformat.metadata.tag import Tag, create_tag, delete_tag, tag_names
-from lakeformat.table import load_table
+from lakeformat.paimon.metadata.tag import Tag, create_tag, delete_tag, tag_names
+from lakeformat.paimon.table import load_table
 from lakeformat.testing import CrashableStorage, Fault, FaultKind
 from tests.crash.every_state import every_state
 from tests.expired import missing, unneeded

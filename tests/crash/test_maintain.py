@@ -15,9 +15,9 @@ import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.snapshot_directory import snapshot_ids
-from lakeformat.table import load_table
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
+from lakeformat.paimon.table import load_table
 from lakeformat.testing import CrashableStorage, every_fault
 from tests.expired import missing, unneeded
 

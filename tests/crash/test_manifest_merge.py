@@ -10,9 +10,9 @@ import pytest
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.errors import UnavailableError
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.manifest_list import read_manifest_list
-from lakeformat.table import load_table
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.manifest_list import read_manifest_list
+from lakeformat.paimon.table import load_table
 from lakeformat.testing import CrashableStorage, Fault, FaultKind
 from tests.crash.every_state import every_state
 from tests.crash.simulated import simulated

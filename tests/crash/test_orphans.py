@@ -19,18 +19,22 @@ import pytest
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
-from lakeformat.handle import TableHandle
-from lakeformat.layout import MAIN_BRANCH, TableLayout
-from lakeformat.metadata.branch_directory import branches
-from lakeformat.metadata.index_manifest import read_index_manifest
-from lakeformat.metadata.manifest_list import ListKind, manifests_of
-from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.metadata.snapshot_directory import latest_snapshot, read_snapshot, snapshot_ids
-from lakeformat.metadata.tag import Tag, create_tag, delete_tag, read_tags, tag_names
-from lakeformat.read.plan import plan_files
-from lakeformat.read.scan import Scan
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
+from lakeformat.paimon.metadata.branch_directory import branches
+from lakeformat.paimon.metadata.index_manifest import read_index_manifest
+from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import (
+    latest_snapshot,
+    read_snapshot,
+    snapshot_ids,
+)
+from lakeformat.paimon.metadata.tag import Tag, create_tag, delete_tag, read_tags, tag_names
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.paimon.read.scan import Scan
+from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
-from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, every_fault
 from lakeformat.testing.faults import Fault, FaultKind, PowerCut
 from tests.crash.interrupted import Interrupted

@@ -12,10 +12,10 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.manifest_list import manifests_of
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.manifest_list import manifests_of
+from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
-from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage
 from tests.crash.every_state import every_state
 from tests.crash.interrupted import Interrupted
@@ -141,7 +141,7 @@ def test_a_fault_at_any_call_of_a_rewrite_of_indexes_changes_no_row(table):
 
 
 def rewrite_serially(storage, acknowledged=None) -> None:
-    from lakeformat.file_indexes.rewrite import rewrite_file_indexes
+    from lakeformat.paimon.file_indexes.rewrite import rewrite_file_indexes
 
     report = rewrite_file_indexes(opened(storage)._handle, executor="serial")
     if acknowledged is not None:
@@ -203,7 +203,7 @@ def test_a_compaction_of_a_partition_that_expires_meanwhile_is_told_who_was_firs
     writer.write(pa.table({"dt": [OLD[0]], "id": [5]}))
     messages = writer.prepare()
     [unit] = [each for each in table.plan_compaction().units if OLD[0] in each.path]
-    from lakeformat.compact.run import run_unit
+    from lakeformat.paimon.compact.run import run_unit
 
     compacted = run_unit(table._handle, unit)
     expire(storage)

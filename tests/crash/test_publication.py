@@ -13,11 +13,11 @@ import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.snapshot_directory import snapshot_ids
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
+from lakeformat.paimon.table import load_table
 from lakeformat.storage import LocalStorage, MemoryStorage
 from lakeformat.storage.base import temporary_sibling
-from lakeformat.table import load_table
 from tests.crash.interrupted import Interrupted
 from tests.crash.references import left_behind
 

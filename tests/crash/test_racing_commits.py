@@ -11,16 +11,16 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.commit.deltas import delta_of
 from lakeformat.environment import Environment
 from lakeformat.errors import CommitOutcomeUnknownError, UnavailableError
-from lakeformat.handle import TableHandle
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.snapshot import CommitKind
-from lakeformat.metadata.snapshot_directory import read_snapshot
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.commit.deltas import delta_of
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.snapshot import CommitKind
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
-from lakeformat.table import load_table
 from tests import paper
 from tests.crash.interrupted import Interrupted
 from tests.crash.references import left_behind, metadata_files, referenced_metadata

@@ -18,9 +18,9 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.layout import TableLayout
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
-from lakeformat.table import load_table
 from tests.crash.scheduler import ScheduledStorage, Scheduler
 from tests.crash.simulated import simulated
 

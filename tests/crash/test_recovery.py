@@ -12,13 +12,13 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.commit.written_paths import written_paths
-from lakeformat.compact.run import run_unit
 from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
-from lakeformat.layout import TableLayout
+from lakeformat.paimon.commit.written_paths import written_paths
+from lakeformat.paimon.compact.run import run_unit
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.table import load_table
 from lakeformat.storage import LocalStorage, MemoryStorage
-from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, every_fault
 from tests.crash.references import left_behind, referenced_files
 from tests.paper import commit, file, live, message, paper_table

@@ -17,12 +17,12 @@ import pytest
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.branch_directory import unfinished_branches
-from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.metadata.tag import read_tag
-from lakeformat.read.plan import plan_files
-from lakeformat.table import load_table
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.branch_directory import unfinished_branches
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.tag import read_tag
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.paimon.table import load_table
 from lakeformat.testing import CrashableStorage, Trial, every_fault
 from tests.expired import missing, unneeded
 

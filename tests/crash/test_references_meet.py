@@ -11,8 +11,8 @@ from contextlib import suppress
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.tag import read_tags
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.metadata.tag import read_tags
+from lakeformat.paimon.read.plan import plan_files
 from lakeformat.testing import CrashableStorage
 from tests.crash.test_references import filled, opened, rows
 from tests.expired import missing

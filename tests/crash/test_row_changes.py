@@ -13,10 +13,10 @@ import pytest
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.errors import CommitOutcomeUnknownError
-from lakeformat.layout import TableLayout
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
-from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage
 from tests.crash.every_state import every_state
 from tests.crash.interrupted import Interrupted

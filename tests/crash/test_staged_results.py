@@ -11,9 +11,9 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.layout import TableLayout
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
-from lakeformat.table import load_table
 from lakeformat.testing import CrashableStorage, every_fault
 from spark_jobs.job_requests.ingest import IngestRequest
 from spark_jobs.table_changes import follow_changes

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.catalog.options import CatalogOptions
-from lakeformat.metadata.tag import Tag, create_tag
+from lakeformat.catalog.transfer.clone import CLONE_MARK
+from lakeformat.catalog.transfer.ownership import MARK
+from lakeformat.paimon.metadata.tag import Tag, create_tag
 from lakeformat.storage import open_storage
 from lakeformat.testing import CrashableStorage, every_fault
-from lakeformat.transfer.clone import CLONE_MARK
-from lakeformat.transfer.ownership import MARK
 from tests.crash.simulated import simulated
 
 SEED = int(os.environ.get("SEED", "0"))

@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.bucketing import row_hashes
-from lakeformat.index.hash_index import encode_hash_index
-from lakeformat.metadata.index_manifest import HASH, IndexManifestEntry
-from lakeformat.metadata.simple_stats import EMPTY_ROW
+from lakeformat.paimon.bucketing import row_hashes
+from lakeformat.paimon.index.hash_index import encode_hash_index
+from lakeformat.paimon.metadata.index_manifest import HASH, IndexManifestEntry
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
 from tests.conformance.format_checklist.keyed_table import (
     DELETE,
     INSERT,

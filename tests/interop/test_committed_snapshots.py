@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.snapshot_directory import snapshot_ids
+from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.storage import LocalStorage
 from tests.crash.interleaved import World, shown
 from tests.crash.process_writer import ids_of, make_table, start_writer

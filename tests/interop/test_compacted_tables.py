@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.compact import joined_files
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.compact import joined_files
+from lakeformat.paimon.read.plan import plan_files
 from tests.golden.values import assert_same_rows, rows_of
 from tests.interop.peer import Peer
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.manifest_list import ListKind, manifests_of
+from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of
 from tests.golden.values import assert_same_rows, rows_of
 from tests.interop.peer import Peer
 

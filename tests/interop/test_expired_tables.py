@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lakeformat.metadata.snapshot_directory import read_snapshot
-from lakeformat.metadata.tag import Tag, create_tag
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
+from lakeformat.paimon.metadata.tag import Tag, create_tag
 from tests.expired import missing
 from tests.golden.values import assert_same_rows, rows_of
 from tests.interop.peer import Peer

@@ -10,17 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakeformat.index.combination import combine
-from lakeformat.index.deletion_vector import DeletionVector
-from lakeformat.index.deletion_vector_file import VectorForm, encode_deletion_vectors
-from lakeformat.index.hash_index import encode_hash_index, read_hash_index
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.index_manifest import (
+from lakeformat.paimon.index.combination import combine
+from lakeformat.paimon.index.deletion_vector import DeletionVector
+from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
+from lakeformat.paimon.index.hash_index import encode_hash_index, read_hash_index
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.index_manifest import (
     IndexManifestEntry,
     read_index_manifest,
     write_index_manifest,
 )
-from lakeformat.options import TableOptions
+from lakeformat.paimon.options import TableOptions
 from lakeformat.storage import LocalStorage
 from tests.golden.tables import HOW_TO_UNSKIP, golden_tables
 from tests.interop.peer import Peer

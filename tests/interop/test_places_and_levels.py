@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.datafile.file_description import FileOrigin
-from lakeformat.datafile.key_value_files import KeyValueFiles
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.partition import partition_path
+from lakeformat.paimon.datafile.file_description import FileOrigin
+from lakeformat.paimon.datafile.key_value_files import KeyValueFiles
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.partition import partition_path
 from tests.conformance.format_checklist.keyed_table import DELETE, KeyedTable
 from tests.golden.values import assert_same_rows, rows_of
 from tests.interop.peer import Peer

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.file_indexes import rewrite
+from lakeformat.paimon.file_indexes import rewrite
 from tests.interop.peer import Peer
 
 COLUMNS = [("id", "BIGINT NOT NULL"), ("note", "STRING")]

@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakeformat.type_text import field_to_json, parse_type, type_to_json
-from lakeformat.types import DataField
+from lakeformat.types.type_text import field_to_json, parse_type, type_to_json
+from lakeformat.types.types import DataField
 from tests.java.wire import json_rows
 from tests.json_process import JsonProcess
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.index.deletion_vector import DeletionVector
-from lakeformat.index.deletion_vector_file import VectorForm, encode_deletion_vectors
-from lakeformat.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
+from lakeformat.paimon.index.deletion_vector import DeletionVector
+from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
+from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
 from tests.conformance.format_checklist.keyed_table import KeyedTable
 from tests.java.peer_process import JavaPeer
 

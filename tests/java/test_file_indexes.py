@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.index.file_index import (
+from lakeformat.paimon.index.file_index import (
     encode_bitmap_index,
     encode_bloom_filter,
     encode_bsi,
     encode_file_index,
     encode_range_bitmap,
 )
-from lakeformat.type_text import parse_type
+from lakeformat.types.type_text import parse_type
 from tests.java.peer_process import JavaPeer
 from tests.java.wire import json_rows
 

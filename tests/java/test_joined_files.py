@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.compact import joined_files
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.compact import joined_files
+from lakeformat.paimon.read.plan import plan_files
 from tests.java.peer_process import JavaPeer
 from tests.java.wire import assert_same, json_rows
 

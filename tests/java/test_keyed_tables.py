@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.bucketing import row_hashes
-from lakeformat.index.hash_index import encode_hash_index
-from lakeformat.metadata.index_manifest import HASH, IndexManifestEntry
-from lakeformat.metadata.simple_stats import EMPTY_ROW
+from lakeformat.paimon.bucketing import row_hashes
+from lakeformat.paimon.index.hash_index import encode_hash_index
+from lakeformat.paimon.metadata.index_manifest import HASH, IndexManifestEntry
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
 from tests.conformance.format_checklist.keyed_table import KeyedTable
 from tests.interop.test_checklist_round_trip import write_keyed
 from tests.java.peer_process import JavaPeer

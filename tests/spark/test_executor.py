@@ -125,7 +125,7 @@ def test_an_executor_is_a_name_or_has_outcomes(orders):
 
 
 def test_a_commit_that_fails_leaves_no_file_of_the_tasks(spark, orders, warehouse, monkeypatch):
-    from lakeformat.compact import commit
+    from lakeformat.paimon.compact import commit
 
     before = data_files(warehouse)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.orphans.readers import Readers
+from lakeformat.paimon.orphans.readers import Readers
 from spark_jobs import SparkExecutor, remove_orphans
 
 DAYS = 20

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.write.assign import Assigner, PartitionNumbers
+from lakeformat.paimon.write.assign import Assigner, PartitionNumbers
 from spark_jobs import spark_write, write_table
 from spark_jobs.frames.bucket_column import with_bucket
 from tests.spark.orders import data_files

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pytest
 
 from lakeformat import LakeError
-from lakeformat.arrow_types import to_arrow_type
-from lakeformat.merge.functions.function import AggregateFunction, ReducesChanges
-from lakeformat.merge.functions.registry import aggregate_function
-from lakeformat.merge.functions.segments import ranks_of
-from lakeformat.merge.groups import KeyGroups
-from lakeformat.options import TableOptions
-from lakeformat.type_text import parse_type, type_to_json
-from lakeformat.types import DataField
+from lakeformat.paimon.merge.functions.function import AggregateFunction, ReducesChanges
+from lakeformat.paimon.merge.functions.registry import aggregate_function
+from lakeformat.paimon.merge.functions.segments import ranks_of
+from lakeformat.paimon.options import TableOptions
+from lakeformat.rows.groups import KeyGroups
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.type_text import parse_type, type_to_json
+from lakeformat.types.types import DataField
 from tests.aggregate_model import Aggregator, ModelError
 
 Draw = Callable[[random.Random], Any]

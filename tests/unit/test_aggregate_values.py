@@ -13,18 +13,18 @@ import pytest
 from pyroaring import BitMap
 
 from lakeformat import InvalidRequestError, UnsupportedError
-from lakeformat.arrow_types import to_arrow_type
-from lakeformat.merge.functions.function import AggregateFunction
-from lakeformat.merge.functions.long_bitmaps import (
+from lakeformat.paimon.merge.functions.function import AggregateFunction
+from lakeformat.paimon.merge.functions.long_bitmaps import (
     decode_long_bitmap,
     encode_long_bitmap,
     union_of_long_bitmaps,
 )
-from lakeformat.merge.functions.registry import aggregate_function
-from lakeformat.merge.groups import KeyGroups
-from lakeformat.options import TableOptions
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
+from lakeformat.paimon.merge.functions.registry import aggregate_function
+from lakeformat.paimon.options import TableOptions
+from lakeformat.rows.groups import KeyGroups
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 
 ONE_KEY = np.zeros(1, np.int64)
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from lakeformat import InvalidRequestError
-from lakeformat.merge.aggregation import Aggregation
-from lakeformat.merge.order import MergeOrder
-from lakeformat.schema import TableSchema, new_schema
+from lakeformat.paimon.merge.aggregation import Aggregation
+from lakeformat.paimon.merge.order import MergeOrder
+from lakeformat.paimon.schema import TableSchema, new_schema
 from tests.merge_model import MergeModel
 
 KINDS = ("+I", "-U", "+U", "-D")

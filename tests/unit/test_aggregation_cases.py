@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from lakeformat import LakeError
-from lakeformat.aggregate_rules import check_aggregation
-from lakeformat.merge.aggregation import Aggregation
-from lakeformat.merge.order import MergeOrder
-from lakeformat.schema import TableSchema
+from lakeformat.paimon.aggregate_rules import check_aggregation
+from lakeformat.paimon.merge.aggregation import Aggregation
+from lakeformat.paimon.merge.order import MergeOrder
+from lakeformat.paimon.schema import TableSchema
 from tests.golden_cases import GoldenCase, golden_cases
 
 KINDS = ("+I", "-U", "+U", "-D")

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.analyze.column import ColumnSummary
-from lakeformat.analyze.distinct import DistinctCount
-from lakeformat.metadata.statistics import ColumnStatistics, read_statistics
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
+from lakeformat.paimon.analyze.column import ColumnSummary
+from lakeformat.paimon.analyze.distinct import DistinctCount
+from lakeformat.paimon.metadata.statistics import ColumnStatistics, read_statistics
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 
 EVERY_TYPE = [
     ("flag", "BOOLEAN", pa.bool_(), [True, False, None], ("false", "true", 1)),

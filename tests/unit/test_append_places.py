@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.binary_row import encode_row, hash_row
-from lakeformat.datafile import rolling_writer
+from lakeformat.paimon.binary_row import encode_row, hash_row
+from lakeformat.paimon.datafile import rolling_writer
 from lakeformat.storage import LocalStorage
-from lakeformat.types import TypeName, atomic
+from lakeformat.types.types import TypeName, atomic
 
 BUFFERED = {"write-buffer-for-append": "true"}
 SPILLED = {**BUFFERED, "write-buffer-size": "1 kb"}

@@ -16,21 +16,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.binary_row import values_to_arrow
-from lakeformat.datafile.column_statistics import reduce_statistics
-from lakeformat.datafile.file_writer import FileContent
-from lakeformat.datafile.parquet import writer as parquet_writer
-from lakeformat.datafile.parquet.arrow_file import ArrowFile
-from lakeformat.datafile.parquet.assembled_file import WORTH_ASSEMBLING, AssembledFile
-from lakeformat.datafile.parquet.repeated_columns import repeated_columns
-from lakeformat.datafile.parquet.writer import ParquetFileWriter
-from lakeformat.datafile.statistics_modes import column_modes
-from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND, key_field
 from lakeformat.errors import InvalidRequestError
-from lakeformat.options import TableOptions
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
+from lakeformat.files.column_statistics import reduce_statistics
+from lakeformat.files.file_writer import FileContent
+from lakeformat.files.parquet import writer as parquet_writer
+from lakeformat.files.parquet.arrow_file import ArrowFile
+from lakeformat.files.parquet.assembled_file import WORTH_ASSEMBLING, AssembledFile
+from lakeformat.files.parquet.repeated_columns import repeated_columns
+from lakeformat.files.parquet.writer import ParquetFileWriter
+from lakeformat.files.statistics_modes import column_modes
+from lakeformat.paimon.binary_row import values_to_arrow
+from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND, key_field
+from lakeformat.paimon.options import TableOptions
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 
 GROUP = 50_000
 """Rows of which a column fills several pages."""

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.manifest_list import read_manifest_list
-from lakeformat.metadata.staged_result import write_staged
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.manifest_list import read_manifest_list
+from lakeformat.paimon.metadata.staged_result import write_staged
 from tests.hostile import OPERATIONS, SECRET, Ground
 from tests.rewriting import rewrite_list
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 from backports import zstd
 
-from lakeformat.datafile.reader import read_batches
 from lakeformat.errors import CorruptTableError
-from lakeformat.metadata.avro_file import decode_avro_file, encode_avro_file
-from lakeformat.metadata.avro_packing import avro_number
+from lakeformat.files.avro.avro_packing import avro_number
+from lakeformat.paimon.datafile.reader import read_batches
+from lakeformat.paimon.metadata.avro_file import decode_avro_file, encode_avro_file
 from lakeformat.storage import MemoryStorage
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 from tests.damage import within_bounds
 
 NUMBER = {"type": "record", "name": "r", "fields": [{"name": "_VERSION", "type": "int"}]}

@@ -9,14 +9,14 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
-from lakeformat.handle import TableHandle, require_allowed
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.schema_file import create_schema
-from lakeformat.options.operation import Operation
-from lakeformat.schema import TableSchema, new_schema
+from lakeformat.paimon.handle import TableHandle, require_allowed
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.schema_file import create_schema
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.schema import TableSchema, new_schema
 from lakeformat.storage import MemoryStorage
-from lakeformat.type_rules import MAX_DEPTH
-from lakeformat.types import STRING, DataField
+from lakeformat.types.type_rules import MAX_DEPTH
+from lakeformat.types.types import STRING, DataField
 
 HALF = "half \ud800"
 """Half of a surrogate pair, which no file can hold."""

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakeformat.binary_row import (
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.paimon.binary_row import (
     FramedRows,
     Variant,
     decode_columns,
@@ -20,9 +21,8 @@ from lakeformat.binary_row import (
     values_from_arrow,
     values_to_arrow,
 )
-from lakeformat.bucketing import row_hashes
-from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.type_text import parse_type
+from lakeformat.paimon.bucketing import row_hashes
+from lakeformat.types.type_text import parse_type
 
 STRING = parse_type("STRING")
 WORDS = ["", None, "seven77", "eight888", "a\0b", "x" * 1000, "é" * 4]

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.binary_row import (
+from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.paimon.binary_row import (
     FramedRows,
     decode_columns,
     decode_row,
@@ -22,10 +23,9 @@ from lakeformat.binary_row import (
     values_from_arrow,
     values_to_arrow,
 )
-from lakeformat.bucketing import row_hashes
-from lakeformat.errors import CorruptTableError, UnsupportedError
-from lakeformat.type_text import parse_type
-from lakeformat.types import (
+from lakeformat.paimon.bucketing import row_hashes
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import (
     ArrayType,
     AtomicType,
     DataField,

@@ -10,9 +10,15 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from lakeformat.binary_row import decode_columns, decode_row, encode_row, frame_row, unframe_row
 from lakeformat.errors import CorruptTableError, UnsupportedError
-from lakeformat.type_text import parse_type
+from lakeformat.paimon.binary_row import (
+    decode_columns,
+    decode_row,
+    encode_row,
+    frame_row,
+    unframe_row,
+)
+from lakeformat.types.type_text import parse_type
 
 HEADER = "0000000000000000"
 

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakeformat.binary_row import (
+from lakeformat.errors import UnsupportedError
+from lakeformat.paimon.binary_row import (
     decode_columns,
     decode_row,
     encode_columns,
@@ -20,10 +21,9 @@ from lakeformat.binary_row import (
     values_from_arrow,
     values_to_arrow,
 )
-from lakeformat.bucketing import row_hashes
-from lakeformat.errors import UnsupportedError
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataType, VectorType
+from lakeformat.paimon.bucketing import row_hashes
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataType, VectorType
 
 INSTANT = 1_700_000_000_123_456_789
 

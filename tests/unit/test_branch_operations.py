@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.branches.marker import Creation, mark
-from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids, write_hints
+from lakeformat.paimon.branches.marker import Creation, mark
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot, snapshot_ids, write_hints
+from lakeformat.paimon.table import load_table
 from lakeformat.storage.memory import MemoryStorage
-from lakeformat.table import load_table
 from tests.expired import missing, unneeded
 from tests.keyed_rows import KeyedRows
 

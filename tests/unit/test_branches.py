@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.branch_directory import branches
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.branch_directory import branches
 
 COLUMNS = [("id", "BIGINT")]
 

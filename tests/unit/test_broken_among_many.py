@@ -195,7 +195,7 @@ def test_a_manifest_that_is_gone_is_named_with_the_repair(catalog, monkeypatch):
         raise lake.CorruptTableError("manifest-1 is missing; restore the file from a backup")
 
     crashed_table(catalog, commits=6, consumer=None)
-    monkeypatch.setattr("lakeformat.maintain.steps.compact", fail)
+    monkeypatch.setattr("lakeformat.paimon.maintain.steps.compact", fail)
     [obstacle] = catalog.table("shop.orders").maintain().obstacles
     assert obstacle.finding == "compact failed: manifest-1 is missing"
     assert obstacle.advice == ("restore the file from a backup, then lake maintain shop.orders")

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.binary_row import encode_row, hash_row, values_to_arrow
-from lakeformat.bucketing import bucket_function, row_hashes
 from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.type_text import parse_type
+from lakeformat.paimon.binary_row import encode_row, hash_row, values_to_arrow
+from lakeformat.paimon.bucketing import bucket_function, row_hashes
+from lakeformat.types.type_text import parse_type
 
 # From the specification: BIGINT keys, five buckets.
 WORKED = {

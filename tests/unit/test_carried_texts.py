@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.compact.carried_columns import carried_columns
-from lakeformat.datafile.dictionary_texts import table_of
-from lakeformat.datafile.file_names import DataFileNames
-from lakeformat.datafile.parquet.dictionary_columns import SAMPLE_ROWS, pick_dictionary_columns
-from lakeformat.datafile.rolling_writer import RollingWriter, WrittenFile
-from lakeformat.options import TableOptions
+from lakeformat.files.dictionary_texts import table_of
+from lakeformat.files.parquet.dictionary_columns import SAMPLE_ROWS, pick_dictionary_columns
+from lakeformat.paimon.compact.carried_columns import carried_columns
+from lakeformat.paimon.datafile.file_names import DataFileNames
+from lakeformat.paimon.datafile.rolling_writer import RollingWriter, WrittenFile
+from lakeformat.paimon.options import TableOptions
 from lakeformat.storage.memory import MemoryStorage
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 
 ROWS = 300
 WIDE = "w" * 5000

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.tag import Tag, create_tag
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.tag import Tag, create_tag
 from lakeformat.storage import open_storage
 
 COLUMNS = [("id", "BIGINT")]

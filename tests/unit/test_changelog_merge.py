@@ -8,20 +8,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakeformat.compact.changelogs.changelog import ChangelogMerge, Unchanged
-from lakeformat.compact.changelogs.first_row import FirstRowMerge
-from lakeformat.compact.changelogs.full import FullChangelogMerge
-from lakeformat.compact.changelogs.lookup import LookupMerge
 from lakeformat.errors import InvalidRequestError
-from lakeformat.merge.aggregation import Aggregation
-from lakeformat.merge.deduplicate import Deduplicate
-from lakeformat.merge.engine import MergeEngine
-from lakeformat.merge.first_row import FirstRow
-from lakeformat.merge.functions.registry import aggregate_function, kept_key
-from lakeformat.merge.looked_up import LEVEL, LookedUp, current_rows
-from lakeformat.merge.order import MergeOrder
-from lakeformat.options import TableOptions
-from lakeformat.types import DataField, TypeName, atomic
+from lakeformat.paimon.compact.changelogs.changelog import ChangelogMerge, Unchanged
+from lakeformat.paimon.compact.changelogs.first_row import FirstRowMerge
+from lakeformat.paimon.compact.changelogs.full import FullChangelogMerge
+from lakeformat.paimon.compact.changelogs.lookup import LookupMerge
+from lakeformat.paimon.merge.aggregation import Aggregation
+from lakeformat.paimon.merge.deduplicate import Deduplicate
+from lakeformat.paimon.merge.engine import MergeEngine
+from lakeformat.paimon.merge.first_row import FirstRow
+from lakeformat.paimon.merge.functions.registry import aggregate_function, kept_key
+from lakeformat.paimon.merge.looked_up import LEVEL, LookedUp, current_rows
+from lakeformat.paimon.merge.order import MergeOrder
+from lakeformat.paimon.options import TableOptions
+from lakeformat.types.types import DataField, TypeName, atomic
 
 KINDS = ["+I", "-U", "+U", "-D"]
 ORDER = MergeOrder(("k",))

@@ -7,14 +7,14 @@ import json
 import pytest
 
 from lakeformat.errors import CorruptTableError, NotFoundError
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.changelog_directory import (
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.changelog_directory import (
     changelog_ids,
     read_changelog,
     write_changelog,
 )
-from lakeformat.metadata.hints import numbered_changelogs
-from lakeformat.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.hints import numbered_changelogs
+from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.storage import MemoryStorage
 
 LAYOUT = TableLayout("t")

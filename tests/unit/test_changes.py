@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.read.equal_rows import equal_values
+from lakeformat.paimon.read.equal_rows import equal_values
 from tests.conformance.format_checklist.keyed_table import DELETE, UPDATE_AFTER, KeyedTable
 from tests.keyed_rows import KeyedRows, listed
 

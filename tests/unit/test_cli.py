@@ -15,10 +15,10 @@ import pytest
 from typer.testing import CliRunner
 
 import lakeformat as lake
-from lakeformat.byte_size import size
 from lakeformat.cli.app import app
 from lakeformat.doctor import DISTRIBUTION
-from lakeformat.type_text import type_to_json
+from lakeformat.types.byte_size import size
+from lakeformat.types.type_text import type_to_json
 
 LAKE = Path(sys.executable).with_name("lake")
 METADATA = [

@@ -39,7 +39,7 @@ def test_a_line_break_in_quotes_is_part_of_the_value_wherever_blocks_end(read, m
     expected = [{"k": k, "s": "a" * 20 + f"\n{1000 + k},b"} for k in range(500)]
     content = "k,s\n" + "\n".join(lines) + "\n"
     assert [{"k": row["k"], "s": row["s"]} for row in read("rows.csv", content)] == expected
-    monkeypatch.setattr("lakeformat.text_files.read_growing.__defaults__", (100,))
+    monkeypatch.setattr("lakeformat.files.text_files.read_growing.__defaults__", (100,))
     assert [{"k": row["k"], "s": row["s"]} for row in read("rows.csv", content)] == expected
 
 
@@ -107,7 +107,7 @@ def test_what_cannot_be_read_is_told_by_row_and_column(read, name, content, told
 
 
 def test_rows_are_counted_over_blocks(read, monkeypatch):
-    monkeypatch.setattr("lakeformat.text_files.read_growing.__defaults__", (200,))
+    monkeypatch.setattr("lakeformat.files.text_files.read_growing.__defaults__", (200,))
     with pytest.raises(lake.InvalidRequestError, match="in row 101"):
         read("rows.json", '{"k": 1}\n' * 100 + '{"k": "x"}\n')
     with pytest.raises(lake.InvalidRequestError, match="row 101, column 'k'"):

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from lakeformat.cli.app import app
 from lakeformat.cli.wording import in_words_of_commands
-from lakeformat.duration_text import duration
-from lakeformat.options import TableOptions
+from lakeformat.paimon.options import TableOptions
+from lakeformat.types.duration_text import duration
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.changelog_directory import changelog_ids
-from lakeformat.metadata.schema_file import schema_ids
-from lakeformat.metadata.tag import Tag, create_tag
-from lakeformat.transfer.clone import CLONE_MARK
+from lakeformat.catalog.transfer.clone import CLONE_MARK
+from lakeformat.paimon.metadata.changelog_directory import changelog_ids
+from lakeformat.paimon.metadata.schema_file import schema_ids
+from lakeformat.paimon.metadata.tag import Tag, create_tag
 from tests.expired import missing, unneeded
 from tests.keyed_rows import KeyedRows
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.commit.commit import CommitOptions, commit_statistics
-from lakeformat.commit.identity import EarlierCommits
-from lakeformat.metadata.snapshot import CommitKind
-from lakeformat.metadata.statistics import TableStatistics
+from lakeformat.paimon.commit.commit import CommitOptions, commit_statistics
+from lakeformat.paimon.commit.identity import EarlierCommits
+from lakeformat.paimon.metadata.snapshot import CommitKind
+from lakeformat.paimon.metadata.statistics import TableStatistics
 
 ROWS = pa.table({"id": [1, 2]})
 
@@ -178,7 +178,7 @@ def test_messages_of_another_table_or_of_a_writer_that_gave_up_are_refused(catal
 
 
 def test_wide_rows_are_written_before_they_fill_the_memory(catalog):
-    from lakeformat.datafile import rolling_writer
+    from lakeformat.paimon.datafile import rolling_writer
 
     table = catalog.create_table("shop.wide", [("text", "STRING")])
     wide = pa.table({"text": ["x" * (8 << 20)] * 16})

@@ -13,9 +13,9 @@ import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
-from lakeformat.handle import TableHandle
-from lakeformat.metadata.manifest import read_manifests
-from lakeformat.metadata.manifest_list import manifests_of
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import read_manifests
+from lakeformat.paimon.metadata.manifest_list import manifests_of
 from lakeformat.storage import MemoryStorage
 from tests.crash.references import metadata_files, referenced_metadata
 from tests.paper import commit, file, head, live, message, paper_table, vectors, with_options

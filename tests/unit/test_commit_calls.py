@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lakeformat.commit.commit import CommitOptions, commit_messages
-from lakeformat.commit.identity import CommitId
-from lakeformat.handle import TableHandle
-from lakeformat.metadata.commit_message import CommitMessage
-from lakeformat.metadata.snapshot_directory import publish_snapshot, write_hints
+from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.commit.identity import CommitId
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.snapshot_directory import publish_snapshot, write_hints
 from tests.counting import CountingStorage
 from tests.paper import commit, file, head, message, paper_table
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 import lakeformat as lake
-from lakeformat.commit.deltas import delta_of
-from lakeformat.metadata.schema_file import create_schema
+from lakeformat.paimon.commit.deltas import delta_of
+from lakeformat.paimon.metadata.schema_file import create_schema
 from tests.paper import commit, file, head, live, message, moved, paper_table, vectors
 
 A, B, C, D = (file(name) for name in "abcd")
@@ -331,13 +331,13 @@ def test_a_rival_that_is_not_found_is_not_somebody_else(monkeypatch):
     commit(orders, compaction(orders, [A], [file("m", level=5)]), user="compactor")
     bystanders(orders, 5)
     late = compaction(orders, [A], [file("n", level=5)])
-    monkeypatch.setattr("lakeformat.commit.rivals.FEWEST_SEARCHED", 4)
+    monkeypatch.setattr("lakeformat.paimon.commit.rivals.FEWEST_SEARCHED", 4)
     with pytest.raises(lake.CommitConflictError, match=r"a snapshot older than 4, conf") as refused:
         commit(orders, late)
     assert "bystander" not in str(refused.value)
     for number in (1, 2, 3):
         orders.storage.delete(orders.layout.snapshot(number))
-    monkeypatch.setattr("lakeformat.commit.rivals.FEWEST_SEARCHED", 100)
+    monkeypatch.setattr("lakeformat.paimon.commit.rivals.FEWEST_SEARCHED", 100)
     with pytest.raises(lake.CommitConflictError, match=r"a snapshot older than 4, conf"):
         commit(orders, late)
 

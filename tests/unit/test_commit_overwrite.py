@@ -9,16 +9,16 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.binary_row import encode_row, frame_row
-from lakeformat.commit.commit import (
+from lakeformat.paimon.binary_row import encode_row, frame_row
+from lakeformat.paimon.commit.commit import (
     DYNAMIC,
     CommitOptions,
     commit_messages,
     commit_statistics,
 )
-from lakeformat.metadata.statistics import TableStatistics
-from lakeformat.partition import partition_fields
-from lakeformat.partition_filter import some_partitions
+from lakeformat.paimon.metadata.statistics import TableStatistics
+from lakeformat.paimon.partition import partition_fields
+from lakeformat.paimon.partition_filter import some_partitions
 from tests.paper import commit, file, head, index_files, live, message, paper_table, vectors
 
 NEW_YEAR = 1_704_067_200 * 10**9

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import pytest
 
-from lakeformat.compact.append_pick import (
+from lakeformat.paimon.compact.append_pick import (
     AppendPick,
     AppendSettings,
     Deletions,
     pick_queue,
     pick_unordered,
 )
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.options import TableOptions
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.options import TableOptions
 
 ROWS = 10
 

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
-from lakeformat.compact.vectors import VectorChange, write_vectors
-from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.read.data_files import DataFiles
-from lakeformat.read.deletions import find_deleted_rows, find_vectors
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.compact.vectors import VectorChange, write_vectors
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.read.data_files import DataFiles
+from lakeformat.paimon.read.deletions import find_deleted_rows, find_vectors
+from lakeformat.paimon.read.plan import plan_files
 
 LOOKUP = {"changelog-producer": "lookup"}
 FULL = {"changelog-producer": "full-compaction"}
@@ -296,7 +296,7 @@ def test_when_the_changelog_cannot_be_written_nothing_is_left(monkeypatch: pytes
     def broken(*_: Any, **__: Any) -> Any:
         raise lake.UnavailableError("the disk is full")
 
-    monkeypatch.setattr("lakeformat.compact.key_value_unit.write_vectors", broken)
+    monkeypatch.setattr("lakeformat.paimon.compact.key_value_unit.write_vectors", broken)
     with pytest.raises(lake.UnavailableError, match="disk is full"):
         table.compact(executor="serial")
     assert sorted(each.path for each in storage.list("shop.db/t/bucket-0")) == before

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
-from lakeformat.compact import compact as compaction
-from lakeformat.compact.database import compact_tables, matching_tables
-from lakeformat.table.upkeep import TableUpkeep
+from lakeformat.paimon.compact import compact as compaction
+from lakeformat.paimon.compact.database import compact_tables, matching_tables
+from lakeformat.paimon.table.upkeep import TableUpkeep
 from tests.lake_command import lake_says
 
 runner = CliRunner()

@@ -7,12 +7,12 @@ import itertools
 import pytest
 
 import lakeformat as lake
-from lakeformat.index.deletion_vector import DeletionVector
-from lakeformat.index.deletion_vector_file import VectorForm, encode_deletion_vectors
-from lakeformat.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
-from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.read.deletions import find_vectors
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.index.deletion_vector import DeletionVector
+from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
+from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.read.deletions import find_vectors
+from lakeformat.paimon.read.plan import plan_files
 from tests.keyed_rows import KeyedRows, listed
 
 _names = itertools.count()

@@ -12,15 +12,15 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.compact import compact as compaction
-from lakeformat.compact.compact import compact
-from lakeformat.compact.report import Progress
-from lakeformat.compact.run import run_unit
 from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
-from lakeformat.handle import TableHandle
-from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.compact import compact as compaction
+from lakeformat.paimon.compact.compact import compact
+from lakeformat.paimon.compact.report import Progress
+from lakeformat.paimon.compact.run import run_unit
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.read.plan import plan_files
 from lakeformat.storage import MemoryStorage
 from tests.keyed_rows import KeyedRows, listed
 

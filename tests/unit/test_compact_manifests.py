@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.commit import compact_manifests as module
-from lakeformat.commit.compact_manifests import pick_all_manifests
-from lakeformat.commit.manifest_merge import MergeLimits
-from lakeformat.metadata.manifest_list import ManifestMeta, manifests_of
-from lakeformat.metadata.simple_stats import EMPTY_STATS
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.commit import compact_manifests as module
+from lakeformat.paimon.commit.compact_manifests import pick_all_manifests
+from lakeformat.paimon.commit.manifest_merge import MergeLimits
+from lakeformat.paimon.metadata.manifest_list import ManifestMeta, manifests_of
+from lakeformat.paimon.metadata.simple_stats import EMPTY_STATS
+from lakeformat.paimon.read.plan import plan_files
 
 LIMITS = MergeLimits(100, 200, 30)
 

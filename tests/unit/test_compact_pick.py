@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from lakeformat.compact.levels import Levels
-from lakeformat.compact.pick import Pick, pick_all, pick_level_0, pick_universal
-from lakeformat.compact.settings import PickSettings
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.options import TableOptions
+from lakeformat.paimon.compact.levels import Levels
+from lakeformat.paimon.compact.pick import Pick, pick_all, pick_level_0, pick_universal
+from lakeformat.paimon.compact.settings import PickSettings
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.options import TableOptions
 
 NOW = datetime(2026, 1, 1, 12)
 LEVELS = 6

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from lakeformat.compact.steps import FileRuns, Upgrade, steps_of
-from lakeformat.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.compact.steps import FileRuns, Upgrade, steps_of
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 
 
 def file(said: str, number: int) -> DataFileMeta:

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.byte_size import size
-from lakeformat.compact.plan import plan_compaction
-from lakeformat.compact.report import Progress
-from lakeformat.compact.run import run_unit
-from lakeformat.metadata.data_file_meta import DataFileMeta, FileSource
-from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.compact.plan import plan_compaction
+from lakeformat.paimon.compact.report import Progress
+from lakeformat.paimon.compact.run import run_unit
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.types.byte_size import size
 from tests.keyed_rows import MINUTE, KeyedRows, listed
 
 

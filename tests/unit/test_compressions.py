@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.options.codecs import CODECS
+from lakeformat.files.codecs import CODECS
 
 ROWS = pa.table({"id": list(range(1_000)), "note": ["a", "b", None, "d"] * 250})
 ALL = [(file_format, name) for file_format in CODECS for name in CODECS[file_format]]

@@ -9,8 +9,8 @@ import pytest
 
 from lakeformat.environment import SYSTEM
 from lakeformat.errors import CorruptTableError, InvalidRequestError
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.consumer import (
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.consumer import (
     TRIES,
     Consumer,
     consumer_ids,

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.commit.commit import commit_messages
 from lakeformat.errors import BucketsChangedError, CorruptTableError
-from lakeformat.live_keys import find_keys
+from lakeformat.paimon.commit.commit import commit_messages
+from lakeformat.paimon.live_keys import find_keys
 
 COLUMNS = [("dt", "STRING"), ("id", "BIGINT"), ("kind", "INT"), ("note", "STRING")]
 IGNORING = {"deduplicate.ignore-delete": "true"}
@@ -182,7 +182,7 @@ def test_of_two_writers_the_later_one_is_refused_or_writes_again(catalog, monkey
             table.write(rows(("thu", 1, 4, "faster")))
         return commit_messages(handle, prepared, options, **how)
 
-    monkeypatch.setattr("lakeformat.table.writes.commit_messages", commit_after_a_rival)
+    monkeypatch.setattr("lakeformat.paimon.table.writes.commit_messages", commit_after_a_rival)
     table.write(rows(("fri", 1, 5, "last")))
     assert content(table) == [("fri", 1, 5, "last")]
 
@@ -202,7 +202,7 @@ def test_a_compaction_meanwhile_does_no_harm(catalog):
 def test_a_key_that_is_there_twice_already_is_said_to_be(catalog, monkeypatch):
     table = crossing(catalog)
     with monkeypatch.context() as patch:
-        patch.setattr("lakeformat.table.writes.find_keys", find_nothing)
+        patch.setattr("lakeformat.paimon.table.writes.find_keys", find_nothing)
         for day in ("mon", "tue"):
             table.write(rows((day, 1, 1, day)))
     with pytest.raises(CorruptTableError, match="a key twice, in dt=mon and in dt=tue"):

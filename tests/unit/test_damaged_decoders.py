@@ -21,18 +21,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeformat
-from lakeformat import binary_row, partition, type_text
-from lakeformat.binary_row import column_decoder, decode, encode_row, frame, frame_row
 from lakeformat.environment import Environment
 from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, UnsupportedError
-from lakeformat.index import deletion_vector_file, hash_index, roaring
-from lakeformat.index.byte_cursor import ByteCursor
-from lakeformat.index.deletion_vector import DeletionVector
-from lakeformat.index.deletion_vector_file import VectorForm, encode_deletion_vectors
-from lakeformat.index.file_index import container, encode_file_index
-from lakeformat.layout import TableLayout
-from lakeformat.metadata import (
-    avro_container,
+from lakeformat.files.avro import avro_container
+from lakeformat.paimon import binary_row, partition
+from lakeformat.paimon.binary_row import column_decoder, decode, encode_row, frame, frame_row
+from lakeformat.paimon.index import deletion_vector_file, hash_index, roaring
+from lakeformat.paimon.index.byte_cursor import ByteCursor
+from lakeformat.paimon.index.deletion_vector import DeletionVector
+from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
+from lakeformat.paimon.index.file_index import container, encode_file_index
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata import (
     avro_file,
     columnar_file,
     commit_message,
@@ -41,19 +41,24 @@ from lakeformat.metadata import (
     manifest_list,
     record_file,
 )
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.hints import NumberedFiles
-from lakeformat.metadata.index_manifest import DeletionVectorRange, IndexManifestEntry
-from lakeformat.metadata.manifest import FileKind, ManifestEntry
-from lakeformat.metadata.manifest_columns import decode as decode_columns_module
-from lakeformat.metadata.manifest_columns import read as manifest_read
-from lakeformat.metadata.manifest_columns import shape
-from lakeformat.metadata.simple_stats import EMPTY_ROW
-from lakeformat.metadata.staged_result import read_staged, read_staged_if_present, write_staged
-from lakeformat.options import TableOptions, declared_options
-from lakeformat.schema import new_schema
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.hints import NumberedFiles
+from lakeformat.paimon.metadata.index_manifest import DeletionVectorRange, IndexManifestEntry
+from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry
+from lakeformat.paimon.metadata.manifest_columns import decode as decode_columns_module
+from lakeformat.paimon.metadata.manifest_columns import read as manifest_read
+from lakeformat.paimon.metadata.manifest_columns import shape
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
+from lakeformat.paimon.metadata.staged_result import (
+    read_staged,
+    read_staged_if_present,
+    write_staged,
+)
+from lakeformat.paimon.options import TableOptions, declared_options
+from lakeformat.paimon.schema import new_schema
 from lakeformat.storage.memory import MemoryStorage
-from lakeformat.type_text import parse_type, type_to_json
+from lakeformat.types import type_text
+from lakeformat.types.type_text import parse_type, type_to_json
 from tests.damage import MOST_BYTES, MOST_CPU_SECONDS, damaged, fuzzed, within_bounds
 
 LAYOUT = TableLayout("t")
@@ -282,7 +287,7 @@ DECODERS: dict[str, Decoder] = {
         ROWS,
         (
             column_decoder.decode_columns,
-            importlib.import_module("lakeformat.binary_row.wide_decimal").decode_wide,
+            importlib.import_module("lakeformat.paimon.binary_row.wide_decimal").decode_wide,
         ),
     ),
     "partition": Decoder(
@@ -381,14 +386,24 @@ OF_THIS_PROCESS = {"parse_struct"}
 """Decoders of what pyarrow made a moment ago, and never of what lies on storage."""
 
 DECODES = re.compile(r"(read|decode|open|parse|unframe)_|partition_(path|texts|values)")
-PLACES = ("metadata", "datafile", "index", "binary_row", "partition", "type_text")
+PLACES = (
+    "lakeformat.files.",
+    "lakeformat.paimon.binary_row.",
+    "lakeformat.paimon.datafile.",
+    "lakeformat.paimon.index.",
+    "lakeformat.paimon.metadata.",
+    "lakeformat.paimon.partition.",
+    "lakeformat.types.type_text.",
+)
+NO_DECODERS = {"lakeformat.files.text_files"}
+"""Reads lines that a user gives, never what lies on storage."""
 
 
 def public_decoders() -> set[str]:
     """The names of all functions that turn bytes or text of a table into values."""
     names = set()
     for module in pkgutil.walk_packages(lakeformat.__path__, "lakeformat."):
-        if module.name.split(".")[1] in PLACES:
+        if f"{module.name}.".startswith(PLACES) and module.name not in NO_DECODERS:
             public = getattr(importlib.import_module(module.name), "__all__", ())
             names.update(name for name in public if DECODES.match(name))
     return names

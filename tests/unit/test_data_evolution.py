@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.index.deletion_vector import DeletionVector
-from lakeformat.index.deletion_vector_file import VectorForm, encode_deletion_vectors
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.index.deletion_vector import DeletionVector
+from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
+from lakeformat.paimon.read.plan import plan_files
 from tests.evolved_rows import DATA_EVOLUTION, EvolvedRows
 from tests.golden.foreign import expected_of, unpack_foreign
 from tests.rewriting import rewrite_entries

@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.datafile.parquet.sound_footer import require_sound_footer
-from lakeformat.datafile.reader import read_batches
-from lakeformat.datafile.rolling_writer import RollingWriter
 from lakeformat.errors import CorruptTableError, UnsupportedError
-from lakeformat.metadata.avro_container import _read_header
-from lakeformat.options import TableOptions
+from lakeformat.files.avro.avro_container import _read_header
+from lakeformat.files.parquet.sound_footer import require_sound_footer
+from lakeformat.paimon.datafile.reader import read_batches
+from lakeformat.paimon.datafile.rolling_writer import RollingWriter
+from lakeformat.paimon.options import TableOptions
 from lakeformat.storage.memory import MemoryStorage
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 from tests.damage import damaged, fuzzed, within_bounds
 
 TYPES = ["INT", "STRING", "DECIMAL(20, 2)", "TIMESTAMP(6)", "ARRAY<INT>", "MAP<STRING, BIGINT>"]

@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from lakeformat.datafile.orc.patient_stream import PatientStream
+from lakeformat.files.orc.patient_stream import PatientStream
 
 
 class FullAfter(io.BytesIO):
@@ -37,11 +37,11 @@ def test_errors_wait_until_they_are_asked_for_and_nothing_follows_them():
 def test_an_orc_file_on_a_full_disk_raises_the_disk_s_error(room):
     import pyarrow as pa
 
-    from lakeformat.datafile.file_writer import FileContent
-    from lakeformat.datafile.orc.writer import OrcFileWriter
-    from lakeformat.datafile.statistics_modes import column_modes
-    from lakeformat.options import TableOptions
-    from lakeformat.types import STRING, DataField
+    from lakeformat.files.file_writer import FileContent
+    from lakeformat.files.orc.writer import OrcFileWriter
+    from lakeformat.files.statistics_modes import column_modes
+    from lakeformat.paimon.options import TableOptions
+    from lakeformat.types.types import STRING, DataField
 
     options = TableOptions({"file.format": "orc"})
     fields = (DataField(0, "text", STRING),)

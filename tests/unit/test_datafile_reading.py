@@ -11,17 +11,17 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
-from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.datafile.orc.footer import find_far_timestamps
-from lakeformat.datafile.orc.tail import read_tail
-from lakeformat.datafile.parquet.reader import FEW_ROWS
-from lakeformat.datafile.reader import read_batches
-from lakeformat.datafile.rolling_writer import RollingWriter
 from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
-from lakeformat.options import TableOptions
+from lakeformat.files.orc.footer import find_far_timestamps
+from lakeformat.files.orc.tail import read_tail
+from lakeformat.files.parquet.reader import FEW_ROWS
+from lakeformat.paimon.datafile.reader import read_batches
+from lakeformat.paimon.datafile.rolling_writer import RollingWriter
+from lakeformat.paimon.options import TableOptions
 from lakeformat.storage.memory import MemoryStorage
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField, RowType
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField, RowType
 
 FORMATS = ["parquet", "orc", "avro"]
 in_every_format = pytest.mark.parametrize("file_format", FORMATS)

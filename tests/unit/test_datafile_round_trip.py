@@ -10,17 +10,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.binary_row import values_from_arrow, values_to_arrow
-from lakeformat.datafile.batch_statistics import has_order
-from lakeformat.datafile.file_statistics import encode_value_statistics, file_statistics
-from lakeformat.datafile.reader import read_batches
-from lakeformat.datafile.rolling_writer import RollingWriter
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.options import TableOptions
+from lakeformat.files.batch_statistics import has_order
+from lakeformat.paimon.binary_row import values_from_arrow, values_to_arrow
+from lakeformat.paimon.datafile.file_statistics import encode_value_statistics, file_statistics
+from lakeformat.paimon.datafile.reader import read_batches
+from lakeformat.paimon.datafile.rolling_writer import RollingWriter
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.options import TableOptions
 from lakeformat.storage.memory import MemoryStorage
-from lakeformat.type_text import parse_type
-from lakeformat.types import (
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import (
     ArrayType,
     DataField,
     MapType,

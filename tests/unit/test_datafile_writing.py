@@ -12,22 +12,22 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 
-from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.binary_row import decode_row, unframe_row
-from lakeformat.datafile.file_description import FileOrigin
-from lakeformat.datafile.file_format import FileFormat, file_extension, format_of
-from lakeformat.datafile.file_names import DataFileNames
-from lakeformat.datafile.file_statistics import key_statistics
-from lakeformat.datafile.key_value_writer import KeyValueWriter
-from lakeformat.datafile.reader import read_batches, read_key_values
-from lakeformat.datafile.rolling_writer import ROW_GROUP_ROWS, RollingWriter
-from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
-from lakeformat.metadata.data_file_meta import FileSource
-from lakeformat.options import TableOptions
+from lakeformat.files.file_format import FileFormat, file_extension, format_of
+from lakeformat.paimon.binary_row import decode_row, unframe_row
+from lakeformat.paimon.datafile.file_description import FileOrigin
+from lakeformat.paimon.datafile.file_names import DataFileNames
+from lakeformat.paimon.datafile.file_statistics import key_statistics
+from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
+from lakeformat.paimon.datafile.reader import read_batches, read_key_values
+from lakeformat.paimon.datafile.rolling_writer import ROW_GROUP_ROWS, RollingWriter
+from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from lakeformat.paimon.metadata.data_file_meta import FileSource
+from lakeformat.paimon.options import TableOptions
 from lakeformat.storage.memory import MemoryStorage
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 
 FORMATS = ["parquet", "orc", "avro"]
 in_every_format = pytest.mark.parametrize("file_format", FORMATS)

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.schema import new_schema
-from lakeformat.write.conform import Conformer
+from lakeformat.paimon.schema import new_schema
+from lakeformat.paimon.write.conform import Conformer
 
 
 def conformer(type_text: str, default: str) -> Conformer:

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError
-from lakeformat.index.deletion_vector import DeletionVector, keep_mask
-from lakeformat.index.deletion_vector_file import (
+from lakeformat.paimon.index.deletion_vector import DeletionVector, keep_mask
+from lakeformat.paimon.index.deletion_vector_file import (
     VectorForm,
     decode_deletion_vector,
     encode_deletion_vectors,
     read_deletion_vectors,
 )
-from lakeformat.metadata.index_manifest import DeletionVectorRange
+from lakeformat.paimon.metadata.index_manifest import DeletionVectorRange
 from lakeformat.storage import MemoryStorage
 
 ONE_AND_THREE = DeletionVector.of([1, 3])

@@ -11,8 +11,8 @@ import typer
 from typer.testing import CliRunner
 
 import lakeformat as lake
-from lakeformat.clean import announce
 from lakeformat.cli.app import app
+from lakeformat.paimon.clean import announce
 
 runner = CliRunner()
 

@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.commit.commit import CommitOptions, commit_messages
 from lakeformat.environment import Environment
 from lakeformat.errors import BucketsChangedError, CorruptTableError
-from lakeformat.metadata.commit_message import CommitMessage
+from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.table import load_table
+from lakeformat.paimon.write.key_hashes import KeyHashes, Room
 from lakeformat.storage import open_storage
-from lakeformat.table import load_table
-from lakeformat.write.key_hashes import KeyHashes, Room
 
 COLUMNS = [("dt", "STRING"), ("id", "BIGINT"), ("note", "STRING")]
 
@@ -144,7 +144,7 @@ def one_by_one(key: int, bucket_of: dict[int, int], target: int) -> int:
 
 
 def test_a_full_table_says_what_to_raise(catalog, monkeypatch):
-    monkeypatch.setattr("lakeformat.write.key_hashes.MOST_BUCKETS", 3)
+    monkeypatch.setattr("lakeformat.paimon.write.key_hashes.MOST_BUCKETS", 3)
     table = dynamic(catalog, target_row_num="1")
     with pytest.raises(lake.InvalidRequestError, match=r"raise 'dynamic-bucket\.target-row-num'"):
         table.write(rows(range(4)))
@@ -255,7 +255,7 @@ def test_an_iterator_that_is_used_up_is_refused(catalog, monkeypatch):
 
 
 def commit_with(monkeypatch, commit: Any) -> None:
-    monkeypatch.setattr("lakeformat.table.writes.commit_messages", commit)
+    monkeypatch.setattr("lakeformat.paimon.table.writes.commit_messages", commit)
 
 
 def list_files(table: lake.Table, directory: str) -> list[str]:

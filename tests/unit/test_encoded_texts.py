@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.datafile.check_values import check_values
-from lakeformat.datafile.parquet.dictionary_columns import repeating_texts
-from lakeformat.merge.encoded_texts import decoded, one_table
+from lakeformat.files.check_values import check_values
+from lakeformat.files.parquet.dictionary_columns import repeating_texts
+from lakeformat.rows.encoded_texts import decoded, one_table
 
 ROWS = 200
 FEW = ["new", "paid", None]

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.datafile.parquet import reader as parquet_reader
 from lakeformat.environment import SYSTEM
 from lakeformat.executor import has_idle_cores, outcomes_of
+from lakeformat.files.parquet import reader as parquet_reader
 
 
 @pytest.fixture(autouse=True)

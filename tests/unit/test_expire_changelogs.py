@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.changelog_directory import changelog_ids
+from lakeformat.paimon.metadata.changelog_directory import changelog_ids
 from tests.expired import missing, unneeded
 from tests.keyed_rows import KeyedRows
 

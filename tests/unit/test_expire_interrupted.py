@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 import lakeformat as lake
-from lakeformat.clean import announce, read_intents
-from lakeformat.clean.intent import STALE_MILLIS
-from lakeformat.metadata.changelog_directory import changelog_ids, read_changelog, write_changelog
-from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
+from lakeformat.paimon.clean import announce, read_intents
+from lakeformat.paimon.clean.intent import STALE_MILLIS
+from lakeformat.paimon.metadata.changelog_directory import (
+    changelog_ids,
+    read_changelog,
+    write_changelog,
+)
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot, snapshot_ids
 from tests.expired import missing
 from tests.keyed_rows import KeyedRows
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.consumers import Guard
 from lakeformat.errors import InvalidRequestError
-from lakeformat.expire.retention import (
+from lakeformat.paimon.consumers import Guard
+from lakeformat.paimon.expire.retention import (
     Retention,
     changelog_retention,
     is_decoupled,
@@ -18,7 +18,7 @@ from lakeformat.expire.retention import (
     select_snapshots,
     snapshot_retention,
 )
-from lakeformat.options import TableOptions
+from lakeformat.paimon.options import TableOptions
 
 HOUR = 3_600_000
 FAR = 2**31 - 1

@@ -10,21 +10,21 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.clean import announce, protection, read_intents
-from lakeformat.commit.commit import CommitOptions, commit_messages
 from lakeformat.errors import CorruptTableError, UnavailableError
-from lakeformat.metadata.commit_message import CommitMessage
-from lakeformat.metadata.consumer import Consumer, write_consumer
-from lakeformat.metadata.fence import write_fence
-from lakeformat.metadata.manifest_list import ListKind, manifests_of
-from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.metadata.snapshot_directory import (
+from lakeformat.paimon.clean import announce, protection, read_intents
+from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.consumer import Consumer, write_consumer
+from lakeformat.paimon.metadata.fence import write_fence
+from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import (
     read_snapshot,
     snapshot_ids,
 )
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.paimon.table import load_table
 from lakeformat.storage import FileInfo, MemoryStorage
-from lakeformat.table import load_table
 from tests.expired import files_of_tables, missing, unneeded
 from tests.keyed_rows import KeyedRows
 

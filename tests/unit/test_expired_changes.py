@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.changelog_directory import changelog_ids
-from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
+from lakeformat.paimon.metadata.changelog_directory import changelog_ids
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot, snapshot_ids
 from tests.expired import missing, unneeded
 from tests.keyed_rows import KeyedRows
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.datafile.entropy import entropy_directories
-from lakeformat.datafile.external_paths import TablePlace, external_paths
 from lakeformat.environment import SYSTEM
-from lakeformat.options import TableOptions
+from lakeformat.paimon.datafile.entropy import entropy_directories
+from lakeformat.paimon.datafile.external_paths import TablePlace, external_paths
+from lakeformat.paimon.options import TableOptions
 from lakeformat.storage import ExternalRoots, LocalStorage
 
 ROWS = pa.table({"id": [1, 2]})

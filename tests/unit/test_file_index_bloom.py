@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.arrow_types import to_arrow_type
 from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
-from lakeformat.index.file_index.bloom_filter import (
+from lakeformat.paimon.index.file_index.bloom_filter import (
     BloomFilterWriter,
     encode_bloom_filter,
     read_bloom_filter,
 )
-from lakeformat.types import BYTES, STRING, ArrayType, TypeName, atomic
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.types import BYTES, STRING, ArrayType, TypeName, atomic
 
 INT = atomic(TypeName.INT)
 FLOAT = atomic(TypeName.FLOAT)

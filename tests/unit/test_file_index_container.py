@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError
-from lakeformat.index.byte_cursor import ByteCursor
-from lakeformat.index.file_index import (
+from lakeformat.paimon.index.byte_cursor import ByteCursor
+from lakeformat.paimon.index.file_index import (
     EMPTY,
     decode_file_index,
     encode_file_index,
     open_column_index,
     read_file_index,
 )
-from lakeformat.index.file_index.modified_utf8 import encode_utf, read_utf
+from lakeformat.paimon.index.file_index.modified_utf8 import encode_utf, read_utf
 from lakeformat.storage import MemoryStorage
-from lakeformat.types import STRING
+from lakeformat.types.types import STRING
 
 INDEXES = {
     "a": {"bloom-filter": b"bloom", "bitmap": b"bits"},

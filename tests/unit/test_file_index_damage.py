@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.arrow_types import to_arrow_type
 from lakeformat.errors import CorruptTableError
-from lakeformat.index.file_index import (
+from lakeformat.paimon.index.file_index import (
     BloomFilter,
     IndexType,
     encode_bitmap_index,
@@ -22,7 +21,8 @@ from lakeformat.index.file_index import (
     encode_range_bitmap,
     open_column_index,
 )
-from lakeformat.types import STRING, TypeName, atomic
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.types import STRING, TypeName, atomic
 from tests.damage import damaged, fuzzed, within_bounds
 
 INT = atomic(TypeName.INT)

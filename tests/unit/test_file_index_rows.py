@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.arrow_types import to_arrow_type
 from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.index.file_index import (
+from lakeformat.paimon.index.file_index import (
     IndexType,
     encode_bitmap_index,
     encode_bsi,
     encode_range_bitmap,
     open_column_index,
 )
-from lakeformat.types import BYTES, STRING, RowType, TypeName, atomic
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.types import BYTES, STRING, RowType, TypeName, atomic
 
 BITMAP, BSI, RANGE = IndexType.BITMAP, IndexType.BSI, IndexType.RANGE_BITMAP
 INT = atomic(TypeName.INT)

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.datafile.rolling_writer import RollingWriter
-from lakeformat.index.file_index import BloomFilter, decode_file_index, open_column_index
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.options import TableOptions
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.datafile.rolling_writer import RollingWriter
+from lakeformat.paimon.index.file_index import BloomFilter, decode_file_index, open_column_index
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.read.plan import plan_files
 from lakeformat.storage import MemoryStorage
-from lakeformat.types import STRING, ArrayType, DataField, TypeName, atomic
+from lakeformat.types.types import STRING, ArrayType, DataField, TypeName, atomic
 from tests.golden.tables import HOW_TO_UNSKIP, golden_tables
 from tests.keyed_rows import KeyedRows, listed
 

@@ -12,15 +12,15 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.options import TableOptions, declared_options, find_option
-from lakeformat.options.foreign import (
+from lakeformat.paimon.options import TableOptions, declared_options, find_option
+from lakeformat.paimon.options.foreign import (
     FOREIGN_OPTIONS,
     MEANING_PREFIXES,
     ForeignClass,
     Trait,
     find_foreign,
 )
-from lakeformat.options.operation import Operation
+from lakeformat.paimon.options.operation import Operation
 
 LISTED = Path(__file__).resolve().parent.parent / "data/paimon_options.tsv"
 VALUES = dict(

@@ -13,9 +13,9 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
-from lakeformat.health import health
-from lakeformat.health.report import UnknownFiles, Verdict
-from lakeformat.metadata.tag import Tag, create_tag
+from lakeformat.paimon.health import health
+from lakeformat.paimon.health.report import UnknownFiles, Verdict
+from lakeformat.paimon.metadata.tag import Tag, create_tag
 from spark_jobs import health as health_job
 from tests.golden.foreign import unpack_foreign
 from tests.rewriting import rewrite_entries

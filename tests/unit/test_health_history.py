@@ -15,15 +15,15 @@ from typer.testing import CliRunner
 import lakeformat as lake
 from lakeformat.cli.app import app
 from lakeformat.environment import SYSTEM
-from lakeformat.expire.retention import (
+from lakeformat.paimon.expire.retention import (
     Retention,
     count_overdue,
     count_overdue_changelogs,
     select_changelogs,
     select_snapshots,
 )
-from lakeformat.health import health
-from lakeformat.health.report import Verdict
+from lakeformat.paimon.health import health
+from lakeformat.paimon.health.report import Verdict
 from tests.crashed_writer import crashed_table
 from tests.lake_command import lake_says
 

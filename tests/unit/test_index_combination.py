@@ -7,16 +7,16 @@ from dataclasses import replace
 import pytest
 
 from lakeformat.errors import CommitConflictError, CorruptTableError, InvalidRequestError
-from lakeformat.index.combination import VectorFiles, combine
-from lakeformat.metadata.index_manifest import (
+from lakeformat.paimon.index.combination import VectorFiles, combine
+from lakeformat.paimon.metadata.index_manifest import (
     DELETION_VECTORS,
     HASH,
     DeletionVectorRange,
     GlobalIndexMeta,
     IndexManifestEntry,
 )
-from lakeformat.metadata.manifest import FileKind
-from lakeformat.metadata.simple_stats import EMPTY_ROW
+from lakeformat.paimon.metadata.manifest import FileKind
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
 
 HASHES = IndexManifestEntry(
     partition=EMPTY_ROW,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError
-from lakeformat.index.hash_index import (
+from lakeformat.paimon.index.hash_index import (
     decode_hash_index,
     encode_hash_index,
     read_hash_index,

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.index_manifest import (
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.index_manifest import (
     DELETION_VECTORS,
     HASH,
     DeletionVectorRange,
@@ -21,8 +21,8 @@ from lakeformat.metadata.index_manifest import (
     read_index_manifest,
     write_index_manifest,
 )
-from lakeformat.metadata.simple_stats import EMPTY_ROW
-from lakeformat.options import TableOptions
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
+from lakeformat.paimon.options import TableOptions
 from lakeformat.storage import MemoryStorage
 
 LAYOUT = TableLayout("t")

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.index.file_index import encode_file_index
-from lakeformat.metadata.manifest_entry import ManifestEntry
-from lakeformat.read.conditions.filter import as_predicate, bind_predicate
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.index.file_index import encode_file_index
+from lakeformat.paimon.metadata.manifest_entry import ManifestEntry
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.rows.conditions.filter import as_predicate, bind_predicate
 from tests.golden.tables import HOW_TO_UNSKIP, golden_tables
 from tests.keyed_rows import KeyedRows, listed
 

@@ -95,7 +95,7 @@ def test_a_crash_between_commit_and_consumer_brings_nothing_twice(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("lakeformat.read.changes.streaming.ChangeStream.acknowledge", crash)
+        patched.setattr("lakeformat.paimon.read.changes.streaming.ChangeStream.acknowledge", crash)
         with pytest.raises(KeyboardInterrupt):
             follow()
     assert (rows(catalog), consumer(source)) == ([("pear", 1)], {})
@@ -110,7 +110,7 @@ def test_a_crash_between_commit_and_consumer_brings_nothing_twice_though_the_com
 ):
     catalog.create_table("shop.copy", [("sku", "STRING"), ("pieces", "INT")])
     put(source, "pear", 1)
-    monkeypatch.setattr("lakeformat.read.changes.streaming.ChangeStream.acknowledge", die)
+    monkeypatch.setattr("lakeformat.paimon.read.changes.streaming.ChangeStream.acknowledge", die)
     with pytest.raises(KeyboardInterrupt):
         follow()
     monkeypatch.undo()

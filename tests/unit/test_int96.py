@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.binary_row import values_from_arrow, values_to_arrow
-from lakeformat.datafile.column_statistics import ColumnStatistics
-from lakeformat.datafile.parquet.footer_stream import FooterStream
-from lakeformat.datafile.parquet.int96_footer import with_int96
-from lakeformat.datafile.parquet.thrift_compact import parse_struct
-from lakeformat.datafile.reader import read_batches
-from lakeformat.datafile.rolling_writer import RollingWriter
-from lakeformat.options import TableOptions
+from lakeformat.files.column_statistics import ColumnStatistics
+from lakeformat.files.parquet.footer_stream import FooterStream
+from lakeformat.files.parquet.int96_footer import with_int96
+from lakeformat.files.parquet.thrift_compact import parse_struct
+from lakeformat.paimon.binary_row import values_from_arrow, values_to_arrow
+from lakeformat.paimon.datafile.reader import read_batches
+from lakeformat.paimon.datafile.rolling_writer import RollingWriter
+from lakeformat.paimon.options import TableOptions
 from lakeformat.storage.memory import MemoryStorage
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 
 LONG = 2**63 - 1
 DAY = 86_400 * 10**9

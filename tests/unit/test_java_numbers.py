@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.java_numbers import java_double_text, java_float_text
+from lakeformat.types.java_numbers import java_double_text, java_float_text
 
 
 @pytest.mark.parametrize(

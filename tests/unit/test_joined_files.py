@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.compact import joined_files
-from lakeformat.datafile.parquet.join import CannotJoinError, JoinedParquet, read_row_groups
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.read.plan import plan_files
+from lakeformat.files.parquet.join import CannotJoinError, JoinedParquet, read_row_groups
+from lakeformat.paimon.compact import joined_files
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.read.plan import plan_files
 from tests.damage import damaged, fuzzed, within_bounds
 
 SCHEMA = pa.schema(

@@ -9,20 +9,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.datafile.external_paths import TablePlace, external_paths
-from lakeformat.datafile.file_description import FileOrigin
-from lakeformat.datafile.key_value_files import KeyValueFiles
-from lakeformat.datafile.reader import read_key_values
-from lakeformat.datafile.rolling_writer import ROW_GROUP_ROWS
-from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from lakeformat.errors import InvalidRequestError
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.options import TableOptions
+from lakeformat.paimon.datafile.external_paths import TablePlace, external_paths
+from lakeformat.paimon.datafile.file_description import FileOrigin
+from lakeformat.paimon.datafile.key_value_files import KeyValueFiles
+from lakeformat.paimon.datafile.reader import read_key_values
+from lakeformat.paimon.datafile.rolling_writer import ROW_GROUP_ROWS
+from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.options import TableOptions
 from lakeformat.storage.memory import MemoryStorage
 from lakeformat.storage.walls import ExternalRoots
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 
 LEVELS = {
     "file.format.per.level": "0:avro, 5:orc",

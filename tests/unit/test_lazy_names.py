@@ -11,7 +11,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.cli.metadata_commands import METADATA_COMMANDS
-from lakeformat.system_tables import find_system_table
+from lakeformat.paimon.system_tables import find_system_table
 
 
 def loaded_after(code: str) -> set[str]:

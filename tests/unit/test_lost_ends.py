@@ -9,25 +9,25 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.errors import CorruptTableError
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.avro_container import SYNC_SIZE
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.manifest import (
+from lakeformat.files.avro.avro_container import SYNC_SIZE
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.manifest import (
     FileKind,
     ManifestEntry,
     read_manifests,
     write_manifest,
 )
-from lakeformat.metadata.manifest_list import (
+from lakeformat.paimon.metadata.manifest_list import (
     ListKind,
     manifests_of,
     read_manifest_list,
     summarise,
     write_manifest_list,
 )
-from lakeformat.metadata.simple_stats import EMPTY_ROW
-from lakeformat.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.options import TableOptions
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.options import TableOptions
 from lakeformat.storage import MemoryStorage
 from tests.manifest_entries import entries_in
 from tests.rewriting import delta_of, rewrite_list

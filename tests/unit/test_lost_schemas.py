@@ -10,13 +10,13 @@ import pytest
 import lakeformat as lake
 from lakeformat.environment import Environment
 from lakeformat.errors import CorruptTableError, LakeError, UnsupportedError
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.changelog_directory import read_changelog
-from lakeformat.metadata.consumer import read_consumer
-from lakeformat.metadata.schema_file import read_schema, schema_ids, table_exists
-from lakeformat.metadata.snapshot_directory import read_snapshot
-from lakeformat.metadata.statistics import read_statistics
-from lakeformat.metadata.tag import read_tag
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.changelog_directory import read_changelog
+from lakeformat.paimon.metadata.consumer import read_consumer
+from lakeformat.paimon.metadata.schema_file import read_schema, schema_ids, table_exists
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
+from lakeformat.paimon.metadata.statistics import read_statistics
+from lakeformat.paimon.metadata.tag import read_tag
 from lakeformat.storage import MemoryStorage
 
 LAYOUT = TableLayout("t")

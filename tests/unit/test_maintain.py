@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.maintain.report import StepOutcome
-from lakeformat.table import Table
+from lakeformat.paimon.maintain.report import StepOutcome
+from lakeformat.paimon.table import Table
 from tests.crashed_writer import BUCKETS, crashed_table
 from tests.expired import missing, unneeded
 
@@ -330,7 +330,7 @@ def test_a_step_that_fails_stops_no_other_and_is_in_the_report(catalog, monkeypa
     def fail(*_, **__):
         raise lake.UnavailableError("the storage did not answer")
 
-    monkeypatch.setattr("lakeformat.maintain.steps.compact", fail)
+    monkeypatch.setattr("lakeformat.paimon.maintain.steps.compact", fail)
     report = table.maintain()
 
     assert outcomes_of(report) == {
@@ -347,7 +347,7 @@ def test_a_step_that_fails_stops_no_other_and_is_in_the_report(catalog, monkeypa
 
 def test_a_defect_of_a_step_stops_no_other_either(catalog, monkeypatch):
     table = crashed_table(catalog, commits=20, consumer=None)
-    monkeypatch.setattr("lakeformat.maintain.steps.compact", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("lakeformat.paimon.maintain.steps.compact", lambda *_, **__: 1 / 0)
     report = table.maintain()
     assert "a defect of this library: ZeroDivisionError" in steps_of(report)["compact"].reason
     assert steps_of(report)["orphans"].outcome is StepOutcome.DONE

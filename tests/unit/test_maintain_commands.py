@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.maintain.report import MaintainReport
+from lakeformat.paimon.maintain.report import MaintainReport
 from tests.crashed_writer import BUCKETS, MANY_COMMITS, crashed_table
 from tests.expired import missing, unneeded
 from tests.lake_command import lake_refuses, lake_says
@@ -111,7 +111,7 @@ def failing(monkeypatch):
     def fail(*_, **__):
         raise lake.UnavailableError("the storage did not answer")
 
-    monkeypatch.setattr("lakeformat.maintain.steps.compact", fail)
+    monkeypatch.setattr("lakeformat.paimon.maintain.steps.compact", fail)
 
 
 def test_a_step_that_fails_shows_what_the_others_did_and_exits_as_a_failure(catalog, failing):

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import lakeformat as lake
-from lakeformat.maintain.report import MaintainReport
-from lakeformat.options import find_option
-from lakeformat.options.foreign import Trait, find_foreign
-from lakeformat.options.operation import Operation
+from lakeformat.paimon.maintain.report import MaintainReport
+from lakeformat.paimon.options import find_option
+from lakeformat.paimon.options.foreign import Trait, find_foreign
+from lakeformat.paimon.options.operation import Operation
 from tests.crashed_writer import crashed_table
 
 LISTED = Path(__file__).resolve().parent.parent / "data/paimon_options.tsv"

@@ -28,7 +28,7 @@ def fail_with(monkeypatch, error):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("lakeformat.maintain.steps.compact", fail)
+    monkeypatch.setattr("lakeformat.paimon.maintain.steps.compact", fail)
 
 
 def test_the_result_has_the_figures_and_the_snapshots_of_the_maintenance(catalog, wanted):

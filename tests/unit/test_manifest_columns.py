@@ -16,23 +16,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.metadata import avro_container
-from lakeformat.metadata.avro_container import NotPlainError, read_blocks
-from lakeformat.metadata.avro_file import encode_avro_file
-from lakeformat.metadata.avro_packing import avro_number
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.manifest import FileKind, ManifestEntry, live_files
-from lakeformat.metadata.manifest_columns import ManifestColumns, columns_of, decode_manifest
-from lakeformat.metadata.manifest_columns import decode as decode_module
-from lakeformat.metadata.manifest_columns.encode import encode_manifest, entry_record
-from lakeformat.metadata.manifest_columns.live import cancel_pairs, live_rows
-from lakeformat.metadata.manifest_columns.read import (
+from lakeformat.files.avro import avro_container
+from lakeformat.files.avro.avro_container import NotPlainError, read_blocks
+from lakeformat.files.avro.avro_packing import avro_number
+from lakeformat.paimon.metadata.avro_file import encode_avro_file
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry, live_files
+from lakeformat.paimon.metadata.manifest_columns import ManifestColumns, columns_of, decode_manifest
+from lakeformat.paimon.metadata.manifest_columns import decode as decode_module
+from lakeformat.paimon.metadata.manifest_columns.encode import encode_manifest, entry_record
+from lakeformat.paimon.metadata.manifest_columns.live import cancel_pairs, live_rows
+from lakeformat.paimon.metadata.manifest_columns.read import (
     decode_manifest_by_record,
     join_manifests,
     open_manifest,
 )
-from lakeformat.metadata.manifest_columns.schema import MANIFEST_SCHEMA
-from lakeformat.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS, SimpleStats
+from lakeformat.paimon.metadata.manifest_columns.schema import MANIFEST_SCHEMA
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS, SimpleStats
 
 LONG = st.integers(-(2**63), 2**63 - 1)
 SIZES = st.integers(0, 2**63 - 1) | st.integers(0, 300)
@@ -176,7 +176,7 @@ def test_plain_manifests_never_need_the_general_decoder(monkeypatch):
         raise AssertionError("the general decoder was asked")
 
     monkeypatch.setattr(
-        "lakeformat.metadata.manifest_columns.read.decode_manifest_by_record", refuse
+        "lakeformat.paimon.metadata.manifest_columns.read.decode_manifest_by_record", refuse
     )
     entries = many(5_000)
     assert decode_manifest(by_fastavro(entries, "zstd"), "m").entries() == entries
@@ -367,7 +367,7 @@ def test_pairs_cancel_and_other_deletes_stay_in_order():
 
 
 def test_colliding_hashes_are_told_apart(monkeypatch):
-    from lakeformat.metadata.manifest_columns import live
+    from lakeformat.paimon.metadata.manifest_columns import live
 
     entries = [replace(entry, kind=FileKind.ADD) for entry in many(20)]
     story = [*entries, replace(entries[3], kind=FileKind.DELETE)]
@@ -383,7 +383,7 @@ def test_groups_of_blocks_may_be_as_small_as_one_block(monkeypatch):
 
 
 def test_buffers_too_large_for_views_are_read_value_by_value(monkeypatch):
-    from lakeformat.metadata.manifest_columns import columns as module
+    from lakeformat.paimon.metadata.manifest_columns import columns as module
 
     names = columns_of(many(5)).file_name
     expected = names.to_arrow()

@@ -11,28 +11,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakeformat.binary_row import decode_row, unframe_row
-from lakeformat.commit.manifest_merge import (
+from lakeformat.environment import Environment
+from lakeformat.errors import CorruptTableError
+from lakeformat.paimon.binary_row import decode_row, unframe_row
+from lakeformat.paimon.commit.manifest_merge import (
     ManifestMerge,
     MergeLimits,
     merge_manifests,
     pick_manifests,
 )
-from lakeformat.environment import Environment
-from lakeformat.errors import CorruptTableError
-from lakeformat.handle import TableHandle
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.manifest import (
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.manifest import (
     FileKind,
     ManifestEntry,
     live_files,
     write_manifest,
 )
-from lakeformat.metadata.manifest_list import ManifestMeta, summarise
-from lakeformat.schema import TableSchema
+from lakeformat.paimon.metadata.manifest_list import ManifestMeta, summarise
+from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import MemoryStorage
-from lakeformat.types import STRING, DataField, TypeName, atomic
+from lakeformat.types.types import STRING, DataField, TypeName, atomic
 from tests.manifest_entries import entries_in
 
 TARGET = 100

@@ -12,21 +12,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.manifest import (
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.manifest import (
     FileKind,
     ManifestEntry,
     live_files,
     write_manifest,
 )
-from lakeformat.metadata.manifest_list import (
+from lakeformat.paimon.metadata.manifest_list import (
     read_manifest_list,
     summarise,
     write_manifest_list,
 )
-from lakeformat.metadata.simple_stats import EMPTY_ROW, SimpleStats
-from lakeformat.options import TableOptions
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW, SimpleStats
+from lakeformat.paimon.options import TableOptions
 from lakeformat.storage import MemoryStorage
 from tests.manifest_entries import entries_in
 

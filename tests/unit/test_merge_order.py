@@ -15,9 +15,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lakeformat.merge.key_words import column_words
-from lakeformat.merge.order import MergeOrder
-from lakeformat.merge.word_order import MOST_FALLS, sort_roughly
+from lakeformat.paimon.merge.order import MergeOrder
+from lakeformat.rows.key_words import column_words
+from lakeformat.rows.word_order import MOST_FALLS, sort_roughly
 
 SEED = int(os.environ.get("SEED", "0"))
 SMALL = st.integers(-2, 2)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 import lakeformat as lake
-from lakeformat.merge.of_table import merge_engine, merge_order
-from lakeformat.schema_changes.option_rules import check_setting
+from lakeformat.paimon.merge.of_table import merge_engine, merge_order
+from lakeformat.paimon.schema_changes.option_rules import check_setting
 from lakeformat.storage import open_storage
 
 COLUMNS = [

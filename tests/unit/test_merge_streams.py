@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.merge import streams
-from lakeformat.merge.deduplicate import Deduplicate
-from lakeformat.merge.order import MergeOrder
-from lakeformat.merge.streams import merge_runs
+from lakeformat.paimon.merge import streams
+from lakeformat.paimon.merge.deduplicate import Deduplicate
+from lakeformat.paimon.merge.order import MergeOrder
+from lakeformat.paimon.merge.streams import merge_runs
 
 ORDER = MergeOrder(("k",))
 DEDUPLICATE = Deduplicate()

@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 
 from lakeformat.environment import SYSTEM
 from lakeformat.errors import CorruptTableError
-from lakeformat.handle import TableHandle
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.changelog_directory import read_changelog
-from lakeformat.metadata.consumer import read_consumer
-from lakeformat.metadata.fence import read_fence
-from lakeformat.metadata.schema_file import read_schema
-from lakeformat.metadata.snapshot_directory import read_snapshot
-from lakeformat.metadata.statistics import read_statistics
-from lakeformat.metadata.tag import read_tag
-from lakeformat.schema import new_schema
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.changelog_directory import read_changelog
+from lakeformat.paimon.metadata.consumer import read_consumer
+from lakeformat.paimon.metadata.fence import read_fence
+from lakeformat.paimon.metadata.schema_file import read_schema
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
+from lakeformat.paimon.metadata.statistics import read_statistics
+from lakeformat.paimon.metadata.tag import read_tag
+from lakeformat.paimon.schema import new_schema
+from lakeformat.paimon.system_tables import Source, SystemScan, find_system_table
 from lakeformat.storage import MemoryStorage
-from lakeformat.system_tables import Source, SystemScan, find_system_table
 from tests.damage import damaged, fuzzed, within_bounds
 
 LAYOUT = TableLayout("t")

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.commit import transaction
-from lakeformat.read.plan import plan_files
-from lakeformat.transfer.ownership import MARK
+from lakeformat.catalog.transfer.ownership import MARK
+from lakeformat.paimon.commit import transaction
+from lakeformat.paimon.read.plan import plan_files
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "name": ["x", None]})
 
@@ -329,7 +329,7 @@ def test_a_mark_goes_with_a_migration_that_fails(catalog, source, monkeypatch):
         raise lake.UnavailableError("no answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr("lakeformat.transfer.migrate.commit_messages", fail)
+        patch.setattr("lakeformat.catalog.transfer.migrate.commit_messages", fail)
         with pytest.raises(lake.UnavailableError):
             lake.migrate_directory(catalog, str(source), "shop.a")
     assert not (source / MARK).exists()

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.snapshot import CommitKind
-from lakeformat.read.deletions import find_vectors
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.metadata.snapshot import CommitKind
+from lakeformat.paimon.read.deletions import find_vectors
+from lakeformat.paimon.read.plan import plan_files
 from tests.paper import commit, file, head, live, message, paper_table, vectors
 
 COLUMNS = [("id", "BIGINT"), ("dt", "STRING")]

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 import lakeformat as lake
 from lakeformat.cli.app import app
 from lakeformat.errors import CorruptTableError
-from lakeformat.metadata.manifest_list import ListKind, manifests_of
-from lakeformat.metadata.snapshot_directory import read_snapshot
+from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
 from tests.expired import missing
 from tests.keyed_rows import KeyedRows
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lakeformat.binary_row import decode_row, encode_row, frame_row, unframe_row
-from lakeformat.binary_row.units import join_timestamp
-from lakeformat.datafile.logical_arrays import to_logical
-from lakeformat.metadata.simple_stats import partition_stats
-from lakeformat.schema import new_schema
-from lakeformat.system_tables.partition_text import PartitionTexts
-from lakeformat.type_text import parse_type
+from lakeformat.files.logical_arrays import to_logical
+from lakeformat.paimon.binary_row import decode_row, encode_row, frame_row, unframe_row
+from lakeformat.paimon.binary_row.units import join_timestamp
+from lakeformat.paimon.metadata.simple_stats import partition_stats
+from lakeformat.paimon.schema import new_schema
+from lakeformat.paimon.system_tables.partition_text import PartitionTexts
+from lakeformat.types.type_text import parse_type
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.errors import InvalidRequestError
-from lakeformat.options import TableOptions, declared_options
+from lakeformat.paimon.options import TableOptions, declared_options
 
 
 @pytest.mark.parametrize("option", declared_options(), ids=lambda option: option.key)

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from lakeformat.options import TableOptions
-from lakeformat.options.option import Option
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.options.option import Option
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("lakeformat", "spark_jobs", "airflow_provider_lake")

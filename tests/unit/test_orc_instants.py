@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.java_zones import zone_offsets
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.types.java_zones import zone_offsets
 from tests.golden.foreign import expected_of, unpack_foreign
 
 ZONES = ("utc", "asia_shanghai", "america_new_york")

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.datafile.orc.message import parse_message, parts, single
-from lakeformat.datafile.orc.runs import summarise_runs
-from lakeformat.datafile.orc.streams import check_streams
-from lakeformat.datafile.orc.tail import read_tail, unpack
 from lakeformat.errors import UnsupportedError
+from lakeformat.files.orc.message import parse_message, parts, single
+from lakeformat.files.orc.runs import summarise_runs
+from lakeformat.files.orc.streams import check_streams
+from lakeformat.files.orc.tail import read_tail, unpack
 from tests.damage import fuzzed
 
 COMPRESSIONS = ["uncompressed", "zlib", "snappy", "lz4", "zstd"]

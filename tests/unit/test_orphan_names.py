@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from lakeformat.orphans.file_names import is_temporary, writer_of
-from lakeformat.orphans.name_set import LiveNames, NameSet, numbers_of
+from lakeformat.paimon.orphans.file_names import is_temporary, writer_of
+from lakeformat.paimon.orphans.name_set import LiveNames, NameSet, numbers_of
 
 SEED = int(os.environ.get("SEED", "0"))
 UNIQUE = "0a1b2c3d-0000-4000-8000-0123456789ab"

@@ -17,12 +17,12 @@ import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.catalog.options import CatalogOptions
 from lakeformat.environment import SYSTEM, Environment
-from lakeformat.handle import TableHandle
-from lakeformat.metadata.changelog_directory import write_changelog
-from lakeformat.metadata.manifest_list import manifests_of
-from lakeformat.metadata.snapshot_directory import read_snapshot
-from lakeformat.metadata.tag import Tag, create_tag
-from lakeformat.orphans.report import OrphanReport
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.changelog_directory import write_changelog
+from lakeformat.paimon.metadata.manifest_list import manifests_of
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
+from lakeformat.paimon.metadata.tag import Tag, create_tag
+from lakeformat.paimon.orphans.report import OrphanReport
 from lakeformat.storage import MemoryStorage
 from lakeformat.testing import CrashableStorage
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
-from lakeformat.compact.run import UnitWork
 from lakeformat.environment import SYSTEM
-from lakeformat.metadata.compaction_mark import COMPACTION_MARK
+from lakeformat.paimon.compact.run import UnitWork
+from lakeformat.paimon.metadata.compaction_mark import COMPACTION_MARK
 from spark_jobs import changelog as changelog_job
 from spark_jobs import compact as compact_job
 from spark_jobs import compact_database as compact_database_job
@@ -176,7 +176,7 @@ def test_a_compaction_long_ago_is_none_of_a_program_at_work(orders, clock):
 
 
 def test_a_compaction_many_snapshots_ago_is_none_either(orders, monkeypatch):
-    monkeypatch.setattr("lakeformat.compact.other_compactor._NEWEST", 3)
+    monkeypatch.setattr("lakeformat.paimon.compact.other_compactor._NEWEST", 3)
     compact_as_flink(orders)
     write(orders, 2)
     assert orders.other_compactor().snapshot_id == 3

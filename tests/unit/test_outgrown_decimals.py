@@ -11,12 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.arrow_types import to_arrow_type
-from lakeformat.binary_row import decode_columns, decode_row, encode_columns, encode_row, frame_row
-from lakeformat.casts import cast_array
-from lakeformat.datafile.decimal_range import check_decimals
-from lakeformat.read.plan import plan_files
-from lakeformat.type_text import parse_type
+from lakeformat.files.decimal_range import check_decimals
+from lakeformat.paimon.binary_row import (
+    decode_columns,
+    decode_row,
+    encode_columns,
+    encode_row,
+    frame_row,
+)
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.casts import cast_array
+from lakeformat.types.type_text import parse_type
 from tests.damage import fuzzed
 from tests.keyed_rows import listed
 

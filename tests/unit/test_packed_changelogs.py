@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.changelog_packs import packed_address, packed_part, real_name
-from lakeformat.datafile.file_section import FileSection
+from lakeformat.files.changelog_packs import packed_address, packed_part, real_name
+from lakeformat.files.file_section import FileSection
 from tests.golden.foreign import expected_of, unpack_foreign
 from tests.packed_changelogs import pack_changelogs
 

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.merge.order import MergeOrder
-from lakeformat.merge.partial_update import PartialUpdate
-from lakeformat.merge.partial_update_rules import PartialUpdateRules
-from lakeformat.schema_changes.sequence_groups import SequenceGroup
+from lakeformat.paimon.merge.order import MergeOrder
+from lakeformat.paimon.merge.partial_update import PartialUpdate
+from lakeformat.paimon.merge.partial_update_rules import PartialUpdateRules
+from lakeformat.paimon.schema_changes.sequence_groups import SequenceGroup
 from tests.partial_update_model import Model
 
 KINDS = ("+I", "-U", "+U", "-D")

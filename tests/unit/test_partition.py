@@ -6,13 +6,13 @@ from decimal import Decimal
 
 import pytest
 
-from lakeformat.binary_row import encode_row, frame_row
 from lakeformat.errors import CorruptTableError
-from lakeformat.metadata.simple_stats import EMPTY_ROW
-from lakeformat.partition import partition_path, partition_values
-from lakeformat.schema import TableSchema
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
+from lakeformat.paimon.binary_row import encode_row, frame_row
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
+from lakeformat.paimon.partition import partition_path, partition_values
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 
 SECOND = 1_000_000_000
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
-from lakeformat.metadata.data_file_meta import local_wall_clock
-from lakeformat.partitions.expired import ExpireRules, pick_expired
-from lakeformat.partitions.live import LivePartition, live_partitions
-from lakeformat.partitions.time_format import time_format
-from lakeformat.schema import new_schema
+from lakeformat.paimon.metadata.data_file_meta import local_wall_clock
+from lakeformat.paimon.partitions.expired import ExpireRules, pick_expired
+from lakeformat.paimon.partitions.live import LivePartition, live_partitions
+from lakeformat.paimon.partitions.time_format import time_format
+from lakeformat.paimon.schema import new_schema
 
 NOW = 1_700_000_000_000
 TODAY = local_wall_clock(NOW)
@@ -147,7 +147,7 @@ def test_a_partition_somebody_writes_to_meanwhile_is_looked_at_again(catalog, mo
         looked.append(snapshot)
         return found
 
-    monkeypatch.setattr("lakeformat.partitions.expire.live_partitions", look)
+    monkeypatch.setattr("lakeformat.paimon.partitions.expire.live_partitions", look)
     report = later.expire_partitions(expiration_time="7 d", strategy="update-time")
     assert len(looked) == 2
     assert [each.partition.path for each in report.expired] == ["dt=two"]
@@ -208,8 +208,8 @@ SCHEMA = new_schema([("id", "BIGINT"), ("dt", "STRING")], partition_by=["dt"], t
     expiration=st.integers(1, 300),
 )
 def test_exactly_the_oldest_that_have_expired_are_picked(ages, limit, expiration):
-    from lakeformat.binary_row import encode_row, frame_row
-    from lakeformat.types import STRING
+    from lakeformat.paimon.binary_row import encode_row, frame_row
+    from lakeformat.types.types import STRING
 
     now = datetime(2024, 6, 1)
     partitions = [

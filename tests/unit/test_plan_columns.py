@@ -8,22 +8,22 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.binary_row import encode_row, frame_row
 from lakeformat.environment import Environment
 from lakeformat.errors import CorruptTableError
-from lakeformat.handle import TableHandle
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.manifest import FileKind, ManifestEntry, write_manifest
-from lakeformat.metadata.manifest_list import summarise, write_manifest_list
-from lakeformat.metadata.schema_file import create_schema
-from lakeformat.metadata.simple_stats import SimpleStats
-from lakeformat.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.read.plan import plan_columns, plan_files
-from lakeformat.read.pruning.prune import Condition, Op
-from lakeformat.schema import TableSchema
+from lakeformat.paimon.binary_row import encode_row, frame_row
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry, write_manifest
+from lakeformat.paimon.metadata.manifest_list import summarise, write_manifest_list
+from lakeformat.paimon.metadata.schema_file import create_schema
+from lakeformat.paimon.metadata.simple_stats import SimpleStats
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.read.plan import plan_columns, plan_files
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.rows.prune import Condition, Op
 from lakeformat.storage import MemoryStorage
-from lakeformat.types import DataField, TypeName, atomic
+from lakeformat.types.types import DataField, TypeName, atomic
 
 DAY = DataField(0, "day", atomic(TypeName.INT))
 SCHEMA = TableSchema(0, (DAY, DataField(1, "id", atomic(TypeName.BIGINT))), 1, ("day",))

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.compact.plan import plan_compaction
-from lakeformat.compact.run import run_messages
+from lakeformat.paimon.compact.plan import plan_compaction
+from lakeformat.paimon.compact.run import run_messages
 
 COLUMNS = [("dt", "STRING"), ("id", "BIGINT"), ("note", "STRING")]
 
@@ -181,7 +181,7 @@ def test_of_two_compactions_one_gives_rows_their_bucket(catalog):
 
 
 def test_a_compaction_that_was_overtaken_plans_again(catalog, monkeypatch):
-    from lakeformat.compact import run
+    from lakeformat.paimon.compact import run
 
     table = postponed(catalog)
     table.write(rows([1, 2]))

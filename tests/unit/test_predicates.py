@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeformat import InvalidRequestError, col
-from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.read.conditions.filter import bind_predicate
-from lakeformat.read.conditions.predicate import (
+from lakeformat.rows.conditions.filter import bind_predicate
+from lakeformat.rows.conditions.predicate import (
     And,
     Compare,
     Constant,
@@ -27,10 +26,11 @@ from lakeformat.read.conditions.predicate import (
     Or,
     Predicate,
 )
-from lakeformat.read.conditions.sql import parse_predicate
-from lakeformat.read.pruning.prune import Alternatives, Bounds, Condition, Op, in_any, may_meet
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
+from lakeformat.rows.conditions.sql import parse_predicate
+from lakeformat.rows.prune import Alternatives, Bounds, Condition, Op, in_any, may_meet
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 
 TYPES = {
     "n": "BIGINT",

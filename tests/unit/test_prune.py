@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakeformat.binary_row import encode_row, frame_row
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.manifest import FileKind, ManifestEntry
-from lakeformat.metadata.manifest_columns import columns_of
-from lakeformat.metadata.manifest_list import ManifestMeta, summarise
-from lakeformat.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS, SimpleStats
-from lakeformat.read.pruning.entries import EntryPruner
-from lakeformat.read.pruning.prune import Alternatives, Bounds, Condition, Op, may_meet
-from lakeformat.schema import TableSchema
-from lakeformat.types import STRING, DataField, TypeName, atomic
+from lakeformat.paimon.binary_row import encode_row, frame_row
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry
+from lakeformat.paimon.metadata.manifest_columns import columns_of
+from lakeformat.paimon.metadata.manifest_list import ManifestMeta, summarise
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS, SimpleStats
+from lakeformat.paimon.read.pruning.entries import EntryPruner
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.rows.prune import Alternatives, Bounds, Condition, Op, may_meet
+from lakeformat.types.types import STRING, DataField, TypeName, atomic
 
 INT, BIGINT, DOUBLE = (atomic(name) for name in (TypeName.INT, TypeName.BIGINT, TypeName.DOUBLE))
 FIELDS = (

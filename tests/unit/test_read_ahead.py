@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.merge.deduplicate import Deduplicate
-from lakeformat.merge.streams import FEWEST
-from lakeformat.read.read_ahead import read_ahead
+from lakeformat.paimon.merge.deduplicate import Deduplicate
+from lakeformat.paimon.merge.streams import FEWEST
+from lakeformat.paimon.read.read_ahead import read_ahead
 from lakeformat.storage.memory import MemoryStorage
 
 SECONDS = 30
@@ -127,7 +127,7 @@ KEYS = 20 * FEWEST
 @pytest.fixture
 def table(monkeypatch):
     """Every key in every one of some runs, in many rounds."""
-    monkeypatch.setattr("lakeformat.merge.streams.CHUNK_ROWS", RUNS * FEWEST)
+    monkeypatch.setattr("lakeformat.paimon.merge.streams.CHUNK_ROWS", RUNS * FEWEST)
     catalog = lake.open_catalog("memory://read-ahead/wh")
     catalog.create_database("shop", exist_ok=True)
     catalog.drop_table("shop.t", missing_ok=True)

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.merge.streams import FEWEST
-from lakeformat.read.data_files import DataFiles
+from lakeformat.paimon.merge.streams import FEWEST
+from lakeformat.paimon.read.data_files import DataFiles
 
 RUNS = 3
 
@@ -32,7 +32,7 @@ class Held:
 
         monkeypatch.setattr(DataFiles, "key_values", counted)
         # As few rows at once as ever, so that a small table is many times as many.
-        monkeypatch.setattr("lakeformat.merge.streams.CHUNK_ROWS", RUNS * FEWEST)
+        monkeypatch.setattr("lakeformat.paimon.merge.streams.CHUNK_ROWS", RUNS * FEWEST)
 
     def drain(self, table: lake.Table) -> int:
         rows = 0

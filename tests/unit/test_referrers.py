@@ -10,7 +10,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.errors import CorruptTableError
-from lakeformat.read.plan import find_manifest, plan_files
+from lakeformat.paimon.read.plan import find_manifest, plan_files
 from tests.conformance.format_checklist.keyed_table import KeyedTable
 from tests.rewriting import delta_of, rewrite_entries, rewrite_list
 

@@ -9,7 +9,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
-from lakeformat.compact.run import run_unit
+from lakeformat.paimon.compact.run import run_unit
 from lakeformat.storage import MemoryStorage
 from tests.paper import with_options
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lakeformat.datafile.remains import FileRemains, what_is_left
 from lakeformat.errors import UnavailableError
+from lakeformat.paimon.datafile.remains import FileRemains, what_is_left
 from lakeformat.storage import MemoryStorage
 
 WRITTEN = 100

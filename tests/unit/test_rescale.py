@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
-from lakeformat.compact.rescaling import rescale as rescaling
-from lakeformat.metadata.schema_file import create_schema
+from lakeformat.paimon.compact.rescaling import rescale as rescaling
+from lakeformat.paimon.metadata.schema_file import create_schema
 
 COLUMNS = [("dt", "STRING"), ("id", "BIGINT"), ("note", "STRING")]
 

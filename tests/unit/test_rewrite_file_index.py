@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.commit import transaction
-from lakeformat.file_indexes import rewrite
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.commit import transaction
+from lakeformat.paimon.file_indexes import rewrite
+from lakeformat.paimon.read.plan import plan_files
 from tests.expired import files_of_tables, missing, unneeded
 
 BLOOM = lake.set_option("file-index.bloom-filter.columns", "kind")
@@ -230,7 +230,7 @@ def test_an_overwrite_that_comes_first_is_planned_on_and_leaves_no_index_behind(
 ):
     filled(catalog)
     table = altered(catalog, BLOOM, BESIDE)
-    from lakeformat.file_indexes import rewrite
+    from lakeformat.paimon.file_indexes import rewrite
 
     asked = []
 

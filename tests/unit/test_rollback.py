@@ -8,15 +8,15 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.clean import announce
-from lakeformat.metadata.consumer import Consumer, read_consumers, write_consumer
-from lakeformat.metadata.hints import numbered_changelogs
-from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
-from lakeformat.metadata.tag import snapshot_content
-from lakeformat.read.plan import plan_files
-from lakeformat.rollback.as_latest import plan_return
+from lakeformat.paimon.clean import announce
+from lakeformat.paimon.metadata.consumer import Consumer, read_consumers, write_consumer
+from lakeformat.paimon.metadata.hints import numbered_changelogs
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot, snapshot_ids
+from lakeformat.paimon.metadata.tag import snapshot_content
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.paimon.rollback.as_latest import plan_return
+from lakeformat.paimon.table import load_table
 from lakeformat.storage.memory import MemoryStorage
-from lakeformat.table import load_table
 from tests.expired import missing, unneeded
 from tests.keyed_rows import KeyedRows
 
@@ -330,7 +330,7 @@ def test_a_newest_snapshot_that_goes_during_a_rollback_is_a_conflict(monkeypatch
             )
         return plan or planned(*arguments)
 
-    monkeypatch.setattr("lakeformat.rollback.rollback.plan_return", with_rival)
+    monkeypatch.setattr("lakeformat.paimon.rollback.rollback.plan_return", with_rival)
     with pytest.raises(lake.CommitConflictError, match="another snapshot is the newest since"):
         rows.table.rollback(tag="kept")
     assert [tag.name for tag in rows.table.tags.list()] == ["kept"]
@@ -346,7 +346,7 @@ def test_a_tag_that_is_deleted_while_history_is_cut_to_it_is_a_conflict(monkeypa
         rows.table.tags.delete("kept")
         return snapshot_content(storage, layout, name)
 
-    monkeypatch.setattr("lakeformat.rollback.cut.snapshot_content", with_rival)
+    monkeypatch.setattr("lakeformat.paimon.rollback.cut.snapshot_content", with_rival)
     before = rows.table.latest_snapshot()
     with pytest.raises(lake.CommitConflictError, match=r"tag 'kept' .* was deleted or replaced"):
         rows.table.rollback(tag="kept", as_latest=False)

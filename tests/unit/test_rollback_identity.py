@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.snapshot_directory import snapshot_ids
-from lakeformat.table import load_table
+from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
+from lakeformat.paimon.table import load_table
 from tests.keyed_rows import KeyedRows
 from tests.unit.test_rollback import Meets, shop
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.consumer import Consumer, write_consumer
-from lakeformat.metadata.snapshot_directory import read_snapshot
-from lakeformat.rollback.identity import StartedCut
-from lakeformat.rollback.plan import RollbackPlan, plan_rollback
-from lakeformat.tags.source import Origin
+from lakeformat.paimon.metadata.consumer import Consumer, write_consumer
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
+from lakeformat.paimon.rollback.identity import StartedCut
+from lakeformat.paimon.rollback.plan import RollbackPlan, plan_rollback
+from lakeformat.paimon.tags.source import Origin
 from tests.keyed_rows import KeyedRows
 
 RUN = lake.CommitId("run", 1)

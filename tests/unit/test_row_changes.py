@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.snapshot import CommitKind
-from lakeformat.read.deletions import find_vectors
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.metadata.snapshot import CommitKind
+from lakeformat.paimon.read.deletions import find_vectors
+from lakeformat.paimon.read.plan import plan_files
 
 _warehouses = itertools.count()
 MARKED = {"deletion-vectors.enabled": "true"}

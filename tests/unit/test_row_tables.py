@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.system_tables.binlog import pack_updates, packed_schema
+from lakeformat.paimon.system_tables.binlog import pack_updates, packed_schema
 from tests.conformance.format_checklist.keyed_table import KeyedTable
 from tests.keyed_rows import KeyedRows, listed
 

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from lakeformat.errors import CorruptTableError
-from lakeformat.metadata.manifest import FileKind, ManifestEntry
-from lakeformat.metadata.simple_stats import EMPTY_ROW
-from lakeformat.read.conditions.filter import bind_predicate
-from lakeformat.read.conditions.predicate import Predicate, col
-from lakeformat.read.scan import Scan
+from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
+from lakeformat.paimon.read.scan import Scan
+from lakeformat.rows.conditions.filter import bind_predicate
+from lakeformat.rows.conditions.predicate import Predicate, col
+from lakeformat.types.arrow_types import to_arrow_schema
 from tests.conformance.format_checklist.keyed_table import DELETE, KeyedTable
 
 COLUMNS = (("k", "BIGINT NOT NULL"), ("v", "BIGINT"), ("s", "STRING"))

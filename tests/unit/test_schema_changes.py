@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 import lakeformat as lake
 from lakeformat.environment import Environment
 from lakeformat.errors import CommitConflictError, UnavailableError
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.schema_file import alter_schema, create_schema, read_schema
-from lakeformat.schema import TableSchema, new_schema
-from lakeformat.schema_changes import apply_changes
-from lakeformat.schema_changes.numbering import highest_id
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.schema_file import alter_schema, create_schema, read_schema
+from lakeformat.paimon.schema import TableSchema, new_schema
+from lakeformat.paimon.schema_changes import apply_changes
+from lakeformat.paimon.schema_changes.numbering import highest_id
 from lakeformat.storage import MemoryStorage
-from lakeformat.type_text import type_to_json
+from lakeformat.types.type_text import type_to_json
 
 COLUMNS = [
     ("id", "INT NOT NULL"),

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.binary_row import encode_row, frame_row
 from lakeformat.errors import CorruptTableError
-from lakeformat.merge.sections import key_sections
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.type_text import parse_type
+from lakeformat.paimon.binary_row import encode_row, frame_row
+from lakeformat.paimon.merge.sections import key_sections
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.types.type_text import parse_type
 
 BIGINT, TEXT = parse_type("BIGINT NOT NULL"), parse_type("STRING NOT NULL")
 

@@ -13,17 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.arrow_types import in_full
-from lakeformat.datafile.dictionary_texts import table_of
-from lakeformat.datafile.file_writer import FileContent
-from lakeformat.datafile.parquet import writer as parquet_writer
-from lakeformat.datafile.parquet.writer import ParquetFileWriter
-from lakeformat.datafile.statistics_modes import column_modes
-from lakeformat.options import TableOptions
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
-from lakeformat.write.conform import Conformer
-from lakeformat.write.unseen_columns import decimals_as_numbers, short_decimals, short_type
+from lakeformat.files.dictionary_texts import table_of
+from lakeformat.files.file_writer import FileContent
+from lakeformat.files.parquet import writer as parquet_writer
+from lakeformat.files.parquet.writer import ParquetFileWriter
+from lakeformat.files.statistics_modes import column_modes
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.write.conform import Conformer
+from lakeformat.paimon.write.unseen_columns import decimals_as_numbers, short_decimals, short_type
+from lakeformat.types.arrow_types import in_full
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 
 COLUMNS = [
     ("id", "DECIMAL(10, 0) NOT NULL"),

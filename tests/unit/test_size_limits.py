@@ -15,8 +15,8 @@ import pytest
 from backports import zstd
 
 import lakeformat as lake
-from lakeformat.metadata.avro_container import most_unpacked
-from lakeformat.metadata.manifest_list import ListKind, manifests_of, write_manifest_list
+from lakeformat.files.avro.avro_container import most_unpacked
+from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of, write_manifest_list
 from lakeformat.storage import open_storage
 from lakeformat.storage.base import LARGE_FILE, SMALL_FILE, TooLargeError
 from lakeformat.storage.memory import MemoryStorage

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from lakeformat.errors import CorruptTableError, NotFoundError, UnsupportedError
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.metadata.snapshot_directory import (
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import (
     latest_snapshot,
     publish_snapshot,
     read_snapshot,

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.compact import run
-from lakeformat.compact.append_unit import compact_append_files
-from lakeformat.compact.sorting import sort
-from lakeformat.compact.sorting.sort import plan_sort, sort_compact
-from lakeformat.compact.unit import CompactUnit
-from lakeformat.datafile import rolling_writer
-from lakeformat.metadata.commit_message import CommitMessage
+from lakeformat.paimon.compact import run
+from lakeformat.paimon.compact.append_unit import compact_append_files
+from lakeformat.paimon.compact.sorting import sort
+from lakeformat.paimon.compact.sorting.sort import plan_sort, sort_compact
+from lakeformat.paimon.compact.unit import CompactUnit
+from lakeformat.paimon.datafile import rolling_writer
+from lakeformat.paimon.metadata.commit_message import CommitMessage
 from tests.rewriting import rewrite_entries
 
 COLUMNS = [("x", "BIGINT"), ("y", "INT"), ("name", "STRING"), ("dt", "STRING")]

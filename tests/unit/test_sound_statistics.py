@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakeformat.datafile.parquet.sound_statistics import SoundStatistics, read_footer
-from lakeformat.datafile.parquet.thrift_compact import Kind, parse_struct, serialize_struct
+from lakeformat.files.parquet.sound_statistics import SoundStatistics, read_footer
+from lakeformat.files.parquet.thrift_compact import Kind, parse_struct, serialize_struct
 
 
 def statistics(cut=None, encryption=None):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import lakeformat as lake
 from lakeformat.errors import InvalidRequestError
-from lakeformat.read.scan import Scan
-from lakeformat.read.splits import bucket_splits
+from lakeformat.paimon.read.scan import Scan
+from lakeformat.paimon.read.splits import bucket_splits
 from tests.conformance.format_checklist.keyed_table import DELETE, KeyedTable
 
 _warehouses = count()

@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 import lakeformat as lake
-from lakeformat.sql import SqlLock, parse_database_uri
-from lakeformat.sql.failure import translated
+from lakeformat.storage.sql import SqlLock, parse_database_uri
+from lakeformat.storage.sql.failure import translated
 
 COLUMNS = [("id", "BIGINT")]
 
@@ -378,7 +378,7 @@ def test_an_option_of_the_jdbc_metastore_is_refused_without_it(tmp_path, key):
 
 
 def test_without_sqlalchemy_the_extra_is_named(tmp_path, monkeypatch):
-    loaded = ("lakeformat.sql", "lakeformat.catalog.sql", "sqlalchemy")
+    loaded = ("lakeformat.storage.sql", "lakeformat.catalog.sql", "sqlalchemy")
     for name in [name for name in sys.modules if name.startswith(loaded)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 import lakeformat as lake
 from lakeformat.catalog.sql import places
 from lakeformat.cli.app import app
-from lakeformat.sql import SqlLock
 from lakeformat.storage import LockedCreation
+from lakeformat.storage.sql import SqlLock
 from lakeformat.testing.crashable import CrashableStorage
 
 COLUMNS = [("id", "BIGINT")]

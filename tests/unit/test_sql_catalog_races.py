@@ -14,8 +14,8 @@ from lakeformat.catalog import FileSystemCatalog, RepairReport
 from lakeformat.catalog.names import TableName
 from lakeformat.catalog.sql import catalog as sql_catalog
 from lakeformat.catalog.sql import drop, rename
-from lakeformat.sql import SqlLock
 from lakeformat.storage import LocalStorage
+from lakeformat.storage.sql import SqlLock
 
 COLUMNS = [("id", "BIGINT")]
 

@@ -12,7 +12,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
-from lakeformat.metadata.staged_result import claim
+from lakeformat.paimon.metadata.staged_result import claim
 from lakeformat.storage import MemoryStorage
 
 DAY = 86_400_000
@@ -91,7 +91,7 @@ def test_publishing_again_changes_nothing(orders):
 def test_what_broke_off_after_publication_is_finished(orders, monkeypatch):
     address = staged(orders, 1)
     with monkeypatch.context() as patched:
-        patched.setattr("lakeformat.staged.table_staged.delete_staged", lambda *args: None)
+        patched.setattr("lakeformat.paimon.staged.table_staged.delete_staged", lambda *args: None)
         orders.staged.publish([address])
     assert len(orders.staged.list()) == 1
     assert orders.staged.publish([address]).replayed
@@ -180,7 +180,7 @@ def test_of_what_is_published_only_the_note_is_given_up(orders, monkeypatch):
     address = staged(orders, 1)
     with monkeypatch.context() as patched:
         patched.setattr(
-            "lakeformat.staged.table_staged.delete_staged",
+            "lakeformat.paimon.staged.table_staged.delete_staged",
             lambda storage, layout, name: storage.delete(layout.staged_claim(name)),
         )
         orders.staged.publish([address])

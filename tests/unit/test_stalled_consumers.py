@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import lakeformat as lake
 from lakeformat.cli.app import app
 from lakeformat.environment import SYSTEM
-from lakeformat.metadata.consumer import Consumer, write_consumer
+from lakeformat.paimon.metadata.consumer import Consumer, write_consumer
 from spark_jobs import expire_snapshots
 
 HOUR = 60 * 60 * 1000
@@ -114,8 +114,8 @@ def test_an_expiry_names_it_to_people_programs_and_in_what_a_job_says(
 
 def test_the_command_line_and_the_job_say_which_command_frees_it(orders, tmp_path, monkeypatch):
     orders.consumers.set("mirror", next_snapshot=2)
-    monkeypatch.setattr("lakeformat.consumers.stalled._LONG_FOR_A_STREAM", 0)
-    monkeypatch.setattr("lakeformat.consumers.stalled._LONG", 0)
+    monkeypatch.setattr("lakeformat.paimon.consumers.stalled._LONG_FOR_A_STREAM", 0)
+    monkeypatch.setattr("lakeformat.paimon.consumers.stalled._LONG", 0)
     how = ["--retain-max", "1", "--retain-min", "1"]
 
     shown = CliRunner().invoke(app, ["-w", str(tmp_path), "expire", "shop.orders", *how]).output
@@ -246,7 +246,7 @@ def test_one_that_an_expiry_forgets_or_that_fell_behind_is_none(orders, clock, t
 
 
 def test_a_damaged_one_keeps_everything_and_is_named(orders, clock, tmp_path, monkeypatch):
-    monkeypatch.setattr("lakeformat.metadata.consumer.PAUSE_SECONDS", 0)
+    monkeypatch.setattr("lakeformat.paimon.metadata.consumer.PAUSE_SECONDS", 0)
     orders.consumers.set("mirror", next_snapshot=2)
     [file] = tmp_path.rglob("consumer-mirror")
     file.write_bytes(b"")

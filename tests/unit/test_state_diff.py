@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.merge.streams import MOST
+from lakeformat.paimon.merge.streams import MOST
 from tests.keyed_rows import KeyedRows
 
 KEYS = 12 * MOST

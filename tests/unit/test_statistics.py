@@ -12,23 +12,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.binary_row import values_to_arrow
-from lakeformat.datafile.column_statistics import (
+from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.files.column_statistics import (
     NO_STATISTICS,
     ColumnStatistics,
     reduce_statistics,
 )
-from lakeformat.datafile.file_description import FileOrigin, describe_append_file
-from lakeformat.datafile.file_statistics import file_statistics
-from lakeformat.datafile.rolling_writer import RollingWriter
-from lakeformat.datafile.statistics_modes import Detail, StatisticsMode, column_modes
-from lakeformat.errors import CorruptTableError, InvalidRequestError
-from lakeformat.metadata.simple_stats import EMPTY_STATS
-from lakeformat.options import TableOptions
+from lakeformat.files.statistics_modes import Detail, StatisticsMode, column_modes
+from lakeformat.paimon.binary_row import values_to_arrow
+from lakeformat.paimon.datafile.file_description import FileOrigin, describe_append_file
+from lakeformat.paimon.datafile.file_statistics import file_statistics
+from lakeformat.paimon.datafile.rolling_writer import RollingWriter
+from lakeformat.paimon.metadata.simple_stats import EMPTY_STATS
+from lakeformat.paimon.options import TableOptions
 from lakeformat.storage.memory import MemoryStorage
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 
 FORMATS = ["parquet", "orc", "avro"]
 in_every_format = pytest.mark.parametrize("file_format", FORMATS)
@@ -219,7 +219,7 @@ def test_very_long_values_have_cut_bounds_too(file_format):
 
 
 def test_bounds_are_those_of_all_row_groups(monkeypatch):
-    monkeypatch.setattr("lakeformat.datafile.rolling_writer.ROW_GROUP_ROWS", 2)
+    monkeypatch.setattr("lakeformat.paimon.datafile.rolling_writer.ROW_GROUP_ROWS", 2)
     values = ["b", "x" * 5000, None, None, "a" * 5000, "c"]
     found = known(values, "STRING", metadata__stats_mode="full")
     assert found == ColumnStatistics("a" * 5000, "x" * 5000, 2)

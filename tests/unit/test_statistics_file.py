@@ -7,8 +7,8 @@ import json
 import pytest
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.layout import TableLayout, statistics_name
-from lakeformat.metadata.statistics import (
+from lakeformat.paimon.layout import TableLayout, statistics_name
+from lakeformat.paimon.metadata.statistics import (
     ColumnStatistics,
     TableStatistics,
     read_statistics,

@@ -301,7 +301,9 @@ def test_a_disk_that_fills_up_while_rows_are_written_is_said_by_path_and_leaves_
         raise OSError(errno.ENOSPC, "No space left on device")
 
     writer = {"parquet": "ParquetFileWriter", "orc": "OrcFileWriter", "avro": "AvroFileWriter"}
-    monkeypatch.setattr(f"lakeformat.datafile.rolling_writer.{writer[file_format]}.write", full)
+    monkeypatch.setattr(
+        f"lakeformat.paimon.datafile.rolling_writer.{writer[file_format]}.write", full
+    )
     with pytest.raises(UnavailableError, match=r"bucket-0/data-.*(space|full)"):
         table.write(pa.table({"id": [1]}))
     assert list(tmp_path.rglob("data-*")) == []

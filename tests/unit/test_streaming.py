@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.consumer import Consumer, read_consumer, write_consumer
-from lakeformat.metadata.snapshot_directory import read_snapshot
+from lakeformat.paimon.metadata.consumer import Consumer, read_consumer, write_consumer
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
 from tests.keyed_rows import MINUTE, KeyedRows, listed
 
 A, B, C = ("+I", 1, "a"), ("+I", 1, "b"), ("+I", 2, "c")

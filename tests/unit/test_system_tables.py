@@ -11,15 +11,15 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.binary_row import encode_row, frame_row
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.consumer import Consumer, write_consumer
-from lakeformat.metadata.tag import Tag, create_tag
+from lakeformat.paimon.binary_row import encode_row, frame_row
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.consumer import Consumer, write_consumer
+from lakeformat.paimon.metadata.tag import Tag, create_tag
+from lakeformat.paimon.system_tables import system_table_names
+from lakeformat.paimon.system_tables.tags import duration_text
 from lakeformat.storage import open_storage
-from lakeformat.system_tables import system_table_names
-from lakeformat.system_tables.tags import duration_text
-from lakeformat.type_text import parse_type
-from lakeformat.value_text import internal_text, join_texts
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.value_text import internal_text, join_texts
 
 _warehouses = itertools.count()
 SPECIFIED = {
@@ -221,7 +221,7 @@ def test_what_shows_the_present_takes_no_snapshot(catalog):
     ],
 )
 def test_values_are_printed_as_java_prints_what_a_row_holds(type_text, value, text):
-    from lakeformat.binary_row import FramedRows
+    from lakeformat.paimon.binary_row import FramedRows
 
     data_type = parse_type(type_text)
     framed = pa.array([frame_row(encode_row([value], [data_type]), 1)], pa.binary())

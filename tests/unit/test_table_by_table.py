@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 
 import lakeformat as lake
-from lakeformat.table_by_table import table_by_table
+from lakeformat.tables.table_by_table import table_by_table
 
 
 @dataclass(frozen=True)

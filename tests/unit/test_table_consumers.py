@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import lakeformat as lake
-from lakeformat.clean import announce
 from lakeformat.errors import CommitConflictError
-from lakeformat.metadata.consumer import Consumer, write_consumer
-from lakeformat.metadata.snapshot_directory import read_snapshot
+from lakeformat.paimon.clean import announce
+from lakeformat.paimon.metadata.consumer import Consumer, write_consumer
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
 from tests.keyed_rows import KeyedRows
 
 ALL = {"retain_max": 1, "retain_min": 1}

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.clean import protection as protection_of_files
-from lakeformat.clean.intent import announce, withdraw
-from lakeformat.clean.removal import Removal
-from lakeformat.metadata.snapshot_directory import read_snapshot
+from lakeformat.paimon.clean import protection as protection_of_files
+from lakeformat.paimon.clean.intent import announce, withdraw
+from lakeformat.paimon.clean.removal import Removal
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
+from lakeformat.paimon.table import load_table
+from lakeformat.paimon.tags.create import utc_now
 from lakeformat.storage import MemoryStorage
-from lakeformat.table import load_table
-from lakeformat.tags.create import utc_now
 from tests.expired import files_of_tables, missing, unneeded
 from tests.keyed_rows import KeyedRows
 

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.options import TableOptions
-from lakeformat.tags.due import Timed, Timeline, surplus
-from lakeformat.tags.period import period_of
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.tags.due import Timed, Timeline, surplus
+from lakeformat.paimon.tags.period import period_of
 
 HOURLY = {"tag.creation-period": "hourly", "tag.creation-delay": "10 min"}
 

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.metadata.tag import (
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.tag import (
     Tag,
     create_tag,
     delete_tag,

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.write import conform
-from lakeformat.write.conform import TEXTS_AS_NUMBERS, Conformer
-from lakeformat.write.unseen_columns import texts_as_numbers
+from lakeformat.paimon.write import conform
+from lakeformat.paimon.write.conform import TEXTS_AS_NUMBERS, Conformer
+from lakeformat.paimon.write.unseen_columns import texts_as_numbers
 from spark_jobs.file_readers import read_files
 
 COLUMNS = [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakeformat.datafile.parquet.thrift_compact import Kind, Values, parse_struct, serialize_struct
+from lakeformat.files.parquet.thrift_compact import Kind, Values, parse_struct, serialize_struct
 
 # What a compact stream says of a value, and values it can have; members and lists follow below.
 ATOMIC = {

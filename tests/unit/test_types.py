@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakeformat.arrow_types import from_arrow_type, to_arrow_type
 from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.type_text import parse_type, type_from_json, type_to_json
-from lakeformat.types import (
+from lakeformat.types.arrow_types import from_arrow_type, to_arrow_type
+from lakeformat.types.type_text import parse_type, type_from_json, type_to_json
+from lakeformat.types.types import (
     STRING,
     ArrayType,
     DataField,

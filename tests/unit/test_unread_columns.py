@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.storage import open_storage
 from tests.evolved_rows import DATA_EVOLUTION, EvolvedRows
 

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.merge.deduplicate import Deduplicate
-from lakeformat.merge.first_row import FirstRow
-from lakeformat.merge.order import MergeOrder
+from lakeformat.paimon.merge.deduplicate import Deduplicate
+from lakeformat.paimon.merge.first_row import FirstRow
+from lakeformat.paimon.merge.order import MergeOrder
 
 KINDS = ("+I", "-U", "+U", "-D")
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.options import TableOptions
+from lakeformat.paimon.options import TableOptions
 
 OPERATIONS: dict[str, Callable[[lake.Table], object]] = {
     "read": lambda table: table.scan().to_arrow(),

@@ -26,16 +26,16 @@ from lakeformat.catalog.sql.repair import Repair
 from lakeformat.catalog.texts import require_keys, require_texts
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import AlreadyExistsError, InvalidRequestError, NotFoundError
-from lakeformat.layout import MAIN_BRANCH, TableLayout
-from lakeformat.metadata.schema_file import alter_schema, create_schema
-from lakeformat.schema import TableSchema
-from lakeformat.schema_changes import SchemaChange
-from lakeformat.sql import LockSettings, SqlDatabase, SqlLock, parse_database_uri
-from lakeformat.sql.catalog_rows import fits
-from lakeformat.sql.tables import NAME_LENGTH, VALUE_LENGTH, create_missing_tables
+from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
+from lakeformat.paimon.metadata.schema_file import alter_schema, create_schema
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.schema_changes import SchemaChange
 from lakeformat.storage import Storage
 from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.storage.links import within
+from lakeformat.storage.sql import LockSettings, SqlDatabase, SqlLock, parse_database_uri
+from lakeformat.storage.sql.catalog_rows import fits
+from lakeformat.storage.sql.tables import NAME_LENGTH, VALUE_LENGTH, create_missing_tables
 
 __all__ = ["SqlCatalog"]
 

@@ -11,8 +11,8 @@ from lakeformat.catalog.sql.locks import TableLocks
 from lakeformat.catalog.sql.places import Places
 from lakeformat.catalog.sql.rename import Renames
 from lakeformat.errors import CorruptTableError
-from lakeformat.metadata.schema_file import schema_ids
-from lakeformat.sql.catalog_rows import DROPPED
+from lakeformat.paimon.metadata.schema_file import schema_ids
+from lakeformat.storage.sql.catalog_rows import DROPPED
 
 __all__ = ["Drops"]
 

@@ -8,9 +8,9 @@ from sqlalchemy import Connection
 
 from lakeformat.catalog.names import TableName, parse_plain_name
 from lakeformat.errors import InvalidRequestError, NotFoundError
-from lakeformat.schema import TableSchema
-from lakeformat.sql import SqlDatabase
-from lakeformat.sql.catalog_rows import DROPPED, MARKS, RENAMED_FROM, CatalogRows, fits
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.storage.sql import SqlDatabase
+from lakeformat.storage.sql.catalog_rows import DROPPED, MARKS, RENAMED_FROM, CatalogRows, fits
 
 __all__ = ["Listing"]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from lakeformat.catalog.names import BRANCH_PREFIX, TableName
-from lakeformat.layout import MAIN_BRANCH
-from lakeformat.sql import SqlLock
+from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.storage import Held, LockedCreation, Storage
 from lakeformat.storage.move_directory import mover
+from lakeformat.storage.sql import SqlLock
 
 __all__ = ["TableLocks"]
 

@@ -6,9 +6,9 @@ from lakeformat.catalog.names import TableName
 from lakeformat.catalog.outside import location_in
 from lakeformat.catalog.sql.listing import Listing
 from lakeformat.errors import InvalidRequestError
-from lakeformat.layout import DATABASE_SUFFIX, TableLayout, database_directory
-from lakeformat.metadata.schema_file import read_schema, schema_ids, table_exists
-from lakeformat.schema import TableSchema
+from lakeformat.paimon.layout import DATABASE_SUFFIX, TableLayout, database_directory
+from lakeformat.paimon.metadata.schema_file import read_schema, schema_ids, table_exists
+from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import LockedCreation, Storage, resolve
 from lakeformat.storage.location import one_spelling
 

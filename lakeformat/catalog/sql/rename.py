@@ -13,9 +13,9 @@ from lakeformat.errors import (
     InvalidRequestError,
     LakeError,
 )
-from lakeformat.sql.catalog_rows import RENAMED_FROM
 from lakeformat.storage import Held
 from lakeformat.storage.move_directory import move_directory, mover
+from lakeformat.storage.sql.catalog_rows import RENAMED_FROM
 
 __all__ = ["Renames"]
 

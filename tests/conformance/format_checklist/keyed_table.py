@@ -16,26 +16,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import lakeformat as lake
-from lakeformat.arrow_types import to_arrow_schema
-from lakeformat.binary_row import encode_row, frame_row
-from lakeformat.bucketing import bucket_function
-from lakeformat.datafile.file_description import FileOrigin
-from lakeformat.datafile.file_names import DataFileNames
-from lakeformat.datafile.key_value_writer import KeyValueWriter
-from lakeformat.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.index_manifest import IndexManifestEntry, write_index_manifest
-from lakeformat.metadata.manifest import FileKind, ManifestEntry, write_manifest
-from lakeformat.metadata.manifest_list import read_manifest_list, summarise, write_manifest_list
-from lakeformat.metadata.schema_file import create_schema
-from lakeformat.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.metadata.snapshot_directory import latest_snapshot, publish_snapshot, write_hints
-from lakeformat.partition import partition_fields, partition_path
-from lakeformat.schema import TableSchema
+from lakeformat.paimon.binary_row import encode_row, frame_row
+from lakeformat.paimon.bucketing import bucket_function
+from lakeformat.paimon.datafile.file_description import FileOrigin
+from lakeformat.paimon.datafile.file_names import DataFileNames
+from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
+from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, write_index_manifest
+from lakeformat.paimon.metadata.manifest import FileKind, ManifestEntry, write_manifest
+from lakeformat.paimon.metadata.manifest_list import (
+    read_manifest_list,
+    summarise,
+    write_manifest_list,
+)
+from lakeformat.paimon.metadata.schema_file import create_schema
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import (
+    latest_snapshot,
+    publish_snapshot,
+    write_hints,
+)
+from lakeformat.paimon.partition import partition_fields, partition_path
+from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import LocalStorage
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = 0, 1, 2, 3
 

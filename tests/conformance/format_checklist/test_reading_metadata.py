@@ -19,20 +19,20 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.binary_row import (
+from lakeformat.paimon.binary_row import (
     encode_row,
     frame_row,
 )
-from lakeformat.layout import TableLayout
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.index_manifest import (
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.index_manifest import (
     DELETION_VECTORS,
     DeletionVectorRange,
     IndexManifestEntry,
     read_index_manifest,
     write_index_manifest,
 )
-from lakeformat.metadata.manifest import (
+from lakeformat.paimon.metadata.manifest import (
     FileKind,
     ManifestEntry,
     live_files,
@@ -40,16 +40,20 @@ from lakeformat.metadata.manifest import (
     read_manifests,
     write_manifest,
 )
-from lakeformat.metadata.manifest_columns.read import decode_manifest_by_record
-from lakeformat.metadata.manifest_list import read_manifest_list, summarise, write_manifest_list
-from lakeformat.metadata.schema_file import read_schema
-from lakeformat.metadata.simple_stats import EMPTY_ROW, SimpleStats
-from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.metadata.snapshot_directory import read_snapshot, snapshot_ids
-from lakeformat.options import TableOptions
-from lakeformat.schema import TableSchema
+from lakeformat.paimon.metadata.manifest_columns.read import decode_manifest_by_record
+from lakeformat.paimon.metadata.manifest_list import (
+    read_manifest_list,
+    summarise,
+    write_manifest_list,
+)
+from lakeformat.paimon.metadata.schema_file import read_schema
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW, SimpleStats
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot, snapshot_ids
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import LocalStorage, MemoryStorage
-from lakeformat.type_text import parse_type
+from lakeformat.types.type_text import parse_type
 from tests.manifest_entries import entries_in
 
 STORAGE = LocalStorage()

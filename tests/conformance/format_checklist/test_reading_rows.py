@@ -19,10 +19,10 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
-from lakeformat.handle import TableHandle
-from lakeformat.index.deletion_vector import DeletionVector
-from lakeformat.index.deletion_vector_file import VectorForm, encode_deletion_vectors
-from lakeformat.index.file_index import (
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.index.deletion_vector import DeletionVector
+from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
+from lakeformat.paimon.index.file_index import (
     EMPTY,
     BloomFilter,
     decode_file_index,
@@ -30,26 +30,26 @@ from lakeformat.index.file_index import (
     open_column_index,
     read_file_index,
 )
-from lakeformat.layout import POSTPONE_BUCKET
-from lakeformat.metadata.branch_directory import branches
-from lakeformat.metadata.changelog_directory import (
+from lakeformat.paimon.layout import POSTPONE_BUCKET
+from lakeformat.paimon.metadata.branch_directory import branches
+from lakeformat.paimon.metadata.changelog_directory import (
     changelog_ids,
     read_changelog,
 )
-from lakeformat.metadata.consumer import read_consumers
-from lakeformat.metadata.index_manifest import (
+from lakeformat.paimon.metadata.consumer import read_consumers
+from lakeformat.paimon.metadata.index_manifest import (
     DELETION_VECTORS,
     IndexManifestEntry,
     write_index_manifest,
 )
-from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.metadata.manifest_list import read_manifest_list
-from lakeformat.metadata.schema_file import read_schema
-from lakeformat.metadata.simple_stats import EMPTY_ROW
-from lakeformat.metadata.tag import read_tag, read_tags
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.manifest_list import read_manifest_list
+from lakeformat.paimon.metadata.schema_file import read_schema
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
+from lakeformat.paimon.metadata.tag import read_tag, read_tags
+from lakeformat.paimon.read.plan import plan_files
 from lakeformat.storage import LocalStorage
-from lakeformat.type_text import parse_type
+from lakeformat.types.type_text import parse_type
 from tests.conformance.format_checklist.keyed_table import (
     DELETE,
     INSERT,

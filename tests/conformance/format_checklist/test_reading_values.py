@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.binary_row import (
+from lakeformat.files.column_statistics import NO_STATISTICS, ColumnStatistics
+from lakeformat.paimon.binary_row import (
     decode_row,
     encode_row,
     frame_row,
@@ -23,18 +24,17 @@ from lakeformat.binary_row import (
     unframe_row,
     values_from_arrow,
 )
-from lakeformat.datafile.column_statistics import NO_STATISTICS, ColumnStatistics
-from lakeformat.datafile.file_statistics import encode_statistics, file_statistics
-from lakeformat.handle import TableHandle
-from lakeformat.metadata.data_file_meta import DataFileMeta
-from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.metadata.simple_stats import EMPTY_STATS
-from lakeformat.partition import partition_path, partition_values
-from lakeformat.read.plan import plan_columns, plan_files
-from lakeformat.read.pruning.prune import Condition, Op
-from lakeformat.schema import TableSchema
-from lakeformat.type_text import parse_type
-from lakeformat.types import DataField
+from lakeformat.paimon.datafile.file_statistics import encode_statistics, file_statistics
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.simple_stats import EMPTY_STATS
+from lakeformat.paimon.partition import partition_path, partition_values
+from lakeformat.paimon.read.plan import plan_columns, plan_files
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.rows.prune import Condition, Op
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField
 from tests.golden.tables import HOW_TO_UNSKIP, GoldenTable, golden_tables
 from tests.golden.values import assert_same_rows, rows_of
 from tests.unit.test_binary_row_examples import EXAMPLES, NULLS

@@ -22,20 +22,20 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
-from lakeformat.index.combination import VectorFiles, combine
-from lakeformat.index.deletion_vector import DeletionVector
-from lakeformat.index.deletion_vector_file import VectorForm, encode_deletion_vectors
-from lakeformat.metadata.index_manifest import (
+from lakeformat.paimon.index.combination import VectorFiles, combine
+from lakeformat.paimon.index.deletion_vector import DeletionVector
+from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
+from lakeformat.paimon.metadata.index_manifest import (
     DELETION_VECTORS,
     HASH,
     GlobalIndexMeta,
     IndexManifestEntry,
     write_index_manifest,
 )
-from lakeformat.metadata.simple_stats import EMPTY_ROW
-from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.metadata.statistics import TableStatistics, write_statistics
-from lakeformat.read.plan import plan_files
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.statistics import TableStatistics, write_statistics
+from lakeformat.paimon.read.plan import plan_files
 from tests.conformance.format_checklist.keyed_table import KeyedTable
 
 KEYED_COLUMNS = (("k", "INT NOT NULL"), ("v", "STRING"))

@@ -24,8 +24,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.arrow_types import to_arrow_type
-from lakeformat.binary_row import (
+from lakeformat.environment import SYSTEM
+from lakeformat.files.column_statistics import ColumnStatistics
+from lakeformat.paimon.binary_row import (
     decode_row,
     encode_columns,
     encode_row,
@@ -33,24 +34,23 @@ from lakeformat.binary_row import (
     unframe_row,
     values_to_arrow,
 )
-from lakeformat.bucketing import bucket_function, row_hashes
-from lakeformat.datafile.column_statistics import ColumnStatistics
-from lakeformat.datafile.file_statistics import file_statistics, key_statistics
-from lakeformat.environment import SYSTEM
-from lakeformat.index.combination import combine
-from lakeformat.index.deletion_vector import DeletionVector
-from lakeformat.index.deletion_vector_file import VectorForm, encode_deletion_vectors
-from lakeformat.index.hash_index import encode_hash_index
-from lakeformat.merge.order import MergeOrder
-from lakeformat.metadata.index_manifest import (
+from lakeformat.paimon.bucketing import bucket_function, row_hashes
+from lakeformat.paimon.datafile.file_statistics import file_statistics, key_statistics
+from lakeformat.paimon.index.combination import combine
+from lakeformat.paimon.index.deletion_vector import DeletionVector
+from lakeformat.paimon.index.deletion_vector_file import VectorForm, encode_deletion_vectors
+from lakeformat.paimon.index.hash_index import encode_hash_index
+from lakeformat.paimon.merge.order import MergeOrder
+from lakeformat.paimon.metadata.index_manifest import (
     HASH,
     IndexManifestEntry,
 )
-from lakeformat.metadata.manifest import ManifestEntry
-from lakeformat.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS
-from lakeformat.metadata.snapshot import Snapshot
-from lakeformat.read.plan import plan_files
-from lakeformat.type_text import parse_type
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW, EMPTY_STATS
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.type_text import parse_type
 from tests.conformance.format_checklist.keyed_table import DELETE, UPDATE_BEFORE, KeyedTable
 from tests.unit.test_binary_row_examples import EXAMPLES, NULLS
 

@@ -1,0 +1,292 @@
+"""Copies a table to another name, warehouse or storage, file by file and byte by byte.
+
+The schemas come last, the newest of them first: with it there is a table, whole at once, and
+before nobody sees one. A mark says meanwhile what is being copied: who repeats a clone that was
+interrupted goes on with it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from lakeformat.catalog.base import Catalog
+from lakeformat.catalog.leftovers import has_leftovers, refuse_another_kind
+from lakeformat.catalog.transfer.contents import Contents, contents_of_snapshot, contents_of_table
+from lakeformat.catalog.transfer.report import CloneReport
+from lakeformat.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+    UnsupportedError,
+)
+from lakeformat.paimon.clean.parallel import in_parallel
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, numbered
+from lakeformat.paimon.metadata.schema_file import schema_ids
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, write_hints
+from lakeformat.paimon.options.branches import read_through
+from lakeformat.paimon.read.time_travel import find_snapshot
+from lakeformat.paimon.table import ReadOnlyTable, Table
+from lakeformat.storage import Storage
+from lakeformat.storage.digest import content_digest
+from lakeformat.types.count_text import counted
+from lakeformat.types.type_rules import holds_blobs
+
+__all__ = ["CLONE_MARK", "TellClone", "clone_table"]
+
+_log = logging.getLogger(__name__)
+_CHUNK = 8 << 20
+_EVERYTHING = "everything"
+_NAMES = ("snapshot", "tag", "changelog", "branch")
+"""Directories of what leads to files."""
+
+CLONE_MARK = ".cloning"
+"""In the directory of a clone, says what it is a copy of until it is whole."""
+
+TellClone: TypeAlias = Callable[[int, int], None]
+"""Hears how many files there are, and how many of them are copied."""
+
+
+def clone_table(
+    source: Table,
+    catalog: Catalog,
+    name: str,
+    *,
+    snapshot: int | None = None,
+    tag: str | None = None,
+    full: bool = False,
+    dry_run: bool = False,
+    tell: TellClone | None = None,
+) -> CloneReport:
+    """Copy a table into a catalog as ``database.table``: one state of it, or with ``full`` all.
+
+    The state is the newest snapshot, or the one named by its number or a tag, with the columns
+    and options the table had then. ``full`` takes all snapshots, tags, branches and changelogs;
+    how far consumers have come stays behind. The source is read only. Repeat a clone that was
+    interrupted: files that are there are compared and kept. Tag the source first if its snapshots
+    expire faster than they are copied.
+    """
+    if isinstance(source, ReadOnlyTable):
+        raise InvalidRequestError(f"{source!r} is a system table: clone the table it shows")
+    if full and (snapshot is not None or tag is not None):
+        raise InvalidRequestError("full=True copies every snapshot and tag: name none of them")
+    handle = source._handle
+    _require_blobs_named(handle)
+    if not full:
+        _require_own_rows(handle)
+    storage, layout = catalog.place_of_new_table(name)
+    wanted = find_snapshot(handle, snapshot=snapshot, tag=tag)
+    asked = f"tag {tag}" if tag is not None else f"snapshot {snapshot}"
+    asked = _EVERYTHING if full else asked if wanted is not None else "the newest snapshot"
+    run = _Clone(handle, catalog, name, storage, layout, asked, tell)
+    if not dry_run and (done := run.finished()) is not None:
+        return done
+    run.check()
+    head = wanted or latest_snapshot(handle.storage, handle.layout)
+    run.contents = _contents(handle, head, full=full, all_schemas=wanted is None)
+    if not dry_run:
+        run.copy()
+    report = run.report(head, full=full, dry_run=dry_run)
+    _log.info("clone %s", report)
+    return report
+
+
+def _require_blobs_named(handle: TableHandle) -> None:
+    """Refuse to copy rows without the packs that hold their blobs."""
+    schema = handle.schema
+    blobs = [field.name for field in schema.fields if holds_blobs(field.type)]
+    if blobs and schema.primary_keys:
+        raise UnsupportedError(
+            f"column {blobs[0]!r} of {handle.uri} keeps blobs in packs that no manifest names, so "
+            "a clone would lead to those of this table: copy the rows with another engine"
+        )
+
+
+def _require_own_rows(handle: TableHandle) -> None:
+    """Refuse to copy one state of a table whose rows lie in other branches, too."""
+    if (key := read_through(handle.options.to_dict(), handle.layout.branch)) is not None:
+        raise UnsupportedError(
+            f"{handle.uri} sets {key!r}, so rows of other branches are rows of it, and one state "
+            "has those of one branch alone: clone it with full=True (--full), which copies all "
+            "branches"
+        )
+
+
+def _contents(
+    handle: TableHandle, head: Snapshot | None, *, full: bool, all_schemas: bool
+) -> Contents:
+    try:
+        if full:
+            return contents_of_table(handle)
+        return contents_of_snapshot(handle, head, all_schemas=all_schemas)
+    except (CorruptTableError, NotFoundError) as reason:
+        raise _expired(handle, reason) from reason
+
+
+def _expired(handle: TableHandle, reason: Exception) -> Exception:
+    """Whether files are missing because nobody has to keep them any more, only a retry tells."""
+    return type(reason)(
+        f"{reason}. If a snapshot of {handle.uri} expired while it was copied, nothing is wrong: "
+        "create a tag and clone that, or repeat"
+    )
+
+
+@dataclass(slots=True)
+class _Clone:
+    """One clone and how far it has come."""
+
+    handle: TableHandle
+    catalog: Catalog
+    name: str
+    storage: Storage
+    layout: TableLayout
+    asked: str
+    tell: TellClone | None
+    contents: Contents = field(default_factory=Contents)
+    copied: int = 0
+    _done: int = 0
+    _resumed: bool = False
+
+    @property
+    def _mark(self) -> str:
+        return f"{self.layout.root}/{CLONE_MARK}"
+
+    @property
+    def _said(self) -> bytes:
+        branch = self.handle.layout.branch
+        said = {"source": self.handle.uri, "branch": branch, "what": self.asked}
+        return json.dumps(said, indent=2).encode()
+
+    def finished(self) -> CloneReport | None:
+        """Finish an earlier try that has made a table already; None if there is none."""
+        listed = self.storage.list(self.layout.schema_directory)
+        found = (numbered(info.name, "schema-") for info in listed)
+        there = sorted(number for number in found if number is not None)
+        if not there or not self._is_ours():
+            return None
+        # Somebody may use the table by now: nothing of it is touched, older schemas are added.
+        source = self.handle.layout
+        for number in schema_ids(self.handle.storage, source):
+            if number < there[-1] and number not in there:
+                content = self.handle.storage.read(source.schema(number))
+                self._create(self.layout.schema(number), content)
+        self._finish()
+        head = latest_snapshot(self.storage, self.layout)
+        report = self.report(head, full=self.asked == _EVERYTHING, dry_run=False)
+        return replace(report, reason="an earlier try had copied everything; it is finished now")
+
+    def check(self) -> None:
+        """Refuse a place that is taken, unless by an earlier try of the same clone."""
+        if self._is_ours():
+            return
+        uri = self.storage.uri(self.layout.root)
+        if schema_ids(self.storage, self.layout):
+            raise AlreadyExistsError(
+                f"table '{self.name}' exists in {self.catalog.location}: choose another name, or "
+                "drop it first"
+            )
+        refuse_another_kind(self.storage, self.layout, str(self.name))
+        if has_leftovers(self.storage, self.layout):
+            raise AlreadyExistsError(
+                f"{uri} holds files of another table, which has no schema any more: remove them "
+                f"with drop_table('{self.name}'), or choose another name"
+            )
+
+    def copy(self) -> None:
+        """Copy everything; what makes a table of it comes last."""
+        self._resumed = self._is_ours()
+        if self._resumed:
+            for directory in _NAMES:  # of an earlier plan, and no table yet
+                self.storage.delete_directory(f"{self.layout.root}/{directory}")
+        else:
+            self.storage.make_directory(self.layout.root)
+            if not self.storage.create(self._mark, self._said):
+                raise AlreadyExistsError(f"another clone is on its way to '{self.name}'")
+        in_parallel(self.handle, self._copy_file, self.contents.files)
+        for path, content in self.contents.names.items():
+            self._create(f"{self.layout.root}/{path}", content)
+        for branch, ids in self.contents.snapshot_ids.items():
+            if ids:
+                write_hints(self.storage, self.layout.on_branch(branch), ids[-1])
+        for number in sorted(self.contents.schemas, reverse=True):
+            self._create(self.layout.schema(number), self.contents.schemas[number])
+        self._finish()
+
+    def report(self, head: Snapshot | None, *, full: bool, dry_run: bool) -> CloneReport:
+        """What was copied, or would be."""
+        contents = self.contents
+        what = f"snapshot {head.id}" if head is not None else "the schema of an empty table"
+        would = "would be copied" if dry_run else f"are there, {self.copied} of them copied now"
+        return CloneReport(
+            source=self.handle.uri,
+            target=self.storage.uri(self.layout.root),
+            what=_EVERYTHING if full else what,
+            dry_run=dry_run,
+            files=len(contents.files),
+            copied=self.copied,
+            bytes=contents.bytes,
+            snapshot_ids=tuple(contents.snapshot_ids.get(MAIN_BRANCH, ())),
+            reason=f"{counted(len(contents.files), 'file')} {would}",
+        )
+
+    def _is_ours(self) -> bool:
+        """Whether an earlier try of the same clone was interrupted."""
+        try:
+            content = self.storage.read(self._mark)
+        except NotFoundError:
+            return False
+        if content == self._said:
+            return True
+        raise AlreadyExistsError(
+            f"{self.storage.uri(self.layout.root)} is where another clone is on its way, or was "
+            f"interrupted: {content.decode(errors='replace')}. Repeat that one, or remove what "
+            f"there is of it with drop_table('{self.name}')"
+        )
+
+    def _copy_file(self, path: str) -> None:
+        target = f"{self.layout.root}/{path}"
+        is_there = self._resumed and self.storage.exists(target)
+        if is_there and not self._is_same(path, target):  # torn when a try was interrupted
+            self.storage.delete(target)
+            is_there = False
+        if not is_there:
+            self._write(path, target)
+        self._done += 1
+        if self.tell is not None:
+            self.tell(len(self.contents.files), self._done)
+
+    def _write(self, path: str, target: str) -> None:
+        source = f"{self.handle.layout.root}/{path}"
+        try:
+            stream = self.handle.storage.open_input(source)
+        except NotFoundError as reason:
+            raise _expired(self.handle, reason) from reason
+        with stream, self.storage.open_output(target) as sink:
+            shutil.copyfileobj(stream, sink, _CHUNK)
+        self.copied += 1
+
+    def _is_same(self, path: str, target: str) -> bool:
+        source = f"{self.handle.layout.root}/{path}"
+        return content_digest(self.handle.storage, source) == content_digest(self.storage, target)
+
+    def _create(self, path: str, content: bytes) -> None:
+        self.storage.make_directory(path.rpartition("/")[0])
+        if not self.storage.create(path, content) and self.storage.read(path) != content:
+            raise CommitConflictError(
+                f"{self.storage.uri(path)} was made by somebody else while '{self.name}' was "
+                "cloned: nothing of it was changed; choose another name, or drop the table and "
+                "repeat"
+            )
+
+    def _finish(self) -> None:
+        """List the table where a catalog keeps lists, and take the mark away."""
+        self.catalog.repair(self.name)
+        self.storage.delete(self._mark)

@@ -1,0 +1,67 @@
+"""Clones the tables of a database one after the other; one that fails stops no other."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+
+from lakeformat.catalog.base import Catalog
+from lakeformat.catalog.transfer.clone import TellClone, clone_table
+from lakeformat.catalog.transfer.report import CloneReport
+from lakeformat.errors import InvalidRequestError
+from lakeformat.tables.table_by_table import TableOutcome, table_by_table
+
+__all__ = ["clone_database"]
+
+_log = logging.getLogger(__name__)
+
+
+def clone_database(
+    source: Catalog,
+    database: str,
+    catalog: Catalog,
+    *,
+    to: str | None = None,
+    including: str = ".*",
+    excluding: str | None = None,
+    full: bool = False,
+    dry_run: bool = False,
+    tell: TellClone | None = None,
+) -> Iterator[TableOutcome[CloneReport]]:
+    """Clone the tables whose whole names meet the regular expressions, into a database ``to``.
+
+    The database is made if it is not there. A table that is there already is an error of its own,
+    and the others are cloned; repeating clones what is missing.
+    """
+    wanted, refused = _pattern(including), _pattern(excluding) if excluding is not None else None
+    target = to or database
+    names = [
+        name
+        for name in source.list_tables(database)
+        if wanted.fullmatch(name) and not (refused is not None and refused.fullmatch(name))
+    ]
+    if not dry_run:
+        catalog.create_database(target, exist_ok=True)
+
+    def clone(table: str) -> CloneReport:
+        return clone_table(
+            source.table(table),
+            catalog,
+            f"{target}.{table.removeprefix(f'{database}.')}",
+            full=full,
+            dry_run=dry_run,
+            tell=tell,
+        )
+
+    for outcome in table_by_table([f"{database}.{name}" for name in names], clone):
+        if outcome.error is not None:
+            _log.warning("%s was not cloned: %s", outcome.table, outcome.error)
+        yield outcome
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as reason:
+        raise InvalidRequestError(f"{text!r} is no regular expression: {reason}") from None

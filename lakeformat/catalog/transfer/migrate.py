@@ -1,0 +1,353 @@
+"""Makes a table of a directory of plain Parquet and ORC files, without copying where that goes.
+
+The source is only read, and marked. A file that stays where it lies belongs to the table from then
+on: once a compaction has replaced it and its snapshots have expired, it is removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from lakeformat.catalog.base import Catalog
+from lakeformat.catalog.transfer.footers import footer_statistics
+from lakeformat.catalog.transfer.migrate_plan import (
+    CONVERTED,
+    COPIED,
+    REGISTERED,
+    Chosen,
+    address_of,
+    choose,
+    columns_of,
+    partition_columns,
+)
+from lakeformat.catalog.transfer.ownership import Owner, claim, refuse_owned, withdraw
+from lakeformat.catalog.transfer.plain_files import PlainDirectory, find_plain_files
+from lakeformat.catalog.transfer.plain_rows import read_plain_rows
+from lakeformat.catalog.transfer.report import MigratedFile, MigrateReport
+from lakeformat.errors import (
+    AlreadyExistsError,
+    CommitOutcomeUnknownError,
+    InvalidRequestError,
+    LakeError,
+    NotFoundError,
+)
+from lakeformat.paimon.binary_row import encode_row, frame_row, values_from_arrow
+from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.commit.identity import CommitId
+from lakeformat.paimon.commit.report import CommitReport
+from lakeformat.paimon.datafile.file_statistics import encode_value_statistics
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import data_file_name, partition_directory
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource, local_wall_clock
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.partition import partition_fields, partition_path
+from lakeformat.paimon.schema import TableSchema, new_schema
+from lakeformat.paimon.table import Table
+from lakeformat.paimon.write.table_writer import TableWriter
+from lakeformat.storage import Storage, open_storage
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.count_text import counted
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import DataField
+
+__all__ = ["migrate_directory"]
+
+_log = logging.getLogger(__name__)
+_CHUNK = 8 << 20
+_UNAWARE = {"bucket": "-1"}
+_UNAWARE_BUCKET = -1
+
+
+def migrate_directory(
+    catalog: Catalog,
+    source: str,
+    name: str,
+    *,
+    partition_types: Mapping[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    copy: bool = False,
+    dry_run: bool = False,
+) -> MigrateReport:
+    """Make an append table ``database.table`` of the Parquet and ORC files below a directory.
+
+    Directories ``key=value`` become partitions, of type STRING unless ``partition_types`` says
+    another. Files are registered where they lie; ``copy`` copies them into the table, and those
+    whose columns differ are written anew in any case. Repeat a migration that was interrupted.
+    """
+    storage, root = open_storage(source, storage_options)
+    directory = find_plain_files(storage, root)
+    columns = columns_of(directory, partition_types or {})
+    settings = {**_UNAWARE, **(options or {})}
+    schema = new_schema(columns, partition_by=directory.keys, options=settings, time_millis=0)
+    if schema.table_options.bucket != _UNAWARE_BUCKET:
+        raise InvalidRequestError(
+            "plain files are in no bucket: leave the option 'bucket' out, or write the rows into "
+            "a table with buckets"
+        )
+    chosen = choose(storage, root, schema, directory.files, copy=copy)
+    for each in chosen:
+        partition_columns(schema, each.file)  # which refuses a value that is none
+    catalog.place_of_new_table(name)  # which refuses a name that cannot be
+    registers = any(each.how == REGISTERED for each in chosen)
+    if registers:
+        schema = _naming_source(catalog, name, schema, address_of(storage, root))
+        refuse_owned(storage, root, directory.marks, _owner(catalog, name))
+    done = None
+    if not dry_run:
+        identity = _identity(storage.uri(root), name)
+        table = _made_table(catalog, name, columns, schema, identity)
+        with _owned(table, storage, root) if registers else nullcontext():
+            done = table.find_commit(identity) or _Migration(table, storage, chosen).run(identity)
+    report = _report(catalog, name, storage.uri(root), schema, directory, chosen, done)
+    _log.info("migrate table=%s %s", name, report.reason)
+    return report
+
+
+def _naming_source(catalog: Catalog, name: str, schema: TableSchema, source: str) -> TableSchema:
+    """Return the schema with the source as external path, which the catalog has to allow.
+
+    The option has no strategy with it, so no new file goes to the source.
+    """
+    key = TableOptions.data_file_external_paths.key
+    if key in schema.options:
+        raise InvalidRequestError(
+            f"files that stay where they lie need option {key!r} for their own directory, {source}:"
+            " leave the option out and set it after the migration, or say copy=True"
+        )
+    try:
+        catalog.check_external_paths(name, [source])
+    except InvalidRequestError as reason:
+        raise InvalidRequestError(
+            f"{reason}. To leave the files alone and copy them into the table, say copy=True"
+        ) from None
+    return replace(schema, options={**schema.options, key: source})
+
+
+def _owner(catalog: Catalog, name: str) -> Owner | None:
+    """The table of that name, if there is one: an earlier try has marked the files for it."""
+    try:
+        return Owner.of(catalog.table(name)._handle)
+    except NotFoundError:
+        return None
+
+
+@contextmanager
+def _owned(table: Table, source: Storage, root: str) -> Iterator[None]:
+    """The files are the table's from before they are registered, unless none is after all."""
+    made = claim(source, root, Owner.of(table._handle))
+    try:
+        yield
+    except CommitOutcomeUnknownError:
+        raise  # they may be registered, as they may after an interruption
+    except LakeError:
+        if made:
+            with suppress(LakeError):
+                withdraw(source, root)
+        raise
+
+
+def _identity(source: str, name: str) -> CommitId:
+    """An identity that is equal for each try, so that files come in once."""
+    return CommitId(f"migrate-{hashlib.sha256(f'{source} {name}'.encode()).hexdigest()[:32]}", 1)
+
+
+def _made_table(
+    catalog: Catalog,
+    name: str,
+    columns: pa.Schema,
+    schema: TableSchema,
+    identity: CommitId,
+) -> Table:
+    """The new table, or what an interrupted try has left of it."""
+    table = catalog.create_table(
+        name,
+        columns,
+        partition_by=schema.partition_keys,
+        options=schema.options,
+        exist_ok=True,
+    )
+    same = table.schema.fields == schema.fields and (
+        table.schema.partition_keys == schema.partition_keys
+    )
+    is_new = same and not table.schema.primary_keys and table.latest_snapshot() is None
+    if not is_new and (not same or table.find_commit(identity) is None):
+        raise AlreadyExistsError(
+            f"table {name!r} exists in {catalog.location}, and is not of an earlier try of this "
+            "migration: choose another name"
+        )
+    return table
+
+
+@dataclass(slots=True)
+class _Migration:
+    """Brings the files into the table, in one commit."""
+
+    table: Table
+    source: Storage
+    chosen: Sequence[Chosen]
+    _written: list[str] = field(default_factory=list)
+
+    @property
+    def _handle(self) -> TableHandle:
+        return self.table._handle
+
+    def run(self, identity: CommitId) -> CommitReport:
+        """Commit all files; what was written goes again if that fails."""
+        writer = self.table.new_writer()
+        try:
+            messages = [*self._messages(), *self._converted(writer)]
+        except BaseException:
+            self._give_up(writer)
+            raise
+        try:
+            report = commit_messages(self._handle, messages, CommitOptions(commit=identity))
+        except CommitOutcomeUnknownError:
+            raise  # the table may refer to the files: they stay
+        except LakeError:  # of anything else nobody knows whether it came before or after
+            self._give_up(writer)
+            raise
+        if report.replayed:  # a twin was faster: its files are the table's
+            self._give_up(writer)
+        return report
+
+    def _give_up(self, writer: TableWriter) -> None:
+        writer.abort()
+        for path in self._written:
+            with suppress(LakeError):
+                self._handle.storage.delete(path)
+
+    def _converted(self, writer: TableWriter) -> list[CommitMessage]:
+        handle = self._handle
+        fields = to_arrow_schema(handle.schema.fields)
+        for each in self.chosen:
+            if each.how == CONVERTED:
+                values = partition_columns(handle.schema, each.file)
+                writer.write(read_plain_rows(self.source, each.file, fields, values))
+        return writer.prepare()
+
+    def _messages(self) -> Iterator[CommitMessage]:
+        """The files that stay as they are, a message for each partition."""
+        by_partition: dict[bytes, list[DataFileMeta]] = {}
+        for number, each in enumerate(self.chosen):
+            if each.how != CONVERTED:
+                partition = self._partition(each)
+                file = self._described(each, partition, number)
+                by_partition.setdefault(partition, []).append(file)
+        for partition, files in by_partition.items():
+            yield CommitMessage(
+                table=self._handle.uri,
+                partition=partition,
+                bucket=0,
+                total_buckets=_UNAWARE_BUCKET,
+                base_snapshot=0,
+                branch=self._handle.layout.branch,
+                new_files=tuple(files),
+            )
+
+    def _partition(self, each: Chosen) -> bytes:
+        schema = self._handle.schema
+        fields = partition_fields(schema)
+        columns = partition_columns(schema, each.file)
+        values = [values_from_arrow(columns[field.name], field.type)[0] for field in fields]
+        return frame_row(encode_row(values, [field.type for field in fields]), len(fields))
+
+    def _described(self, each: Chosen, partition: bytes, number: int) -> DataFileMeta:
+        handle, file = self._handle, each.file
+        statistics, covered = encode_value_statistics(
+            handle.schema.fields,
+            footer_statistics(file.statistics, self._in_file()),
+            dense=handle.options.statistics_dense_store,
+        )
+        name, external = file.info.name, address_of(self.source, file.info.path)
+        if each.how == COPIED:
+            name = self._copied(each, partition, number)
+        made = file.info.modified_millis or handle.environment.now_millis()
+        return DataFileMeta(
+            file_name=name,
+            file_size=file.info.size,
+            row_count=file.rows,
+            min_sequence_number=0,
+            max_sequence_number=max(file.rows - 1, 0),
+            schema_id=handle.schema.id,
+            value_stats=statistics,
+            value_stats_cols=covered,
+            creation_time=local_wall_clock(made),
+            delete_row_count=0,
+            file_source=FileSource.APPEND,
+            external_path=None if each.how == COPIED else external,
+        )
+
+    def _in_file(self) -> list[DataField | None]:
+        """The columns whose values the file has; a partition column is as its directory says."""
+        schema = self._handle.schema
+        return [
+            None if column.name in schema.partition_keys else column for column in schema.fields
+        ]
+
+    def _copied(self, each: Chosen, partition: bytes, number: int) -> str:
+        """Copy a file into the table; its new name."""
+        handle = self._handle
+        unique, extension = handle.environment.new_id(), str(each.file.format)
+        name = data_file_name(handle.options.data_file_prefix, unique, number, extension)
+        path = handle.layout.data_file(0, name, partition_path(handle.schema, partition))
+        self._written.append(path)
+        with (
+            self.source.open_input(each.file.info.path) as stream,
+            handle.storage.open_output(path) as sink,
+        ):
+            shutil.copyfileobj(stream, sink, _CHUNK)
+        return name
+
+
+def _report(
+    catalog: Catalog,
+    name: str,
+    source: str,
+    schema: TableSchema,
+    directory: PlainDirectory,
+    chosen: Sequence[Chosen],
+    done: CommitReport | None,
+) -> MigrateReport:
+    files = tuple(
+        MigratedFile(
+            file=each.file.uri,
+            partition=_shown(schema, each),
+            how=each.how,
+            reason=each.reason,
+            rows=each.file.rows,
+            bytes=each.file.info.size,
+        )
+        for each in chosen
+    )
+    counts = Counter(each.how for each in chosen)
+    told = ", ".join(f"{count} {how}" for how, count in sorted(counts.items()))
+    return MigrateReport(
+        source=source,
+        table=name,
+        dry_run=done is None,
+        columns=tuple((column.name, str(type_to_json(column.type))) for column in schema.fields),
+        partition_by=schema.partition_keys,
+        files=files,
+        skipped=directory.skipped,
+        rows=sum(file.rows for file in files),
+        snapshot_id=None if done is None else done.snapshot_id,
+        replayed=False if done is None else done.replayed,
+        reason=f"{counted(len(files), 'file')} would be {told}"
+        if done is None
+        else f"{told}: {done.reason}",
+    )
+
+
+def _shown(schema: TableSchema, each: Chosen) -> str:
+    pairs = zip(schema.partition_keys, each.file.values, strict=True)
+    return partition_directory([*pairs])

@@ -1,0 +1,162 @@
+"""How each file of a plain directory becomes one of a table: as it lies, copied, or converted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakeformat.catalog.transfer.plain_files import PlainDirectory, PlainFile
+from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.files.file_format import FileFormat
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.storage import Storage, resolve
+from lakeformat.types.arrow_types import from_arrow_type, to_arrow_schema, to_arrow_type
+from lakeformat.types.casts import cast_array
+from lakeformat.types.type_text import parse_type, type_to_json
+from lakeformat.types.types import STRING, DataField
+
+__all__ = [
+    "CONVERTED",
+    "COPIED",
+    "REGISTERED",
+    "Chosen",
+    "address_of",
+    "choose",
+    "columns_of",
+    "partition_columns",
+]
+
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+REGISTERED, COPIED, CONVERTED = "registered", "copied", "converted"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A file, and what is done with it."""
+
+    file: PlainFile
+    how: str
+    reason: str
+
+
+def columns_of(directory: PlainDirectory, partition_types: Mapping[str, str]) -> pa.Schema:
+    """The columns of the table: those of all files, then those of the directories' names."""
+    if unknown := [key for key in partition_types if key not in directory.keys]:
+        raise InvalidRequestError(
+            f"{unknown[0]!r} is no partition column: the directories are named by "
+            f"{', '.join(directory.keys) or 'none'}"
+        )
+    try:
+        schemas = [file.schema for file in directory.files]
+        merged = pa.unify_schemas(schemas, promote_options="permissive")
+    except (pa.ArrowException, TypeError) as reason:
+        raise InvalidRequestError(
+            f"the files do not fit into one table: {reason}. Migrate those that fit together"
+        ) from None
+    columns = []
+    for field in merged:
+        if field.name in directory.keys:
+            continue  # what its directory says holds for every row
+        try:
+            from_arrow_type(field.type)
+        except LakeError as reason:
+            raise type(reason)(f"column {field.name!r}: {reason}") from None
+        columns.append(pa.field(field.name, field.type))
+    if not columns:
+        raise InvalidRequestError("the files have no column besides those of their directories")
+    partitions = [
+        pa.field(key, _partition_type(key, partition_types.get(key, "STRING")))
+        for key in directory.keys
+    ]
+    return pa.schema([*columns, *partitions])
+
+
+def _partition_type(key: str, text: str) -> pa.DataType:
+    wanted = parse_type(text)
+    found = to_arrow_type(wanted)
+    if from_arrow_type(found) != wanted:
+        raise InvalidRequestError(
+            f"partition column {key!r} cannot be {text}: write STRING for texts, TIMESTAMP(3), (6) "
+            "or (9) for times, and no NOT NULL"
+        )
+    return found
+
+
+def partition_columns(schema: TableSchema, file: PlainFile) -> dict[str, pa.Array]:
+    """The value of each partition column of a file, as an array of one."""
+    by_name = {field.name: field for field in schema.fields}
+    found = {}
+    for key, text in zip(schema.partition_keys, file.values, strict=True):
+        null = text in (HIVE_NULL, schema.table_options.partition_default_name)
+        value = pa.array([None if null else text], pa.string())
+        try:
+            found[key] = cast_array(value, STRING, by_name[key].type)
+        except LakeError as reason:
+            raise InvalidRequestError(
+                f"{file.uri}: {text!r} is no value of partition column {key!r}, which is "
+                f"{type_to_json(by_name[key].type)}: {reason}"
+            ) from None
+    return found
+
+
+def choose(
+    storage: Storage, root: str, schema: TableSchema, files: Sequence[PlainFile], *, copy: bool
+) -> list[Chosen]:
+    """Return what is done with each file below ``root``.
+
+    One is taken as it is only where every reader can read it, and finds it in the directory of its
+    partition: see ``lakeformat/paimon/file_places.py``.
+    """
+    fields = [field for field in schema.fields if field.name not in schema.partition_keys]
+    named = Counter((file.values, file.info.name) for file in files)
+    found = []
+    for file in files:
+        if (why := _unfit(file, fields)) is not None:
+            found.append(Chosen(file, CONVERTED, why))
+        elif copy:
+            found.append(Chosen(file, COPIED, "as asked"))
+        elif not file.names_format:
+            found.append(Chosen(file, COPIED, "its name does not tell its format"))
+        elif named[file.values, file.info.name] > 1:
+            found.append(Chosen(file, COPIED, "another file of its partition has its name"))
+        elif not _has_address(storage, root) or not _has_address(storage, file.info.path):
+            found.append(Chosen(file, COPIED, "its path cannot be written as an address"))
+        elif len(file.info.path[len(root) :].strip("/").split("/")) != len(file.values) + 1:
+            found.append(Chosen(file, COPIED, "it lies in a directory that is no partition"))
+        else:
+            found.append(Chosen(file, REGISTERED, "has the columns of the table"))
+    return found
+
+
+def address_of(storage: Storage, path: str) -> str:
+    """Return the address metadata keeps of a place outside its table: nothing is escaped."""
+    return f"file:{path}" if storage.scheme == "file" else storage.uri(path)
+
+
+def _has_address(storage: Storage, path: str) -> bool:
+    """Return True if a path, written as an address in a list of options, leads back to itself."""
+    address = address_of(storage, path)
+    try:
+        return "," not in address and resolve(address, storage)[1] == path
+    except InvalidRequestError:
+        return False
+
+
+def _unfit(file: PlainFile, fields: Sequence[DataField]) -> str | None:
+    """Why the rows of a file have to be written anew; None if the file can stay."""
+    wanted = to_arrow_schema(tuple(fields))
+    for field in wanted:
+        place = file.schema.get_field_index(field.name)
+        if place < 0:
+            return f"column {field.name!r} is missing"
+        there = file.schema.field(place).type
+        if pa.types.is_nested(there):
+            return f"column {field.name!r} is nested, which formats write in several ways"
+        if there != field.type:
+            return f"column {field.name!r} is {there}, the table has {field.type}"
+        if pa.types.is_timestamp(there) and (file.format is FileFormat.ORC or there.unit == "ns"):
+            return f"column {field.name!r} holds times as other programs write them"
+    return None

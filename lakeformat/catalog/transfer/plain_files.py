@@ -1,0 +1,188 @@
+"""Finds the data files of a plain directory, as Hive and Spark leave one behind.
+
+A directory ``key=value`` says what a column has in all rows below it. Names that begin with a dot
+or an underscore are hidden, as they are to Hive: marks, logs, and files that are being written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.orc as orc
+
+from lakeformat.catalog.leftovers import SIGNS_OF_ANOTHER_KIND, sign_of_another_kind
+from lakeformat.catalog.transfer.ownership import MARK, parents
+from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
+from lakeformat.files.file_format import FileFormat, format_of
+from lakeformat.files.parquet.sound_footer import require_sound_footer
+from lakeformat.files.parquet.sound_statistics import SoundStatistics, read_footer
+from lakeformat.storage import Storage
+from lakeformat.storage.base import FileInfo
+
+__all__ = ["PlainDirectory", "PlainFile", "find_plain_files"]
+
+_OF_A_TABLE = "schema/schema-0"
+_SIGNS_BEGIN = {path.partition("/")[0] for path in (_OF_A_TABLE, *SIGNS_OF_ANOTHER_KIND)}
+_MAGIC = {b"PAR1": FileFormat.PARQUET, b"ORC": FileFormat.ORC}
+_LONGEST_MAGIC = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PlainFile:
+    """One file, and what its footer says."""
+
+    info: FileInfo
+    uri: str
+    values: tuple[str, ...]
+    """Of its partition, as its directories spell them."""
+    format: FileFormat
+    names_format: bool
+    """Whether its name tells the format."""
+    schema: pa.Schema
+    rows: int
+    statistics: SoundStatistics | None
+    """Of a Parquet file."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainDirectory:
+    """What is in a directory."""
+
+    files: tuple[PlainFile, ...]
+    keys: tuple[str, ...]
+    """The partition columns, from the outermost directory to the innermost."""
+    skipped: tuple[str, ...]
+    marks: tuple[str, ...] = ()
+    """Paths of what says that files below are a table's."""
+
+
+def find_plain_files(storage: Storage, root: str) -> PlainDirectory:
+    """All files below a directory; refused where a table is near, or no two files agree."""
+    if not storage.directory_exists(root):
+        raise NotFoundError(f"{storage.uri(root)} is no directory: check the address")
+    for directory in (root, *parents(root)):
+        _refuse_table(storage, root, directory)
+    skipped: list[str] = []
+    marks: list[str] = []
+    found = [*_walk(storage, root, root, (), skipped, marks)]
+    if not found:
+        raise InvalidRequestError(
+            f"{storage.uri(root)} holds no Parquet or ORC file, so there is no table to make"
+        )
+    keys = tuple(key for key, _ in found[0][1])
+    for info, partition in found:
+        if tuple(key for key, _ in partition) != keys:
+            raise InvalidRequestError(
+                f"{storage.uri(info.path)} lies below other directories than "
+                f"{storage.uri(found[0][0].path)}: every file of a table has the same partition "
+                f"columns, here {', '.join(keys) or 'none'}. Move one of them, or migrate the "
+                "directories one by one"
+            )
+    files = tuple(
+        _opened(storage, info, tuple(value for _, value in partition)) for info, partition in found
+    )
+    return PlainDirectory(files, keys, tuple(skipped), tuple(marks))
+
+
+def _refuse_table(storage: Storage, root: str, directory: str) -> None:
+    if (sign := _sign_of_table(storage, directory)) is None:
+        return
+    place = storage.uri(directory)
+    where = (
+        f"lies in {place}, which is" if directory in parents(root) else f"holds {place}, which is"
+    )
+    raise InvalidRequestError(
+        f"{storage.uri(root)} {'is' if directory == root else where} a table already ({sign}), no "
+        "directory of plain files: the table removes files, and not all that are there are of its "
+        "rows. Clone a Paimon table; read others and write their rows"
+    )
+
+
+def _sign_of_table(storage: Storage, directory: str) -> str | None:
+    if storage.exists(f"{directory}/{_OF_A_TABLE}"):
+        return _OF_A_TABLE
+    return sign_of_another_kind(storage, directory)
+
+
+def _walk(
+    storage: Storage,
+    root: str,
+    directory: str,
+    partition: tuple[tuple[str, str], ...],
+    skipped: list[str],
+    marks: list[str],
+) -> Iterator[tuple[FileInfo, tuple[tuple[str, str], ...]]]:
+    listed = [*storage.list(directory)]
+    if directory != root and not _SIGNS_BEGIN.isdisjoint(info.name for info in listed):
+        _refuse_table(storage, root, directory)
+    for info in listed:
+        if info.name == MARK:
+            marks.append(info.path)
+        elif info.name.startswith((".", "_")):
+            skipped.append(storage.uri(info.path))
+        elif info.is_directory:
+            key, equals, value = info.name.partition("=")
+            inside = ((*partition, (unquote(key), unquote(value))),) if equals else (partition,)
+            yield from _walk(storage, root, info.path, inside[0], skipped, marks)
+        else:
+            yield info, partition
+
+
+def _opened(storage: Storage, info: FileInfo, values: tuple[str, ...]) -> PlainFile:
+    uri = storage.uri(info.path)
+    try:
+        with storage.open_input(info.path) as stream:
+            head = stream.read(_LONGEST_MAGIC)
+            found = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+            if found is None:
+                raise UnsupportedError(
+                    f"{uri} is neither Parquet nor ORC: take it out of the directory, or convert "
+                    "it; `lake write` takes CSV and JSON"
+                )
+            stream.seek(0)
+            statistics = None
+            if found is FileFormat.PARQUET:
+                footer, stored = read_footer(stream)
+                require_sound_footer(footer, info.size)
+                statistics = SoundStatistics(footer, stored)
+                statistics.require()
+                schema, rows = footer.schema.to_arrow_schema(), footer.num_rows
+            else:
+                file = orc.ORCFile(stream)
+                schema, rows = file.schema, file.nrows
+    except (pa.ArrowException, OSError) as reason:
+        raise InvalidRequestError(
+            f"{uri} cannot be read: {reason}; take it out of the directory or restore it"
+        ) from reason
+    return PlainFile(
+        info=info,
+        uri=uri,
+        values=values,
+        format=found,
+        names_format=_names(info.name, uri, found),
+        schema=pa.schema([_plain(field) for field in schema]),
+        rows=rows,
+        statistics=statistics,
+    )
+
+
+def _names(name: str, uri: str, found: FileFormat) -> bool:
+    try:
+        return format_of(name, uri) is found
+    except UnsupportedError:
+        return False
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    """The column without what Arrow alone knows of it, and nullable: no footer promises."""
+    kind = field.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_large_string(kind):
+        kind = pa.string()
+    elif pa.types.is_large_binary(kind):
+        kind = pa.binary()
+    return pa.field(field.name, kind, nullable=True)

@@ -1,0 +1,52 @@
+"""The rows of a plain file, for those that have to be written anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+
+from lakeformat.catalog.transfer.plain_files import PlainFile
+from lakeformat.errors import InvalidRequestError
+from lakeformat.files.file_format import FileFormat
+from lakeformat.storage import Storage
+
+__all__ = ["read_plain_rows"]
+
+
+def read_plain_rows(
+    storage: Storage, file: PlainFile, schema: pa.Schema, partition: Mapping[str, pa.Array]
+) -> Iterator[pa.RecordBatch]:
+    """Batches with the columns the file has and those of its partition; the writer checks them."""
+    try:
+        with storage.open_input(file.info.path) as stream:
+            for batch in _batches(stream, file):
+                yield _with_partition(batch, schema, partition)
+    except (pa.ArrowException, OSError) as reason:
+        raise InvalidRequestError(f"{file.uri} cannot be read: {reason}") from reason
+
+
+def _batches(stream: object, file: PlainFile) -> Iterator[pa.RecordBatch]:
+    if file.format is FileFormat.PARQUET:
+        yield from pq.ParquetFile(stream).iter_batches()
+        return
+    found = orc.ORCFile(stream)
+    for number in range(found.nstripes):
+        yield found.read_stripe(number)
+
+
+def _with_partition(
+    batch: pa.RecordBatch, schema: pa.Schema, partition: Mapping[str, pa.Array]
+) -> pa.RecordBatch:
+    arrays, fields = [], []
+    for field in schema:
+        if field.name in partition:
+            arrays.append(pa.repeat(partition[field.name][0], batch.num_rows))
+        elif field.name in batch.schema.names:
+            arrays.append(batch.column(field.name))
+        else:
+            continue
+        fields.append(pa.field(field.name, arrays[-1].type))
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

@@ -1,8 +1,0 @@
-"""Expiry: snapshots, and changelogs that outlive them, go with the files nobody else needs."""
-
-from __future__ import annotations
-
-from lakeformat.expire.expire import expire_snapshots
-from lakeformat.expire.report import ExpireReport
-
-__all__ = ["ExpireReport", "expire_snapshots"]

@@ -1,0 +1,1 @@
+"""Files of rows: Parquet, ORC, Avro and text; nothing here knows a table."""

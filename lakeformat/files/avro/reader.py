@@ -1,0 +1,159 @@
+"""Reads Avro files in batches.
+
+fastavro makes Python objects of the values, row by row; Arrow takes them a batch at a time.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from itertools import islice
+from typing import IO, Any, cast
+
+import fastavro
+import pyarrow as pa
+
+from lakeformat.files.avro.avro_container import (
+    MAGIC,
+    SYNC_SIZE,
+    BlockLimitError,
+    NotPlainError,
+    unpack_block,
+)
+from lakeformat.files.avro.avro_packing import avro_number
+from lakeformat.files.avro.avro_records import short_reason
+from lakeformat.files.avro.schema import avro_columns, plain_record
+from lakeformat.files.missing_columns import MissingColumnError, require_columns
+
+__all__ = ["read_avro"]
+
+MAX_BATCH_ROWS = 8 * 1024
+"""A batch is a list of dictionaries before it is Arrow: ten times the memory."""
+_LONGEST_NUMBER = 10
+
+
+def read_avro(
+    stream: IO[bytes], columns: list[str], batch_rows: int, rows: range
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Batches with the position of their first row, until ``rows`` ends."""
+    source = _Counted(stream)
+    start = source.read(len(MAGIC))
+    if start != MAGIC:
+        raise ValueError(f"it starts with {start!r}, an Avro file with {MAGIC!r}")
+    stream.seek(0)
+    try:
+        for position, values, kind in _batches(source, columns, batch_rows):
+            if position >= rows.stop:
+                return
+            yield position, pa.RecordBatch.from_struct_array(pa.array(values, kind))
+    except (GeneratorExit, MissingColumnError):
+        raise
+    except Exception as reason:  # fastavro raises whatever a broken byte leads to
+        raise ValueError(f"{source.place}: {short_reason(reason)}") from reason
+
+
+def _batches(
+    source: _Counted, wanted: list[str], batch_rows: int
+) -> Iterator[tuple[int, list[Any], pa.DataType]]:
+    header = fastavro.reader(cast(IO[bytes], source))
+    written = avro_columns(header.writer_schema)
+    named = {column.name: column for column in written}
+    require_columns(wanted, list(named))
+    chosen = [named[name] for name in wanted]
+    plain = plain_record(written)
+    kind = pa.struct([(column.name, column.arrow) for column in chosen])
+    sync = source.last(SYNC_SIZE)
+    blocks = _Unpacked(_header(plain, sync), source, header.codec, sync)
+    records = fastavro.reader(
+        cast(IO[bytes], blocks),
+        # Resolving costs time, skipping columns saves it.
+        plain_record(chosen) if len(chosen) < len(written) else None,
+    )
+    position, size = 0, min(batch_rows, MAX_BATCH_ROWS)
+    while values := list(islice(records, size)):
+        yield position, values, kind
+        position += len(values)
+
+
+def _header(schema: dict[str, Any], sync: bytes) -> bytes:
+    """The header of a file whose blocks are read by another schema than the one they came with."""
+    buffer = io.BytesIO()
+    fastavro.writer(buffer, schema, [], codec="null", sync_marker=sync)
+    return buffer.getvalue()
+
+
+class _Counted:
+    """A stream that is never asked for more than there is, whatever a broken length says."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.size = stream.seek(0, io.SEEK_END)
+        self.place = "its header"
+        """What is read now, for errors."""
+        stream.seek(0)
+
+    def read(self, size: int) -> bytes:
+        return self._stream.read(min(size, self.size - self._stream.tell()))
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def last(self, size: int) -> bytes:
+        """The bytes just read, again."""
+        self._stream.seek(-size, io.SEEK_CUR)
+        return self._stream.read(size)
+
+    def number(self) -> int:
+        """A zig-zag number."""
+        found = 0
+        for byte in range(_LONGEST_NUMBER):
+            read = self.read(1)
+            if not read:
+                raise NotPlainError("it ends early")
+            found |= (read[0] & 0x7F) << 7 * byte
+            if read[0] < 0x80:
+                return found >> 1 ^ -(found & 1)
+        raise NotPlainError("a number is too long")
+
+
+class _Unpacked:
+    """A head, and the blocks of a stream, each unpacked when it is asked for.
+
+    A block that claims far more than it can honestly hold would take the memory, whether it
+    unpacks to it or announces records that take no bytes.
+    """
+
+    def __init__(self, head: bytes, source: _Counted, codec: str, sync: bytes) -> None:
+        self._now = io.BytesIO(head)
+        self._source = source
+        self._codec = codec
+        self._sync = sync
+        self._blocks = 0
+
+    def read(self, size: int) -> bytes:
+        found = self._now.read(size)
+        if found or not size or self._source.tell() >= self._source.size:
+            return found
+        self._now = io.BytesIO(self._next())
+        return self._now.read(size)
+
+    def tell(self) -> int:
+        return self._source.tell()
+
+    def _next(self) -> bytes:
+        source = self._source
+        source.place = f"block {self._blocks} at byte {source.tell()}"
+        self._blocks += 1
+        count, size = source.number(), source.number()
+        if not 0 <= size <= source.size - source.tell():
+            raise NotPlainError(f"{size} bytes leave the file")
+        packed = source.read(size)
+        if source.read(SYNC_SIZE) != self._sync:
+            raise NotPlainError("the sync marker is not behind it")
+        try:
+            content = unpack_block(self._codec, packed)
+        except BlockLimitError:
+            raise NotPlainError("it claims to unpack to far more than it can hold") from None
+        if not 0 <= count <= len(content):
+            raise NotPlainError(f"it claims {count} records in {len(content)} bytes")
+        return b"".join((avro_number(count), avro_number(len(content)), content, self._sync))

@@ -1,0 +1,92 @@
+"""Writes Avro files; fastavro takes the rows one by one."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from typing import IO, Any
+
+import fastavro
+import pyarrow as pa
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.files.avro.schema import avro_columns, plain_record
+from lakeformat.files.avro.types import avro_record, to_stored
+from lakeformat.files.batch_statistics import BatchStatistics, has_order
+from lakeformat.files.codecs import codec_of
+from lakeformat.files.column_statistics import ColumnStatistics
+from lakeformat.files.file_format import FileFormat
+from lakeformat.files.file_writer import FileContent
+from lakeformat.files.statistics_modes import Detail
+
+__all__ = ["AvroFileWriter"]
+
+ROWS_AT_ONCE = 8 * 1024
+BLOCK_BYTES = 64 << 10
+
+
+class AvroFileWriter:
+    """Blocks are written by the plain form of the schema that stands in the header.
+
+    The two differ in what values mean, not in how they are stored; see ``schema``.
+    """
+
+    def __init__(self, stream: IO[bytes], content: FileContent, unique: str) -> None:
+        """``unique`` is a text no other file has, such as its name: it marks the blocks."""
+        self._stream = stream
+        self._fields = content.fields
+        options = content.options
+        codec = codec_of(FileFormat.AVRO, options.file_compression)
+        self._container: dict[str, Any] = {
+            "codec": codec,
+            "codec_compression_level": (
+                options.file_compression_zstd_level if codec == "zstandard" else None
+            ),
+            "sync_interval": BLOCK_BYTES,
+            "sync_marker": hashlib.md5(unique.encode(), usedforsecurity=False).digest(),
+        }
+        declared = avro_record(content.fields)
+        try:
+            fastavro.parse_schema(declared)
+        except fastavro.schema.SchemaParseException as reason:
+            raise UnsupportedError(
+                f"avro files cannot hold these columns: {reason}; two nested columns have names "
+                "that lead to one; set 'file.format' to parquet or rename one"
+            ) from None
+        self._plain = fastavro.parse_schema(plain_record(avro_columns(declared)))
+        self._plain_header_size = len(self._encode(self._plain, []))
+        bounded = [
+            mode.detail is Detail.BOUNDS and has_order(field.type)
+            for field, mode in zip(content.fields, content.modes, strict=True)
+        ]
+        self._statistics = BatchStatistics(content.fields, bounded)
+        stream.write(self._encode(declared, []))
+
+    @property
+    def size(self) -> int:
+        return self._stream.tell()
+
+    def write(self, rows: pa.Table) -> None:
+        self._statistics.add(rows)
+        for batch in rows.to_batches(ROWS_AT_ONCE):
+            encoded = self._encode(self._plain, self._records(batch))
+            self._stream.write(encoded[self._plain_header_size :])
+
+    def close(self) -> list[ColumnStatistics]:
+        return self._statistics.result()
+
+    def discard(self) -> None:
+        pass
+
+    def _records(self, batch: pa.RecordBatch) -> list[dict[str, Any]]:
+        names = [field.name for field in self._fields]
+        columns = [
+            to_stored(column, field.type).to_pylist()
+            for column, field in zip(batch.columns, self._fields, strict=True)
+        ]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def _encode(self, schema: Any, records: list[dict[str, Any]]) -> bytes:
+        buffer = io.BytesIO()
+        fastavro.writer(buffer, schema, records, **self._container)
+        return buffer.getvalue()

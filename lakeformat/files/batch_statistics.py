@@ -1,0 +1,57 @@
+"""Statistics of columns from the rows that are written, for formats that tell none themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.files.column_statistics import ColumnStatistics, bounded_by, merge_bounds
+from lakeformat.paimon.binary_row import Value, values_from_arrow
+from lakeformat.types.types import AtomicType, DataField, DataType, TypeName
+
+__all__ = ["BatchStatistics", "column_bounds", "has_order"]
+
+Bounds = tuple[Value, Value]
+
+_WITHOUT_ORDER = {TypeName.VARIANT, TypeName.BLOB, TypeName.GEOMETRY, TypeName.GEOGRAPHY}
+
+
+def has_order(data_type: DataType) -> bool:
+    """Whether values of the type have a minimum and a maximum."""
+    return isinstance(data_type, AtomicType) and data_type.name not in _WITHOUT_ORDER
+
+
+def column_bounds(values: pa.ChunkedArray, data_type: DataType) -> Bounds | None:
+    """Minimum and maximum; None if there is a NaN. Call it with some value that is not null."""
+    if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
+        return None
+    ends = pc.min_max(values)
+    found = values_from_arrow(pa.array([ends["min"], ends["max"]], values.type), data_type)
+    return found[0], found[1]
+
+
+class BatchStatistics:
+    """Adds up exact statistics of the columns of a file."""
+
+    def __init__(self, fields: Sequence[DataField], bounded: Iterable[bool]) -> None:
+        """``bounded`` says for each column whether its minimum and maximum are wanted."""
+        self._fields = fields
+        self._bounded = list(bounded)
+        self._nulls = [0] * len(fields)
+        self._bounds: list[list[Bounds | None]] = [[] for _ in fields]
+
+    def add(self, rows: pa.Table) -> None:
+        """Take rows with exactly the columns into account."""
+        for number, (column, field) in enumerate(zip(rows.columns, self._fields, strict=True)):
+            self._nulls[number] += column.null_count
+            if self._bounded[number] and column.null_count < len(column):
+                self._bounds[number].append(column_bounds(column, field.type))
+
+    def result(self) -> list[ColumnStatistics]:
+        """The statistics of all rows, by column."""
+        return [
+            bounded_by(merge_bounds(bounds), nulls)
+            for bounds, nulls in zip(self._bounds, self._nulls, strict=True)
+        ]

@@ -1,0 +1,103 @@
+"""Minimum, maximum and null count of a column, and how a table's options cut them down."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lakeformat.files.statistics_modes import Detail, StatisticsMode
+from lakeformat.paimon.binary_row import Value
+
+__all__ = [
+    "NO_STATISTICS",
+    "ColumnStatistics",
+    "bounded_by",
+    "merge_bounds",
+    "reduce_statistics",
+]
+
+_LAST_CODE_POINT = 0x10FFFF
+_SURROGATES = range(0xD800, 0xE000)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """Values are those of ``binary_row``; None is unknown, or that there is no value.
+
+    Bounds may lie outside the values: strings and bytes are cut.
+    """
+
+    minimum: Value = None
+    maximum: Value = None
+    null_count: int | None = None
+
+    @property
+    def is_none(self) -> bool:
+        """Whether nothing is known."""
+        return self.minimum is None and self.maximum is None and self.null_count is None
+
+
+NO_STATISTICS = ColumnStatistics()
+
+
+def bounded_by(bounds: tuple[Value, Value] | None, null_count: int) -> ColumnStatistics:
+    """Statistics with the bounds of ``merge_bounds``."""
+    minimum, maximum = bounds or (None, None)
+    return ColumnStatistics(minimum, maximum, null_count)
+
+
+def merge_bounds(bounds: Iterable[tuple[Value, Value] | None]) -> tuple[Value, Value] | None:
+    """The bounds of all parts of a column; None if one part has values and no bounds.
+
+    Parts without values are left out by the caller. NaN has no place in an order that every
+    reader shares, and either zero stands for both.
+    """
+    lowest: Value = None
+    highest: Value = None
+    for part in bounds:
+        if part is None or any(isinstance(end, float) and math.isnan(end) for end in part):
+            return None
+        minimum, maximum = part
+        lowest = minimum if lowest is None else min(lowest, minimum)
+        highest = maximum if highest is None else max(highest, maximum)
+    if isinstance(lowest, float):
+        lowest = -0.0 if lowest == 0 else lowest
+        highest = 0.0 if highest == 0 else highest
+    return None if lowest is None else (lowest, highest)
+
+
+def reduce_statistics(exact: ColumnStatistics, mode: StatisticsMode) -> ColumnStatistics:
+    """What a mode keeps of exact statistics."""
+    if mode.detail is Detail.NONE:
+        return NO_STATISTICS
+    if mode.detail is Detail.COUNTS:
+        return ColumnStatistics(null_count=exact.null_count)
+    if mode.length is None or not isinstance(exact.maximum, str | bytes):
+        return exact
+    highest = _cut_upwards(exact.maximum, mode.length)
+    if highest is None:  # one bound alone would be taken for a column of nulls
+        return ColumnStatistics(null_count=exact.null_count)
+    return ColumnStatistics(exact.minimum[: mode.length], highest, exact.null_count)
+
+
+def _cut_upwards(value: str | bytes, length: int) -> str | bytes | None:
+    """The least value of at most ``length`` units that no value with this start exceeds."""
+    if len(value) <= length:
+        return value
+    return _next_text(value[:length]) if isinstance(value, str) else _next_bytes(value[:length])
+
+
+def _next_text(text: str) -> str | None:
+    for place in range(len(text) - 1, -1, -1):
+        following = ord(text[place]) + 1
+        # Java stops at a surrogate, which is no text; the next character is the bound then.
+        following = _SURROGATES.stop if following in _SURROGATES else following
+        if following <= _LAST_CODE_POINT:
+            return text[:place] + chr(following)
+    return None
+
+
+def _next_bytes(content: bytes) -> bytes | None:
+    kept = content.rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None

@@ -1,0 +1,60 @@
+"""Which decimals a type has room for, in memory and in a file.
+
+Java keeps up to 18 digits as a 64-bit number and never looks whether it still fits the precision:
+the sum of an aggregation table may outgrow its type, and is read, compacted and kept like others.
+Out of an ORC or Avro file Java reads such a value as null, though it may be there: here it stays.
+Only a Parquet file is narrower: up to nine digits it has 32 bits, where Java cuts what is more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.binary_row.arrow_memory import null_mask, numbers
+from lakeformat.paimon.binary_row.wide_decimal import exceeds_precision
+from lakeformat.types.arrow_types import in_full
+
+__all__ = ["check_decimals", "refuse_beyond_int32"]
+
+_INT32_DIGITS = 9
+_INT32_END = 1 << 31
+
+
+def check_decimals(array: pa.Array) -> None:
+    """Raise an ``ArrowInvalid`` for a decimal its type has no room for."""
+    halves = numbers(array)
+    exceeds = exceeds_precision(halves[:, 0], halves[:, 1], array.type.precision)
+    place = _first(exceeds, array)
+    if place is not None:
+        raise pa.ArrowInvalid(f"Decimal value {array[place]} does not fit in {array.type}")
+
+
+def refuse_beyond_int32(rows: pa.Table, key_columns: Sequence[str]) -> None:
+    """Name the first decimal that a Parquet file keeps in 32 bits and that does not fit there."""
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        if not pa.types.is_decimal(column.type) or column.type.precision > _INT32_DIGITS:
+            continue
+        array = column.cast(in_full(column.type)).combine_chunks()
+        unscaled = numbers(array)[:, 0].view(np.int64)
+        place = _first((unscaled < -_INT32_END) | (unscaled >= _INT32_END), array)
+        if place is None:
+            continue
+        key = ", ".join(f"{key} = {rows.column(key)[place]}" for key in key_columns)
+        raise InvalidRequestError(
+            f"column {name!r}{f' of the row {key}' if key else ''} is {array[place]}, which has "
+            f"outgrown {array.type} so far that a Parquet file has no room for it; give the "
+            "column more than nine digits, or set 'file.format' to avro"
+        )
+
+
+def _first(wrong: npt.NDArray[np.bool_], array: pa.Array) -> int | None:
+    """The first place that is wrong and not null."""
+    nulls = null_mask(array)
+    if nulls is not None:
+        wrong = wrong & ~nulls
+    return int(np.argmax(wrong)) if wrong.any() else None

@@ -1,0 +1,142 @@
+"""TIMESTAMP_LTZ in ORC files, which a JVM outside UTC stores shifted by the offset of its zone.
+
+With ``orc.timestamp-ltz.legacy.type``, the default, Java takes an instant for a wall clock of the
+JVM's zone, and stores the instant at which that clock shows it. Reading turns this around by the
+zone that the file names. A file without a column of type TIMESTAMP names none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.files.nested_arrays import (
+    list_around,
+    map_around,
+    map_entries,
+    struct_around,
+    struct_children,
+)
+from lakeformat.files.orc.footer import timestamp_millis
+from lakeformat.files.orc.tail import OrcTail
+from lakeformat.types.java_zones import ZoneOffsets, zone_offsets
+
+__all__ = ["INSTANT", "InstantRule", "as_written", "is_outside_utc", "offsets_of"]
+
+INSTANT = 18
+"""The kind of an ORC type that holds TIMESTAMP_LTZ."""
+ZONE_OPTION = "lake.orc-writer-timezone"
+
+_NANOS_PER_MILLI = 1_000_000
+_FARTHEST = 2**63 - 1 - 24 * 3_600_000 * _NANOS_PER_MILLI
+_SMALLEST_OFFSET_MILLIS = 15 * 60_000
+
+Millis = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class InstantRule:
+    """The options of a table that say how its ORC files hold instants, and a file's bounds."""
+
+    is_legacy: bool = False
+    unnamed_zone: str = ""
+    """The zone of files that name none; empty is UTC."""
+    bounds: Callable[[], Mapping[str, Millis]] | None = None
+    """Reads the least and greatest instant of columns from the manifest, in milliseconds."""
+
+
+def offsets_of(
+    rule: InstantRule, zones: set[str], tail: OrcTail, columns: Sequence[str]
+) -> ZoneOffsets | None:
+    """The offsets to add to the instants of a file; None if they are stored as they are."""
+    if not rule.is_legacy or not _holds_instants(tail, columns):
+        return None
+    if len(zones) > 1:
+        raise UnsupportedError(
+            f"its stripes were written in several time zones, {', '.join(sorted(zones))}; "
+            "rewrite the file with the engine that wrote it"
+        )
+    (named,) = zones or {""}
+    offsets = _find_offsets(named or rule.unnamed_zone)
+    if not named and rule.bounds is not None:
+        _require_bounds(rule.bounds(), tail, columns, offsets)
+    return None if offsets.is_utc else offsets
+
+
+def is_outside_utc(zone: str) -> bool:
+    """Return True if clocks of a zone may show another time than UTC."""
+    return not _find_offsets(zone).is_utc
+
+
+def _find_offsets(zone: str) -> ZoneOffsets:
+    """The offsets of the zone a file names; an UnsupportedError if this machine lacks it."""
+    try:
+        return zone_offsets(zone or "UTC")
+    except ValueError:
+        raise UnsupportedError(
+            f"it was written in the time zone {zone!r}, which this machine does not know; "
+            "install the Python package tzdata, or read it on a machine that knows the zone"
+        ) from None
+
+
+def _holds_instants(tail: OrcTail, columns: Sequence[str]) -> bool:
+    """Return True if one of these columns is a TIMESTAMP_LTZ or contains one."""
+    return any(
+        tail.types[number].kind == INSTANT for column in columns for number in tail.subtree(column)
+    )
+
+
+def as_written(batch: pa.RecordBatch, offsets: ZoneOffsets) -> pa.RecordBatch:
+    """The instants that the writer was given, in place of those it stored."""
+    arrays = [_shifted(array, offsets) for array in batch.columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=batch.schema)
+
+
+def _shifted(array: pa.Array, offsets: ZoneOffsets) -> pa.Array:
+    kind = array.type
+    if pa.types.is_struct(kind):
+        children = [_shifted(child, offsets) for child in struct_children(array)]
+        return struct_around(array, children, kind)
+    if pa.types.is_map(kind):
+        keys, items = (_shifted(part, offsets) for part in map_entries(array))
+        return map_around(array, keys, items, kind)
+    if pa.types.is_list(kind):
+        return list_around(array, _shifted(array.values, offsets), kind)
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        return array
+    stored = np.asarray(array.view(pa.int64()).fill_null(0))
+    if len(stored) and (stored.min() < -_FARTHEST or stored.max() > _FARTHEST):
+        raise UnsupportedError("it holds timestamps before 1677 or after 2262")
+    nulls = np.asarray(array.is_null()) if array.null_count else None
+    return pa.array(stored + offsets.at(stored), mask=nulls).view(kind)
+
+
+def _require_bounds(
+    bounds: Mapping[str, Millis], tail: OrcTail, columns: Sequence[str], offsets: ZoneOffsets
+) -> None:
+    """Refuse a file whose instants, read in this zone, are not those its manifest knows."""
+    root = tail.types[0]
+    for name, number in zip(root.names, root.children, strict=False):
+        if name not in columns or name not in bounds or tail.types[number].kind != INSTANT:
+            continue
+        stored = timestamp_millis(tail, number)
+        if stored is None:
+            continue
+        for found, known in zip(stored, bounds[name], strict=True):
+            nanos = np.array([found * _NANOS_PER_MILLI], np.int64)
+            read = found + int(offsets.at(nanos)[0]) // _NANOS_PER_MILLI
+            if abs(read - known) >= _SMALLEST_OFFSET_MILLIS:
+                raise _other_zone(name, (known - found) / 3_600_000)
+
+
+def _other_zone(column: str, hours: float) -> UnsupportedError:
+    return UnsupportedError(
+        f"column {column!r} was written by a JVM whose clock is {hours:+g} hours from UTC, by the "
+        "bounds in the manifest, and the file does not name its time zone; set "
+        f"'{ZONE_OPTION}' of the table to the zone of the JVMs that write it, such as "
+        "'Asia/Shanghai'"
+    )

@@ -1,0 +1,68 @@
+"""Reads ORC files in batches."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.files.missing_columns import require_columns
+from lakeformat.files.orc.footer import find_far_timestamps
+from lakeformat.files.orc.instants import InstantRule, as_written, offsets_of
+from lakeformat.files.orc.streams import check_streams
+from lakeformat.files.orc.tail import OrcTail, read_tail
+
+__all__ = ["read_orc"]
+
+
+_AS_STORED = InstantRule()
+
+
+def read_orc(
+    stream: IO[bytes],
+    columns: list[str],
+    batch_rows: int,
+    rows: range,
+    *,
+    instants: InstantRule = _AS_STORED,
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Batches with the position of their first row, until ``rows`` ends."""
+    tail, zones = _checked_tail(stream, columns)
+    offsets = offsets_of(instants, zones, tail, columns)
+    stream.seek(0)
+    source = stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
+    fragment = ds.OrcFileFormat().make_fragment(source)
+    require_columns(columns, fragment.physical_schema.names)
+    # A fragment is read in batches within a stripe; ``ORCFile`` knows whole stripes only.
+    scanner = fragment.scanner(
+        columns=columns, batch_size=batch_rows, batch_readahead=1, use_threads=False
+    )
+    position = 0
+    for batch in scanner.to_batches():
+        if position >= rows.stop:
+            return
+        yield position, batch if offsets is None else as_written(batch, offsets)
+        position += batch.num_rows
+
+
+def _checked_tail(stream: IO[bytes], columns: Sequence[str]) -> tuple[OrcTail, set[str]]:
+    """The end of a file and the time zones of its writers.
+
+    Refuses what Arrow would read wrongly, or what would end the process or take its memory.
+    """
+    try:
+        tail = read_tail(stream)
+        zones = check_streams(stream, tail, columns)
+        far = find_far_timestamps(tail, columns)
+    except (IndexError, zlib.error) as reason:
+        raise ValueError(f"its footer or a stream ends early: {reason}") from reason
+    if far is not None:
+        raise UnsupportedError(
+            f"column {far!r} holds timestamps before 1677 or after 2262, which "
+            "this version would read wrongly; rewrite the table in parquet with another engine"
+        )
+    return tail, zones

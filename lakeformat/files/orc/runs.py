@@ -1,0 +1,224 @@
+"""Numbers of an ORC stream, in runs, looked at before Arrow's reader trusts them.
+
+Nothing is kept of them but their bounds and their sum. Runs of numbers packed in bits, the usual
+ones, are unpacked together.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from lakeformat.files.orc.message import varint
+
+__all__ = ["RunSummary", "summarise_runs"]
+
+_WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
+"""Bits by the five bits that name them."""
+_SHORT_REPEAT, _DIRECT, _PATCHED = range(3)
+_SHORTEST_REPEAT = 3
+_LONG_REPEATS_FROM = 8
+"""Below it the first byte of a run says nothing but how often the next one is repeated."""
+_LITERALS_FROM = 128
+_MOST_BITS = 62
+"""Sums of a base and so many bits stay inside 64: no length and no scale has more."""
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class RunSummary:
+    """What is known of a stream's numbers; bounds of no numbers are 0."""
+
+    count: int = 0
+    total: int = 0
+    low: int = 0
+    high: int = 0
+
+    def add(self, count: int, total: int, low: int, high: int) -> None:
+        self.low = min(self.low, low) if self.count else low
+        self.high = max(self.high, high) if self.count else high
+        self.count += count
+        self.total += total
+
+    def add_all(self, values: Numbers) -> None:
+        self.add(len(values), int(values.sum()), int(values.min()), int(values.max()))
+
+
+def summarise_runs(content: bytes, *, version: int, signed: bool) -> RunSummary:
+    """The bounds of a stream's numbers; ValueError or IndexError where it is none."""
+    return (_Runs2 if version == 2 else _Runs1)(content, signed).summarise()
+
+
+@dataclass(slots=True)
+class _Runs1:
+    """Runs of equal steps, and numbers one by one."""
+
+    content: bytes
+    signed: bool
+
+    def summarise(self) -> RunSummary:
+        content, place, found = self.content, 0, RunSummary()
+        while place < len(content):
+            head = content[place]
+            if head < _LITERALS_FROM:
+                count, step = head + 3, int.from_bytes(content[place + 1 : place + 2], signed=True)
+                first, place = _number(content, place + 2, self.signed)
+                _add_steps(found, count, first, step)
+                continue
+            place += 1
+            for _ in range(256 - head):
+                value, place = _number(content, place, self.signed)
+                found.add(1, value, value, value)
+        return found
+
+
+@dataclass(slots=True)
+class _Runs2:
+    """Short repeats, numbers in bits, numbers in bits with exceptions, and steps."""
+
+    content: bytes
+    signed: bool
+    found: RunSummary = field(default_factory=RunSummary)
+    direct: dict[bytes, list[bytes]] = field(default_factory=lambda: defaultdict(list))
+    """Packed numbers by the two bytes that say how many there are and of how many bits."""
+
+    def summarise(self) -> RunSummary:
+        content, place, end = self.content, 0, len(self.content)
+        repeats, direct = [0] * 256, self.direct
+        sizes: dict[bytes, int] = {}
+        # Numbers of bits and small ones repeated may be three to a run: no calls for those.
+        while place < end:
+            head = content[place]
+            if head < _LONG_REPEATS_FROM:
+                repeats[content[place + 1]] += head + _SHORTEST_REPEAT
+                place += 2
+            elif head >> 6 == _DIRECT:
+                start = place + 2
+                key = content[place:start]
+                size = sizes.get(key)
+                if size is None:
+                    sizes[key] = size = _size(_count(key) * _WIDTHS[head >> 1 & 31])
+                place = start + size
+                direct[key].append(content[start:place])
+            else:
+                place = self._rare(head, place)
+        if place > end:
+            raise ValueError("a run of numbers ends early")
+        self._add_repeats(repeats)
+        for key, runs in direct.items():
+            values = _unpack_bits(b"".join(runs), len(runs), _count(key), _WIDTHS[key[0] >> 1 & 31])
+            self.found.add_all(_unzigzag(values) if self.signed else values)
+        return self.found
+
+    def _add_repeats(self, repeats: list[int]) -> None:
+        for value, count in enumerate(repeats):
+            if count:
+                number = (value >> 1) ^ -(value & 1) if self.signed else value
+                self.found.add(count, number * count, number, number)
+
+    def _rare(self, head: int, place: int) -> int:
+        """A repeated large number, or numbers with exceptions, or steps."""
+        kind = head >> 6
+        if kind == _SHORT_REPEAT:
+            return self._short_repeat(head, place)
+        count = _count(self.content[place : place + 2])
+        read = self._patched if kind == _PATCHED else self._steps
+        return read(head, count, place + 2)
+
+    def _short_repeat(self, head: int, place: int) -> int:
+        packed, place = self._take(place + 1, (head >> 3 & 7) + 1)
+        value, count = int.from_bytes(packed), (head & 7) + _SHORTEST_REPEAT
+        if self.signed:
+            value = (value >> 1) ^ -(value & 1)
+        self.found.add(count, value * count, value, value)
+        return place
+
+    def _patched(self, head: int, count: int, place: int) -> int:
+        width, third, fourth = _WIDTHS[head >> 1 & 31], self.content[place], self.content[place + 1]
+        patch_width, gap_width = _WIDTHS[third & 31], (fourth >> 5) + 1
+        if width + patch_width > _MOST_BITS:
+            raise ValueError(f"a run has numbers of {width} and {patch_width} bits")
+        packed, place = self._take(place + 2, (third >> 5) + 1)
+        sign_bit = 1 << (8 * len(packed) - 1)
+        base = int.from_bytes(packed)
+        base = sign_bit - base if base & sign_bit else base
+        packed, place = self._take(place, _size(count * width))
+        values = _unpack_bits(packed, 1, count, width)
+        # Exceptions are as wide as the next width there is.
+        patch_bits = next(bits for bits in _WIDTHS if bits >= gap_width + patch_width)
+        patches = fourth & 31
+        packed, place = self._take(place, _size(patches * patch_bits))
+        exceptions = _unpack_bits(packed, 1, patches, patch_bits)
+        places = np.cumsum(exceptions >> patch_width)
+        if patches and places[-1] >= count:
+            raise ValueError("an exception lies behind its run")
+        np.bitwise_or.at(values, places, (exceptions & ((1 << patch_width) - 1)) << width)
+        low, high, total = int(values.min()), int(values.max()), int(values.sum())
+        self.found.add(count, base * count + total, base + low, base + high)
+        return place
+
+    def _steps(self, head: int, count: int, place: int) -> int:
+        first, place = _number(self.content, place, self.signed)
+        step, place = _number(self.content, place, True)
+        code = head >> 1 & 31
+        if not code:
+            _add_steps(self.found, count, first, step)
+            return place
+        if count < 2:
+            raise ValueError("a run of steps has none")
+        packed, place = self._take(place, _size((count - 2) * _WIDTHS[code]))
+        steps = _unpack_bits(packed, 1, count - 2, _WIDTHS[code])
+        if max(abs(first), abs(step), int(steps.max(initial=0)) << 9) > 1 << _MOST_BITS:
+            raise ValueError("a run of steps leaves the numbers there are")
+        second = first + step
+        rest = second + np.cumsum(-steps if step < 0 else steps)
+        last = int(rest[-1]) if count > 2 else second
+        total = first + second + int(rest.sum())
+        self.found.add(count, total, min(first, last), max(first, last))
+        return place
+
+    def _take(self, place: int, size: int) -> tuple[bytes, int]:
+        end = place + size
+        if end > len(self.content):
+            raise ValueError("a run of numbers ends early")
+        return self.content[place:end], end
+
+
+def _add_steps(found: RunSummary, count: int, first: int, step: int) -> None:
+    last = first + step * (count - 1)
+    found.add(count, (first + last) * count // 2, min(first, last), max(first, last))
+
+
+def _number(content: bytes, place: int, signed: bool) -> tuple[int, int]:
+    value, place = varint(content, place)
+    return ((value >> 1) ^ -(value & 1) if signed else value), place
+
+
+def _count(heads: bytes) -> int:
+    return ((heads[0] & 1) << 8 | heads[1]) + 1
+
+
+def _size(bits: int) -> int:
+    return (bits + 7) // 8
+
+
+def _unpack_bits(packed: bytes, runs: int, count: int, width: int) -> Numbers:
+    """Numbers of ``width`` bits, the highest first; each run starts with a byte."""
+    if width > _MOST_BITS:
+        raise ValueError(f"a run has numbers of {width} bits")
+    rows = np.frombuffer(packed, np.uint8).reshape(runs, _size(count * width))
+    if width in (8, 16, 32):
+        return rows.view(f">u{width // 8}").astype(np.int64).reshape(-1)
+    bits = np.unpackbits(rows, axis=1, count=count * width).reshape(-1, width)
+    values = np.zeros(len(bits), np.int64)
+    for bit in range(width):
+        values = values << 1 | bits[:, bit]
+    return values
+
+
+def _unzigzag(values: Numbers) -> Numbers:
+    return (values >> 1) ^ -(values & 1)

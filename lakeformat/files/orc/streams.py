@@ -1,0 +1,178 @@
+"""What Arrow's ORC reader takes on trust, checked before it does.
+
+A negative length of a text, a list or a map ends the process, as does a null key of a map; a
+length that is too large takes all its memory, and a scale that no decimal has all its time. Steps
+between lengths are signed, so that one wrong bit is enough. The streams that hold such numbers are
+small beside the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from lakeformat.files.orc.message import Message, parse_message, parts, single
+from lakeformat.files.orc.runs import RunSummary, summarise_runs
+from lakeformat.files.orc.tail import (
+    CHUNK_HEADER,
+    UNCOMPRESSED,
+    OrcTail,
+    Stripe,
+    unpack,
+    writer_zones,
+)
+
+__all__ = ["check_streams"]
+
+MAX_LENGTH = 2**31 - 1
+"""Arrow counts the elements of a list and the bytes of a text in 32 bits."""
+MAX_SCALE = 38
+FEW = 1 << 20
+"""Elements or bytes that harm no one, whoever announces them."""
+VALUES_PER_BYTE = 1024
+"""Of the densest stream: a repeated byte of flags, 130 times in two."""
+
+_TEXTS, _LIST, _MAP, _UNION, _DECIMAL, _LAST_KIND = (7, 8, 16, 17), 10, 11, 13, 14, 18
+_PRESENT, _DATA, _LENGTH, _DICTIONARY, _SECONDARY = 0, 1, 2, 3, 5
+_DIRECT, _DICTIONARY_1, _DIRECT_2, _DICTIONARY_2 = range(4)
+
+# Numbers of members: of a stripe's footer, a stream, an encoding.
+_STREAMS, _ENCODINGS = 1, 2
+_STREAM_KIND, _STREAM_COLUMN, _STREAM_LENGTH = 1, 2, 3
+_ENCODING_KIND, _DICTIONARY_SIZE = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    start: int
+    size: int
+
+
+def check_streams(stream: IO[bytes], tail: OrcTail, columns: Sequence[str]) -> set[str]:
+    """The time zones of the writers, as far as stripes name them.
+
+    A ValueError if a number in these columns is one that no writer writes.
+    """
+    wanted = [number for column in columns for number in tail.subtree(column)]
+    zones: set[str] = set()
+    for stripe in tail.stripes:
+        opened = _Stripe(stream, tail, stripe)
+        zones |= opened.zones
+        for number in wanted:
+            opened.check(number)
+    return zones
+
+
+class _Stripe:
+    """The streams of one stripe."""
+
+    def __init__(self, stream: IO[bytes], tail: OrcTail, stripe: Stripe) -> None:
+        self._stream = stream
+        self._tail = tail
+        self._offset = stripe.start
+        footer = self._read(_Place(stripe.footer_start, stripe.footer_size))
+        message = parse_message(footer)
+        self.zones = writer_zones(message)
+        self._encodings = [parse_message(part) for part in parts(message, _ENCODINGS)]
+        if len(self._encodings) != len(tail.types):
+            raise ValueError(
+                f"the stripe at offset {stripe.start} has {len(self._encodings)} encodings for "
+                f"{len(tail.types)} types"
+            )
+        streams = (parse_message(part) for part in parts(message, _STREAMS))
+        self._places = _places(streams, stripe)
+
+    def check(self, number: int) -> None:
+        """Check the streams of one type, not of those below it."""
+        kind = self._tail.types[number].kind
+        if kind in _TEXTS:
+            self._check_texts(number)
+        elif kind in (_LIST, _MAP):
+            if kind == _MAP and (_PRESENT, number + 1) in self._places:
+                # Writers leave flags out where nothing is null, which is nowhere in a key.
+                raise self._error(number, "a map with keys that may be null")
+            found = self._lengths(number)
+            below = [child for child in self._tail.below(number) if child != number]
+            room = sum(self._room(place, exact=True) for place in self._all_of(below, found))
+            self._require(found, room * VALUES_PER_BYTE, number)
+        elif kind == _DECIMAL:
+            scales = self._summary(_SECONDARY, number, signed=True)
+            if scales.low < 0 or scales.high > MAX_SCALE:
+                raise self._error(number, f"a decimal of scale {scales.low} to {scales.high}")
+        elif kind == _UNION or kind > _LAST_KIND:
+            raise ValueError(f"type {number} is of kind {kind}, which no column of a table is")
+
+    def _check_texts(self, number: int) -> None:
+        encoding = self._encodings[number]
+        is_direct = single(encoding, _ENCODING_KIND) in (_DIRECT, _DIRECT_2)
+        found = self._lengths(number)
+        place = self._places.get((_DATA if is_direct else _DICTIONARY, number))
+        self._require(found, 0 if place is None else self._room(place, exact=False), number)
+        if not is_direct and single(encoding, _DICTIONARY_SIZE) > found.count:
+            raise self._error(number, f"a dictionary of more than its {found.count} words")
+
+    def _all_of(self, numbers: Iterable[int], found: RunSummary) -> list[_Place]:
+        """Every stream of these types; none are looked for where few elements are announced."""
+        if found.total <= FEW:
+            return []
+        below = set(numbers)
+        return [place for (_, number), place in self._places.items() if number in below]
+
+    def _require(self, found: RunSummary, room: int, number: int) -> None:
+        if found.total > max(FEW, room):
+            raise self._error(number, f"lengths of {found.total} together, with room for {room}")
+
+    def _lengths(self, number: int) -> RunSummary:
+        found = self._summary(_LENGTH, number, signed=False)
+        if found.low < 0 or found.high > MAX_LENGTH:
+            raise self._error(number, f"a length of {min(found.low, 0) or found.high}")
+        return found
+
+    def _summary(self, kind: int, number: int, *, signed: bool) -> RunSummary:
+        place = self._places.get((kind, number))
+        if place is None:
+            return RunSummary()
+        encoding = single(self._encodings[number], _ENCODING_KIND)
+        if encoding > _DICTIONARY_2:
+            raise self._error(number, f"an encoding {encoding}, which there is not")
+        version = 2 if encoding in (_DIRECT_2, _DICTIONARY_2) else 1
+        try:
+            return summarise_runs(self._read(place), version=version, signed=signed)
+        except (ValueError, IndexError) as reason:
+            raise self._error(number, f"a damaged stream {kind}: {reason}") from None
+
+    def _read(self, place: _Place) -> bytes:
+        self._stream.seek(place.start)
+        return unpack(self._stream.read(place.size), self._tail.codec)
+
+    def _room(self, place: _Place, *, exact: bool) -> int:
+        """How many bytes a stream unpacks to; not ``exact``, at most, which costs little."""
+        if self._tail.codec == UNCOMPRESSED:
+            return place.size
+        if exact:
+            return len(self._read(place))
+        room, at, end = 0, place.start, place.start + place.size
+        while at < end:
+            self._stream.seek(at)
+            header = int.from_bytes(self._stream.read(CHUNK_HEADER), "little")
+            room += header >> 1 if header & 1 else self._tail.block_size
+            at += CHUNK_HEADER + (header >> 1)
+        return room
+
+    def _error(self, number: int, what: str) -> ValueError:
+        return ValueError(f"the stripe at offset {self._offset} has in type {number} {what}")
+
+
+def _places(streams: Iterable[Message], stripe: Stripe) -> dict[tuple[int, int], _Place]:
+    """Where each stream is, by kind and type: one after the other from the stripe's start on."""
+    places: dict[tuple[int, int], _Place] = {}
+    start = stripe.start
+    for message in streams:
+        size = single(message, _STREAM_LENGTH)
+        key = single(message, _STREAM_KIND), single(message, _STREAM_COLUMN)
+        if start + size > stripe.footer_start or key in places:
+            raise ValueError(f"stream {key} of the stripe at offset {stripe.start} is misplaced")
+        places[key] = _Place(start, size)
+        start += size
+    return places

@@ -1,0 +1,234 @@
+"""The end of an ORC file, which says where everything is, and how what is there is packed."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+import pyarrow as pa
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.files.orc.message import Message, numbers, parse_message, parts, single, varint
+
+__all__ = [
+    "CHUNK_HEADER",
+    "UNCOMPRESSED",
+    "ColumnType",
+    "OrcTail",
+    "Stripe",
+    "file_zones",
+    "read_tail",
+    "unpack",
+    "writer_zones",
+]
+
+MAX_POSTSCRIPT = 256
+MAX_CHUNK = 8 << 20
+"""The header of a chunk has no room for more."""
+CHUNK_HEADER = 3
+_LZ4_SHORTEST = 4
+UNCOMPRESSED, _ZLIB, _SNAPPY, _LZO, _LZ4, _ZSTD = range(6)
+_DECIMAL = 14
+_MAX_PRECISION = 38
+
+# Numbers of members: of the postscript, the footer, a stripe, a type.
+_FOOTER_LENGTH, _COMPRESSION, _BLOCK_SIZE = 1, 2, 3
+_STRIPES, _TYPES, _STATISTICS = 3, 4, 7
+_WRITER_ZONE = 3
+_OFFSET, _INDEX_LENGTH, _DATA_LENGTH, _STRIPE_FOOTER_LENGTH = 1, 2, 3, 4
+_KIND, _SUBTYPES, _FIELD_NAMES, _PRECISION, _SCALE = 1, 2, 3, 5, 6
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """One node of the tree of types; its number is its place in the tail's list."""
+
+    kind: int
+    children: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stripe:
+    """Where the streams of some rows are, and where the footer that tells them apart."""
+
+    start: int
+    footer_start: int
+    footer_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class OrcTail:
+    """What the footer says."""
+
+    codec: int
+    block_size: int
+    types: tuple[ColumnType, ...]
+    stripes: tuple[Stripe, ...]
+    statistics: tuple[bytes, ...]
+
+    def subtree(self, column: str) -> Iterator[int]:
+        """The numbers of a column's type and of everything below it."""
+        root = self.types[0]
+        for name, number in zip(root.names, root.children, strict=False):
+            if name == column:
+                yield from self.below(number)
+
+    def below(self, number: int) -> Iterator[int]:
+        """A type and everything below it."""
+        waiting = [number]
+        while waiting:
+            number = waiting.pop()
+            yield number
+            waiting.extend(self.types[number].children)
+
+
+def read_tail(stream: IO[bytes]) -> OrcTail:
+    """Read postscript and footer; a ValueError says what is wrong with them."""
+    size = stream.seek(0, io.SEEK_END)
+    tail_size = min(size, MAX_POSTSCRIPT)
+    stream.seek(size - tail_size)
+    tail = stream.read(tail_size)
+    if not tail:
+        raise ValueError("it is empty")
+    postscript = parse_message(tail[-1 - tail[-1] : -1])
+    codec, block = single(postscript, _COMPRESSION), single(postscript, _BLOCK_SIZE)
+    if block > MAX_CHUNK:
+        raise ValueError(f"its postscript announces blocks of {block} bytes")
+    footer_size = single(postscript, _FOOTER_LENGTH)
+    start = size - 1 - tail[-1] - footer_size
+    if start < 0:
+        raise ValueError(f"its postscript announces a footer of {footer_size} bytes")
+    stream.seek(start)
+    footer = parse_message(unpack(stream.read(footer_size), codec))
+    types = tuple(_column_type(parse_message(part)) for part in parts(footer, _TYPES))
+    _check_order(types)
+    stripes = tuple(_stripe(parse_message(part), start) for part in parts(footer, _STRIPES))
+    return OrcTail(codec, block, types, stripes, tuple(parts(footer, _STATISTICS)))
+
+
+def file_zones(stream: IO[bytes]) -> set[str]:
+    """The time zones of a file's writers, as far as its stripes name them.
+
+    A ValueError says what is wrong with the file.
+    """
+    zones: set[str] = set()
+    try:
+        tail = read_tail(stream)
+        for stripe in tail.stripes:
+            stream.seek(stripe.footer_start)
+            footer = unpack(stream.read(stripe.footer_size), tail.codec)
+            zones |= writer_zones(parse_message(footer))
+    except (IndexError, zlib.error) as reason:
+        raise ValueError(f"its footer ends early: {reason}") from reason
+    return zones
+
+
+def writer_zones(stripe_footer: Message) -> set[str]:
+    """The time zone that a stripe names, if it names one."""
+    return {part.decode() for part in parts(stripe_footer, _WRITER_ZONE) if part}
+
+
+def unpack(content: bytes, codec: int) -> bytes:
+    """The content of a stream or a footer, which is chunks where a file is compressed."""
+    if codec == UNCOMPRESSED:
+        return content
+    unpacked, place = [], 0
+    while place < len(content):
+        header = int.from_bytes(content[place : place + CHUNK_HEADER], "little")
+        place += CHUNK_HEADER
+        chunk = content[place : place + (header >> 1)]
+        if len(chunk) < header >> 1:
+            raise ValueError("a compressed chunk ends early")
+        unpacked.append(chunk if header & 1 else _decompress(chunk, codec))
+        place += len(chunk)
+    return b"".join(unpacked)
+
+
+def _decompress(chunk: bytes, codec: int) -> bytes:
+    if codec == _ZLIB:
+        inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+        content = inflate.decompress(chunk, MAX_CHUNK)
+        if not inflate.eof or inflate.unused_data:
+            raise ValueError("a compressed chunk does not end where it should")
+        return content
+    if codec == _SNAPPY:
+        size, _ = varint(chunk, 0)
+        return _decompress_sized(chunk, size, "snappy")
+    if codec == _LZ4:
+        return _decompress_sized(chunk, _lz4_size(chunk), "lz4_raw")
+    if codec == _ZSTD:
+        return bytes(pa.CompressedInputStream(pa.BufferReader(chunk), "zstd").read(MAX_CHUNK))
+    if codec == _LZO:
+        raise UnsupportedError(
+            "it is compressed with LZO, whose lengths this version cannot check before it trusts "
+            "them; rewrite the table with another engine and 'file.compression' set to zstd"
+        )
+    raise ValueError(f"there is no compression {codec}")
+
+
+def _decompress_sized(chunk: bytes, size: int, name: str) -> bytes:
+    if size > MAX_CHUNK:
+        raise ValueError(f"a compressed chunk announces {size} bytes")
+    return bytes(pa.decompress(chunk, size, name, asbytes=True))
+
+
+def _lz4_size(chunk: bytes) -> int:
+    """What a block of LZ4 unpacks to, which nothing says: the sum of its pieces."""
+    size = place = 0
+    while True:
+        token = chunk[place]
+        literals, place = _lz4_length(chunk, place + 1, token >> 4)
+        size, place = size + literals, place + literals
+        if place >= len(chunk):
+            return size
+        # Two bytes say where the repeated ones are.
+        repeated, place = _lz4_length(chunk, place + 2, token & 15)
+        size += repeated + _LZ4_SHORTEST
+
+
+def _lz4_length(chunk: bytes, place: int, length: int) -> tuple[int, int]:
+    if length < 15:
+        return length, place
+    while True:
+        length += chunk[place]
+        place += 1
+        if chunk[place - 1] < 255:
+            return length, place
+
+
+def _column_type(message: Message) -> ColumnType:
+    kind = single(message, _KIND)
+    if kind == _DECIMAL:
+        precision, scale = single(message, _PRECISION), single(message, _SCALE)
+        # Arrow ends the process over one.
+        if not 1 <= precision <= _MAX_PRECISION or scale > _MAX_PRECISION:
+            raise ValueError("a decimal of a precision there is not")
+    names = tuple(name.decode() for name in parts(message, _FIELD_NAMES))
+    return ColumnType(kind, tuple(numbers(message, _SUBTYPES)), names)
+
+
+def _check_order(types: Sequence[ColumnType]) -> None:
+    """Types are numbered as they are met from the root down; readers rely on that."""
+    expected, waiting = 0, [0]
+    while waiting:
+        number = waiting.pop()
+        if number != expected or number >= len(types):
+            raise ValueError(f"type {number} stands where type {expected} belongs")
+        expected += 1
+        waiting.extend(reversed(types[number].children))
+    if expected != len(types):
+        raise ValueError(f"only {expected} of {len(types)} types belong to a column")
+
+
+def _stripe(message: Message, end: int) -> Stripe:
+    start, index, data, footer = (
+        single(message, member)
+        for member in (_OFFSET, _INDEX_LENGTH, _DATA_LENGTH, _STRIPE_FOOTER_LENGTH)
+    )
+    if start + index + data + footer > end:
+        raise ValueError(f"a stripe at offset {start} leaves the file")
+    return Stripe(start, start + index + data, footer)

@@ -1,0 +1,108 @@
+"""Timestamps of more than 6 digits as Java keeps them in Parquet files: INT96.
+
+Arrow writes INT96 for all timestamps of a file or for none, while Java has 64 bits for the others.
+So these are handed to Arrow as what they are stored as, 12 bytes, and ``int96_footer`` gives them
+their name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.files.nested_arrays import (
+    list_around,
+    map_around,
+    map_entries,
+    struct_around,
+)
+
+__all__ = ["INT96_BYTES", "int96_schema", "leaf_columns", "to_int96"]
+
+INT96_BYTES = pa.binary(12)
+_LAYOUT = np.dtype([("nanos_of_day", "<i8"), ("julian_day", "<i4")])
+_JULIAN_DAY_OF_1970 = 2_440_588
+_NANOS_PER_DAY = 86_400 * 1_000_000_000
+
+
+def int96_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema with 12 bytes in place of each timestamp in nanoseconds, nested ones too."""
+    return pa.schema([_stored_field(field) for field in schema])
+
+
+def to_int96(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows of a schema as those of its ``int96_schema``."""
+    columns = [
+        column
+        if column.type == kind
+        else pa.chunked_array([_stored(chunk, kind) for chunk in column.chunks], kind)
+        for column, kind in zip(rows.columns, schema.types, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def leaf_columns(schema: pa.Schema) -> Iterator[tuple[str, pa.DataType]]:
+    """Path and type of each column of the Parquet file, in its order."""
+    for field in schema:
+        yield from _leaves(field.name, field.type)
+
+
+def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
+    if pa.types.is_struct(kind):
+        for part in kind:
+            yield from _leaves(f"{path}.{part.name}", part.type)
+    elif pa.types.is_map(kind):
+        yield from _leaves(f"{path}.key_value.key", kind.key_type)
+        yield from _leaves(f"{path}.key_value.value", kind.item_type)
+    elif pa.types.is_list(kind):
+        yield from _leaves(f"{path}.list.element", kind.value_type)
+    else:
+        yield path, kind
+
+
+def _stored_field(field: pa.Field) -> pa.Field:
+    return field.with_type(_stored_type(field.type))
+
+
+def _stored_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind):
+        return INT96_BYTES if kind.unit == "ns" else kind
+    if pa.types.is_struct(kind):
+        return pa.struct([_stored_field(part) for part in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_stored_field(kind.key_field), _stored_field(kind.item_field))
+    if pa.types.is_list(kind):
+        return pa.list_(_stored_field(kind.value_field))
+    return kind
+
+
+def _stored(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if array.type == wanted:
+        return array
+    if pa.types.is_struct(wanted):
+        # Not flattened: a part that is NOT NULL would be null where the ROW is.
+        children = [array.field(number) for number in range(wanted.num_fields)]
+        kinds = [part.type for part in wanted]
+        return struct_around(array, list(map(_stored, children, kinds)), wanted)
+    if pa.types.is_map(wanted):
+        keys, items = map_entries(array)
+        stored = _stored(keys, wanted.key_type), _stored(items, wanted.item_type)
+        return map_around(array, *stored, wanted)
+    if pa.types.is_list(wanted):
+        return list_around(array, _stored(array.values, wanted.value_type), wanted)
+    return _int96(array)
+
+
+def _int96(array: pa.Array) -> pa.Array:
+    counts = pc.fill_null(array.view(pa.int64()), 0).to_numpy()
+    stored = np.empty(len(array), _LAYOUT)
+    days, stored["nanos_of_day"] = np.divmod(counts, _NANOS_PER_DAY)
+    stored["julian_day"] = days + _JULIAN_DAY_OF_1970
+    validity = None
+    if array.null_count:
+        is_valid = array.is_valid().to_numpy(zero_copy_only=False)
+        validity = pa.py_buffer(np.packbits(is_valid, bitorder="little"))
+    return pa.Array.from_buffers(INT96_BYTES, len(array), [validity, pa.py_buffer(stored)])

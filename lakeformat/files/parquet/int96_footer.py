@@ -1,0 +1,49 @@
+"""Gives columns of 12 bytes in a Parquet file the type INT96, before its footer is written.
+
+Pages of both types are the same, bytes and encodings; only the footer tells them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+from lakeformat.files.parquet.thrift_compact import (
+    Kind,
+    Struct,
+    Value,
+    parse_struct,
+    serialize_struct,
+    structs_in,
+)
+
+__all__ = ["with_int96"]
+
+_INT96, _FIXED_LEN_BYTE_ARRAY = 3, 7
+
+# Numbers of members: of the footer, an element of its schema, a row group, a column chunk.
+_SCHEMA, _ROW_GROUPS = 2, 4
+_TYPE, _TYPE_LENGTH = 1, 2
+_COLUMNS = 1
+_META_DATA = 3
+_CHUNK_TYPE = 1
+
+
+def with_int96(content: bytes, leaves: Iterable[int]) -> bytes:
+    """A footer in which the columns of these numbers are INT96."""
+    footer = parse_struct(content)
+    elements = [element for element in structs_in(footer, _SCHEMA) if _TYPE in element]
+    for number in leaves:
+        _change(elements[number], _TYPE)
+        del elements[number][_TYPE_LENGTH]
+    for group in structs_in(footer, _ROW_GROUPS):
+        chunks = structs_in(group, _COLUMNS)
+        for number in leaves:
+            _change(cast(Struct, chunks[number][_META_DATA][1]), _CHUNK_TYPE)
+    return serialize_struct(footer)
+
+
+def _change(members: Struct, number: int) -> None:
+    found: tuple[Kind, Value] = members[number]
+    assert found == (Kind.I32, _FIXED_LEN_BYTE_ARRAY)
+    members[number] = Kind.I32, _INT96

@@ -1,0 +1,188 @@
+"""Makes one Parquet file of the row groups of others: their bytes are copied, not decoded.
+
+Only where they are is new, and that is in the footer. So a damaged page stays what it is, with the
+checksum that tells.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, cast
+
+from lakeformat.files.parquet.end import END_BYTES, MAGIC, footer_length, with_end
+from lakeformat.files.parquet.pages import CODECS
+from lakeformat.files.parquet.thrift_compact import (
+    Kind,
+    Struct,
+    Value,
+    Values,
+    number_in,
+    parse_struct,
+    serialize_struct,
+    structs_in,
+)
+
+__all__ = ["CannotJoinError", "JoinedParquet", "RowGroups", "read_row_groups"]
+
+_COPY_BYTES = 4 << 20
+
+# Numbers of members: of the footer,
+_ROWS, _ROW_GROUPS = 3, 4
+_ENCRYPTION = (8, 9)
+# of a row group,
+_COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _ORDINAL = 1, 3, 5, 7
+# of a column chunk,
+_FILE_PATH, _FILE_OFFSET, _META_DATA = 1, 2, 3
+_PAGE_INDEX = (4, 5, 6, 7)
+_CHUNK_ENCRYPTION = (8, 9)
+# and of its description.
+_CODEC, _SIZE, _DATA, _INDEX, _DICTIONARY, _BLOOM_FILTER = 4, 7, 9, 10, 11, 14
+
+
+class CannotJoinError(Exception):
+    """A file has to be decoded; whoever does that says what is wrong with it, if anything is."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """The row groups of a file, as its footer describes them."""
+
+    footer: Struct
+
+    @property
+    def rows(self) -> int:
+        return number_in(self.footer, _ROWS)
+
+    @property
+    def count(self) -> int:
+        return len(structs_in(self.footer, _ROW_GROUPS))
+
+    @property
+    def frame(self) -> dict[int, tuple[Kind, Value]]:
+        """The rest of the footer, which files must share: schema, who wrote it, how it compares."""
+        return {n: each for n, each in self.footer.items() if n not in (_ROWS, _ROW_GROUPS)}
+
+    def are_compressed_by(self, codec: str) -> bool:
+        """Check that all pages have a codec that is encoded here."""
+        wanted = CODECS.get(codec)
+        return all(number_in(_described(chunk), _CODEC) == wanted for chunk in self._chunks())
+
+    def _chunks(self) -> Iterator[Struct]:
+        for group in structs_in(self.footer, _ROW_GROUPS):
+            yield from structs_in(group, _COLUMNS)
+
+
+def read_row_groups(stream: IO[bytes], size: int) -> RowGroups:
+    """The footer of a file of ``size`` bytes; ``CannotJoinError`` if it is not a common one."""
+    end = size - END_BYTES
+    try:
+        tail = _bytes_at(stream, end, END_BYTES)
+        length = footer_length(tail)
+        found = RowGroups(parse_struct(_bytes_at(stream, end - length, length)))
+        for group in structs_in(found.footer, _ROW_GROUPS):
+            _extent(group)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as reason:
+        raise CannotJoinError from reason
+    if not tail.endswith(MAGIC) or any(each in found.footer for each in _ENCRYPTION):
+        raise CannotJoinError
+    return found
+
+
+class JoinedParquet:
+    """The file being made; the row groups of all that is added, in this order."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._frame: Struct | None = None
+        self._groups: list[Value] = []
+        self._rows = 0
+        stream.write(MAGIC)
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far, without the footer."""
+        return self._stream.tell()
+
+    def add(self, source: IO[bytes], groups: RowGroups) -> None:
+        """Copy the row groups of a file."""
+        frame = groups.frame
+        if self._frame is None:
+            self._frame = frame
+        if frame != self._frame:
+            raise CannotJoinError
+        for group in structs_in(groups.footer, _ROW_GROUPS):
+            start, length = _extent(group)
+            moved_by = self.size - start
+            _copy(source, start, length, self._stream)
+            _move(group, moved_by, ordinal=len(self._groups))
+            self._groups.append(group)
+            self._rows += number_in(group, _GROUP_ROWS)
+
+    def close(self) -> None:
+        """Write the footer; the stream is left open."""
+        assert self._frame is not None
+        footer: Struct = {
+            **self._frame,
+            _ROWS: (Kind.I64, self._rows),
+            _ROW_GROUPS: (Kind.LIST, Values(Kind.STRUCT, self._groups)),
+        }
+        self._stream.write(with_end(serialize_struct(dict(sorted(footer.items())))))
+
+
+def _extent(group: Struct) -> tuple[int, int]:
+    """Where the pages of a row group start, and how many bytes they are, without a gap."""
+    pieces = sorted(_piece(chunk) for chunk in structs_in(group, _COLUMNS))
+    start = end = pieces[0][0]
+    for first, size in pieces:
+        if first != end or size < 0:
+            raise CannotJoinError
+        end += size
+    return start, end - start
+
+
+def _piece(chunk: Struct) -> tuple[int, int]:
+    described = _described(chunk)
+    is_special = _FILE_PATH in chunk or _BLOOM_FILTER in described
+    if is_special or any(each in chunk for each in _CHUNK_ENCRYPTION):
+        raise CannotJoinError
+    places = [number_in(described, each) for each in (_DATA, _DICTIONARY) if each in described]
+    return min(place for place in places if place > 0), number_in(described, _SIZE)
+
+
+def _move(group: Struct, distance: int, *, ordinal: int) -> None:
+    """Say where its pages are now; an index of pages stays behind, as when files are rewritten."""
+    _shift(group, _GROUP_OFFSET, distance)
+    if _ORDINAL in group:
+        group[_ORDINAL] = Kind.I16, ordinal
+    for chunk in structs_in(group, _COLUMNS):
+        _shift(chunk, _FILE_OFFSET, distance)
+        for member in (_DATA, _INDEX, _DICTIONARY):
+            _shift(_described(chunk), member, distance)
+        for member in _PAGE_INDEX:
+            chunk.pop(member, None)
+
+
+def _shift(members: Struct, number: int, distance: int) -> None:
+    if number in members and (place := number_in(members, number)) > 0:  # 0: nobody says
+        members[number] = members[number][0], place + distance
+
+
+def _copy(source: IO[bytes], start: int, length: int, target: IO[bytes]) -> None:
+    for place in range(start, start + length, _COPY_BYTES):
+        target.write(_bytes_at(source, place, min(_COPY_BYTES, start + length - place)))
+
+
+def _bytes_at(stream: IO[bytes], place: int, size: int) -> bytes:
+    if place < 0:
+        raise CannotJoinError
+    stream.seek(place, os.SEEK_SET)
+    found = stream.read(size)
+    if len(found) != size:
+        raise CannotJoinError
+    return found
+
+
+def _described(chunk: Struct) -> Struct:
+    return cast(Struct, chunk[_META_DATA][1])

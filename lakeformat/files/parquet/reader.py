@@ -1,0 +1,157 @@
+"""Reads Parquet files in batches."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Iterator, Sequence
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.files.missing_columns import require_columns
+from lakeformat.files.nested_arrays import map_entries
+from lakeformat.files.parquet.dictionary_columns import repeating_texts
+from lakeformat.files.parquet.row_groups import Footer, PickGroups
+from lakeformat.files.parquet.sound_footer import require_sound_footer
+from lakeformat.files.parquet.sound_statistics import read_footer
+from lakeformat.types.casts.floor_division import floor_divide
+
+__all__ = ["read_parquet"]
+
+FEW_ROWS = 32 * 1024
+"""Of a file with no more, a column is decoded before another thread has taken it over."""
+NANOS_PER_SECOND = 1_000_000_000
+SECONDS_OF_A_ROUND = 2**64 // NANOS_PER_SECOND
+"""After so many seconds 64-bit nanoseconds start again."""
+
+
+def read_parquet(
+    stream: IO[bytes],
+    columns: list[str],
+    batch_rows: int,
+    rows: range,
+    pick: PickGroups | None = None,
+    encoded: Collection[str] = (),
+    *,
+    in_threads: bool = True,
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Batches with the position of their first row; row groups outside ``rows`` are skipped.
+
+    So are those that ``pick`` does not pick. Texts of the columns ``encoded`` may come as
+    dictionaries. Columns may be decoded side by side ``in_threads``.
+    """
+    metadata, stored = (None, b"") if pick is None else read_footer(stream)
+    file = _open(stream, metadata=metadata)
+    require_columns(columns, file.schema_arrow.names)
+    if encoded or pick is not None:
+        require_sound_footer(file.metadata, stream.seek(0, io.SEEK_END))
+    if few := repeating_texts(file.metadata, file.schema_arrow, encoded):
+        file = _open(stream, metadata=file.metadata, read_dictionary=few)
+    picked = (
+        None if pick is None else pick(Footer(file.metadata, file.schema_arrow, stored), columns)
+    )
+    far = _int96_columns(file.schema, columns)
+    in_threads = in_threads and file.metadata.num_rows > FEW_ROWS
+    for position, groups in _stretches(file.metadata, rows, picked):
+        batches = file.iter_batches(
+            batch_rows, row_groups=groups, columns=columns, use_threads=in_threads
+        )
+        if far:
+            batches = _without_far(stream, batches, batch_rows, groups, far)
+        for batch in batches:
+            yield position, batch
+            position += batch.num_rows
+    if picked is not None and not picked.all():  # say where the file ends all the same
+        nothing = file.schema_arrow.empty_table().select(columns).combine_chunks()
+        yield (
+            file.metadata.num_rows,
+            pa.RecordBatch.from_arrays(
+                [column.combine_chunks() for column in nothing.columns], schema=nothing.schema
+            ),
+        )
+
+
+def _open(stream: IO[bytes], **options: Any) -> pq.ParquetFile:
+    # Without pre_buffer memory holds one row group of the columns asked for, not the file;
+    # extension types would replace what the table's schema says about a column.
+    return pq.ParquetFile(
+        stream,
+        pre_buffer=False,
+        arrow_extensions_enabled=False,
+        page_checksum_verification=True,  # of the pages that have one
+        **options,
+    )
+
+
+def _stretches(
+    metadata: pq.FileMetaData, rows: range, picked: npt.NDArray[np.bool_] | None
+) -> Iterator[tuple[int, list[int]]]:
+    """Row groups that follow one another and hold some of ``rows``, after where they start."""
+    groups: list[int] = []
+    first = start = 0
+    for number in range(metadata.num_row_groups):
+        end = start + metadata.row_group(number).num_rows
+        if start < rows.stop and end > rows.start and (picked is None or picked[number]):
+            first = first if groups else start
+            groups.append(number)
+        elif groups:
+            yield first, groups
+            groups = []
+        start = end
+    if groups or picked is None:
+        yield first, groups
+
+
+def _int96_columns(schema: pq.ParquetSchema, columns: Sequence[str]) -> list[str]:
+    """The columns that are INT96, or have it somewhere inside."""
+    leaves = (schema.column(number) for number in range(len(schema)))
+    paths = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
+    return [name for name in columns if any(f"{path}.".startswith(f"{name}.") for path in paths)]
+
+
+def _without_far(
+    stream: IO[bytes],
+    batches: Iterator[pa.RecordBatch],
+    batch_rows: int,
+    groups: list[int],
+    columns: list[str],
+) -> Iterator[pa.RecordBatch]:
+    """Refuse timestamps that 64-bit nanoseconds do not reach: Arrow does not notice them.
+
+    An INT96 reaches further than any year there is, so the columns are read in seconds as well.
+    """
+    coarse = pq.ParquetFile(stream, pre_buffer=False, coerce_int96_timestamp_unit="s")
+    seconds = coarse.iter_batches(batch_rows, row_groups=groups, columns=columns)
+    for batch, in_seconds in zip(batches, seconds, strict=True):
+        for name in columns:
+            if _is_far(batch.column(name), in_seconds.column(name)):
+                raise UnsupportedError(
+                    f"column {name!r} holds timestamps before 1677 or after 2262 in nanoseconds, "
+                    "which this version cannot read; change it to TIMESTAMP(6) with another engine"
+                )
+        yield batch
+
+
+def _is_far(nanos: pa.Array, seconds: pa.Array) -> bool:
+    """Whether some INT96 of a column is; only those come in another type when read in seconds."""
+    if nanos.type == seconds.type:
+        return False
+    if pa.types.is_struct(nanos.type):
+        return any(map(_is_far, nanos.flatten(), seconds.flatten()))
+    if pa.types.is_map(nanos.type):
+        return any(map(_is_far, map_entries(nanos), map_entries(seconds)))
+    if pa.types.is_list(nanos.type):
+        return _is_far(nanos.flatten(), seconds.flatten())
+    counts = nanos.view(pa.int64())
+    rounds = pc.subtract(seconds.view(pa.int64()), floor_divide(counts, NANOS_PER_SECOND))
+    # Java counts back from the end of a day before 1970; Arrow reads that as a round too many.
+    is_back = pc.and_(
+        pc.less(counts, 0), pc.less_equal(pc.abs(pc.subtract(rounds, SECONDS_OF_A_ROUND)), 1)
+    )
+    is_far = pc.and_(pc.not_equal(rounds, 0), pc.invert(is_back))
+    return bool(pc.any(is_far).as_py())

@@ -1,0 +1,91 @@
+"""What the footer of a Parquet file says about the values of each row group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakeformat.files.parquet.sound_statistics import SoundStatistics
+from lakeformat.paimon.binary_row.arrow_memory import decimal_array
+
+__all__ = ["Footer", "PickGroups"]
+
+
+class Footer:
+    """The row groups of one file, for whoever decides which of them are read."""
+
+    def __init__(self, metadata: pq.FileMetaData, schema: pa.Schema, stored: bytes) -> None:
+        self._metadata = metadata
+        self._schema = schema
+        self._sound = SoundStatistics(metadata, stored)
+        leaves = metadata.schema
+        self._leaves = {leaves.column(n).path: n for n in range(len(leaves))}
+        self._top = [leaves.column(n).path.partition(".")[0] for n in range(len(leaves))]
+
+    def __len__(self) -> int:
+        return int(self._metadata.num_row_groups)
+
+    @property
+    def rows(self) -> pa.Array:
+        """How many rows each group has."""
+        groups = map(self._metadata.row_group, range(len(self)))
+        return pa.array([group.num_rows for group in groups], pa.int64())
+
+    def nulls(self, column: str) -> pa.Array:
+        """How many values are null, as far as known."""
+        found = (self._statistics(group, column) for group in range(len(self)))
+        return pa.array(
+            [s.null_count if s and s.has_null_count else None for s in found], pa.int64()
+        )
+
+    def bounds(self, column: str, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
+        """Least and greatest value of a column; null where the footer does not tell them."""
+        found = [self._statistics(group, column) for group in range(len(self))]
+        is_same = column in self._leaves and self._schema.field(column).type == kind
+        known = [s if is_same and s is not None and s.has_min_max else None for s in found]
+        least = [None if s is None else _value(s.min_raw, kind) for s in known]
+        most = [None if s is None else _value(s.max_raw, kind) for s in known]
+        return _as_array(least, kind), _as_array(most, kind)
+
+    def size_bytes(self, groups: Sequence[int], columns: Sequence[str]) -> int:
+        """How much some columns of some row groups take in the file."""
+        picked = [n for n, top in enumerate(self._top) if top in columns]
+        return sum(
+            int(self._metadata.row_group(group).column(n).total_compressed_size)
+            for group in groups
+            for n in picked
+        )
+
+    def _statistics(self, group: int, column: str) -> Any:
+        leaf = self._leaves.get(column)
+        return None if leaf is None else self._sound.of(group, leaf)
+
+
+PickGroups: TypeAlias = Callable[[Footer, Sequence[str]], npt.NDArray[np.bool_]]
+"""Which row groups of a file may hold rows that are asked for, of some columns."""
+
+
+def _value(raw: Any, kind: pa.DataType) -> Any:
+    """A bound as the footer has it, as the storage of an Arrow type has it; None if it is none."""
+    if pa.types.is_string(kind):
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:  # cut off somewhere inside a character
+            return None
+    if pa.types.is_decimal(kind):
+        return int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
+    return raw
+
+
+def _as_array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_temporal(kind):
+        width = pa.int32() if kind.bit_width == 32 else pa.int64()
+        return pa.array(values, width).view(kind)
+    if pa.types.is_decimal(kind):
+        return decimal_array(values, kind)
+    return pa.array(values, kind)

@@ -1,0 +1,129 @@
+"""Statistics of column chunks, asked for only where a Parquet footer has whole bounds.
+
+pyarrow decodes the bounds of a chunk outside of anything that turns C++ exceptions into Python's:
+one that is shorter than its type would end the process. So their lengths are looked at first, in
+the footer as Arrow writes it again: nothing else is made into values.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from functools import cached_property
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakeformat.files.parquet.end import END_BYTES, MAGIC, footer_length, footer_of
+from lakeformat.files.parquet.thrift_walk import (
+    binary_lengths,
+    find_member,
+    list_at,
+    skip_struct,
+)
+
+__all__ = ["SoundStatistics", "read_footer"]
+
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
+"""Texts and bytes may have any length; pyarrow does not look at the bounds of an INT96."""
+_CUT_BY_WRITERS = "FIXED_LEN_BYTE_ARRAY"
+_ROW_GROUPS, _CHUNKS, _META_DATA, _STATISTICS = 4, 1, 3, 12
+"""Members that lead from a footer to the statistics of a chunk."""
+_ENCRYPTION = 8
+_PAIRS = ((1, 2), (5, 6))
+"""The bounds of a chunk, as they were once and as they are; one without the other is ignored."""
+_TAIL = 64 * 1024
+
+
+class SoundStatistics:
+    """The statistics of one footer; ``OSError`` where they cannot be what a writer has written."""
+
+    def __init__(self, metadata: pq.FileMetaData, stored: bytes) -> None:
+        self.metadata = metadata
+        self._stored = stored
+        leaves = [metadata.schema.column(number) for number in range(len(metadata.schema))]
+        self._kinds = [leaf.physical_type for leaf in leaves]
+        self._widths = [
+            leaf.length if leaf.physical_type == _CUT_BY_WRITERS else _WIDTHS.get(kind, 0)
+            for leaf, kind in zip(leaves, self._kinds, strict=True)
+        ]
+
+    def of(self, group: int, leaf: int) -> pq.Statistics | None:
+        """What is known of a column chunk; nothing where its bounds are cut off."""
+        if self._widths[leaf] and (group, leaf) in self._cut:
+            return None
+        return self.metadata.row_group(group).column(leaf).statistics
+
+    def require(self) -> None:
+        """Raise ``OSError`` now, not where the statistics are first asked for."""
+        if any(self._widths):
+            _ = self._cut
+
+    @cached_property
+    def _cut(self) -> frozenset[tuple[int, int]]:
+        """The chunks with a bound that is shorter than its type."""
+        try:
+            return frozenset(self._found_cut())
+        except IndexError:
+            raise OSError("its footer ends inside of a value") from None
+
+    def _found_cut(self) -> Iterator[tuple[int, int]]:
+        leaves, groups = len(self._widths), self.metadata.num_row_groups
+        if self._is_encrypted():  # Arrow would have no key to write it again with, and not say so
+            yield from ((group, leaf) for group in range(groups) for leaf in range(leaves))
+            return
+        for group, chunks in enumerate(_bound_lengths(self.metadata)):
+            for leaf, lengths in enumerate(chunks):
+                width = self._widths[leaf]
+                for pair in _PAIRS:
+                    ends = [lengths[member] for member in pair if member in lengths]
+                    if len(ends) < len(pair) or min(ends) >= width:
+                        continue
+                    if self._kinds[leaf] != _CUT_BY_WRITERS:
+                        raise OSError(
+                            f"its footer has a bound of {min(ends)} bytes for column {leaf} in row "
+                            f"group {group}, and a {self._kinds[leaf]} has {width}"
+                        )
+                    yield group, leaf
+
+    def _is_encrypted(self) -> bool:
+        return find_member(self._stored, 0, _ENCRYPTION)[1]
+
+
+def read_footer(stream: IO[bytes]) -> tuple[pq.FileMetaData, bytes]:
+    """A footer and its bytes, in as many reads as Arrow needs for the first alone."""
+    size = stream.seek(0, io.SEEK_END)
+    stream.seek(max(size - _TAIL, 0))
+    tail = stream.read(_TAIL)
+    length = footer_length(tail) + END_BYTES
+    if len(tail) < length <= size:
+        stream.seek(size - length)
+        tail = stream.read(length)
+    metadata = pq.read_metadata(io.BytesIO(MAGIC + tail))
+    return metadata, footer_of(tail)
+
+
+def _bound_lengths(metadata: pq.FileMetaData) -> Iterator[list[dict[int, int]]]:
+    """Of each row group, of each chunk: the lengths of the binary members of its statistics."""
+    sink = pa.BufferOutputStream()
+    metadata.write_metadata_file(sink)
+    content = sink.getvalue().to_pybytes()
+    place, _ = find_member(content, len(MAGIC), _ROW_GROUPS)
+    groups, place = list_at(content, place)
+    for _ in range(groups):
+        place, _ = find_member(content, place, _CHUNKS)
+        chunks, place = list_at(content, place)
+        lengths = []
+        for _ in range(chunks):
+            known: dict[int, int] = {}
+            place, has_meta_data = find_member(content, place, _META_DATA)
+            if has_meta_data:
+                place, has_statistics = find_member(content, place, _STATISTICS)
+                if has_statistics:
+                    known, place = binary_lengths(content, place)
+                place = skip_struct(content, place)
+            place = skip_struct(content, place)
+            lengths.append(known)
+        yield lengths
+        place = skip_struct(content, place)

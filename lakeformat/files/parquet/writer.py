@@ -1,0 +1,106 @@
+"""Writes Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import IO, TypeAlias
+
+import pyarrow as pa
+
+from lakeformat.files.column_statistics import ColumnStatistics
+from lakeformat.files.decimal_range import refuse_beyond_int32
+from lakeformat.files.field_ids import parquet_schema
+from lakeformat.files.file_writer import FileContent
+from lakeformat.files.null_rows import with_values_below_nulls
+from lakeformat.files.parquet.arrow_file import ArrowFile
+from lakeformat.files.parquet.assembled_file import AssembledFile, is_worth_assembling
+from lakeformat.files.parquet.dictionary_columns import pick_dictionary_columns
+from lakeformat.files.parquet.footer_statistics import FooterStatistics
+from lakeformat.files.parquet.int96_arrays import (
+    INT96_BYTES,
+    int96_schema,
+    leaf_columns,
+    to_int96,
+)
+from lakeformat.files.parquet.int96_footer import with_int96
+from lakeformat.files.parquet.layout import ParquetLayout
+from lakeformat.files.parquet.repeated_columns import repeated_columns
+from lakeformat.types.arrow_types import in_full
+
+__all__ = ["ParquetFileWriter"]
+
+_File: TypeAlias = ArrowFile | AssembledFile
+
+
+class ParquetFileWriter:
+    """Every ``write`` makes a row group; the first one decides which columns get a dictionary.
+
+    A column of text may come as a dictionary: its values are looked at once then. Decimals may come
+    in 64 bits.
+    """
+
+    def __init__(self, stream: IO[bytes], content: FileContent) -> None:
+        self._stream, self._content = stream, content
+        self._schema = parquet_schema(content.fields)
+        self._stored = int96_schema(self._schema)
+        leaves = [*leaf_columns(self._stored)]
+        self._int96 = [number for number, (_, kind) in enumerate(leaves) if kind == INT96_BYTES]
+        # INT96 has no order, so no reader may find bounds of it, those of its bytes least of all.
+        ordered = [path for path, kind in leaves if kind != INT96_BYTES]
+        self._bounded = ordered if self._int96 else True
+        self._statistics = FooterStatistics(content.fields, content.modes)
+        self._file: _File | None = None
+
+    @property
+    def size(self) -> int:
+        return self._stream.tell()
+
+    def write(self, rows: pa.Table) -> None:
+        self._statistics.add(rows)
+        if self._file is None:
+            self._schema = _keeping_numbers(self._schema, rows.schema)
+            self._stored = _keeping_numbers(self._stored, rows.schema)
+        stored = with_values_below_nulls(rows).cast(self._schema)
+        if self._file is None:
+            wanted = self._content.options.parquet_enable_dictionary
+            self._file = self._open(stored, pick_dictionary_columns(stored) if wanted else [])
+        if self._int96:
+            stored = to_int96(stored, self._stored)
+        try:
+            self._file.write(stored)
+        except pa.ArrowInvalid:
+            refuse_beyond_int32(rows, self._content.key_columns)
+            raise
+
+    def close(self) -> list[ColumnStatistics]:
+        return self._statistics.result(
+            (self._file or self._open(self._schema.empty_table(), [])).close()
+        )
+
+    def discard(self) -> None:
+        if self._file is not None:
+            self._file.discard()
+
+    def _open(self, rows: pa.Table, dictionary_columns: Sequence[str]) -> _File:
+        """A file for row groups like these ``rows``."""
+        change_footer = partial(with_int96, leaves=self._int96) if self._int96 else None
+        layout = ParquetLayout(
+            self._stored, self._content.options, dictionary_columns, self._bounded, change_footer
+        )
+        repeated = repeated_columns(self._content)
+        if is_worth_assembling(rows, layout, repeated):
+            return AssembledFile(self._stream, layout, repeated)
+        return ArrowFile(self._stream, layout)
+
+
+def _keeping_numbers(schema: pa.Schema, given: pa.Schema) -> pa.Schema:
+    """The schema of a file, but columns that come as dictionaries or short decimals stay so."""
+    fields = zip(schema, given, strict=True)
+    return pa.schema(
+        [
+            field.with_type(came.type) if in_full(came.type) != came.type else field
+            for field, came in fields
+        ],
+        schema.metadata,
+    )

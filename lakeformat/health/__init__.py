@@ -1,6 +1,0 @@
-"""How a table fares: what is there, what it costs, and what to do about it."""
-
-from lakeformat.health.health import check_health
-from lakeformat.health.report import HealthReport
-
-__all__ = ["HealthReport", "check_health"]

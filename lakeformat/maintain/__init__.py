@@ -1,6 +1,0 @@
-"""Maintenance of a table: the steps it needs in their order, with figures of before and after."""
-
-from lakeformat.maintain.maintain import maintain
-from lakeformat.maintain.report import MaintainProgress, MaintainReport
-
-__all__ = ["MaintainProgress", "MaintainReport", "maintain"]

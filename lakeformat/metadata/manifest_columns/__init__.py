@@ -1,8 +1,0 @@
-"""Manifests as columns: decoded, encoded, merged and taken apart without an object per entry."""
-
-from __future__ import annotations
-
-from lakeformat.metadata.manifest_columns.entries import ManifestColumns, columns_of
-from lakeformat.metadata.manifest_columns.read import decode_manifest
-
-__all__ = ["ManifestColumns", "columns_of", "decode_manifest"]

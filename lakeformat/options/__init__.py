@@ -1,5 +1,0 @@
-"""Every option of a table, declared once, in a file per subject; ``TableOptions`` has them all."""
-
-from lakeformat.options.table import TableOptions, declared_options, find_option
-
-__all__ = ["TableOptions", "declared_options", "find_option"]

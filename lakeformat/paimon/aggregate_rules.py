@@ -1,0 +1,277 @@
+"""Which aggregate functions there are, which columns they take, and which options go together.
+
+Only declarations and checks: what a function does is in ``merge/functions``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.options.option import ColumnOption, Option, closest
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import (
+    MAX_LENGTH,
+    ArrayType,
+    AtomicType,
+    DataField,
+    DataType,
+    MapType,
+    RowType,
+    TypeName,
+)
+
+__all__ = [
+    "DEFAULT_FUNCTION",
+    "canonical_name",
+    "check_aggregation",
+    "check_function",
+    "counted_columns",
+    "function_of_column",
+    "timestamp_member",
+]
+
+COUNT = "count"
+"""Of tables of older releases; later ones refuse it, as they counted stored counts as one each.
+
+Here a row that is written becomes 1, or 0 for null, and merges add.
+"""
+DEFAULT_FUNCTION = "last_non_null_value"
+_AGGREGATE = ("aggregation", "partial-update")
+_ALIASES = {"first_not_null_value": "first_non_null_value"}
+
+_NUMBERS = {
+    TypeName.DECIMAL,
+    TypeName.TINYINT,
+    TypeName.SMALLINT,
+    TypeName.INT,
+    TypeName.BIGINT,
+    TypeName.FLOAT,
+    TypeName.DOUBLE,
+}
+_UNORDERED = {TypeName.VARIANT, TypeName.BLOB, TypeName.GEOMETRY, TypeName.GEOGRAPHY}
+_TEXTS = {TypeName.CHAR, TypeName.VARCHAR}
+
+
+def _is_rows(data_type: DataType) -> bool:
+    return isinstance(data_type, ArrayType) and isinstance(data_type.element, RowType)
+
+
+def _is_timed_map(data_type: DataType) -> bool:
+    if not isinstance(data_type, MapType) or not isinstance(data_type.value, RowType):
+        return False
+    return len(data_type.value.fields) >= 2
+
+
+def _is(*names: TypeName) -> Callable[[DataType], bool]:
+    return lambda data_type: isinstance(data_type, AtomicType) and data_type.name in names
+
+
+@dataclass(frozen=True, slots=True)
+class _Domain:
+    """The columns a function takes."""
+
+    words: str
+    takes: Callable[[DataType], bool]
+
+
+_ANY = _Domain("every type", lambda data_type: True)
+_NUMERIC = _Domain("numbers", _is(*_NUMBERS))
+_ORDERED = _Domain(
+    "types whose values have an order",
+    lambda t: isinstance(t, AtomicType) and t.name not in _UNORDERED,
+)
+_BOOLEANS = _Domain("BOOLEAN", _is(TypeName.BOOLEAN))
+_BYTES = _Domain("VARBINARY", _is(TypeName.VARBINARY))
+_ROWS = _Domain("ARRAY<ROW>", _is_rows)
+
+_DOMAINS: dict[str, _Domain] = {
+    "sum": _NUMERIC,
+    COUNT: _Domain("INT or BIGINT", _is(TypeName.INT, TypeName.BIGINT)),
+    "product": _NUMERIC,
+    "max": _ORDERED,
+    "min": _ORDERED,
+    "last_value": _ANY,
+    "last_non_null_value": _ANY,
+    "first_value": _ANY,
+    "first_non_null_value": _ANY,
+    "listagg": _Domain(
+        "STRING, not VARCHAR(n)",
+        lambda t: (
+            isinstance(t, AtomicType) and t.name is TypeName.VARCHAR and t.length == MAX_LENGTH
+        ),
+    ),
+    "bool_and": _BOOLEANS,
+    "bool_or": _BOOLEANS,
+    "collect": _Domain("ARRAY", lambda t: isinstance(t, ArrayType)),
+    "merge_map": _Domain("MAP", lambda t: isinstance(t, MapType)),
+    "merge_map_with_keytime": _Domain("MAP<K, ROW> with two members or more", _is_timed_map),
+    "nested_update": _ROWS,
+    "nested_partial_update": _ROWS,
+    "rbm32": _BYTES,
+    "rbm64": _BYTES,
+    "hll_sketch": _BYTES,
+    "theta_sketch": _BYTES,
+}
+FUNCTION_NAMES = (*_DOMAINS, *_ALIASES)
+"""What users may write."""
+
+
+def canonical_name(name: str, column: str) -> str:
+    """The name of a function without aliases, or an error that says what there is."""
+    name = _ALIASES.get(name, name)
+    if name not in _DOMAINS:
+        raise InvalidRequestError(
+            f"column {column!r} asks for the aggregate function {name!r}, which does not exist"
+            f"{closest(name, FUNCTION_NAMES)}; there are {', '.join(FUNCTION_NAMES)}"
+        )
+    return name
+
+
+def function_of_column(options: TableOptions, column: str) -> str | None:
+    """The function the options give a column that is neither key nor sequence, if any."""
+    return (
+        options.of_column(TableOptions.aggregate_function, column)
+        or options.default_aggregate_function
+        or None
+    )
+
+
+def counted_columns(schema: TableSchema) -> list[str]:
+    """The columns that count the values written to them."""
+    options = schema.table_options
+    if options.merge_engine not in _AGGREGATE:
+        return []
+    others = {*schema.primary_keys, *(name.strip() for name in options.sequence_field)}
+    names = [name for name in schema.column_names if name not in others]
+    return [name for name in names if function_of_column(options, name) == COUNT]
+
+
+def check_aggregation(schema: TableSchema) -> None:
+    """Raise unless a table of the engine ``aggregation`` can be merged."""
+    options = schema.table_options
+    sequence = {name.strip() for name in options.sequence_field}
+    for field in schema.fields:
+        if field.name in sequence:
+            if options.of_column(TableOptions.aggregate_function, field.name):
+                raise InvalidRequestError(
+                    f"column {field.name!r} is in 'sequence.field' and always has its last "
+                    f"value: leave out {_key(TableOptions.aggregate_function, field)!r}"
+                )
+        elif field.name not in schema.primary_keys:
+            name = function_of_column(options, field.name) or DEFAULT_FUNCTION
+            check_function(name, field, options)
+        if options.remove_record_on_delete_of_aggregation and options.of_column(
+            TableOptions.ignore_retract, field.name
+        ):
+            raise InvalidRequestError(
+                f"options 'aggregation.remove-record-on-delete' and "
+                f"{_key(TableOptions.ignore_retract, field)!r} contradict each other: a delete "
+                "either removes the row or leaves its columns alone"
+            )
+
+
+def check_function(name: str, field: DataField, options: TableOptions) -> None:
+    """Raise unless a function with the options of a column can aggregate it."""
+    function = canonical_name(name, field.name)
+    domain = _DOMAINS[function]
+    if not domain.takes(field.type):
+        raise InvalidRequestError(
+            f"column {field.name!r} is {type_to_json(field.type)}, but its aggregate function "
+            f"{name!r} takes {domain.words}"
+        )
+    if function in ("nested_update", "nested_partial_update"):
+        _check_nested(function, field, options)
+    elif function == "merge_map_with_keytime":
+        timestamp_member(field, options)
+    elif function == "listagg":
+        _check_listagg(field, options)
+
+
+def timestamp_member(field: DataField, options: TableOptions) -> str:
+    """The member that says when an entry of ``merge_map_with_keytime`` was made."""
+    assert isinstance(field.type, MapType)
+    assert isinstance(field.type.value, RowType)
+    members = field.type.value.fields
+    named = options.of_column(TableOptions.ts_field, field.name)
+    if named:
+        _require_members((named,), members, _key(TableOptions.ts_field, field))
+    name = named or members[-1].name
+    member = next(member for member in members if member.name == name)
+    if not isinstance(member.type, AtomicType) or member.type.name not in _TEXTS:
+        raise InvalidRequestError(
+            f"member {name!r} of column {field.name!r} is {type_to_json(member.type)}, but "
+            "'merge_map_with_keytime' compares times as texts: make it a STRING, or name "
+            f"another member with {_key(TableOptions.ts_field, field)!r}"
+        )
+    return name
+
+
+def _check_nested(function: str, field: DataField, options: TableOptions) -> None:
+    assert isinstance(field.type, ArrayType)
+    assert isinstance(field.type.element, RowType)
+    members = field.type.element.fields
+    nested_key = options.of_column(TableOptions.nested_key, field.name)
+    key = _key(TableOptions.nested_key, field)
+    if nested_key:
+        _require_members(nested_key, members, key)
+    elif function == "nested_partial_update":
+        raise InvalidRequestError(
+            f"column {field.name!r}: 'nested_partial_update' needs {key!r}, the members that "
+            "identify an element"
+        )
+    needing: tuple[Option[Any], ...] = (
+        TableOptions.nested_key_null_strategy,
+        TableOptions.nested_sequence_field,
+    )
+    for option in needing:
+        if options.of_column(option, field.name) and not nested_key:
+            raise InvalidRequestError(f"option {_key(option, field)!r} needs {key!r}")
+    sequence = options.of_column(TableOptions.nested_sequence_field, field.name) or ()
+    name = _key(TableOptions.nested_sequence_field, field)
+    _require_members(sequence, members, name)
+    for member in members:
+        if member.name in sequence and not _ORDERED.takes(member.type):
+            raise InvalidRequestError(
+                f"option {name!r} names {member.name!r}, which is {type_to_json(member.type)}: "
+                "its values have no order"
+            )
+    if function == "nested_partial_update":
+        others: tuple[Option[Any], ...] = (
+            TableOptions.nested_sequence_field,
+            TableOptions.count_limit,
+        )
+        for option in others:
+            if options.of_column(option, field.name):
+                raise UnsupportedError(
+                    f"option {_key(option, field)!r} is for 'nested_update': "
+                    "'nested_partial_update' takes every element in the order of arrival"
+                )
+
+
+def _check_listagg(field: DataField, options: TableOptions) -> None:
+    delimiter = options.of_column(TableOptions.list_agg_delimiter, field.name)
+    if delimiter == "" and options.of_column(TableOptions.distinct, field.name):
+        raise UnsupportedError(
+            f"option {_key(TableOptions.list_agg_delimiter, field)!r} is empty, so that "
+            f"{_key(TableOptions.distinct, field)!r} cannot tell texts apart: set a delimiter"
+        )
+
+
+def _require_members(names: Sequence[str], members: Sequence[DataField], key: str) -> None:
+    known = [member.name for member in members]
+    for name in names:
+        if name not in known:
+            raise InvalidRequestError(
+                f"option {key!r} names {name!r}, which is no member of the column; there are "
+                f"{', '.join(known)}{closest(name, known)}"
+            )
+
+
+def _key(option: Option[Any], field: DataField) -> str:
+    assert isinstance(option, ColumnOption)
+    return option.key_of(field.name)

@@ -1,0 +1,162 @@
+"""Reads the rows of the newest snapshot once, and publishes what they look like.
+
+The statistics are of the snapshot that was read. Later snapshots inherit them until the schema
+changes, so whoever uses them compares ``snapshotId`` with the head first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
+from lakeformat.paimon.analyze.column import ColumnSummary, can_be_analyzed
+from lakeformat.paimon.analyze.report import AnalyzeReport
+from lakeformat.paimon.commit.commit import CommitOptions, commit_statistics, find_commit
+from lakeformat.paimon.commit.identity import CommitId
+from lakeformat.paimon.expired_meanwhile import again_if_overtaken
+from lakeformat.paimon.handle import TableHandle, require_allowed
+from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.metadata.statistics import ColumnStatistics, TableStatistics
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.paimon.read.scan import Scan
+from lakeformat.paimon.read.where import columns_named
+from lakeformat.types.count_text import counted
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import DataField
+
+__all__ = ["TellRows", "analyze"]
+
+_log = logging.getLogger(__name__)
+ALL_COLUMNS = "all"
+
+TellRows: TypeAlias = Callable[[int], object]
+"""Hears how many rows have been read by now."""
+
+
+def analyze(
+    handle: TableHandle,
+    *,
+    columns: Sequence[str] | None = None,
+    commit: CommitId | None = None,
+    dry_run: bool = False,
+    tell: TellRows | None = None,
+) -> AnalyzeReport:
+    """Count rows and, of some columns or of ``"all"``, their values; publish it as a snapshot."""
+    is_empty = latest_snapshot(handle.storage, handle.layout) is None
+    handle = _newest_schema(handle)
+    _chosen(handle, columns)
+    if not dry_run:
+        require_allowed(handle, Operation.COMMIT)
+    nothing = AnalyzeReport(
+        table=handle.uri,
+        dry_run=dry_run,
+        snapshot_id=None,
+        statistics=None,
+        reason="the table has no snapshot, so there is nothing to look at",
+    )
+    if is_empty:
+        return nothing
+    done = find_commit(handle, commit) if commit is not None else None
+    if done is not None:
+        return replace(nothing, snapshot_id=done.snapshot_id, replayed=True, reason=done.reason)
+    statistics, skipped = again_if_overtaken(handle, lambda: _newest(handle, columns, tell))
+    found = replace(nothing, statistics=statistics, skipped=skipped)
+    rows = counted(statistics.merged_record_count or 0, "row")
+    looked_at = f"{rows} and {counted(len(statistics.columns), 'column')}"
+    what = f"{looked_at} of snapshot {statistics.snapshot_id}"
+    if dry_run:
+        return replace(found, reason=f"{what} were looked at; nothing was published")
+    published = commit_statistics(handle, statistics, CommitOptions(commit=commit))
+    reason = f"{what} were looked at: {published.reason}"
+    report = replace(
+        found,
+        snapshot_id=published.snapshot_id,
+        replayed=published.replayed,
+        reason=reason,
+    )
+    _log.info("analyze table=%s %s", handle.uri, reason)
+    return report
+
+
+def _newest_schema(handle: TableHandle) -> TableHandle:
+    """Read after the snapshot, so that no file of it has a newer schema."""
+    newest = latest_schema_id(handle.storage, handle.layout)
+    if newest is None or newest == handle.schema.id:
+        return handle
+    return replace(handle, schema=read_schema(handle.storage, handle.layout, newest))
+
+
+def _chosen(
+    handle: TableHandle, columns: Sequence[str] | None
+) -> tuple[list[DataField], tuple[str, ...]]:
+    """The columns to look at, and those of all that have no statistics."""
+    fields = handle.schema.fields
+    if columns is None:
+        return [], ()
+    if isinstance(columns, str) and columns == ALL_COLUMNS:
+        skipped = tuple(field.name for field in fields if not can_be_analyzed(field.type))
+        return [field for field in fields if field.name not in skipped], skipped
+    by_name = {field.name: field for field in fields}
+    names = columns_named(columns)
+    if not names or any(name not in by_name for name in names):
+        raise InvalidRequestError(
+            f"ask for 'all' columns or some of {', '.join(by_name)}; got {columns!r}"
+        )
+    for name in names:
+        if not can_be_analyzed(by_name[name].type):
+            raise UnsupportedError(
+                f"there are no statistics of column {name!r}, which is "
+                f"{type_to_json(by_name[name].type)}: leave it out, or say 'all', which does"
+            )
+    return [by_name[name] for name in dict.fromkeys(names)], ()
+
+
+def _newest(
+    handle: TableHandle, columns: Sequence[str] | None, tell: TellRows | None
+) -> tuple[TableStatistics, tuple[str, ...]]:
+    """What the newest snapshot looks like, and the columns that have no statistics."""
+    head = latest_snapshot(handle.storage, handle.layout)
+    if head is None:
+        raise NotFoundError(f"the snapshots of {handle.uri} have gone meanwhile")
+    handle = _newest_schema(handle)
+    chosen, skipped = _chosen(handle, columns)
+    return _statistics(handle, head, chosen, tell), skipped
+
+
+def _statistics(
+    handle: TableHandle, head: Snapshot, columns: Sequence[DataField], tell: TellRows | None
+) -> TableStatistics:
+    files = plan_columns(handle, head).columns
+    size = int(files.file_size.numbers.sum())
+    rows, found = _read(handle, head, columns, tell)
+    total = max(head.total_record_count, rows)
+    return TableStatistics(
+        snapshot_id=head.id,
+        schema_id=handle.schema.id,
+        merged_record_count=rows,
+        merged_record_size=size * rows // total if total else 0,
+        columns=found,
+    )
+
+
+def _read(
+    handle: TableHandle, head: Snapshot, columns: Sequence[DataField], tell: TellRows | None
+) -> tuple[int, dict[str, ColumnStatistics]]:
+    """How many rows there are when they are merged, and what their columns hold."""
+    if not columns:
+        return Scan(handle, head, None).count(), {}
+    summaries = [ColumnSummary(column) for column in columns]
+    rows = 0
+    for batch in Scan(handle, head, [column.name for column in columns]).to_batches():
+        rows += batch.num_rows
+        if tell is not None:
+            tell(rows)
+        for summary, values in zip(summaries, batch.columns, strict=True):
+            summary.add(values)
+    return rows, {each.column.name: each.result() for each in summaries}

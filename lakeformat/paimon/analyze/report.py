@@ -1,0 +1,45 @@
+"""What ANALYZE found out, for people and programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lakeformat.paimon.metadata.statistics import TableStatistics
+
+__all__ = ["AnalyzeReport"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalyzeReport:
+    """The outcome of one ANALYZE, or what it would write."""
+
+    table: str
+    dry_run: bool
+    snapshot_id: int | None
+    """The snapshot that names the statistics; None when none was made."""
+    statistics: TableStatistics | None
+    """What was found out; None of a table without a snapshot, or if it was done before."""
+    skipped: tuple[str, ...] = ()
+    """Columns of types that have no statistics."""
+    replayed: bool = False
+    """True when an earlier try with the same identity had published already."""
+    reason: str
+    """One sentence for the log: what happened, or why nothing did."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        found = self.statistics
+        return {
+            "table": self.table,
+            "dry_run": self.dry_run,
+            "snapshot_id": self.snapshot_id,
+            "analyzed_snapshot_id": None if found is None else found.snapshot_id,
+            "schema_id": None if found is None else found.schema_id,
+            "rows": None if found is None else found.merged_record_count,
+            "bytes": None if found is None else found.merged_record_size,
+            "columns": {} if found is None else found.column_members(),
+            "skipped": list(self.skipped),
+            "replayed": self.replayed,
+            "reason": self.reason,
+        }

@@ -1,0 +1,95 @@
+"""Arrow arrays brought to the one shape each logical type has, without changing a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.binary_row.layout import is_bytes, is_text, type_text
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.types import AtomicType, DataType, RowType, VectorType
+
+__all__ = ["as_column", "column_type"]
+
+Check = Callable[[pa.DataType], bool]
+
+_TEXT: list[Check] = [
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+]
+_BINARY: list[Check] = [
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_fixed_size_binary,
+    pa.types.is_binary_view,
+]
+_KINDS: list[list[Check]] = [
+    [pa.types.is_boolean],
+    [pa.types.is_integer],
+    [pa.types.is_floating],
+    [pa.types.is_decimal],
+    [pa.types.is_date],
+    [pa.types.is_time],
+    [pa.types.is_timestamp],
+    _TEXT,
+    _BINARY,
+    [pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list],
+    [pa.types.is_map],
+    [pa.types.is_struct],
+]
+_WITH_LONG_OFFSETS = (pa.types.is_large_string, pa.types.is_large_binary)
+
+
+def column_type(data_type: DataType) -> pa.DataType:
+    """The Arrow type that rows are decoded to."""
+    if is_bytes(data_type):
+        return pa.string() if is_text(data_type) else pa.binary()
+    return to_arrow_type(data_type)
+
+
+def as_column(array: pa.Array, data_type: DataType) -> pa.Array:
+    """The array in the type rows are encoded from; strings may keep their long offsets.
+
+    Constructed types are only checked to be of the same kind: their parts come one by one.
+    """
+    if not isinstance(array, pa.Array):
+        raise InvalidRequestError(f"a column is one Arrow array, not {type(array).__name__}")
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if isinstance(data_type, VectorType):
+        return _as_kind(array, pa.list_(pa.int8()), data_type)
+    wanted = column_type(data_type)
+    if array.type == wanted:
+        return array
+    array = _as_kind(array, wanted, data_type)
+    if not isinstance(data_type, AtomicType) or pa.types.is_struct(wanted):
+        return array
+    if any(is_long(array.type) for is_long in _WITH_LONG_OFFSETS):
+        return array
+    try:
+        return array.cast(wanted)
+    except pa.ArrowInvalid as reason:
+        raise _refusal(array, data_type, f": {reason}") from None
+
+
+def _as_kind(array: pa.Array, wanted: pa.DataType, data_type: DataType) -> pa.Array:
+    """Refuse what Arrow would parse or print instead of cast: text as a number, and the like."""
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), wanted)
+    for kind in _KINDS:
+        if any(check(wanted) for check in kind):
+            if not any(check(array.type) for check in kind):
+                raise _refusal(array, data_type)
+            break
+    if isinstance(data_type, RowType) and array.type.num_fields != len(data_type.fields):
+        raise _refusal(array, data_type, f" of {len(data_type.fields)} fields")
+    return array
+
+
+def _refusal(array: pa.Array, data_type: DataType, more: str = "") -> InvalidRequestError:
+    return InvalidRequestError(
+        f"an Arrow array of {array.type} is no column of type {type_text(data_type)}{more}"
+    )

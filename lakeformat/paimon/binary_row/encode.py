@@ -1,0 +1,221 @@
+"""Encodes one row of values of any types; for many rows see ``column_encoder.py``."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.binary_row.layout import (
+    COUNT,
+    INLINE_MARK,
+    KIND_BITS,
+    MAX_INLINE_SIZE,
+    MILLIS_PER_DAY,
+    VECTOR_ELEMENTS,
+    element_size,
+    fixed_size,
+    header_size,
+    is_bytes,
+    is_text,
+    number_code,
+    padded,
+    reserved_size,
+    type_text,
+)
+from lakeformat.paimon.binary_row.units import split_timestamp, unscaled_decimal
+from lakeformat.paimon.binary_row.values import Value
+from lakeformat.types.types import (
+    ArrayType,
+    AtomicType,
+    DataType,
+    MapType,
+    MultisetType,
+    RowType,
+    TypeName,
+    VectorType,
+)
+
+__all__ = ["encode_items", "encode_row"]
+
+_WRONG_VALUE = (
+    struct.error,
+    TypeError,
+    ValueError,
+    AttributeError,
+    OverflowError,
+    IndexError,
+)
+
+
+def encode_row(values: Sequence[Value], types: Sequence[DataType]) -> bytes:
+    """The bytes of a row, without a frame; ``values.py`` says what each type takes."""
+    if len(values) != len(types):
+        raise InvalidRequestError(f"a row of {len(types)} fields cannot hold {len(values)} values")
+    fields = _Items(fixed_size(len(types)))
+    slots = bytearray(fields.start)
+    for position, (value, data_type) in enumerate(zip(values, types, strict=True)):
+        try:
+            slot = _encode_field(value, data_type, position, slots, fields)
+        except _WRONG_VALUE as reason:
+            raise InvalidRequestError(
+                f"field {position} of a row, {type_text(data_type)}, "
+                f"cannot hold {reprlib.repr(value)}: {reason}"
+            ) from None
+        start = header_size(len(types)) + 8 * position
+        slots[start : start + len(slot)] = slot
+    return bytes(slots) + bytes(fields.content)
+
+
+def encode_item(value: Value, data_type: DataType) -> bytes:
+    """What a slot refers to for a constructed type or VARIANT, before padding."""
+    match data_type:
+        case ArrayType(element=element):
+            return _encode_array(value, element)
+        case MapType(key=key, value=mapped):
+            return _encode_map(value, key, mapped)
+        case MultisetType(element=element):
+            return _encode_map(value, element, COUNT)
+        case RowType(fields=fields):
+            return encode_row(value, [field.type for field in fields])
+        case VectorType():
+            return _encode_vector(value, data_type)
+    content, metadata = value
+    return b"".join((struct.pack("<i", len(content)), content, metadata))
+
+
+def encode_items(values: Sequence[Value], data_type: DataType) -> list[bytes | None]:
+    """``encode_item`` of a whole column; nulls stay."""
+    try:
+        return [None if value is None else encode_item(value, data_type) for value in values]
+    except _WRONG_VALUE as reason:
+        raise InvalidRequestError(
+            f"a column of type {type_text(data_type)} holds a value it cannot: {reason}"
+        ) from None
+
+
+class _Items:
+    """The items after the fixed part of a row or array."""
+
+    __slots__ = ("content", "start")
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.content = bytearray()
+
+    def refer(self, item: bytes, low: int | None = None) -> bytes:
+        """Append an item; its reference, whose low half is the size unless given."""
+        offset = self.start + len(self.content)
+        self.content += item.ljust(padded(len(item)), b"\0")
+        return struct.pack("<II", len(item) if low is None else low, offset)
+
+
+def _encode_field(
+    value: Value, data_type: DataType, position: int, slots: bytearray, items: _Items
+) -> bytes:
+    if value is not None:
+        return _encode_slot(value, data_type, items)
+    bit = KIND_BITS + position
+    slots[bit // 8] |= 1 << bit % 8
+    # A null that is wide keeps its room, and its slot points there: keys hash these bytes.
+    reserved = reserved_size(data_type)
+    return items.refer(bytes(reserved), low=0) if reserved else bytes(8)
+
+
+def _encode_slot(value: Value, data_type: DataType, items: _Items) -> bytes:
+    """The bytes of a value in a slot, in as few as an array element has."""
+    if not isinstance(data_type, AtomicType):
+        return items.refer(encode_item(value, data_type))
+    if is_bytes(data_type):
+        return _encode_bytes(_to_bytes(value, data_type), items)
+    if data_type.name is TypeName.VARIANT:
+        return items.refer(encode_item(value, data_type))
+    if data_type.name is TypeName.DECIMAL:
+        return _encode_decimal(unscaled_decimal(value, data_type), data_type, items)
+    if data_type.name in (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ):
+        return _encode_timestamp(split_timestamp(value, data_type), data_type, items)
+    return _encode_number(value, data_type)
+
+
+def _encode_number(value: Value, data_type: AtomicType) -> bytes:
+    if isinstance(value, bool) is not (data_type.name is TypeName.BOOLEAN):
+        raise TypeError("truth values are BOOLEAN, and nothing else is")
+    if data_type.name is TypeName.TIME and not 0 <= value < MILLIS_PER_DAY:
+        raise ValueError("a day has no such millisecond")
+    return struct.pack(f"<{number_code(data_type)}", value)
+
+
+def _to_bytes(value: Value, data_type: AtomicType) -> bytes:
+    if is_text(data_type):
+        encoded = value.encode()
+        assert isinstance(encoded, bytes)
+        return encoded
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise TypeError("not bytes")
+    return bytes(value)
+
+
+def _encode_bytes(value: bytes, items: _Items) -> bytes:
+    if len(value) > MAX_INLINE_SIZE:
+        return items.refer(value)
+    return value.ljust(MAX_INLINE_SIZE, b"\0") + bytes([INLINE_MARK | len(value)])
+
+
+def _encode_decimal(unscaled: int, data_type: AtomicType, items: _Items) -> bytes:
+    reserved = reserved_size(data_type)
+    if not reserved:
+        return struct.pack("<q", unscaled)
+    # As few bytes as keep the sign, as Java's BigInteger.toByteArray gives them.
+    magnitude = ~unscaled if unscaled < 0 else unscaled
+    size = magnitude.bit_length() // 8 + 1
+    minimal = unscaled.to_bytes(size, "big", signed=True)
+    return items.refer(minimal.ljust(reserved, b"\0"), low=size)
+
+
+def _encode_timestamp(parts: tuple[int, int], data_type: AtomicType, items: _Items) -> bytes:
+    millis, nano_of_milli = parts
+    stored = struct.pack("<q", millis)
+    return items.refer(stored, low=nano_of_milli) if reserved_size(data_type) else stored
+
+
+def _encode_array(values: Sequence[Value], element: DataType) -> bytes:
+    size = element_size(element)
+    first = 4 + (len(values) + 31) // 32 * 4
+    items = _Items(padded(first + len(values) * size))
+    fixed = bytearray(items.start)
+    struct.pack_into("<i", fixed, 0, len(values))
+    for position, value in enumerate(values):
+        if value is None:
+            # Unlike in a row, a wide null keeps no room.
+            fixed[4 + position // 8] |= 1 << position % 8
+        else:
+            start = first + position * size
+            slot = _encode_slot(_one_nan(value), element, items)
+            fixed[start : start + size] = slot
+    return bytes(fixed) + bytes(items.content)
+
+
+def _one_nan(value: Value) -> Value:
+    """Arrays know one NaN only, rows keep each."""
+    return math.nan if isinstance(value, float) and math.isnan(value) else value
+
+
+def _encode_map(value: Any, key: DataType, mapped: DataType) -> bytes:
+    pairs = list(value.items() if isinstance(value, Mapping) else value)
+    keys = _encode_array([pair[0] for pair in pairs], key)
+    values = _encode_array([pair[1] for pair in pairs], mapped)
+    return struct.pack("<i", len(keys)) + keys + values
+
+
+def _encode_vector(values: Sequence[Value], data_type: VectorType) -> bytes:
+    element = data_type.element
+    if not isinstance(element, AtomicType) or element.name not in VECTOR_ELEMENTS:
+        raise ValueError(f"a VECTOR has no elements of type {type_text(element)}")
+    if len(values) != data_type.length:
+        raise ValueError(f"a VECTOR of {data_type.length} cannot hold {len(values)} elements")
+    packed = b"".join(_encode_number(value, element) for value in values)
+    # Unlike other items a vector counts its padding as its own, behind an unpadded count.
+    return struct.pack("<i", len(values)) + packed.ljust(padded(len(packed)), b"\0")

@@ -1,0 +1,149 @@
+"""The hash Hive gives a value, which ``bucket-function.type = hive`` divides rows by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from lakeformat.paimon.binary_row.arrow_memory import null_mask, numbers, spans
+from lakeformat.paimon.binary_row.layout import is_bytes
+from lakeformat.paimon.binary_row.unaligned import Positions, Words
+from lakeformat.paimon.binary_row.wide_decimal import magnitude
+from lakeformat.types.types import AtomicType, DataType, TypeName
+
+__all__ = ["HIVE_TYPES", "hive_hashes"]
+
+Hashes = NDArray[np.uint32]
+
+HIVE_TYPES = frozenset(
+    {
+        TypeName.BOOLEAN,
+        TypeName.TINYINT,
+        TypeName.SMALLINT,
+        TypeName.INT,
+        TypeName.BIGINT,
+        TypeName.FLOAT,
+        TypeName.DOUBLE,
+        TypeName.DATE,
+        TypeName.TIME,
+        TypeName.DECIMAL,
+        TypeName.CHAR,
+        TypeName.VARCHAR,
+        TypeName.BINARY,
+        TypeName.VARBINARY,
+        TypeName.GEOMETRY,
+        TypeName.GEOGRAPHY,
+    }
+)
+"""The types it is defined for; a timestamp is not one of them."""
+
+_FACTOR = 31
+_MASK = 0xFFFFFFFF
+_HALF = np.uint64(32)
+
+# Below this many values a Python loop over one of them is cheaper than a step for all.
+_FEW = 16
+_BLOCK = 1 << 16
+
+
+def hive_hashes(column: pa.Array, data_type: DataType) -> Hashes:
+    """The hash of each value, before the columns of a key are combined; a null has 0."""
+    nulls = null_mask(column)
+    if is_bytes(data_type):
+        return _of_bytes(*spans(column, nulls))
+    assert isinstance(data_type, AtomicType)
+    if data_type.name is TypeName.DECIMAL:
+        hashes = _of_decimals(numbers(column), data_type.scale)
+    else:
+        hashes = _of_numbers(numbers(column))
+    return hashes if nulls is None else np.where(nulls, np.uint32(0), hashes)
+
+
+def _of_numbers(values: NDArray[Any]) -> Hashes:
+    if values.dtype.kind == "f":
+        values = _float_bits(values)
+    if values.itemsize < 8:
+        return values.astype(np.int32).view(np.uint32)
+    words = values.view(np.uint64)
+    return (words ^ (words >> _HALF)).astype(np.uint32)
+
+
+def _float_bits(values: NDArray[Any]) -> NDArray[Any]:
+    """The bits as Java gives them: both zeros are 0, and there is one NaN."""
+    same = np.where(values == 0, values.dtype.type(0), values)
+    same[np.isnan(values)] = np.nan
+    return same.view(f"<i{values.itemsize}")
+
+
+def _of_bytes(source: Words, starts: Positions, sizes: Positions) -> Hashes:
+    """``h = 31 * h + signed byte``, byte by byte in all values at once, the longest ones first."""
+    longest = int(sizes.max(initial=0))
+    narrow = np.uint16 if longest <= 0xFFFF else np.int64
+    order = np.argsort((longest - sizes).astype(narrow), kind="stable")
+    starts, remaining = starts[order], -sizes[order]
+    signed = source.view(np.int8)
+    hashes = np.zeros(len(sizes), np.uint32)
+    done, active = 0, int(np.searchsorted(remaining, 0))
+    while active > _FEW:
+        hashes[:active] *= np.uint32(_FACTOR)
+        hashes[:active] += signed[starts[:active] + done].astype(np.uint32)
+        done += 1
+        active = int(np.searchsorted(remaining[:active], -done))
+    for row in range(active):
+        rest = signed[starts[row] + done : starts[row] - remaining[row]]
+        hashes[row] = _continue(int(hashes[row]), rest)
+    result = np.empty_like(hashes)
+    result[order] = hashes
+    return result
+
+
+def _continue(hashed: int, rest: NDArray[np.int8]) -> int:
+    for start in range(0, len(rest), _BLOCK):
+        for byte in rest[start : start + _BLOCK].tolist():
+            hashed = hashed * _FACTOR + byte & _MASK
+    return hashed
+
+
+def _of_decimals(halves: Words, scale: int) -> Hashes:
+    """Java's ``BigDecimal.hashCode`` once zeros at the end of the fraction are gone."""
+    is_negative = halves[:, 1].view(np.int64) < 0
+    limbs = _limbs(*magnitude(halves[:, 0], halves[:, 1]))
+    scales = np.full(len(halves), scale, np.uint32)
+    rows = np.arange(len(halves))
+    for _ in range(scale):
+        divided, remainder = _divide_by_ten([limb[rows] for limb in limbs])
+        ends_in_zero = remainder == 0
+        rows = rows[ends_in_zero]
+        if not len(rows):
+            break
+        for limb, quotient in zip(limbs, divided, strict=True):
+            limb[rows] = quotient[ends_in_zero]
+        scales[rows] -= np.uint32(1)
+    hashes = np.zeros(len(halves), np.uint32)
+    for limb in limbs:
+        hashes *= np.uint32(_FACTOR)
+        hashes += limb.astype(np.uint32)
+    signed = np.where(is_negative, np.negative(hashes), hashes)
+    return signed * np.uint32(_FACTOR) + scales
+
+
+def _limbs(low: Words, high: Words) -> list[Words]:
+    """A number as four digits of 32 bits, the highest one first."""
+    mask = np.uint64(_MASK)
+    return [high >> _HALF, high & mask, low >> _HALF, low & mask]
+
+
+def _divide_by_ten(limbs: list[Words]) -> tuple[list[Words], Words]:
+    """Long division, digit by digit."""
+    ten = np.uint64(10)
+    remainder = np.zeros_like(limbs[0])
+    quotients = []
+    for limb in limbs:
+        value = (remainder << _HALF) | limb
+        quotient = value // ten
+        quotients.append(quotient)
+        remainder = value - quotient * ten
+    return quotients, remainder

@@ -1,0 +1,82 @@
+"""Decimals and timestamps as the numbers rows hold, exact in both directions."""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+
+from lakeformat.paimon.binary_row.layout import COMPACT_DECIMAL_PRECISION, MAX_NANO_OF_MILLI
+from lakeformat.types.types import AtomicType
+
+__all__ = [
+    "decimal_from_unscaled",
+    "join_timestamp",
+    "split_timestamp",
+    "timestamp_unit_nanos",
+    "unscaled_decimal",
+]
+
+NANOS_PER_MILLI = 1_000_000
+NANOS_PER_MICRO = 1_000
+
+_LONG_END = 1 << 63
+
+# Wide enough that moving the point never rounds.
+_EXACT = Context(prec=80)
+
+
+def unscaled_decimal(value: Decimal, data_type: AtomicType) -> int:
+    """The digits of a decimal as an integer; ValueError if they do not fit the type."""
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise ValueError(f"{value} is not a number")
+    shift = exponent + data_type.scale
+    # Not by arithmetic before this check: 1e999999 is a legal Decimal.
+    digits_at_most = max(data_type.precision, COMPACT_DECIMAL_PRECISION + 1)
+    if len(digits) + shift > digits_at_most and any(digits):
+        raise ValueError(f"{value} has more digits than the type")
+    number = int("".join(map(str, digits)))
+    if shift < 0:
+        number, rest = divmod(number, 10 ** min(-shift, len(digits)))
+        if rest:
+            raise ValueError(f"{value} has a finer scale than the type")
+    elif number:
+        number *= 10**shift
+    return _checked(-number if sign else number, data_type)
+
+
+def decimal_from_unscaled(unscaled: int, data_type: AtomicType) -> Decimal:
+    """The decimal with these digits; ValueError if the type cannot hold them."""
+    return Decimal(_checked(unscaled, data_type)).scaleb(-data_type.scale, _EXACT)
+
+
+def timestamp_unit_nanos(data_type: AtomicType) -> int:
+    """The step between two values of a timestamp type: milli-, micro- or nanoseconds."""
+    if data_type.precision <= 3:
+        return NANOS_PER_MILLI
+    return NANOS_PER_MICRO if data_type.precision <= 6 else 1
+
+
+def split_timestamp(nanos: int, data_type: AtomicType) -> tuple[int, int]:
+    """Milliseconds, floored before 1970 too, and the nanoseconds left, which are not negative."""
+    if nanos % timestamp_unit_nanos(data_type):
+        raise ValueError(f"{nanos} ns is finer than the type")
+    return divmod(nanos, NANOS_PER_MILLI)
+
+
+def join_timestamp(millis: int, nano_of_milli: int, data_type: AtomicType) -> int:
+    """Nanoseconds since 1970; digits finer than the type, which some writers leave, are cut off."""
+    if not 0 <= nano_of_milli <= MAX_NANO_OF_MILLI:
+        raise ValueError(f"{nano_of_milli} is no nanosecond of a millisecond")
+    nanos = millis * NANOS_PER_MILLI + nano_of_milli
+    return nanos - nanos % timestamp_unit_nanos(data_type)
+
+
+def _checked(unscaled: int, data_type: AtomicType) -> int:
+    """A number the type has room for; ValueError for others."""
+    if data_type.precision <= COMPACT_DECIMAL_PRECISION:
+        fits = -_LONG_END <= unscaled < _LONG_END
+    else:
+        fits = abs(unscaled) < 10**data_type.precision
+    if not fits:
+        raise ValueError(f"{unscaled} has more digits than the type")
+    return unscaled

@@ -1,0 +1,100 @@
+"""128-bit integers in numpy: wide decimals between Arrow's halves and the bytes of a row.
+
+Arrow keeps two's complement in a low and a high half; rows keep as few big-endian bytes as hold
+the sign, from the left of 16.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lakeformat.paimon.binary_row.layout import COMPACT_DECIMAL_PRECISION
+from lakeformat.paimon.binary_row.unaligned import Positions, Words
+
+__all__ = ["decode_wide", "encode_wide", "exceeds_precision", "magnitude"]
+
+_ONE = np.uint64(1)
+_HALF_BITS = np.int64(64)
+# The first number that needs one more byte than the one before it does.
+_BYTE_STEPS = np.array([1 << bits for bits in range(7, 64, 8)], np.uint64)
+_MASK = (1 << 64) - 1
+
+
+def encode_wide(low: Words, high: Words) -> tuple[Words, Words, Words]:
+    """Two words as they lie in a row, first byte lowest, and how many bytes of them count."""
+    sign = _sign(high)
+    size = _minimal_size(low ^ sign, high ^ sign)
+    # Shifted to the left, then swapped: the first bytes in memory are the most significant ones.
+    high, low = _shift_left(low, high, 128 - 8 * size.astype(np.int64))
+    return high.byteswap(), low.byteswap(), size
+
+
+def decode_wide(first: Words, second: Words, size: Positions) -> tuple[Words, Words]:
+    """The low and high half of what ``encode_wide`` has made; sizes are 1 to 16."""
+    high, low = first.byteswap(), second.byteswap()
+    drop = 128 - 8 * size
+    sign = _sign(high)
+    is_far = drop >= 64
+    # numpy gives 0 for a shift by 64 or more, so each part falls away where it must.
+    moved_low = np.where(
+        is_far,
+        _arithmetic_right(high, drop - 64),
+        (low >> _bits(drop)) | (high << _bits(_HALF_BITS - drop)),
+    )
+    moved_high = np.where(is_far, sign, _arithmetic_right(high, drop))
+    return moved_low, moved_high
+
+
+def magnitude(low: Words, high: Words) -> tuple[Words, Words]:
+    """The halves of the absolute value."""
+    sign = _sign(high)
+    low, high = low ^ sign, high ^ sign
+    carry = (sign & _ONE) & (low == _MASK).astype(np.uint64)
+    return low + (sign & _ONE), high + carry
+
+
+def exceeds_digits(low: Words, high: Words, digits: int) -> NDArray[np.bool_]:
+    """Where a number has more than that many decimal digits."""
+    low, high = magnitude(low, high)
+    limit_low = np.uint64(10**digits & _MASK)
+    limit_high = np.uint64(10**digits >> 64)
+    exceeds: NDArray[np.bool_] = (high > limit_high) | ((high == limit_high) & (low >= limit_low))
+    return exceeds
+
+
+def exceeds_precision(low: Words, high: Words, precision: int) -> NDArray[np.bool_]:
+    """Where a number does not fit a decimal type: a compact one holds whatever 64 bits do."""
+    if precision <= COMPACT_DECIMAL_PRECISION:
+        exceeds: NDArray[np.bool_] = high != _sign(low)
+        return exceeds
+    return exceeds_digits(low, high, precision)
+
+
+def _minimal_size(low: Words, high: Words) -> Words:
+    """Bytes that hold a number that is not negative, and its sign bit."""
+    in_high = np.searchsorted(_BYTE_STEPS, high, side="right") + 9
+    in_low = np.searchsorted(_BYTE_STEPS, low, side="right") + 1
+    return np.where(high > 0, in_high, in_low).astype(np.uint64)
+
+
+def _shift_left(low: Words, high: Words, count: Positions) -> tuple[Words, Words]:
+    is_far = count >= 64
+    near_high = (high << _bits(count)) | (low >> _bits(_HALF_BITS - count))
+    return (
+        np.where(is_far, low << _bits(count - 64), near_high),
+        np.where(is_far, np.uint64(0), low << _bits(count)),
+    )
+
+
+def _arithmetic_right(words: Words, count: Positions) -> Words:
+    return (words.view(np.int64) >> np.clip(count, 0, 63)).view(np.uint64)
+
+
+def _bits(count: Positions) -> Words:
+    """Shift counts; one that is negative belongs to the side not taken."""
+    return np.clip(count, 0, 64).astype(np.uint64)
+
+
+def _sign(high: Words) -> Words:
+    return (high.view(np.int64) >> np.int64(63)).view(np.uint64)

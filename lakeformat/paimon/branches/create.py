@@ -1,0 +1,177 @@
+"""Making a branch: empty, or from a tag or snapshot of main."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+
+from lakeformat.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    InvalidRequestError,
+    LakeError,
+    NotFoundError,
+    UnavailableError,
+)
+from lakeformat.paimon.branches.marker import Creation, clear, mark, read_mark
+from lakeformat.paimon.branches.report import BranchReport
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.branch_directory import check_branch_name
+from lakeformat.paimon.metadata.schema_file import schema_ids
+from lakeformat.paimon.metadata.tag import snapshot_content
+from lakeformat.paimon.tags.source import Origin
+from lakeformat.storage.base import LARGE_FILE
+
+__all__ = ["create", "put", "refuse_inside_branch"]
+
+_log = logging.getLogger(__name__)
+
+
+def create(
+    handle: TableHandle,
+    name: str,
+    origin: Origin | None,
+    *,
+    exist_ok: bool = False,
+    dry_run: bool = False,
+) -> BranchReport:
+    """Make a branch that begins at a snapshot of main, or with its columns alone.
+
+    Repeated after it broke off, it finishes the branch.
+    """
+    check_branch_name(_text(name))
+    refuse_inside_branch(handle, "made")
+    work = _work(handle, origin)
+    target = handle.layout.on_branch(name)
+    begun = read_mark(handle, name)
+    if begun is None and handle.storage.directory_exists(target.metadata_root):
+        return _kept(handle, name, exist_ok, dry_run)
+    if begun is not None and begun != work:
+        raise _other_work(handle, name)
+    if not dry_run:
+        _make(handle, name, work, origin, is_first=begun is None)
+    elif origin is not None:
+        origin.require_kept(handle, f"branch {name!r}")
+    number = None if work.snapshot is None else work.snapshot.id
+    begins = "with the columns of main and no rows" if number is None else f"at snapshot {number}"
+    if not dry_run:
+        _log.info("branch %r of %s begins %s", name, handle.uri, begins)
+    return BranchReport(
+        table=handle.uri,
+        branch=name,
+        action="created",
+        snapshot_id=number,
+        reason=f"branch {name!r} {'would begin' if dry_run else 'begins'} {begins}",
+        dry_run=dry_run,
+    )
+
+
+def _make(
+    handle: TableHandle, name: str, work: Creation, origin: Origin | None, *, is_first: bool
+) -> None:
+    if is_first and not mark(handle, name, work) and read_mark(handle, name) != work:
+        raise _other_work(handle, name)
+    try:
+        _write(handle, handle.layout.on_branch(name), work, origin)
+    except NotFoundError:
+        _require_origin(handle, name, work, origin)
+        raise
+    clear(handle, name)
+    _require_origin(handle, name, work, origin)
+
+
+def _require_origin(handle: TableHandle, name: str, work: Creation, origin: Origin | None) -> None:
+    """Take the branch back, and say so, if what it begins at went meanwhile."""
+    if origin is None:
+        return
+    try:
+        origin.require_kept(handle, f"branch {name!r}")
+    except LakeError:
+        _take_back(handle, name, work)
+        raise
+
+
+def refuse_inside_branch(handle: TableHandle, what: str) -> None:
+    """Branches belong to the table: they are looked after from main."""
+    if handle.layout.metadata_root != handle.layout.root:
+        raise InvalidRequestError(
+            f"branches are {what} from main, and this is branch {handle.layout.branch!r} of "
+            f"{handle.uri}: open the table without a branch"
+        )
+
+
+def _text(name: str) -> str:
+    if not isinstance(name, str):
+        raise InvalidRequestError(f"a branch is named by a text, got {name!r}")
+    return name
+
+
+def _work(handle: TableHandle, origin: Origin | None) -> Creation:
+    if origin is None:
+        return Creation(None, None, max(schema_ids(handle.storage, handle.layout)))
+    return Creation(origin.tag, origin.snapshot, origin.snapshot.schema_id)
+
+
+def _kept(handle: TableHandle, name: str, exist_ok: bool, dry_run: bool) -> BranchReport:
+    if not exist_ok:
+        raise AlreadyExistsError(
+            f"{handle.uri} has a branch {name!r} already: choose another name, or delete that "
+            "branch first"
+        )
+    return BranchReport(
+        table=handle.uri,
+        branch=name,
+        action="kept",
+        snapshot_id=None,
+        reason=f"branch {name!r} was there already",
+        dry_run=dry_run,
+    )
+
+
+def _write(handle: TableHandle, target: TableLayout, work: Creation, origin: Origin | None) -> None:
+    """Schemas first, the snapshot last; a file that is there was written by an earlier try."""
+    storage, source = handle.storage, handle.layout
+    storage.make_directory(target.metadata_root)
+    for schema_id in schema_ids(storage, source):
+        if schema_id <= work.schema_id:
+            put(handle, target.schema(schema_id), storage.read(source.schema(schema_id)))
+    if origin is None:
+        return
+    number = origin.snapshot.id
+    if origin.tag is None:
+        put(handle, target.snapshot(number), storage.read(source.snapshot(number)))
+        return
+    content = snapshot_content(storage, source, origin.tag)
+    put(handle, target.tag(origin.tag), storage.read(source.tag(origin.tag)))
+    put(handle, target.snapshot(number), content)
+
+
+def put(handle: TableHandle, path: str, content: bytes) -> None:
+    """Write a file once; another content under the name is of somebody else's branch."""
+    try:
+        if handle.storage.create(path, content):
+            return
+    except UnavailableError:
+        if not handle.storage.exists(path):
+            raise
+    if handle.storage.read(path, LARGE_FILE) != content:
+        raise CommitConflictError(
+            f"{handle.storage.uri(path)} is there with another content: somebody makes a branch "
+            "of that name; look at it and choose another name"
+        )
+
+
+def _take_back(handle: TableHandle, name: str, work: Creation) -> None:
+    """Its snapshot went while it was made: nobody can have read it."""
+    with suppress(LakeError):
+        mark(handle, name, work)
+        handle.storage.delete_directory(handle.layout.on_branch(name).metadata_root)
+        clear(handle, name)
+
+
+def _other_work(handle: TableHandle, name: str) -> AlreadyExistsError:
+    return AlreadyExistsError(
+        f"branch {name!r} of {handle.uri} is being made of something else or removed, or that "
+        f"broke off: wait for it, or delete the branch and create it again"
+    )

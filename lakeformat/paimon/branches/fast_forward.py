@@ -1,0 +1,258 @@
+"""Moving main forward to where a branch is, if main has not gone another way since.
+
+The snapshots that the branch has and main has not are published on main one after the other, each
+like a commit: only if nobody has its number. So main is at a state of the branch, whole, after
+each of them; whoever breaks off leaves it there, and a repeat goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from lakeformat.errors import (
+    CommitConflictError,
+    InvalidRequestError,
+    LakeError,
+    UnavailableError,
+)
+from lakeformat.paimon.branches.create import refuse_inside_branch
+from lakeformat.paimon.branches.report import FastForwardReport
+from lakeformat.paimon.clean import refuse_if_expiring
+from lakeformat.paimon.consumers.progress import FORWARDING
+from lakeformat.paimon.handle import TableHandle, require_allowed
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.branch_directory import check_branch_name, require_branch
+from lakeformat.paimon.metadata.consumer import Consumer, delete_consumer, write_consumer
+from lakeformat.paimon.metadata.schema_file import schema_ids
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import (
+    latest_snapshot,
+    read_snapshot,
+    read_snapshot_if_present,
+    snapshot_ids,
+    write_hints,
+)
+from lakeformat.paimon.metadata.tag import delete_tag, read_tag, tag_names
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.tags.source import Origin
+from lakeformat.storage import Storage
+
+__all__ = ["ForwardPlan", "fast_forward"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardPlan:
+    """What main lacks; refused before anything is written where main cannot have it."""
+
+    snapshots: Sequence[int]
+    schemas: Sequence[int]
+    tags: Sequence[str]
+
+
+def fast_forward(handle: TableHandle, name: str, *, dry_run: bool = False) -> FastForwardReport:
+    """Let main have the snapshots, schemas and tags of a branch that began at its head."""
+    refuse_inside_branch(handle, "forwarded")
+    check_branch_name(name)
+    source = handle.layout.on_branch(name)
+    require_branch(handle.storage, source)
+    require_allowed(handle, Operation.COMMIT)
+    plan = plan_forward(handle, source)
+    if not dry_run:
+        _run(handle, source, plan)
+    return FastForwardReport(
+        table=handle.uri,
+        branch=name,
+        snapshots=tuple(plan.snapshots),
+        schemas=tuple(plan.schemas),
+        tags=tuple(plan.tags),
+        dry_run=dry_run,
+        reason=_reason(name, plan, dry_run),
+    )
+
+
+def plan_forward(handle: TableHandle, source: TableLayout) -> ForwardPlan:
+    """What is to be published on main; an error names the rule that forbids it."""
+    storage, main = handle.storage, handle.layout
+    theirs = snapshot_ids(storage, source)
+    if not theirs:
+        raise _refused(handle, source, "the branch has no snapshot: write to it first")
+    head = latest_snapshot(storage, main)
+    newer = _newer(handle, source, theirs, head)
+    return ForwardPlan(newer, _schemas(handle, source), _tags(handle, source))
+
+
+def _newer(
+    handle: TableHandle, source: TableLayout, theirs: Sequence[int], head: Snapshot | None
+) -> list[int]:
+    """The numbers behind the head of main, which the branch must have, too."""
+    first = head.id + 1 if head else 1
+    newer = [number for number in theirs if number >= first]
+    if not newer and _has(handle, source, theirs[-1]):
+        return []
+    if head is not None and head.id in theirs:
+        if read_snapshot(handle.storage, source, head.id) != head:
+            raise _refused(handle, source, _diverged(handle, source, theirs, head))
+    elif head is not None and not _began_at(handle, source, head):
+        raise _refused(handle, source, _diverged(handle, source, theirs, head))
+    if newer != [*range(first, first + len(newer))]:
+        raise _refused(
+            handle,
+            source,
+            f"main ends at snapshot {first - 1}, and of those behind it the branch has lost "
+            f"{sorted({*range(first, newer[-1])} - {*newer})[0]}: numbers must have no gap. Keep "
+            "snapshots of a branch until it is forwarded",
+        )
+    return newer
+
+
+def _has(handle: TableHandle, source: TableLayout, number: int) -> bool:
+    """Whether a snapshot of the branch is on main."""
+    theirs = read_snapshot_if_present(handle.storage, source, number)
+    return theirs is not None and theirs == read_snapshot_if_present(
+        handle.storage, handle.layout, number
+    )
+
+
+def _began_at(handle: TableHandle, source: TableLayout, head: Snapshot) -> bool:
+    """Whether the branch has a tag of the head, whose snapshot has expired there."""
+    tags = (read_tag(handle.storage, source, name) for name in tag_names(handle.storage, source))
+    return any(tag.snapshot == head for tag in tags)
+
+
+def _diverged(
+    handle: TableHandle, source: TableLayout, theirs: Sequence[int], head: Snapshot
+) -> str:
+    storage, main = handle.storage, handle.layout
+    shared = [
+        number
+        for number in snapshot_ids(storage, main)
+        if number in theirs and _has(handle, source, number)
+    ]
+    if not shared:
+        return (
+            f"its history, from snapshot {theirs[0]} on, does not contain any snapshot of main "
+            f"(up to {head.id}): it was made empty, or what they shared has expired. Write the "
+            "branch's rows to main, or make a branch of the newest snapshot and write them there"
+        )
+    fork = max(shared)
+    return (
+        f"both began at snapshot {fork}, and main has gone on since, to snapshot {head.id}: "
+        f"forwarding would lose what was committed there. Roll main back to snapshot {fork} "
+        "first if it shall be lost, or write the branch's rows to main"
+    )
+
+
+def _schemas(handle: TableHandle, source: TableLayout) -> list[int]:
+    storage, main = handle.storage, handle.layout
+    ours, theirs = schema_ids(storage, main), schema_ids(storage, source)
+    for number in sorted({*ours} & {*theirs}):
+        if storage.read(main.schema(number)) != storage.read(source.schema(number)):
+            raise _refused(
+                handle,
+                source,
+                f"schema {number} was changed on main and on the branch, in other ways: make the "
+                "columns of main anew on a branch of the newest snapshot",
+            )
+    return [number for number in theirs if number > max(ours)]
+
+
+def _tags(handle: TableHandle, source: TableLayout) -> list[str]:
+    storage, main = handle.storage, handle.layout
+    ours = {*tag_names(storage, main)}
+    found = []
+    for name in tag_names(storage, source):
+        if name not in ours:
+            found.append(name)
+        elif read_tag(storage, main, name).snapshot != read_tag(storage, source, name).snapshot:
+            raise _refused(
+                handle,
+                source,
+                f"tag {name!r} is another snapshot on main: rename or delete one of the two",
+            )
+    return found
+
+
+def _run(handle: TableHandle, source: TableLayout, plan: ForwardPlan) -> None:
+    """Schemas first: a snapshot needs its own; tags last, which need snapshots."""
+    storage, main = handle.storage, handle.layout
+    for number in plan.schemas:
+        _publish(storage, source.schema(number), main.schema(number))
+    with _kept(replace(handle, layout=source), plan.snapshots):
+        for number in plan.snapshots:
+            _publish(storage, source.snapshot(number), main.snapshot(number))
+    if plan.snapshots:
+        write_hints(storage, main, plan.snapshots[-1])
+    for name in plan.tags:
+        _publish_tag(handle, replace(handle, layout=source), name)
+    _log.info("main of %s has %d snapshots of a branch", handle.uri, len(plan.snapshots))
+
+
+@contextmanager
+def _kept(branch: TableHandle, snapshots: Sequence[int]) -> Iterator[None]:
+    """A consumer keeps the branch from expiring what main is about to get.
+
+    An expiry that has looked at main before is seen here; one that comes later sees the consumer.
+    """
+    storage, layout = branch.storage, branch.layout
+    try:
+        if snapshots:
+            write_consumer(storage, layout, Consumer(FORWARDING, snapshots[0]))
+            refuse_if_expiring(branch, snapshots[0], "main")
+        yield
+    finally:
+        delete_consumer(storage, layout, FORWARDING)
+
+
+def _publish_tag(main: TableHandle, branch: TableHandle, name: str) -> None:
+    """Whoever deletes the tag of the branch takes it away first, and looks at main after that."""
+    tag = read_tag(branch.storage, branch.layout, name)
+    _publish(main.storage, branch.layout.tag(name), main.layout.tag(name))
+    try:
+        Origin(tag.snapshot, name).require_kept(branch, f"tag {name!r} of main")
+    except LakeError:
+        delete_tag(main.storage, main.layout, name)
+        raise
+
+
+def _publish(storage: Storage, old: str, new: str) -> None:
+    """Give main a file of the branch, byte for byte; the same one being there is fine."""
+    content = storage.read(old)
+    try:
+        if storage.create(new, content):
+            return
+    except UnavailableError:
+        if not storage.exists(new):
+            raise
+    if storage.read(new) != content:
+        raise CommitConflictError(
+            f"{storage.uri(new)} was made by somebody else while main was forwarded; main has "
+            "everything before it, whole. Look at it and forward again, which says what is in "
+            "the way"
+        )
+
+
+def _refused(handle: TableHandle, source: TableLayout, rule: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"branch {source.branch!r} of {handle.uri} cannot be fast-forwarded: {rule}"
+    )
+
+
+def _reason(name: str, plan: ForwardPlan, dry_run: bool) -> str:
+    if not (plan.snapshots or plan.schemas or plan.tags):
+        return f"main has everything of branch {name!r} already"
+    verb = "would take" if dry_run else "took"
+    parts = [
+        f"{len(found)} {what}{'' if len(found) == 1 else 's'}"
+        for found, what in (
+            (plan.snapshots, "snapshot"),
+            (plan.schemas, "schema"),
+            (plan.tags, "tag"),
+        )
+        if found
+    ]
+    return f"main {verb} {', '.join(parts)} of branch {name!r}"

@@ -1,0 +1,87 @@
+"""``table.branches``: the branches of a table, and what can be done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakeformat.paimon.branches.create import create, refuse_inside_branch
+from lakeformat.paimon.branches.delete import delete
+from lakeformat.paimon.branches.fast_forward import fast_forward
+from lakeformat.paimon.branches.rename import rename
+from lakeformat.paimon.branches.report import BranchInfo, BranchReport, FastForwardReport
+from lakeformat.paimon.clean import Tell
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.branch_directory import branches
+from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
+from lakeformat.paimon.metadata.tag import tag_names
+from lakeformat.paimon.tags.held import DeletionReport
+from lakeformat.paimon.tags.source import find_origin
+
+__all__ = ["TableBranches"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableBranches:
+    """The branches of one table; main is not among them."""
+
+    _handle: TableHandle
+
+    def list(self) -> Sequence[BranchInfo]:
+        """Every branch, by name."""
+        storage, found = self._handle.storage, []
+        for branch in branches(storage, self._handle.layout):
+            layout = self._handle.layout.on_branch(branch.name)
+            ids = snapshot_ids(storage, layout)
+            found.append(
+                BranchInfo(
+                    name=branch.name,
+                    create_millis=branch.create_millis,
+                    snapshots=len(ids),
+                    first_snapshot=ids[0] if ids else None,
+                    last_snapshot=ids[-1] if ids else None,
+                    tags=len(tag_names(storage, layout)),
+                )
+            )
+        return found
+
+    def create(
+        self,
+        name: str,
+        *,
+        tag: str | None = None,
+        snapshot: int | None = None,
+        exist_ok: bool = False,
+        dry_run: bool = False,
+    ) -> BranchReport:
+        """Make a branch that begins at a tag or snapshot of main; else with its columns alone.
+
+        From a tag is safer where other engines expire this table: they spare a branch's files
+        only as long as main has a tag of where it began.
+        """
+        refuse_inside_branch(self._handle, "made")
+        origin = None
+        if tag is not None or snapshot is not None:
+            origin = find_origin(self._handle, snapshot=snapshot, tag=tag)
+        return create(self._handle, name, origin, exist_ok=exist_ok, dry_run=dry_run)
+
+    def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> BranchReport:
+        """Give a branch another name."""
+        return rename(self._handle, name, new_name, dry_run=dry_run)
+
+    def delete(
+        self, name: str, *, dry_run: bool = False, tell: Tell | None = None
+    ) -> DeletionReport:
+        """Delete a branch and the files that only it led to.
+
+        ``tell`` hears of each file that goes, or of a dry run would go, and why. Where files
+        would not go, or the work broke off, calling it again removes the rest.
+        """
+        return delete(self._handle, name, dry_run=dry_run, tell=tell)
+
+    def fast_forward(self, name: str, *, dry_run: bool = False) -> FastForwardReport:
+        """Let main have the snapshots, schemas and tags of a branch.
+
+        Only if main has not gone on since the branch began: nothing of main is ever lost.
+        """
+        return fast_forward(self._handle, name, dry_run=dry_run)

@@ -1,0 +1,134 @@
+"""Which bucket a row belongs to: the functions that option ``bucket-function.type`` names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.paimon.binary_row.column_parts import as_row_columns, row_parts
+from lakeformat.paimon.binary_row.hive_hash import HIVE_TYPES, hive_hashes
+from lakeformat.paimon.binary_row.layout import type_text
+from lakeformat.paimon.binary_row.murmur import hash_parts
+from lakeformat.types.types import AtomicType, DataType, TypeName
+
+__all__ = ["BucketFunction", "Buckets", "bucket_function", "row_hashes"]
+
+Buckets: TypeAlias = NDArray[np.int32]
+"""One number per row."""
+
+BucketFunction: TypeAlias = Callable[[Sequence[pa.Array]], Buckets]
+"""From the columns of the bucket key, in its order, to buckets."""
+
+MAX_BUCKETS = (1 << 31) - 1
+
+# So many rows of the words in work stay in the processor's cache.
+_CHUNK_ROWS = 1 << 15
+
+_MOD_TYPES = (TypeName.INT, TypeName.BIGINT)
+
+
+def bucket_function(kind: str, key_types: Sequence[DataType], buckets: int) -> BucketFunction:
+    """The function of that kind, ``default``, ``mod`` or ``hive``, for a key and a table."""
+    if not 1 <= buckets <= MAX_BUCKETS:
+        raise InvalidRequestError(f"a table has from 1 to {MAX_BUCKETS} buckets, not {buckets}")
+    if not key_types:
+        raise InvalidRequestError("a bucket key has one column at least")
+    for data_type in key_types:
+        if not isinstance(data_type, AtomicType):
+            raise InvalidRequestError(
+                f"a column of type {type_text(data_type)} cannot be in a bucket key"
+            )
+    match kind:
+        case "default":
+            return lambda columns: _default_buckets(columns, key_types, buckets)
+        case "mod":
+            _check_mod(key_types)
+            return lambda columns: _mod_buckets(columns, key_types, buckets)
+        case "hive":
+            _check_hive(key_types)
+            return lambda columns: _hive_buckets(columns, key_types, buckets)
+    raise UnsupportedError(
+        f"bucket-function.type {kind!r} is unknown; there are default, mod and hive"
+    )
+
+
+def row_hashes(columns: Sequence[pa.Array], types: Sequence[DataType]) -> NDArray[np.int32]:
+    """The hash of the row that each position of the columns makes; no row is built."""
+    prepared = as_row_columns(columns, types)
+    if not prepared:
+        raise InvalidRequestError("rows without a column cannot be hashed")
+    hashes = np.empty(len(prepared[0]), np.int32)
+    for start, rows in _chunks(len(hashes)):
+        pieces = [column.slice(start, rows) for column in prepared]
+        hashes[start : start + rows] = hash_parts(row_parts(pieces, types, rows))
+    return hashes
+
+
+def _default_buckets(
+    columns: Sequence[pa.Array], types: Sequence[DataType], buckets: int
+) -> Buckets:
+    hashes = row_hashes(columns, types)
+    result = np.empty(len(hashes), np.int32)
+    for start, rows in _chunks(len(hashes)):
+        _remainders(hashes[start : start + rows], buckets, result[start : start + rows])
+    return result
+
+
+def _remainders(hashes: NDArray[np.int32], buckets: int, out: Buckets) -> None:
+    """``abs(hash % buckets)`` with the remainder of Java, which has the sign of the hash.
+
+    That is the remainder of the absolute value; numpy divides by one number much faster than it
+    takes remainders. The absolute value of -2**31 is right once it is read without a sign.
+    """
+    values = np.abs(hashes).view(np.uint32)
+    out[:] = values - values // np.uint32(buckets) * np.uint32(buckets)
+
+
+def _check_mod(types: Sequence[DataType]) -> None:
+    if len(types) != 1 or not isinstance(types[0], AtomicType) or types[0].name not in _MOD_TYPES:
+        raise InvalidRequestError(
+            "bucket-function.type 'mod' takes one bucket key of type INT or BIGINT, "
+            f"not {', '.join(map(type_text, types))}"
+        )
+
+
+def _mod_buckets(columns: Sequence[pa.Array], types: Sequence[DataType], buckets: int) -> Buckets:
+    """The floor modulus; a null reads as zero."""
+    (column,) = as_row_columns(columns, types)
+    parts = row_parts([column], types, len(column))
+    words = parts.slots[0]
+    values = words.view(np.int32 if words.dtype == np.uint32 else np.int64).astype(np.int64)
+    divisor = np.int64(buckets)
+    remainders: Buckets = (values - np.floor_divide(values, divisor) * divisor).astype(np.int32)
+    return remainders
+
+
+def _check_hive(types: Sequence[DataType]) -> None:
+    for data_type in types:
+        if not isinstance(data_type, AtomicType) or data_type.name not in HIVE_TYPES:
+            raise UnsupportedError(
+                f"bucket-function.type 'hive' has no hash for type {type_text(data_type)}"
+            )
+
+
+def _hive_buckets(columns: Sequence[pa.Array], types: Sequence[DataType], buckets: int) -> Buckets:
+    prepared = as_row_columns(columns, types)
+    result = np.empty(len(prepared[0]), np.int32)
+    for start, rows in _chunks(len(result)):
+        hashes = np.zeros(rows, np.uint32)
+        for column, data_type in zip(prepared, types, strict=True):
+            hashes *= np.uint32(31)
+            hashes += hive_hashes(column.slice(start, rows), data_type)
+        positive = hashes & np.uint32(MAX_BUCKETS)
+        result[start : start + rows] = positive % np.uint32(buckets)
+    return result
+
+
+def _chunks(rows: int) -> Iterator[tuple[int, int]]:
+    for start in range(0, rows, _CHUNK_ROWS):
+        yield start, min(_CHUNK_ROWS, rows - start)

@@ -1,0 +1,93 @@
+"""Data files that may go, and what lies beside them: each on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.files.changelog_packs import PACK_PREFIX, is_packed
+from lakeformat.paimon.clean.places import FilePlaces
+from lakeformat.paimon.clean.removal import FileClass, Removal
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import ManifestColumns
+from lakeformat.paimon.metadata.manifest_columns.columns import Mask
+
+__all__ = ["Candidates"]
+
+
+class Candidates:
+    """Files by where they are; each is there once, with the first reason that was given."""
+
+    def __init__(self, handle: TableHandle) -> None:
+        self._places = FilePlaces(handle)
+        self._files: dict[str, Removal] = {}
+        self._names: set[bytes] = set()
+        self._looked_for: pa.Array | None = None
+        self.has_packs = False
+        """True once a packed changelog is among them, which entries of other names need too."""
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._files
+
+    def add(
+        self,
+        columns: ManifestColumns,
+        kind: FileClass,
+        reason: str,
+        but: Collection[str] = (),
+    ) -> None:
+        """The files of some entries, with what accompanies them; none of those in ``but``."""
+        for key, removal in self._places.removals(columns, kind, reason):
+            if key not in but:
+                known = self._files.setdefault(key, removal)
+                if (known.size or 0) < (removal.size or 0):  # of a packed file a later part
+                    self._files[key] = replace(known, size=removal.size)
+        names = {name for name in columns.file_name.values() if name is not None}
+        self._names |= names
+        self._looked_for = None
+        self.has_packs = self.has_packs or any(map(is_packed, names))
+
+    def drop_added(self, columns: ManifestColumns) -> None:
+        """Entries that add files: those among the candidates are needed again."""
+        if self._files:
+            found = self.keys(columns.filter(self.may_name(columns)))
+            self.drop(chain.from_iterable(found))
+
+    def may_name(self, columns: ManifestColumns) -> Mask:
+        """A fast first look: the entries whose names may be those of candidates."""
+        if len(columns.file_name) < len(self._names):  # few: an array of all names costs more
+            return np.fromiter(map(self._may_be, columns.file_name.values()), np.bool_)
+        names = columns.file_name.to_arrow()
+        if self._looked_for is None:
+            self._looked_for = pa.array(self._names, pa.large_binary())
+        mask = pc.is_in(names, self._looked_for)
+        if self.has_packs:
+            mask = pc.or_(mask, pc.starts_with(names, PACK_PREFIX))
+        found: Mask = mask.fill_null(False).to_numpy(zero_copy_only=False)
+        return found
+
+    def _may_be(self, name: bytes | None) -> bool:
+        if name is None:
+            return False
+        return name in self._names or (self.has_packs and is_packed(name))
+
+    def drop(self, keys: Iterable[str]) -> None:
+        """Files that have to stay after all."""
+        for key in keys:
+            self._files.pop(key, None)
+
+    def keys(self, columns: ManifestColumns) -> list[tuple[str, ...]]:
+        """How the files of each entry are told apart here: by where they are."""
+        return self._places.keys(columns)
+
+    def removals(self, kinds: Collection[FileClass] = tuple(FileClass)) -> Iterator[Removal]:
+        """Every file, in the order it was added."""
+        return (file for file in self._files.values() if file.kind in kinds)

@@ -1,0 +1,162 @@
+"""Says what is about to become unreachable, before it does, and remembers it until all is gone.
+
+``snapshot/.expire-<end>-<id>`` holds the snapshots that expire. Whoever expires writes it before
+looking for tags, branches and consumers; whoever makes one of those writes it before looking for
+intents: at least one of the two sees the other. After a crash it is also what remembers which
+files were on their way out: the next run finishes with it. Readers of the format ignore it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from lakeformat.errors import CommitConflictError, NotFoundError
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import EXPIRY_INTENT, expiry_intent_name
+from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
+from lakeformat.storage.base import LARGE_FILE
+
+__all__ = ["STALE_MILLIS", "Intent", "announce", "read_intents", "refuse_if_expiring", "withdraw"]
+
+STALE_MILLIS = 24 * 60 * 60 * 1000
+"""Whoever has not ended an expiry after so long has died."""
+_PAUSE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """Snapshots that are on their way out; ``end`` is the first that stays."""
+
+    path: str
+    end: int
+    time_millis: int
+    snapshots: tuple[Snapshot, ...]
+    keeps_changelogs: bool = False
+    """Whether their changes can be read afterwards."""
+
+    def is_over(self, gone: Sequence[Snapshot]) -> bool:
+        """Whether all of them went: an older one that is there was brought back by a rollback."""
+        return bool(gone) and gone[-1] == self.snapshots[-1]
+
+    def to_json(self) -> bytes:
+        """The content of its file."""
+        members = [snapshot.members() for snapshot in self.snapshots]
+        return json.dumps(
+            {
+                "end": self.end,
+                "timeMillis": self.time_millis,
+                "keepsChangelogs": self.keeps_changelogs,
+                "snapshots": members,
+            }
+        ).encode()
+
+    @classmethod
+    def from_json(cls, path: str, members: Mapping[str, Any]) -> Intent:
+        """Read the members of its file."""
+        return cls(
+            path,
+            int(members["end"]),
+            int(members["timeMillis"]),
+            tuple(Snapshot.from_json(each) for each in members["snapshots"]),
+            bool(members["keepsChangelogs"]),
+        )
+
+
+def announce(
+    handle: TableHandle,
+    snapshots: Sequence[Snapshot],
+    end: int,
+    *,
+    changelogs: bool = False,
+    keeps_changelogs: bool = False,
+) -> Intent:
+    """Say that snapshots are about to expire; what protects them is looked for after this.
+
+    ``changelogs`` says that they have expired before, and what goes now are their changelogs.
+    """
+    environment, layout = handle.environment, handle.layout
+    directory = layout.changelog_directory if changelogs else layout.snapshot_directory
+    path = f"{directory}/{expiry_intent_name(end, environment.new_id())}"
+    now = environment.now_millis()
+    intent = Intent(path, end, now, tuple(snapshots), keeps_changelogs)
+    handle.storage.create(path, intent.to_json())
+    return intent
+
+
+def withdraw(handle: TableHandle, intent: Intent) -> None:
+    """All that it was about is done, or nothing of it will be."""
+    handle.storage.delete(intent.path)
+
+
+def read_intents(handle: TableHandle, *, changelogs: bool = False) -> list[Intent]:
+    """Every intent of this branch, the one with the oldest end first.
+
+    One that is withdrawn meanwhile is left out.
+    """
+    storage, layout, found = handle.storage, handle.layout, []
+    directory = layout.changelog_directory if changelogs else layout.snapshot_directory
+    for info in storage.list(directory):
+        if info.is_directory or not info.name.startswith(EXPIRY_INTENT):
+            continue
+        try:
+            content = storage.read(info.path, LARGE_FILE)
+        except NotFoundError:
+            continue
+        found.append(
+            decode_json_file(
+                content,
+                storage.uri(info.path),
+                partial(Intent.from_json, info.path),
+                Remedy.INTENT,
+            )
+        )
+    return sorted(found, key=lambda intent: (intent.end, intent.path))
+
+
+def refuse_if_expiring(handle: TableHandle, snapshot_id: int, what: str) -> None:
+    """Raise ``CommitConflictError`` if a snapshot is expiring or has expired by now.
+
+    To be called after a tag, branch or consumer that needs the snapshot was written; when it
+    raises, what was written has to be taken back. ``what`` names it in the message.
+    """
+    if _is_expiring(handle, snapshot_id) and not _is_abandoned(handle, snapshot_id):
+        raise CommitConflictError(
+            f"snapshot {snapshot_id} of {handle.uri} is expiring, so {what} cannot keep it; "
+            "choose a later snapshot. If an expiry was interrupted, run it again first"
+        )
+    if not handle.storage.exists(handle.layout.snapshot(snapshot_id)):
+        raise CommitConflictError(
+            f"snapshot {snapshot_id} of {handle.uri} has expired meanwhile, so {what} cannot keep "
+            "it; choose a later snapshot"
+        )
+
+
+def _is_expiring(handle: TableHandle, snapshot_id: int, *, newer_than: int = 0) -> bool:
+    found = {
+        snapshot.identity
+        for intent in read_intents(handle)
+        if intent.time_millis >= newer_than
+        for snapshot in intent.snapshots
+        if snapshot.id == snapshot_id
+    }
+    if not found:
+        return False
+    # After a rollback its number is that of another one.
+    there = read_snapshot_if_present(handle.storage, handle.layout, snapshot_id)
+    return there is None or there.identity in found
+
+
+def _is_abandoned(handle: TableHandle, snapshot_id: int) -> bool:
+    """Whether whoever wanted it gone has died long ago, and never came to this snapshot."""
+    environment = handle.environment
+    limit = environment.now_millis() - STALE_MILLIS
+    if _is_expiring(handle, snapshot_id, newer_than=limit):
+        return False
+    environment.sleep_seconds(_PAUSE_SECONDS)
+    return not _is_expiring(handle, snapshot_id, newer_than=limit)

@@ -1,0 +1,167 @@
+"""What a snapshot, a tag or a changelog leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.paimon.clean.candidates import Candidates
+from lakeformat.paimon.clean.places import FilePlaces
+from lakeformat.paimon.clean.removal import FileClass, Removal
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, read_index_manifest
+from lakeformat.paimon.metadata.manifest import ManifestColumns, read_manifests
+from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
+from lakeformat.paimon.metadata.snapshot import Snapshot
+
+__all__ = [
+    "MetadataFiles",
+    "add_candidates",
+    "manifest_batches",
+    "metadata_of",
+    "metadata_removals",
+    "or_gone",
+]
+
+T = TypeVar("T")
+ALL_LISTS = tuple(ListKind)
+
+
+@dataclass(slots=True)
+class MetadataFiles:
+    """Metadata files and index files by name, with their sizes where somebody says them."""
+
+    lists: dict[str, int | None] = field(default_factory=dict)
+    manifests: dict[str, int | None] = field(default_factory=dict)
+    index_manifests: set[str] = field(default_factory=set)
+    index_files: dict[str, IndexManifestEntry] = field(default_factory=dict)
+    """By where they are."""
+    statistics: set[str] = field(default_factory=set)
+
+    def update(self, other: MetadataFiles) -> None:
+        """Add all of another."""
+        self.lists |= other.lists
+        self.manifests |= other.manifests
+        self.index_manifests |= other.index_manifests
+        self.index_files |= other.index_files
+        self.statistics |= other.statistics
+
+
+def metadata_of(
+    handle: TableHandle,
+    snapshot: Snapshot,
+    lists: Sequence[ListKind] = ALL_LISTS,
+    *,
+    with_index: bool = True,
+    gone: Callable[[str], object] | None = None,
+) -> MetadataFiles:
+    """The lists of a snapshot, their manifests, index manifest, index files and statistics.
+
+    A file that is not there is damage, unless ``gone`` takes its path: what is left of an expiry
+    that was interrupted leads to files that went already.
+    """
+    storage, layout, found = handle.storage, handle.layout, MetadataFiles()
+    for kind in lists:
+        name, size = (getattr(snapshot, member) for member in kind.value)
+        if name is None:
+            continue
+        found.lists[name] = size
+        manifests = or_gone(
+            handle,
+            layout.manifest(name),
+            partial(manifests_of, storage, layout, snapshot, kind),
+            gone,
+        )
+        found.manifests |= {each.file_name: each.file_size for each in manifests or ()}
+    if not with_index:
+        return found
+    if snapshot.index_manifest is not None:
+        name = snapshot.index_manifest
+        found.index_manifests.add(name)
+        entries = or_gone(
+            handle,
+            layout.manifest(name),
+            partial(read_index_manifest, storage, layout, name),
+            gone,
+        )
+        places = FilePlaces(handle)
+        found.index_files |= {places.index_key(entry): entry for entry in entries or ()}
+    if snapshot.statistics is not None:
+        found.statistics.add(snapshot.statistics)
+    return found
+
+
+def metadata_removals(
+    handle: TableHandle, files: MetadataFiles, kept: MetadataFiles, reason: str
+) -> Iterator[Removal]:
+    """Metadata and index files that are not among those kept, as removals.
+
+    Index files come first and lists last: whatever is removed is named by something that is still
+    there.
+    """
+    storage, layout, places = handle.storage, handle.layout, FilePlaces(handle)
+    for key, entry in files.index_files.items():
+        if key not in kept.index_files:
+            yield places.index_file(entry, reason)
+    for name, size in files.manifests.items():
+        if name not in kept.manifests:
+            yield Removal(storage, layout.manifest(name), FileClass.MANIFEST, reason, size)
+    for name in sorted(files.index_manifests - kept.index_manifests):
+        yield Removal(storage, layout.manifest(name), FileClass.INDEX_MANIFEST, reason)
+    for name in sorted(files.statistics - kept.statistics):
+        yield Removal(storage, layout.statistics(name), FileClass.STATISTICS, reason)
+    for name, size in files.lists.items():
+        if name not in kept.lists:
+            yield Removal(storage, layout.manifest(name), FileClass.MANIFEST_LIST, reason, size)
+
+
+def add_candidates(
+    candidates: Candidates, batches: Iterable[ManifestColumns], kind: FileClass, reason: str
+) -> None:
+    """Make candidates of the files that some entries add."""
+    for columns in batches:
+        candidates.add(columns.filter(~columns.is_delete), kind, reason)
+
+
+def manifest_batches(
+    handle: TableHandle,
+    manifests: Sequence[ManifestMeta],
+    gone: Callable[[str], object] | None = None,
+) -> Iterator[ManifestColumns]:
+    """The entries of manifests, one manifest at a time: memory is that of the largest."""
+    storage, layout = handle.storage, handle.layout
+    for each in manifests:
+        columns = or_gone(
+            handle,
+            layout.manifest(each.file_name),
+            partial(read_manifests, storage, layout, [each]),
+            gone,
+        )
+        if columns is not None and len(columns):
+            yield columns
+
+
+def or_gone(
+    handle: TableHandle,
+    path: str,
+    read: Callable[[], T],
+    gone: Callable[[str], object] | None,
+) -> T | None:
+    """What a file holds; None, and its path goes to ``gone``, if it is not there any more."""
+    try:
+        return read()
+    except CorruptTableError:
+        if gone is None or handle.storage.exists(path):
+            raise
+        gone(path)
+        return None
+
+
+def deleted_rows(columns: ManifestColumns) -> ManifestColumns:
+    """The entries that take a file out."""
+    return columns.take(np.flatnonzero(columns.is_delete))

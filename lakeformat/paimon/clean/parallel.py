@@ -1,0 +1,28 @@
+"""Waiting for a storage many times at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from lakeformat.paimon.handle import TableHandle
+
+__all__ = ["in_parallel"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_PER_PROCESSOR = 4
+"""Who reads or removes a small file mostly waits."""
+
+
+def in_parallel(handle: TableHandle, act: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """What ``act`` makes of each item, in their order; as many at a time as the table allows."""
+    waiting = list(items)
+    threads = handle.options.file_operation_threads or _PER_PROCESSOR * (os.cpu_count() or 1)
+    if threads == 1 or len(waiting) < 2:
+        return [act(item) for item in waiting]
+    with ThreadPoolExecutor(min(threads, len(waiting))) as pool:
+        return list(pool.map(act, waiting))

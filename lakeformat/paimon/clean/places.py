@@ -1,0 +1,106 @@
+"""The files that manifest entries name, each by a key of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+
+import numpy as np
+
+from lakeformat.files.changelog_packs import is_packed, packed_address, packed_part
+from lakeformat.paimon.clean.removal import FileClass, Removal
+from lakeformat.paimon.file_places import data_file_place, index_file_place
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import plain_name
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
+from lakeformat.paimon.metadata.manifest import ManifestColumns
+from lakeformat.paimon.partition import partition_path
+from lakeformat.storage import Storage
+from lakeformat.storage.location import one_spelling
+
+__all__ = ["FilePlaces"]
+
+
+class FilePlaces:
+    """The paths of a table's data and index files."""
+
+    def __init__(self, handle: TableHandle) -> None:
+        self._handle = handle
+        self._directory: Callable[[bytes], str] = cache(
+            lambda partition: partition_path(handle.schema, partition)
+        )
+
+    def keys(self, columns: ManifestColumns) -> list[tuple[str, ...]]:
+        """What tells the files of each entry from all others: its own first, those beside it then.
+
+        The level does not count. A file keeps its name while those beside it are replaced.
+        """
+        layout = self._handle.layout
+        partitions = [self._directory(each or b"") for each in columns.partition.values()]
+        rows = zip(
+            columns.external_path.texts(),
+            columns.bucket.numbers.tolist(),
+            columns.file_name.texts(),
+            partitions,
+            strict=True,
+        )
+        own = [
+            layout.data_file(bucket, name or "", partition)
+            if external is None
+            else one_spelling(packed_address(external))
+            for external, bucket, name, partition in rows
+        ]
+        if not columns.extra_files.counts.any():
+            return [(key,) for key in own]
+        extras = zip(own, columns.extra_files.texts(), strict=True)
+        return [(key, *self._beside(key, names or ())) for key, names in extras]
+
+    def removals(
+        self, columns: ManifestColumns, kind: FileClass, reason: str
+    ) -> Iterator[tuple[str, Removal]]:
+        """Every file of each entry, with its key."""
+        sizes = self._sizes(columns)
+        external = columns.external_path.present
+        is_external = np.ones(len(columns), np.bool_) if external is None else external
+        found = zip(self.keys(columns), sizes, is_external.tolist(), strict=True)
+        for row, (keys, size, elsewhere) in enumerate(found):
+            outside = self._outside(columns, row, keys) if elsewhere else None
+            for position, key in enumerate(keys):
+                storage, path = (self._handle.storage, key) if outside is None else next(outside)
+                yield key, Removal(storage, path, kind, reason, None if position else size)
+
+    def _outside(
+        self, columns: ManifestColumns, row: int, keys: Sequence[str]
+    ) -> Iterator[tuple[Storage, str]]:
+        """Return the places of an external file and of those beside it, if the walls let them."""
+        [entry] = columns.entries(np.array([row]))
+        directory = self._directory(entry.partition)
+        storage, path = data_file_place(self._handle, entry.bucket, entry.file, directory)
+        yield storage, path
+        for key in keys[1:]:
+            yield storage, f"{path.rpartition('/')[0]}/{key.rpartition('/')[2]}"
+
+    def _sizes(self, columns: ManifestColumns) -> list[int]:
+        """The bytes of each file; of a packed changelog those up to the end of an entry's part."""
+        sizes: list[int] = columns.file_size.numbers.tolist()
+        for row, name in enumerate(columns.file_name.values()):
+            if name is not None and is_packed(name):
+                part = packed_part(name.decode(errors="surrogateescape"))
+                sizes[row] = sizes[row] if part is None else part.end
+        return sizes
+
+    def index_file(self, entry: IndexManifestEntry, reason: str) -> Removal:
+        """The index file of an entry."""
+        storage, path = index_file_place(self._handle, entry)
+        return Removal(storage, path, FileClass.INDEX, reason, entry.file_size)
+
+    def index_key(self, entry: IndexManifestEntry) -> str:
+        """What tells an index file from all others."""
+        if entry.external_path is not None:
+            return one_spelling(entry.external_path)
+        return index_file_place(self._handle, entry)[1]
+
+    def _beside(self, own: str, names: tuple[str, ...]) -> Iterator[str]:
+        directory = own.rpartition("/")[0]
+        for name in names:
+            yield f"{directory}/{plain_name(name)}"

@@ -1,0 +1,308 @@
+"""What tags, branches and later snapshots still need of the files that are about to go."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+
+from lakeformat.paimon.clean.candidates import Candidates
+from lakeformat.paimon.clean.leads import MetadataFiles, metadata_of, or_gone
+from lakeformat.paimon.clean.parallel import in_parallel
+from lakeformat.paimon.clean.untold import Told
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
+from lakeformat.paimon.metadata.branch_directory import branches
+from lakeformat.paimon.metadata.changelog_directory import (
+    changelog_ids,
+    read_changelog_if_present,
+)
+from lakeformat.paimon.metadata.expired_changes import without_expired_changes
+from lakeformat.paimon.metadata.manifest import read_manifests
+from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
+from lakeformat.paimon.metadata.tag import read_tags
+
+__all__ = ["Protection", "find_protection", "lists_of_changelog"]
+
+LATER_SNAPSHOTS = 100
+"""So many snapshots behind the oldest that stays are asked for files they have added again; of
+those behind that only the newest. More are asked where more expire at a time. So are as many
+changelogs, where those expire. Behind that, the tag of a rollback protects what it brought back."""
+_log = logging.getLogger(__name__)
+BASE = ListKind.BASE
+STATE = (BASE, ListKind.DELTA)
+
+
+@dataclass(slots=True)
+class Protection:
+    """Snapshots that stay, on this branch and others, and how much of each is asked for."""
+
+    handle: TableHandle
+    tags: list[Snapshot] = field(default_factory=list)
+    """Needed with all they consist of; what they changed expires with the snapshot itself."""
+    starts: list[Snapshot] = field(default_factory=list)
+    """The oldest snapshot of each other branch, and other single ones: needed with all they
+    consist of and have told of."""
+    additions: list[Snapshot] = field(default_factory=list)
+    """All later snapshots of each other branch: needed for what they add and told of."""
+    oldest: Snapshot | None = None
+    """Of this branch, the oldest that stays."""
+    later: list[Snapshot] = field(default_factory=list)
+    """Of this branch, those behind it that are asked for files they have added again."""
+    leaves_out_some: bool = False
+    """Whether more snapshots are behind it than ``later`` names."""
+    with_oldest_state: bool = False
+    """Whether files the oldest consists of are looked for: what it does not delete it may have."""
+    changelogs: list[Snapshot] = field(default_factory=list)
+    """Those that outlive their snapshots."""
+    own_changelogs: Sequence[int] = ()
+    """Those of this branch that stay: a packed changelog may have parts of several snapshots."""
+    later_changelogs: Sequence[int] = ()
+    """Of this branch, those behind that are asked for files they have added again. Their metadata
+    is new, or of one of ``changelogs``."""
+
+    def metadata(self) -> MetadataFiles:
+        """The metadata and index files that stay, of everything but snapshots behind the oldest.
+
+        Manifests of those are new, or among the ones of the oldest. Not so their index files and
+        statistics, which a rollback takes from where it goes back to.
+        """
+        handle, found = self.handle, MetadataFiles()
+        wholes = [*self.starts, *self.additions, *([self.oldest] if self.oldest else ())]
+        for each in in_parallel(handle, partial(metadata_of, handle), wholes):
+            found.update(each)
+        of_tags = partial(metadata_of, handle, lists=STATE)
+        for each in in_parallel(handle, of_tags, self.tags):
+            found.update(each)
+        for each in in_parallel(handle, self._metadata_of_changelog, self.changelogs):
+            found.update(each)
+        for snapshot in self.later:
+            if snapshot.index_manifest not in found.index_manifests:
+                found.update(metadata_of(handle, snapshot, ()))
+            if snapshot.statistics:
+                found.statistics.add(snapshot.statistics)
+        return found
+
+    def spare(self, candidates: Candidates) -> set[str]:
+        """Take out of the candidates whatever is still needed; the keys of what was taken out."""
+        if not len(candidates):
+            return set()
+        seen = _Sightings(self.handle, candidates)
+        needed: set[str] = set()
+        for snapshot in self._wholes():
+            needed |= seen.live(self._manifests(snapshot, *STATE))
+        for manifests in self._many(self.additions, ListKind.DELTA):
+            needed |= seen.added(manifests)
+        needed |= self._added_again(seen)
+        others = [*self.starts, *self.additions]
+        for manifests in self._many(others, ListKind.CHANGELOG):
+            needed |= seen.added(manifests)
+        changelogs = [*self.changelogs, *self._untold()]
+        for manifests in in_parallel(self.handle, self._told, changelogs):
+            needed |= seen.added(manifests, _expired)
+        if candidates.has_packs:
+            needed |= self._parts(seen)
+        found = {key for key in needed if key in candidates}
+        candidates.drop(found)
+        return found
+
+    def _parts(self, seen: _Sightings) -> set[str]:
+        """Packed changelogs with parts of other snapshots of this branch: all were one commit's."""
+        snapshots = [*([self.oldest] if self.oldest else ()), *self.later]
+        read = partial(read_changelog_if_present, self.handle.storage, self.handle.layout)
+        snapshots += filter(None, in_parallel(self.handle, read, self.own_changelogs))
+        needed: set[str] = set()
+        for manifests in self._many(snapshots, ListKind.CHANGELOG):
+            needed |= seen.added(manifests, _expired)
+        return needed
+
+    def _wholes(self) -> Iterator[Snapshot]:
+        yield from self.tags
+        yield from self.starts
+        if self.oldest is not None and self.with_oldest_state:
+            yield self.oldest
+
+    def _added_again(self, seen: _Sightings) -> set[str]:
+        """Files this branch has added once more after its oldest snapshot."""
+        needed: set[str] = set()
+        for manifests in self._many(self.later, ListKind.DELTA):
+            needed |= seen.added(manifests)
+        if self.oldest is not None and self.leaves_out_some:
+            known = {each.file_name for each in self._manifests(self.oldest, *STATE)}
+            newest = self._manifests(self.later[-1], *STATE)
+            needed |= seen.added([each for each in newest if each.file_name not in known])
+        return needed
+
+    def _untold(self) -> list[Snapshot]:
+        """Later changelogs without a list of their own: what they tell of is what was added."""
+        storage, layout = self.handle.storage, self.handle.layout
+        read = partial(read_changelog_if_present, storage, layout)
+        found, told = in_parallel(self.handle, read, self.later_changelogs), Told(storage, layout)
+        untold = [each for each in found if each and each.changelog_manifest_list is None]
+        return [each for each in untold if told.needs_files(each)]
+
+    def _told(self, changelog: Snapshot) -> list[ManifestMeta]:
+        """The manifests of what a changelog tells of, as far as they are there."""
+        if changelog.changelog_manifest_list is not None:
+            return self._manifests(changelog, ListKind.CHANGELOG)
+        handle = self.handle
+        path = handle.layout.manifest(changelog.delta_manifest_list)
+        read = partial(self._manifests, changelog, ListKind.DELTA)
+        return or_gone(handle, path, read, _expired) or []
+
+    def _metadata_of_changelog(self, changelog: Snapshot) -> MetadataFiles:
+        handle = self.handle
+        lists = lists_of_changelog(handle, changelog)
+        return metadata_of(handle, changelog, lists, with_index=False)
+
+    def _many(self, snapshots: Sequence[Snapshot], *lists: ListKind) -> list[list[ManifestMeta]]:
+        if not lists:
+            return []
+        return in_parallel(self.handle, lambda each: self._manifests(each, *lists), snapshots)
+
+    def _manifests(self, snapshot: Snapshot, *lists: ListKind) -> list[ManifestMeta]:
+        return manifests_of(self.handle.storage, self.handle.layout, snapshot, *lists)
+
+
+def lists_of_changelog(handle: TableHandle, changelog: Snapshot) -> tuple[ListKind, ...]:
+    """What a changelog that outlives its snapshot still leads to.
+
+    Without one of its own that is what the commit added, unless it expired with the snapshot: that
+    is so where a producer tells of changes. The options of today do not say what was then.
+    """
+    if changelog.changelog_manifest_list is not None:
+        return (ListKind.CHANGELOG,)
+    storage, layout = handle.storage, handle.layout
+    return tuple(
+        kind for kind in STATE if storage.exists(layout.manifest(getattr(changelog, kind.value[0])))
+    )
+
+
+def find_protection(
+    handle: TableHandle,
+    *,
+    oldest: Snapshot | None,
+    expiring: int = 0,
+    with_oldest_state: bool = False,
+    without_tags: Collection[str] = (),
+    without_branches: Collection[str] = (),
+    changelogs: Iterable[Snapshot] = (),
+    later_changelogs: Sequence[int] = (),
+    older: Iterable[Snapshot] = (),
+    expired_changelogs: Collection[int] = (),
+) -> Protection:
+    """Everything that stays once some tags and the snapshots before ``oldest`` are gone.
+
+    ``expiring`` says how many snapshots go at once; ``without_tags`` are tags of this branch.
+    ``with_oldest_state`` is for files that the oldest snapshot may still consist of: those of a
+    tag, and those of changelogs, after which they may have been added again. Who goes by what
+    snapshots up to the oldest delete knows that they are not in it.
+    ``older`` are snapshots before it that stay all the same: a rollback has brought them back.
+    ``expired_changelogs`` are changelogs that are there and go.
+    """
+    storage, layout = handle.storage, handle.layout
+    first = partial(without_expired_changes, storage, layout)
+    found = Protection(handle, with_oldest_state=with_oldest_state)
+    found.later_changelogs = later_changelogs
+    found.oldest = None if oldest is None else first(oldest)
+    found.changelogs += filter(Told(storage, layout).needs_files, changelogs)
+    found.starts += map(first, older)
+    for name in (MAIN_BRANCH, *(branch.name for branch in branches(storage, layout))):
+        place, is_own = layout.on_branch(name), name == layout.branch
+        if name in without_branches:
+            continue
+        found.tags += [
+            tag.snapshot
+            for tag in read_tags(storage, place)
+            if not (is_own and tag.name in without_tags)
+        ]
+        if not is_own:
+            _add_branch(handle, place, found)
+            continue
+        ids = [n for n in changelog_ids(storage, place) if n not in expired_changelogs]
+        found.own_changelogs = [*ids[:LATER_SNAPSHOTS], *ids[LATER_SNAPSHOTS:][-LATER_SNAPSHOTS:]]
+    if oldest is not None:
+        ids = [number for number in snapshot_ids(storage, layout) if number > oldest.id]
+        count = max(LATER_SNAPSHOTS, expiring)
+        found.leaves_out_some = len(ids) > count
+        asked = [*ids[:count], *(ids[-1:] if found.leaves_out_some else ())]
+        found.later = _read(handle, layout, asked)
+    return found
+
+
+def _add_branch(handle: TableHandle, place: TableLayout, found: Protection) -> None:
+    storage = handle.storage
+    snapshots = _read(handle, place, snapshot_ids(storage, place))
+    found.starts += [without_expired_changes(storage, place, each) for each in snapshots[:1]]
+    found.additions += snapshots[1:]
+    read = partial(read_changelog_if_present, storage, place)
+    changelogs = filter(None, in_parallel(handle, read, changelog_ids(storage, place)))
+    found.changelogs += filter(Told(storage, place).needs_files, changelogs)
+
+
+def _read(handle: TableHandle, place: TableLayout, ids: Sequence[int]) -> list[Snapshot]:
+    read = partial(read_snapshot_if_present, handle.storage, place)
+    return [snapshot for snapshot in in_parallel(handle, read, ids) if snapshot is not None]
+
+
+class _Sightings:
+    """What manifests say of some candidates; each manifest is read once."""
+
+    def __init__(self, handle: TableHandle, candidates: Candidates) -> None:
+        self._handle = handle
+        self._candidates = candidates
+        self._seen: dict[str, dict[str, tuple[int, bool]]] = {}
+
+    def live(self, manifests: Iterable[ManifestMeta]) -> set[str]:
+        """The candidates that a state of these manifests consists of."""
+        net: dict[str, int] = {}
+        for manifest in manifests:
+            for key, (change, _) in self._of(manifest).items():
+                net[key] = net.get(key, 0) + change
+        return {key for key, count in net.items() if count > 0}
+
+    def added(
+        self, manifests: Iterable[ManifestMeta], gone: Callable[[str], object] | None = None
+    ) -> set[str]:
+        """The candidates that some of these manifests add."""
+        return set(
+            chain.from_iterable(
+                (key for key, (_, is_added) in self._of(manifest, gone).items() if is_added)
+                for manifest in manifests
+                if manifest.num_added_files
+            )
+        )
+
+    def _of(
+        self, manifest: ManifestMeta, gone: Callable[[str], object] | None = None
+    ) -> dict[str, tuple[int, bool]]:
+        """By candidate, its ADDs less its DELETEs, and whether there is any ADD."""
+        found = self._seen.get(manifest.file_name)
+        if found is None:
+            found = self._seen[manifest.file_name] = self._read(manifest, gone)
+        return found
+
+    def _read(
+        self, manifest: ManifestMeta, gone: Callable[[str], object] | None
+    ) -> dict[str, tuple[int, bool]]:
+        handle, found = self._handle, dict[str, tuple[int, bool]]()
+        path = handle.layout.manifest(manifest.file_name)
+        read = partial(read_manifests, handle.storage, handle.layout, [manifest])
+        columns = or_gone(handle, path, read, gone)
+        if columns is None:
+            return found
+        columns = columns.filter(self._candidates.may_name(columns))
+        of_entries = self._candidates.keys(columns)
+        for keys, is_delete in zip(of_entries, columns.is_delete.tolist(), strict=True):
+            for key in filter(self._candidates.__contains__, keys):
+                change, is_added = found.get(key, (0, False))
+                found[key] = (change + (-1 if is_delete else 1), is_added or not is_delete)
+        return found
+
+
+def _expired(path: str) -> None:
+    _log.debug("%s has expired with its snapshot", path)

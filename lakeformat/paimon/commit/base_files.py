@@ -1,0 +1,95 @@
+"""The live files a commit is checked against, kept from one attempt to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.paimon.commit.deltas import newest_first
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import ManifestColumns, live_rows, read_manifests
+from lakeformat.paimon.metadata.manifest_columns import columns_of
+from lakeformat.paimon.metadata.manifest_columns.columns import Mask
+from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
+from lakeformat.paimon.metadata.simple_stats import may_contain_partition
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.partition import partition_fields
+
+__all__ = ["BaseFiles", "in_partitions"]
+
+_LOOKED_UP = 100
+"""Above so many partitions, asking each manifest for each of them costs more than reading it."""
+
+
+class BaseFiles:
+    """The live files of some partitions, at one head after the other.
+
+    The first head costs the manifests that may hold such files, each later one those of the
+    snapshots in between; an OVERWRITE in between, which may delete very much, a new beginning.
+    """
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        wanted: Callable[[ManifestColumns], Mask],
+        may_hold: Callable[[ManifestMeta], bool],
+    ) -> None:
+        self._handle = handle
+        self._wanted = wanted
+        self._may_hold = may_hold
+        self._head: Snapshot | None = None
+        self._live = columns_of([])
+
+    def at(self, head: Snapshot) -> ManifestColumns:
+        """The live files in commit order."""
+        newer = self._newer_manifests(head)
+        if newer is None:
+            entries = self._read(manifests_of(self._handle.storage, self._handle.layout, head))
+        else:
+            entries = ManifestColumns.concat([self._live, self._read(newer)])
+        rows = live_rows(entries, f"snapshot {head.id} of {self._handle.uri}")
+        self._head, self._live = head, entries.take(rows)
+        return self._live
+
+    def _newer_manifests(self, head: Snapshot) -> list[ManifestMeta] | None:
+        """The files added since the last look; None if everything has to be read again.
+
+        A rollback may have put another snapshot under the number of the last head: what was live
+        there is not in the history of this one.
+        """
+        if self._head is None or self._head.id > head.id:
+            return None
+        storage, layout = self._handle.storage, self._handle.layout
+        found: list[ManifestMeta] = []
+        last, *newer = reversed([*newest_first(self._handle, head, self._head.id - 1)])
+        if last is None or last.identity != self._head.identity:
+            return None
+        for snapshot in newer:
+            if snapshot is None or snapshot.commit_kind is CommitKind.OVERWRITE:
+                return None
+            found += manifests_of(storage, layout, snapshot, ListKind.DELTA)
+        return found
+
+    def _read(self, manifests: Sequence[ManifestMeta]) -> ManifestColumns:
+        chosen = [manifest for manifest in manifests if self._may_hold(manifest)]
+        read = read_manifests(self._handle.storage, self._handle.layout, chosen)
+        return read.filter(self._wanted(read))
+
+
+def in_partitions(handle: TableHandle, partitions: pa.Array) -> BaseFiles:
+    """The live files of some partitions, given as framed rows."""
+    types = [field.type for field in partition_fields(handle.schema)]
+    rows = partitions.to_pylist()
+
+    def wanted(columns: ManifestColumns) -> Mask:
+        found: Mask = pc.is_in(columns.partition.to_arrow(), partitions).to_numpy(False)
+        return found
+
+    def may_hold(manifest: ManifestMeta) -> bool:
+        return len(rows) > _LOOKED_UP or any(
+            may_contain_partition(manifest.partition_stats, row, types) for row in rows
+        )
+
+    return BaseFiles(handle, wanted, may_hold)

@@ -1,0 +1,127 @@
+"""Whether new files count buckets as their partition does; all that a plain append looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.errors import CommitConflictError
+from lakeformat.paimon.commit.base_files import in_partitions
+from lakeformat.paimon.commit.changes import Changes
+from lakeformat.paimon.commit.conflict_text import Committer, place
+from lakeformat.paimon.commit.conflicts import check_buckets
+from lakeformat.paimon.commit.hash_conflicts import require_nobody_wrote, require_same_index
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.manifest import ManifestColumns, read_manifests
+from lakeformat.paimon.metadata.manifest_columns import columns_of
+from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
+from lakeformat.paimon.metadata.simple_stats import may_contain_partition
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.partition import partition_fields
+
+__all__ = ["BucketCounts", "require_current_counts"]
+
+_LOOKED_UP = 100
+"""Above so many partitions, asking each manifest for each of them costs more than reading it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BucketCounts:
+    """Compares the number of buckets of an append with the newest files of its partitions.
+
+    Those are in the newest manifests: few are read where the partitions have been written
+    lately, and none twice.
+    """
+
+    who: Committer
+    messages: Sequence[CommitMessage] = ()
+    """Those the files come from: they know by which index their keys got buckets."""
+    _read: dict[str, dict[bytes, int]] = field(default_factory=dict)
+    """By manifest, what its partitions count."""
+
+    def check(self, head: Snapshot | None, changes: Changes) -> None:
+        """Raise if a partition of ``head`` counts otherwise."""
+        require_same_index(self.who, head, self.messages)
+        require_nobody_wrote(self.who, head, self.messages)
+        check_buckets(self.who, head, changes.table)
+        require_current_counts(self.who, head, changes)
+        current, totals = _current(self.who), _totals(changes.table)
+        wanted = {row: total for row, total in totals.items() if current <= 0 or total == current}
+        if head is None:
+            return
+        for manifest in self._newest_first(head, wanted):
+            counts = self._totals_in(manifest)
+            for partition in [each for each in wanted if each in counts]:
+                if wanted.pop(partition) != counts[partition]:
+                    self._check_all(head, changes)
+                    return
+
+    def _newest_first(self, head: Snapshot, wanted: dict[bytes, int]) -> Iterator[ManifestMeta]:
+        """Manifests that may hold a partition still wanted when their turn comes."""
+        types = [field.type for field in partition_fields(self.who.handle.schema)]
+        for kind in (ListKind.DELTA, ListKind.BASE):
+            if not wanted:
+                return
+            found = manifests_of(self.who.handle.storage, self.who.handle.layout, head, kind)
+            for manifest in reversed(found):
+                stats = manifest.partition_stats
+                if len(wanted) > _LOOKED_UP or any(
+                    may_contain_partition(stats, row, types) for row in wanted
+                ):
+                    yield manifest
+
+    def _totals_in(self, manifest: ManifestMeta) -> dict[bytes, int]:
+        name = manifest.file_name
+        if name not in self._read:
+            columns = read_manifests(self.who.handle.storage, self.who.handle.layout, [manifest])
+            self._read[name] = _totals(columns)
+        return self._read[name]
+
+    def _check_all(self, head: Snapshot, changes: Changes) -> None:
+        """Raise if files that differ are live still."""
+        live = in_partitions(self.who.handle, changes.partitions()).at(head)
+        check_buckets(self.who, head, ManifestColumns.concat([live, changes.table]))
+
+
+def require_current_counts(who: Committer, head: Snapshot | None, changes: Changes) -> None:
+    """Refuse a number of buckets that neither the table has now nor the partition's live files.
+
+    A partition keeps its number as long as it has files; an empty one takes the table's.
+    """
+    current = _current(who)
+    odd = {row: total for row, total in _totals(changes.table).items() if total != current}
+    if current <= 0 or not odd:
+        return
+    live = columns_of([])
+    if head is not None:
+        live = in_partitions(who.handle, pa.array([*odd], pa.large_binary())).at(head)
+        check_buckets(who, head, ManifestColumns.concat([live, changes.table]))
+    kept = _totals(live)
+    for partition, total in odd.items():
+        if partition not in kept:
+            raise CommitConflictError(
+                f"{who} conflicts: its files count {total} buckets, but "
+                f"{place(who.handle, partition)} has no files any more and new ones count "
+                f"{current} ('bucket' of schema {who.handle.schema.id}): the number changed "
+                "while this commit was prepared. Nothing was published; give its files up "
+                "(Table.abort), open the table again and write the rows anew"
+            )
+
+
+def _current(who: Committer) -> int:
+    return int(who.handle.options.bucket)
+
+
+def _totals(columns: ManifestColumns) -> dict[bytes, int]:
+    """The number of buckets by partition, as the last file that came in says."""
+    known = columns.filter(~columns.is_delete & (columns.total_buckets.numbers > 0))
+    if not len(known):
+        return {}
+    codes = known.partition.to_arrow().dictionary_encode().indices.to_numpy()
+    _, from_end = np.unique(codes[::-1], return_index=True)
+    last = known.take(len(known) - 1 - from_end)
+    pairs = zip(last.partition.values(), last.total_buckets.numbers.tolist(), strict=True)
+    return {partition: total for partition, total in pairs if partition is not None}

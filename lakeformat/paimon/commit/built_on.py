@@ -1,0 +1,74 @@
+"""Whether a later snapshot was built on one that was published, when the one before has expired."""
+
+from __future__ import annotations
+
+import pyarrow.compute as pc
+
+from lakeformat.errors import CorruptTableError, NotFoundError
+from lakeformat.paimon.commit.changes import Changes
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import read_manifests
+from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
+
+__all__ = ["is_built_on"]
+
+
+def is_built_on(
+    handle: TableHandle, later: int, snapshot: Snapshot, changes: Changes
+) -> bool | None:
+    """As far as the manifests of the later snapshot, or the storage, tell; None where they do not.
+
+    What is built on a snapshot names its manifest, unless that was merged; and what the snapshot
+    has added is still there, or the very next snapshot says that it took it out.
+    """
+    told = _told_by_manifests(handle, later, snapshot, changes)
+    if told is None and _is_older(handle, later, snapshot.id):
+        return False
+    return told
+
+
+def _told_by_manifests(
+    handle: TableHandle, later: int, snapshot: Snapshot, changes: Changes
+) -> bool | None:
+    storage, layout = handle.storage, handle.layout
+    try:
+        successor = read_snapshot(storage, layout, later)
+        if changes.has_index_changes and successor.index_manifest == snapshot.index_manifest:
+            return True
+        manifests = manifests_of(storage, layout, successor)
+        if _names(manifests) & _own_manifests(handle, snapshot):
+            return True
+        there = read_manifests(storage, layout, manifests).file_name.to_arrow()
+    except (CorruptTableError, NotFoundError):
+        return None  # it has expired, too
+    added = changes.added.file_name.to_arrow()
+    if not len(added):
+        return None
+    found = pc.is_in(added, there)
+    if pc.all(found).as_py():
+        return True
+    return False if later == snapshot.id + 1 and not pc.any(found).as_py() else None
+
+
+def _is_older(handle: TableHandle, one: int, other: int) -> bool:
+    """Whether the file of one snapshot was there before that of another."""
+    layout = handle.layout
+    changed = {
+        info.path: info.modified_millis for info in handle.storage.list(layout.snapshot_directory)
+    }
+    first, second = changed.get(layout.snapshot(one)), changed.get(layout.snapshot(other))
+    return first is not None and second is not None and first < second
+
+
+def _own_manifests(handle: TableHandle, snapshot: Snapshot) -> set[str]:
+    """The manifests of what a snapshot changed; none if it has expired itself."""
+    try:
+        return _names(manifests_of(handle.storage, handle.layout, snapshot, ListKind.DELTA))
+    except (CorruptTableError, NotFoundError):
+        return set()
+
+
+def _names(manifests: list[ManifestMeta]) -> set[str]:
+    return {manifest.file_name for manifest in manifests}

@@ -1,0 +1,118 @@
+"""What one snapshot changes: files in and out, changelog files, index files; in commit order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
+from lakeformat.paimon.metadata.manifest import FileKind, ManifestColumns, ManifestEntry
+from lakeformat.paimon.metadata.manifest_columns import columns_of
+from lakeformat.paimon.metadata.manifest_columns.columns import NumberColumn
+from lakeformat.paimon.metadata.snapshot import Snapshot
+
+__all__ = ["Changes", "Provider", "append_changes", "as_deletes", "compact_changes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The content of one snapshot's delta."""
+
+    table: ManifestColumns = field(default_factory=partial(columns_of, ()))
+    changelog: ManifestColumns = field(default_factory=partial(columns_of, ()))
+    index_removed: tuple[IndexManifestEntry, ...] = ()
+    index_added: tuple[IndexManifestEntry, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not (len(self.table) or len(self.changelog) or self.has_index_changes)
+
+    @property
+    def has_index_changes(self) -> bool:
+        return bool(self.index_removed or self.index_added)
+
+    @property
+    def added(self) -> ManifestColumns:
+        """The files that come in."""
+        return self.table.filter(~self.table.is_delete)
+
+    @property
+    def added_rows(self) -> int:
+        """Rows of files that come in minus rows of files that go out."""
+        rows = self.table.row_count.numbers
+        return int(np.where(self.table.is_delete, -rows, rows).sum())
+
+    def partitions(self) -> pa.Array:
+        """Every partition that is touched, once, as framed rows."""
+        of_index = [entry.partition for entry in (*self.index_removed, *self.index_added)]
+        found = [self.table.partition.to_arrow(), pa.array(of_index, pa.large_binary())]
+        return pa.concat_arrays(found).unique()
+
+
+Provider: TypeAlias = Callable[[Snapshot | None], Changes]
+"""What a commit changes, given the snapshot it builds on."""
+
+
+def append_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> Changes:
+    """The append increments of all messages."""
+    table: list[ManifestEntry] = []
+    for message in messages:
+        one = (message,)
+        table += _entries(handle, one, FileKind.ADD, lambda each: each.new_files)
+        table += _entries(handle, one, FileKind.DELETE, lambda each: each.deleted_files)
+    return Changes(
+        table=columns_of(table),
+        changelog=columns_of(
+            [*_entries(handle, messages, FileKind.ADD, lambda each: each.changelog_files)]
+        ),
+        index_removed=tuple(entry for message in messages for entry in message.deleted_index_files),
+        index_added=tuple(entry for message in messages for entry in message.new_index_files),
+    )
+
+
+def compact_changes(handle: TableHandle, messages: Sequence[CommitMessage]) -> Changes:
+    """The compact increments; in one bucket what goes out comes before what comes in."""
+    table: list[ManifestEntry] = []
+    for message in messages:
+        one = (message,)
+        table += _entries(handle, one, FileKind.DELETE, lambda each: each.compact_before)
+        table += _entries(handle, one, FileKind.ADD, lambda each: each.compact_after)
+    return Changes(
+        table=columns_of(table),
+        changelog=columns_of(
+            [*_entries(handle, messages, FileKind.ADD, lambda each: each.compact_changelog_files)]
+        ),
+        index_removed=tuple(
+            entry for message in messages for entry in message.compact_deleted_index_files
+        ),
+        index_added=tuple(
+            entry for message in messages for entry in message.compact_new_index_files
+        ),
+    )
+
+
+def as_deletes(files: ManifestColumns) -> ManifestColumns:
+    """Entries that take out the same files."""
+    kinds = np.full(len(files), int(FileKind.DELETE), np.int64)
+    return replace(files, kind=NumberColumn(kinds))
+
+
+def _entries(
+    handle: TableHandle,
+    messages: Iterable[CommitMessage],
+    kind: FileKind,
+    files: Callable[[CommitMessage], tuple[DataFileMeta, ...]],
+) -> Iterator[ManifestEntry]:
+    for message in messages:
+        total = message.total_buckets
+        buckets = int(handle.options.bucket) if total is None else total
+        for file in files(message):
+            yield ManifestEntry(kind, message.partition, message.bucket, buckets, file)

@@ -1,0 +1,447 @@
+"""What can be committed: prepared files, in place of others or beside them, and statistics.
+
+One call makes no snapshot, one, or two: files that were written, and then what a compaction made
+of older ones. Both carry the same identity, and they differ by kind.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from lakeformat.errors import (
+    CommitConflictError,
+    CommitOutcomeUnknownError,
+    InvalidRequestError,
+    LakeError,
+    UnsupportedError,
+)
+from lakeformat.paimon.commit.abort import delete_written
+from lakeformat.paimon.commit.admission import are_there
+from lakeformat.paimon.commit.attempt import CommitIntent
+from lakeformat.paimon.commit.base_manifests import PickManifests
+from lakeformat.paimon.commit.bucket_counts import BucketCounts
+from lakeformat.paimon.commit.changes import Changes, append_changes, compact_changes
+from lakeformat.paimon.commit.checks import check_arguments
+from lakeformat.paimon.commit.conflict_text import Committer
+from lakeformat.paimon.commit.conflicts import ConflictCheck, check_within
+from lakeformat.paimon.commit.identity import (
+    BATCH_IDENTIFIER,
+    CommitId,
+    EarlierCommits,
+    require_commit_id,
+    require_same,
+)
+from lakeformat.paimon.commit.new_files import NewFiles
+from lakeformat.paimon.commit.overwrite import Overwrite, require_within, upgraded
+from lakeformat.paimon.commit.pin import Pin
+from lakeformat.paimon.commit.replay import Replay
+from lakeformat.paimon.commit.report import CommitReport, nothing_to_commit
+from lakeformat.paimon.commit.transaction import publish_once
+from lakeformat.paimon.commit.written_paths import written_paths
+from lakeformat.paimon.handle import TableHandle, require_allowed
+from lakeformat.paimon.layout import statistics_name
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.metadata.statistics import TableStatistics, write_statistics
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.partition_filter import PartitionFilter, these_partitions
+from lakeformat.types.type_rules import is_whole_number
+
+__all__ = [
+    "DYNAMIC",
+    "CommitOptions",
+    "Dynamic",
+    "commit_messages",
+    "commit_statistics",
+    "earlier_tries",
+    "find_commit",
+    "find_replay",
+]
+
+_log = logging.getLogger(__name__)
+_DATA = (CommitKind.APPEND, CommitKind.OVERWRITE)
+
+
+class Dynamic:
+    """An overwrite of exactly the partitions that get new files."""
+
+
+DYNAMIC = Dynamic()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitOptions:
+    """What can be said about any commit."""
+
+    commit: CommitId | None = None
+    watermark: int | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    operation: str | None = None
+    read_snapshot: int | None = None
+    """The snapshot the change was computed from: nobody else may have changed its partitions."""
+    merge: PickManifests | None = None
+    """Which manifests the commit merges; else the options of the table say."""
+
+    def __post_init__(self) -> None:
+        check_arguments(self.watermark, self.properties)
+        if self.commit is not None:
+            require_commit_id(self.commit)
+        if self.read_snapshot is not None and not is_whole_number(self.read_snapshot):
+            raise InvalidRequestError(
+                f"read_snapshot is the number of a snapshot, got {self.read_snapshot!r}"
+            )
+
+
+Replacement: TypeAlias = PartitionFilter | Dynamic | None
+"""What an overwrite replaces; None where rows are added."""
+
+
+def find_commit(handle: TableHandle, commit: CommitId) -> CommitReport | None:
+    """The result of an earlier commit of any kind with this identity, if there was one."""
+    found = EarlierCommits(handle, commit, tuple(CommitKind)).find(_head(handle))
+    return None if found is None else Replay(handle, Changes())(found)
+
+
+def commit_messages(
+    handle: TableHandle,
+    messages: Sequence[CommitMessage],
+    options: CommitOptions,
+    *,
+    overwrite: Replacement = None,
+    earlier: EarlierCommits | None = None,
+    from_elsewhere: bool = False,
+) -> CommitReport:
+    """Publish what the messages say, once; safe to repeat with the same identity.
+
+    ``earlier`` is what ``find_replay`` has looked through already; ``from_elsewhere``: the
+    messages may have been committed before.
+    """
+    data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
+    for operation in _operations(data, compaction):
+        require_allowed(handle, operation)
+    for changes in (data, compaction):
+        check_within(handle, changes)
+    _refuse_untracked(handle, data, compaction, is_overwrite=overwrite is not None)
+    planned_on = _planned_on(handle, messages, options.read_snapshot)
+    commits = _Commits(handle, options, messages, earlier, planned_on, from_elsewhere)
+    if compaction.is_empty:
+        return commits.data(data, overwrite, can_upgrade=True)
+    if data.is_empty and overwrite is None:
+        return commits.compaction(compaction)
+    done = commits.data(data, overwrite, can_upgrade=False)
+    return commits.compaction_after(done, compaction, messages)
+
+
+def _operations(data: Changes, compaction: Changes) -> list[Operation]:
+    """The kinds of work that messages stand for; none of them is a commit that only takes out."""
+    found = [] if data.is_empty else [Operation.WRITE]
+    return [*found, *([] if compaction.is_empty else [Operation.COMPACT])] or [Operation.COMMIT]
+
+
+def earlier_tries(
+    handle: TableHandle,
+    commit: CommitId,
+    *,
+    overwrite: Replacement = None,
+    messages: Sequence[CommitMessage] = (),
+) -> EarlierCommits:
+    """Where to look for earlier tries of the same commit."""
+    alone = overwrite is None and _is_compaction_alone(handle, messages)
+    return EarlierCommits(handle, commit, (CommitKind.COMPACT,) if alone else _DATA)
+
+
+def _is_compaction_alone(handle: TableHandle, messages: Sequence[CommitMessage]) -> bool:
+    is_compaction = not compact_changes(handle, messages).is_empty
+    return is_compaction and append_changes(handle, messages).is_empty
+
+
+def find_replay(
+    handle: TableHandle,
+    earlier: EarlierCommits,
+    *,
+    overwrite: Replacement = None,
+    messages: Sequence[CommitMessage] = (),
+    rows: int | None = None,
+) -> CommitReport | None:
+    """The result of an earlier try of the same commit, before any row is written for it.
+
+    ``rows`` is how many it will have where no message is written yet, if that is known.
+    """
+    data, compaction = append_changes(handle, messages), compact_changes(handle, messages)
+    alone = overwrite is None and _is_compaction_alone(handle, messages)
+    found = earlier.find(_head(handle))
+    if found is None:
+        return None
+    if alone:
+        return Replay(handle, compaction, from_elsewhere=True)(found)
+    replaces = overwrite is not None or _changes_rows(data)
+    kind = CommitKind.OVERWRITE if replaces else CommitKind.APPEND
+    require_same(handle, found, kind, None)
+    report = Replay(handle, data, from_elsewhere=True, rows=rows)(found)
+    if compaction.is_empty:
+        return report
+    return _with_second_half(handle, earlier.commit, report, compaction, messages)
+
+
+def _with_second_half(
+    handle: TableHandle,
+    commit: CommitId,
+    rows: CommitReport,
+    compaction: Changes,
+    messages: Sequence[CommitMessage],
+) -> CommitReport | None:
+    """The report on both snapshots of an earlier try; None if the second one is to be published.
+
+    Its files are gone if the earlier try was refused to publish them: the rows are there, so
+    this is no error.
+    """
+    found = EarlierCommits(handle, commit, (CommitKind.COMPACT,)).find(_head(handle))
+    if found is not None:
+        return _joined(rows, Replay(handle, compaction, from_elsewhere=True)(found))
+    halves = [message.compaction_alone() for message in messages]
+    if all(are_there([*written_paths(handle, halves)])):
+        return None
+    refused = (
+        f"the files of the compaction that came with snapshot {rows.snapshot_id} of {handle.uri} "
+        "are not there any more. Its rows are published, and nothing is lost: compact the table"
+    )
+    return replace(rows, compact_refused=refused, reason=f"{rows.reason}; {refused}")
+
+
+def _joined(rows: CommitReport, compacted: CommitReport) -> CommitReport:
+    """One report on the two snapshots of a call."""
+    return replace(
+        rows,
+        compact_snapshot_id=compacted.snapshot_id,
+        replayed=rows.replayed and compacted.replayed,
+        unpublished_files=rows.unpublished_files + compacted.unpublished_files,
+    )
+
+
+def commit_statistics(
+    handle: TableHandle, statistics: TableStatistics, options: CommitOptions
+) -> CommitReport:
+    """Publish what ANALYZE found out; no file of the table changes."""
+    require_allowed(handle, Operation.COMMIT)
+    name = statistics_name(handle.environment.new_id(), 0)
+    try:
+        write_statistics(handle.storage, handle.layout, name, statistics)
+        report = _Commits(handle, options).statistics(name)
+    except CommitOutcomeUnknownError:
+        raise  # the table may refer to the file: it stays
+    except LakeError:
+        handle.storage.delete(handle.layout.statistics(name))
+        raise
+    if report.replayed:
+        handle.storage.delete(handle.layout.statistics(name))
+    return report
+
+
+class _Commits:
+    """The one or two snapshots of a call, which share an identity."""
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        options: CommitOptions,
+        messages: Sequence[CommitMessage] = (),
+        earlier: EarlierCommits | None = None,
+        planned_on: int | None = None,
+        from_elsewhere: bool = False,
+    ) -> None:
+        self._handle = handle
+        self._options = options
+        self._first_look = earlier
+        self._messages = messages
+        self._foreign = messages if from_elsewhere else ()
+        """Messages that come from elsewhere, and may have been committed before."""
+        self._commit = options.commit or _new_identity(handle)
+        self._planned_on = planned_on
+
+    def data(self, new: Changes, overwrite: Replacement, *, can_upgrade: bool) -> CommitReport:
+        """Files that were written, and what they replace."""
+        handle = self._handle
+        if isinstance(overwrite, Dynamic):
+            if new.is_empty:
+                return self._nothing()
+            overwrite = these_partitions(handle.schema, new.table.partition.to_arrow())
+        if overwrite is not None:
+            return self._overwrite(new, overwrite, can_upgrade=can_upgrade)
+        if new.is_empty and not _wants_empty(handle):
+            return self._nothing()
+        if _changes_rows(new):
+            return self._publish(self._intent(CommitKind.OVERWRITE, new))
+        return self._append(new)
+
+    def compaction(self, changes: Changes) -> CommitReport:
+        """Files that were made of others, without a change of rows."""
+        return self._publish(self._intent(CommitKind.COMPACT, changes))
+
+    def compaction_after(
+        self, done: CommitReport, changes: Changes, messages: Sequence[CommitMessage]
+    ) -> CommitReport:
+        """The compaction of a call whose rows are published, which a conflict does not undo."""
+        try:
+            compacted = self.compaction(changes)
+        except CommitConflictError as refused:
+            delete_written(self._handle, [each.compaction_alone() for each in messages])
+            reason = f"{done.reason}; the compaction that came with it was not published"
+            return replace(done, compact_refused=str(refused), reason=f"{reason}: {refused}")
+        except LakeError as error:
+            raise CommitOutcomeUnknownError(
+                f"the rows were published as snapshot {done.snapshot_id} of {self._handle.uri}, "
+                f"but not the compaction that came with them: {error}. Repeat the call with "
+                f"{self._commit}: what was published is not published twice"
+            ) from error
+        return _joined(done, compacted)
+
+    def statistics(self, name: str) -> CommitReport:
+        """A statistics file, and nothing else."""
+        intent = self._intent(CommitKind.ANALYZE, Changes())
+        return self._publish(replace(intent, statistics=name))
+
+    def _overwrite(
+        self, new: Changes, partitions: PartitionFilter, *, can_upgrade: bool
+    ) -> CommitReport:
+        handle = self._handle
+        require_within(handle, partitions, new)
+        if new.table.is_delete.any():
+            raise InvalidRequestError(
+                f"an overwrite of {handle.uri} finds out itself what it takes out: leave deleted "
+                "files out of its messages"
+            )
+        if len(new.changelog):
+            _log.warning(
+                "overwrite of %s: %d changelog files are left out, as readers of an overwrite "
+                "expect",
+                *(handle.uri, len(new.changelog)),
+            )
+        new = upgraded(handle, new) if can_upgrade else new
+        intent = replace(
+            self._intent(CommitKind.OVERWRITE, new),
+            provider=Overwrite(handle, partitions, new),
+            replaced=partitions,
+            check=ConflictCheck(self._who(CommitKind.OVERWRITE), may_change_buckets=True),
+        )
+        return self._publish(intent)
+
+    def _append(self, new: Changes) -> CommitReport:
+        """Rows that are added conflict with nothing, unless an option asks to look."""
+        handle = self._handle
+        intent = self._intent(CommitKind.APPEND, new)
+        has_index = any(message.assigned_by is not None for message in self._messages)
+        if handle.options.commit_discard_duplicate_files and not has_index:
+            intent = replace(intent, discards_duplicates=True, new_files=None)
+        else:
+            intent = replace(intent, check=BucketCounts(intent.who, self._messages))
+        return self._publish(intent)
+
+    def _publish(self, intent: CommitIntent) -> CommitReport:
+        kinds = _DATA if intent.kind in _DATA else (intent.kind,)
+        return publish_once(self._handle, intent, self._earlier(kinds))
+
+    def _intent(self, kind: CommitKind, changes: Changes) -> CommitIntent:
+        options, who = self._options, self._who(kind)
+        is_analyze = kind is CommitKind.ANALYZE
+        return CommitIntent(
+            who=who,
+            replay=Replay(self._handle, changes, from_elsewhere=bool(self._foreign)),
+            provider=lambda head: changes,
+            commit=self._commit,
+            watermark=options.watermark,
+            properties=options.properties,
+            operation=options.operation,
+            check=None if is_analyze else ConflictCheck(who),
+            pin=self._pin(kind),
+            new_files=self._new_files(kind) if self._foreign else None,
+            merge=options.merge,
+        )
+
+    def _who(self, kind: CommitKind) -> Committer:
+        return Committer(self._handle, kind, self._commit.user, self._planned_on)
+
+    def _new_files(self, kind: CommitKind) -> NewFiles:
+        is_compaction = kind is CommitKind.COMPACT
+        return NewFiles(
+            self._handle,
+            [
+                message.compaction_alone() if is_compaction else message.append_alone()
+                for message in self._foreign
+            ],
+        )
+
+    def _pin(self, kind: CommitKind) -> Pin | None:
+        read, safe = self._options.read_snapshot, self._handle.options.commit_last_safe_snapshot
+        snapshot = safe if read is None else read
+        if snapshot is None or kind is CommitKind.ANALYZE:
+            return None
+        was_read = read is not None
+        return Pin(self._who(kind), self._commit, snapshot, was_read=was_read)
+
+    def _earlier(self, kinds: Collection[CommitKind]) -> EarlierCommits:
+        looked, self._first_look = self._first_look, None
+        if looked is not None:
+            return looked
+        is_new = self._options.commit is None
+        return EarlierCommits(self._handle, self._commit, kinds, is_new=is_new)
+
+    def _nothing(self) -> CommitReport:
+        commit = self._options.commit
+        found = None if commit is None else find_commit(self._handle, commit)
+        return found or nothing_to_commit(self._handle, self._ignored())
+
+    def _ignored(self) -> list[str]:
+        """What was said about a commit that does not take place."""
+        options = self._options
+        watermark = [] if options.watermark is None else [f"the watermark {options.watermark}"]
+        return watermark + (["the properties"] if options.properties else [])
+
+
+def _planned_on(
+    handle: TableHandle, messages: Sequence[CommitMessage], read: int | None
+) -> int | None:
+    """The snapshot that was read, or the newest one when the first writer began."""
+    if read is not None:
+        return read
+    branch = handle.layout.branch
+    bases = [message.base_snapshot for message in messages if message.branch == branch]
+    return min((base for base in bases if base is not None), default=None)
+
+
+def _head(handle: TableHandle) -> Snapshot | None:
+    return latest_snapshot(handle.storage, handle.layout)
+
+
+def _refuse_untracked(
+    handle: TableHandle, data: Changes, compaction: Changes, *, is_overwrite: bool
+) -> None:
+    """Files that take over rows of others would have to take over their ids."""
+    if not handle.options.row_tracking_enabled or is_overwrite:
+        return
+    if not compaction.is_empty or data.table.is_delete.any():
+        raise UnsupportedError(
+            f"{handle.uri} numbers its rows ('row-tracking.enabled'): this version adds rows to it "
+            "and replaces whole partitions, but does not rewrite files of it"
+        )
+
+
+def _new_identity(handle: TableHandle) -> CommitId:
+    prefix, unique = handle.options.commit_user_prefix, handle.environment.new_id()
+    return CommitId(f"{prefix}_{unique}" if prefix else unique, BATCH_IDENTIFIER)
+
+
+def _wants_empty(handle: TableHandle) -> bool:
+    options = handle.options
+    return options.commit_force_create_snapshot or not options.snapshot_ignore_empty_commit
+
+
+def _changes_rows(new: Changes) -> bool:
+    """Whether rows that were there are gone or marked: that is no append."""
+    return bool(new.table.is_delete.any()) or any(
+        entry.index_type == DELETION_VECTORS for entry in new.index_added
+    )

@@ -1,0 +1,188 @@
+"""Merges the manifests of a table on demand, in a commit that changes nothing else.
+
+Commits merge by the way, once enough has come together. Who reads a table far more often than it
+is written, or has just deleted much of it, need not wait for that.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from lakeformat.errors import LakeError, SnapshotExpiredError
+from lakeformat.paimon.commit.attempt import CommitIntent
+from lakeformat.paimon.commit.changes import Changes
+from lakeformat.paimon.commit.conflict_text import Committer
+from lakeformat.paimon.commit.identity import BATCH_IDENTIFIER, CommitId, EarlierCommits
+from lakeformat.paimon.commit.manifest_merge import ManifestMerge, MergeLimits
+from lakeformat.paimon.commit.replay import Replay
+from lakeformat.paimon.commit.transaction import publish_once
+from lakeformat.paimon.expired_meanwhile import again_if_overtaken, telling_of_expiry
+from lakeformat.paimon.handle import TableHandle, require_allowed
+from lakeformat.paimon.metadata.manifest_list import ManifestMeta, manifests_of
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, read_snapshot_if_present
+from lakeformat.paimon.options.operation import Operation
+
+__all__ = ["CompactManifestsReport", "compact_manifests", "pick_all_manifests"]
+
+_log = logging.getLogger(__name__)
+_NOTHING = "its manifests are as few as they can be"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactManifestsReport:
+    """The outcome of merging manifests, or what would be merged."""
+
+    table: str
+    dry_run: bool
+    snapshot_id: int | None
+    """The snapshot that was published; None when nothing was merged."""
+    manifests_before: int
+    manifests_merged: int
+    """How many of them are merged, and those whose files they delete."""
+    manifests_after: int | None
+    """None where nobody can tell without merging."""
+    bytes_before: int
+    bytes_after: int | None
+    reason: str
+    """One sentence for the log: what happened, or why nothing did."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+class _NothingToMerge(LakeError):
+    """Another commit has merged them first."""
+
+
+def compact_manifests(handle: TableHandle, *, dry_run: bool = False) -> CompactManifestsReport:
+    """Merge what is small and drop what is deleted, whatever the options say of commits."""
+    require_allowed(handle, Operation.COMMIT)
+    merging = _Merging(handle)
+    if latest_snapshot(handle.storage, handle.layout) is None:
+        return replace(merging.report(), dry_run=dry_run, reason="the table has no snapshot")
+    merge = again_if_overtaken(handle, merging.pick_newest)
+    if merge is None:
+        return replace(merging.report(), dry_run=dry_run)
+    if dry_run:
+        reason = f"would be merged: {merge.reason}"
+        found = merging.report()
+        return replace(found, dry_run=True, manifests_after=None, bytes_after=None, reason=reason)
+    try:
+        report = _publish(handle, merging)
+    except _NothingToMerge:
+        return merging.report()
+    _log.info("compact manifests %s", report)
+    return report
+
+
+def pick_all_manifests(
+    manifests: Sequence[ManifestMeta], limits: MergeLimits
+) -> ManifestMerge | None:
+    """All that a merge makes fewer: small neighbours, and everything once files are deleted."""
+    deletes = sum(manifest.num_deleted_files > 0 for manifest in manifests)
+    changing = [
+        manifest.num_deleted_files > 0 or manifest.file_size < limits.target_size_bytes
+        for manifest in manifests
+    ]
+    runs = _runs(changing)
+    if deletes:
+        reason = f"{deletes} of {len(manifests)} manifests delete files"
+        return ManifestMerge(tuple(runs), is_full=True, reason=reason)
+    runs = [(start, end) for start, end in runs if end - start > 1]
+    if not runs:
+        return None
+    small = sum(end - start for start, end in runs)
+    return ManifestMerge(
+        tuple(runs), is_full=False, reason=f"{small} of {len(manifests)} manifests are small"
+    )
+
+
+def _runs(chosen: Sequence[bool]) -> list[tuple[int, int]]:
+    """Neighbours that are chosen, as start and end."""
+    runs: list[tuple[int, int]] = []
+    for position, is_chosen in enumerate(chosen):
+        if is_chosen and runs and runs[-1][1] == position:
+            runs[-1] = (runs[-1][0], position + 1)
+        elif is_chosen:
+            runs.append((position, position + 1))
+    return runs
+
+
+@dataclass(slots=True)
+class _Merging:
+    """Looks at the manifests of one head after the other."""
+
+    handle: TableHandle
+    before: list[ManifestMeta] = field(default_factory=list)
+    merge: ManifestMerge | None = None
+
+    def pick(self, manifests: Sequence[ManifestMeta]) -> ManifestMerge | None:
+        """What is merged of them; remembered for the report."""
+        self.before = list(manifests)
+        self.merge = pick_all_manifests(manifests, MergeLimits.of(self.handle.options))
+        return self.merge
+
+    def pick_newest(self) -> ManifestMerge | None:
+        """What would be merged now."""
+        storage, layout = self.handle.storage, self.handle.layout
+        head = latest_snapshot(storage, layout)
+        return None if head is None else self.pick(manifests_of(storage, layout, head))
+
+    def changes(self, head: Snapshot | None) -> Changes:
+        """None: but without anything to merge there is nothing to publish either."""
+        storage, layout = self.handle.storage, self.handle.layout
+        if head is None or self.pick(manifests_of(storage, layout, head)) is None:
+            raise _NothingToMerge(f"the manifests of {self.handle.uri} are merged already")
+        return Changes()
+
+    def report(self) -> CompactManifestsReport:
+        """What is there, before anything is merged."""
+        size = sum(manifest.file_size for manifest in self.before)
+        runs = self.merge.runs if self.merge is not None else ()
+        return CompactManifestsReport(
+            table=self.handle.uri,
+            dry_run=False,
+            snapshot_id=None,
+            manifests_before=len(self.before),
+            manifests_merged=sum(end - start for start, end in runs),
+            manifests_after=len(self.before),
+            bytes_before=size,
+            bytes_after=size,
+            reason=_NOTHING,
+        )
+
+
+def _publish(handle: TableHandle, merging: _Merging) -> CompactManifestsReport:
+    commit = CommitId(handle.environment.new_id(), BATCH_IDENTIFIER)
+    intent = CommitIntent(
+        who=Committer(handle, CommitKind.COMPACT, commit.user),
+        provider=merging.changes,
+        commit=commit,
+        replay=Replay(handle, Changes()),
+        merge=merging.pick,
+    )
+    earlier = EarlierCommits(handle, commit, (CommitKind.COMPACT,), is_new=True)
+    done = publish_once(handle, intent, earlier)
+    report = merging.report()
+    assert done.snapshot_id is not None
+    report = replace(report, snapshot_id=done.snapshot_id, reason=done.reason)
+    published = read_snapshot_if_present(handle.storage, handle.layout, done.snapshot_id)
+    unknown = replace(report, manifests_after=None, bytes_after=None)
+    if published is None:  # expired already: nobody can tell any more what it came to
+        return unknown
+    try:
+        with telling_of_expiry(handle, published):
+            after = manifests_of(handle.storage, handle.layout, published)
+    except SnapshotExpiredError:
+        return unknown
+    return replace(
+        report,
+        manifests_after=len(after),
+        bytes_after=sum(manifest.file_size for manifest in after),
+        reason=f"{report.manifests_before} manifests became {len(after)}: {done.reason}",
+    )

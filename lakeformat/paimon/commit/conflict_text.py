@@ -1,0 +1,59 @@
+"""How a conflict names its two sides, and the files it is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import ManifestColumns
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.partition import partition_path
+
+__all__ = ["Committer", "described", "named", "place"]
+
+_SHOWN_FILES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Committer:
+    """Who commits what; ``planned_on`` is the snapshot it was prepared on, where that is known."""
+
+    handle: TableHandle
+    kind: CommitKind
+    user: str
+    planned_on: int | None = None
+
+    def __str__(self) -> str:
+        who = f"this {self.kind} of user {self.user!r} on {self.handle.uri},"
+        if self.planned_on is None:
+            return who
+        base = f"snapshot {self.planned_on}" if self.planned_on else "the empty table"
+        return f"{who} planned on {base},"
+
+    def against(self, rival: Snapshot | None) -> str:
+        """Both sides, as the beginning of a sentence."""
+        if rival is None:
+            return f"{self} which has no snapshot yet,"
+        return f"{self} against {named(rival)},"
+
+
+def named(snapshot: Snapshot) -> str:
+    """A snapshot with who made it."""
+    return f"snapshot {snapshot.id} ({snapshot.commit_kind} of user {snapshot.commit_user!r})"
+
+
+def described(handle: TableHandle, files: ManifestColumns) -> str:
+    """The first of the files, and where that is."""
+    shown = files.entries(np.arange(min(len(files), _SHOWN_FILES)))
+    where = f"{place(handle, shown[0].partition)}, bucket {shown[0].bucket}"
+    names = ", ".join(entry.file.file_name for entry in shown)
+    more = len(files) - len(shown)
+    return f"{names} and {more} more ({where})" if more else f"{names} ({where})"
+
+
+def place(handle: TableHandle, partition: bytes) -> str:
+    """How a sentence calls a partition; the table itself where there are none."""
+    path = partition_path(handle.schema, partition)
+    return f"partition {path}" if path else "the table"

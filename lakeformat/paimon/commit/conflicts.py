@@ -1,0 +1,151 @@
+"""Whether a commit still fits the snapshot it builds on, file by file.
+
+The rules are Paimon's. Each ends in ``CommitConflictError``, which names both sides: nothing can
+be retried, because what the commit wants to change is no longer there as it was seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.paimon.commit.base_files import BaseFiles, in_partitions
+from lakeformat.paimon.commit.changes import Changes
+from lakeformat.paimon.commit.conflict_text import Committer, described, place
+from lakeformat.paimon.commit.key_ranges import first_overlap
+from lakeformat.paimon.commit.rivals import against_index_files, against_last_change
+from lakeformat.paimon.commit.vector_conflicts import find_vector_conflict
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import ManifestColumns, meet
+from lakeformat.paimon.metadata.manifest_columns import columns_of
+from lakeformat.paimon.metadata.manifest_columns.columns import Mask, Positions
+from lakeformat.paimon.metadata.snapshot import Snapshot
+
+__all__ = ["ConflictCheck", "check_buckets", "check_within", "without_duplicates"]
+
+_REMEDY = (
+    "Plan again from the latest snapshot. If it keeps happening, let one job alone compact: "
+    "write with 'write-only' = 'true' everywhere else"
+)
+
+
+@dataclass(slots=True)
+class ConflictCheck:
+    """Checks one commit's changes against one head after the other."""
+
+    who: Committer
+    may_change_buckets: bool = False
+    """Only what replaces whole partitions may, and to one number in each."""
+    _base: BaseFiles | None = None
+    _partitions: pa.Array | None = None
+
+    def check(self, head: Snapshot | None, changes: Changes) -> None:
+        """Raise unless the changes fit ``head``."""
+        live = self._live_files(head, changes)
+        everything = ManifestColumns.concat([live, changes.table])
+        counted = changes.added if self.may_change_buckets else everything
+        check_buckets(self.who, head, counted)
+        outcome = meet(everything)
+        if len(outcome.added_again):
+            again = everything.take(outcome.added_again)
+            self._refuse(head, again, "would be added a second time: this commit was made before")
+        left = everything.take(outcome.left)
+        gone = left.filter(left.is_delete)
+        if len(gone):
+            self._refuse(head, gone, "not in the table any more, so it cannot be taken out")
+        self._check_levels(head, left, outcome.left >= len(live))
+        conflict = find_vector_conflict(self.who.handle, head, changes, left)
+        if conflict is not None:
+            search = against_index_files if conflict.is_about_index else against_last_change
+            sides = search(self.who, head, conflict.files)
+            raise CommitConflictError(
+                f"{sides} {conflict.why}. Nothing of it was published. {_REMEDY}"
+            )
+
+    def _live_files(self, head: Snapshot | None, changes: Changes) -> ManifestColumns:
+        """The live files of the partitions that change."""
+        if head is None:
+            return columns_of([])
+        partitions = changes.partitions()
+        if self._base is None or not partitions.equals(self._partitions):
+            self._base, self._partitions = in_partitions(self.who.handle, partitions), partitions
+        return self._base.at(head)
+
+    def _check_levels(self, head: Snapshot | None, left: ManifestColumns, is_new: Mask) -> None:
+        """Above level 0 the files of a bucket never share a key."""
+        merged = left.level.numbers >= 1
+        schema = self.who.handle.schema
+        if not schema.primary_keys or not (is_new & merged).any():
+            return
+        places = _places(left)
+        rows = np.flatnonzero(merged & np.isin(places, places[is_new & merged]))
+        pair = first_overlap(left.take(rows), places[rows], schema)
+        if pair is not None:
+            self._refuse(head, left.take(rows[list(pair)]), "would share keys on one level")
+
+    def _refuse(self, head: Snapshot | None, files: ManifestColumns, why: str) -> NoReturn:
+        sides = against_last_change(self.who, head, files.file_name.texts())
+        raise CommitConflictError(
+            f"{sides} conflicts: {described(self.who.handle, files)}: {why}. "
+            f"Nothing of it was published. {_REMEDY}"
+        )
+
+
+def without_duplicates(handle: TableHandle, head: Snapshot, changes: Changes) -> Changes:
+    """The changes without files that are in the table already."""
+    live = in_partitions(handle, changes.partitions()).at(head)
+    again = meet(ManifestColumns.concat([live, changes.table])).added_again - len(live)
+    if not len(again):
+        return changes
+    new = np.ones(len(changes.table), np.bool_)
+    new[again] = False
+    return replace(changes, table=changes.table.filter(new))
+
+
+def check_within(handle: TableHandle, changes: Changes) -> None:
+    """Refuse a commit that contradicts itself, whatever the table holds."""
+    outcome = meet(changes.table)
+    if len(outcome.added_again):
+        again = described(handle, changes.table.take(outcome.added_again))
+        raise InvalidRequestError(
+            f"{again} in this commit twice: commit each message once, or rows would double"
+        )
+
+
+def check_buckets(who: Committer, head: Snapshot | None, columns: ManifestColumns) -> None:
+    """Refuse two numbers of buckets in one partition, which only an overwrite may change.
+
+    ``columns`` are the files of ``head`` and then those that come in.
+    """
+    known = columns.filter(columns.total_buckets.numbers > 0)
+    if not len(known):
+        return
+    codes = known.partition.to_arrow().dictionary_encode().indices.to_numpy()
+    totals = known.total_buckets.numbers
+    order = np.lexsort((totals, codes))
+    differs = (np.diff(codes[order]) == 0) & (np.diff(totals[order]) != 0)
+    if not differs.any():
+        return
+    at = int(np.flatnonzero(differs)[0])
+    pair = known.take(order[at : at + 2])
+    [one, other] = pair.entries(np.arange(2))
+    sides = against_last_change(who, head, pair.file_name.texts())
+    raise CommitConflictError(
+        f"{sides} conflicts: {place(who.handle, one.partition)} has "
+        f"{one.total_buckets} and {other.total_buckets} buckets ({one.file.file_name} and "
+        f"{other.file.file_name}): the number of buckets changed while this commit was prepared. "
+        "Nothing was published; give its files up (Table.abort), open the table again and write "
+        "the rows anew, or overwrite the partition"
+    )
+
+
+def _places(columns: ManifestColumns) -> Positions:
+    """A number for each partition, bucket and level."""
+    partition = columns.partition.to_arrow().dictionary_encode().indices.to_numpy()
+    parts = (partition.astype(np.int64), columns.bucket.numbers, columns.level.numbers)
+    _, places = np.unique(np.stack(parts), axis=1, return_inverse=True)
+    return places.reshape(-1).astype(np.int64)

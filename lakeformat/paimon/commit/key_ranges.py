@@ -1,0 +1,63 @@
+"""Which files hold overlapping ranges of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lakeformat.paimon.binary_row import FramedRows
+from lakeformat.paimon.key_order import orderable
+from lakeformat.paimon.metadata.manifest import ManifestColumns
+from lakeformat.paimon.metadata.manifest_columns.columns import Positions
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.types import DataType
+
+__all__ = ["first_overlap"]
+
+_ROW = "_ROW"
+
+
+def first_overlap(
+    columns: ManifestColumns, places: Positions, schema: TableSchema
+) -> tuple[int, int] | None:
+    """Two files of one place whose key ranges touch, as rows; None if there are none.
+
+    ``places`` numbers what the files are compared within: files of different places never meet.
+    """
+    if len(columns) < 2:
+        return None
+    types = [field.type for field in schema.key_fields]
+    first, last = _ranks(columns, types)
+    order = np.lexsort((first, places))
+    same_place = np.diff(places[order]) == 0
+    overlaps = same_place & (last[order][:-1] >= first[order][1:])
+    found = np.flatnonzero(overlaps)
+    return (int(order[found[0]]), int(order[found[0] + 1])) if len(found) else None
+
+
+def _ranks(
+    columns: ManifestColumns, types: Sequence[DataType]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The least and the greatest key of each file as numbers in the order of keys."""
+    rows = pa.concat_arrays([columns.min_key.to_arrow(), columns.max_key.to_arrow()])
+    framed = FramedRows(rows, types)
+    keys = {
+        str(position): orderable(pa.chunked_array([framed.column(position)]))
+        for position in range(len(types))
+    }
+    table = pa.table({**keys, _ROW: np.arange(len(rows))})
+    by = [(name, "ascending", "at_start") for name in keys]
+    order = pc.sort_indices(table, sort_keys=by).to_numpy().astype(np.int64)
+    starts = np.zeros(len(rows), np.bool_)
+    for column in keys.values():
+        ordered = column.take(pa.array(order)).combine_chunks()
+        differs = pc.not_equal(ordered.slice(1), ordered.slice(0, max(len(ordered) - 1, 0)))
+        starts[1:] |= pc.fill_null(differs, True).to_numpy(zero_copy_only=False)
+    ranks = np.zeros(len(rows), np.int64)
+    ranks[order] = np.cumsum(starts)
+    half = len(columns)
+    return ranks[:half], ranks[half:]

@@ -1,0 +1,247 @@
+"""Merges the manifests of a table while a commit is on its way, so that plans read few of them.
+
+``pick_manifests`` decides from what the manifest list says, ``merge_manifests`` rewrites. The
+live files of the table are the same before and after; ``spec`` calls the two ways minor (small
+neighbours become one) and full (deleted files are dropped as well).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import (
+    ManifestColumns,
+    cancel_pairs,
+    encode_columns,
+    read_manifests,
+    write_content,
+)
+from lakeformat.paimon.metadata.manifest_list import ManifestMeta, summarise_columns
+from lakeformat.paimon.metadata.simple_stats import SimpleStats, may_contain_partition
+from lakeformat.paimon.options import TableOptions
+from lakeformat.types.types import DataType
+
+__all__ = [
+    "ManifestMerge",
+    "MergeLimits",
+    "merge_manifests",
+    "partition_types",
+    "pick_deletions",
+    "pick_manifests",
+]
+
+_CHECKED_ROWS = 1000
+"""A new manifest is closed only after so many entries, or a multiple."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergeLimits:
+    """When manifests are merged."""
+
+    target_size_bytes: int
+    full_compaction_size_bytes: int
+    min_count: int
+
+    @classmethod
+    def of(cls, options: TableOptions) -> MergeLimits:
+        """As the options of a table say."""
+        return cls(
+            options.manifest_target_size_bytes,
+            options.manifest_full_compaction_size_bytes,
+            options.manifest_merge_min_count,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestMerge:
+    """What to merge: runs of neighbours, as start and end in the list."""
+
+    runs: tuple[tuple[int, int], ...]
+    is_full: bool
+    reason: str
+
+
+def pick_manifests(manifests: Sequence[ManifestMeta], limits: MergeLimits) -> ManifestMerge | None:
+    """Which manifests to merge; None to leave them as they are."""
+    changing = [_must_change(manifest, limits) for manifest in manifests]
+    size = sum(m.file_size for m, must in zip(manifests, changing, strict=True) if must)
+    if sum(changing) > 1 and size >= limits.full_compaction_size_bytes:
+        reason = f"{sum(changing)} manifests that are small or delete files take {size} bytes"
+        return ManifestMerge(tuple(_runs(changing)), is_full=True, reason=reason)
+    runs = tuple(_small_neighbours(manifests, limits))
+    if not runs:
+        return None
+    count = sum(end - start for start, end in runs)
+    return ManifestMerge(runs, is_full=False, reason=f"{count} neighbours are small")
+
+
+def pick_deletions(manifests: Sequence[ManifestMeta]) -> ManifestMerge | None:
+    """The merge after which no manifest deletes a file; None if none does."""
+    runs = tuple(_runs([manifest.num_deleted_files > 0 for manifest in manifests]))
+    return ManifestMerge(runs, is_full=True, reason="they delete files") if runs else None
+
+
+def _must_change(manifest: ManifestMeta, limits: MergeLimits) -> bool:
+    return manifest.num_deleted_files > 0 or manifest.file_size < limits.target_size_bytes
+
+
+def _runs(chosen: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    start = None
+    for position, is_chosen in enumerate([*chosen, False]):
+        if is_chosen and start is None:
+            start = position
+        elif not is_chosen and start is not None:
+            yield start, position
+            start = None
+
+
+def _small_neighbours(
+    manifests: Sequence[ManifestMeta], limits: MergeLimits
+) -> Iterator[tuple[int, int]]:
+    """Runs that reach the target size, and the rest if it is many; one alone stays as it is."""
+    start, size = 0, 0
+    for position, manifest in enumerate(manifests):
+        size += manifest.file_size
+        if size >= limits.target_size_bytes:
+            if position > start:
+                yield start, position + 1
+            start, size = position + 1, 0
+    if len(manifests) - start >= max(limits.min_count, 2):
+        yield start, len(manifests)
+
+
+def merge_manifests(
+    handle: TableHandle,
+    manifests: Sequence[ManifestMeta],
+    merge: ManifestMerge,
+    new_name: Callable[[], str],
+) -> list[ManifestMeta]:
+    """Write what the picked manifests come to; the list that takes the place of ``manifests``.
+
+    ``new_name`` is asked before each file is begun, so that its caller can remove them all.
+    """
+    types = partition_types(handle)
+    writer = _Writer(handle, types, new_name)
+    if merge.is_full:
+        return _merge_fully(handle, manifests, merge, writer)
+    merged: list[ManifestMeta] = []
+    done = 0
+    for start, end in merge.runs:
+        run = manifests[start:end]
+        columns = _read(handle, run)
+        kept = cancel_pairs(columns, handle.uri)
+        merged += manifests[done:start]
+        merged += writer.write(columns.take(kept), _bytes_per_entry(run))
+        done = end
+    return [*merged, *manifests[done:]]
+
+
+def partition_types(handle: TableHandle) -> tuple[DataType, ...]:
+    """The types of the partition columns, as partition rows hold them."""
+    by_name = {field.name: field.type for field in handle.schema.fields}
+    return tuple(by_name[key] for key in handle.schema.partition_keys)
+
+
+def _merge_fully(
+    handle: TableHandle,
+    manifests: Sequence[ManifestMeta],
+    merge: ManifestMerge,
+    writer: _Writer,
+) -> list[ManifestMeta]:
+    """Rewrite the runs, and whatever else holds a file that one of them deletes."""
+    rewritten = {position for start, end in merge.runs for position in range(start, end)}
+    parts = {position: _read(handle, [manifests[position]]) for position in sorted(rewritten)}
+    deleted = _deleted_partitions(list(parts.values()))
+    for position, manifest in enumerate(manifests):
+        if position not in parts and _may_hold(manifest.partition_stats, deleted, writer.types):
+            parts[position] = _read(handle, [manifest])
+    order = sorted(parts)
+    columns = ManifestColumns.concat([parts[position] for position in order])
+    kept = np.zeros(len(columns), np.bool_)
+    kept[cancel_pairs(columns, handle.uri)] = True
+    ends = np.cumsum([len(parts[position]) for position in order])
+    touched = {
+        position: kept[end - len(parts[position]) : end]
+        for position, end in zip(order, ends.tolist(), strict=True)
+    }
+    rewritten |= {position for position, rows in touched.items() if not rows.all()}
+    return list(_replaced(manifests, parts, touched, rewritten, writer))
+
+
+def _replaced(
+    manifests: Sequence[ManifestMeta],
+    parts: dict[int, ManifestColumns],
+    kept: dict[int, NDArray[np.bool_]],
+    rewritten: set[int],
+    writer: _Writer,
+) -> Iterator[ManifestMeta]:
+    """The list with each run of rewritten neighbours in its place, so that order is kept."""
+    done = 0
+    for start, end in _runs([position in rewritten for position in range(len(manifests))]):
+        yield from manifests[done:start]
+        run = range(start, end)
+        columns = [parts[position].filter(kept[position]) for position in run]
+        size = _bytes_per_entry([manifests[position] for position in run])
+        yield from writer.write(ManifestColumns.concat(columns), size)
+        done = end
+    yield from manifests[done:]
+
+
+def _deleted_partitions(parts: Sequence[ManifestColumns]) -> pa.Array:
+    """The partitions some file is deleted from, each once."""
+    found = [part.partition.take(np.flatnonzero(part.is_delete)).to_arrow() for part in parts]
+    return pa.concat_arrays(found).unique()
+
+
+def _may_hold(stats: SimpleStats, partitions: pa.Array, types: Sequence[DataType]) -> bool:
+    return any(may_contain_partition(stats, row, types) for row in partitions.to_pylist())
+
+
+def _read(handle: TableHandle, manifests: Sequence[ManifestMeta]) -> ManifestColumns:
+    return read_manifests(handle.storage, handle.layout, manifests)
+
+
+def _bytes_per_entry(manifests: Sequence[ManifestMeta]) -> float:
+    entries = sum(each.num_added_files + each.num_deleted_files for each in manifests)
+    return sum(each.file_size for each in manifests) / max(entries, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes entries to manifests of about the target size."""
+
+    handle: TableHandle
+    types: tuple[DataType, ...]
+    new_name: Callable[[], str]
+
+    def write(self, columns: ManifestColumns, bytes_per_entry: float) -> Iterator[ManifestMeta]:
+        """One manifest after the other; none where nothing is left."""
+        handle, first = self.handle, 0
+        rows = self._rows(bytes_per_entry)
+        while first < len(columns):
+            part = columns.take(slice(first, first + rows))
+            content = encode_columns(part, handle.options)
+            first += len(part)
+            rows = self._rows(len(content) / len(part))
+            if first < len(columns) and len(content) < self._target:
+                # Left below the target it would be merged again with every commit.
+                first -= len(part)
+                rows = max(rows, len(part) + _CHECKED_ROWS)
+                continue
+            name = self.new_name()
+            size = write_content(handle.storage, handle.layout, name, content)
+            yield summarise_columns(name, size, part, self.types)
+
+    @property
+    def _target(self) -> int:
+        return self.handle.options.manifest_target_size_bytes
+
+    def _rows(self, bytes_per_entry: float) -> int:
+        """How many entries reach the target size, as far as these bytes tell."""
+        return (int(self._target / bytes_per_entry) // _CHECKED_ROWS + 1) * _CHECKED_ROWS

@@ -1,0 +1,84 @@
+"""Whether the files of prepared messages are new to the table: each message is committed once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.commit.base_files import in_partitions
+from lakeformat.paimon.commit.conflict_text import named
+from lakeformat.paimon.commit.deltas import delta_of, newest_first
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.manifest import ManifestColumns
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.tag import read_tags
+
+__all__ = ["NewFiles"]
+
+_COMMITTED_ONCE = (
+    "each message is committed once. To make a repeated commit harmless, give both tries the same "
+    "CommitId"
+)
+
+
+@dataclass(slots=True)
+class NewFiles:
+    """Looks through what was committed since the writers began; every snapshot is read once.
+
+    A file can only have been committed after its writer began. Where that is not known, or the
+    history since then has expired, what is live has to tell: a file that was committed and
+    compacted away is mentioned by a snapshot that is still there, or it is kept by a tag; else
+    its expiry has removed it.
+    """
+
+    handle: TableHandle
+    messages: Sequence[CommitMessage]
+    advice: str = _COMMITTED_ONCE
+    """What to do about a file that is there."""
+    _names: pa.Array = field(init=False)
+    _checked: int | None = field(init=False)
+    _head: Snapshot | None = None
+    """The head that was looked through last: a rollback may put another one in its place."""
+
+    def __post_init__(self) -> None:
+        names = [file.file_name for message in self.messages for file in message.written_files()]
+        self._names = pa.array(names, pa.string()).cast(pa.large_binary())
+        branch = self.handle.layout.branch
+        bases = [each.base_snapshot for each in self.messages if each.branch == branch]
+        known = [base for base in bases if base is not None]
+        self._checked = min(known) if known and len(known) == len(self.messages) else None
+
+    def check(self, head: Snapshot | None) -> None:
+        """Raise if a file was committed up to ``head``."""
+        if head is None or not len(self._names):
+            return
+        is_replaced = self._head is not None and self._head.identity != head.identity
+        if self._checked is None or self._checked > head.id - is_replaced:
+            self._check_all(head)
+        else:
+            for found in newest_first(self.handle, head, self._checked):
+                if found is None:
+                    self._check_all(head)
+                    break
+                self._refuse_if_there(delta_of(self.handle, found), named(found))
+        self._checked, self._head = head.id, head
+
+    def _check_all(self, head: Snapshot) -> None:
+        rows = [message.partition for message in self.messages]
+        touched = pa.array(rows, pa.large_binary()).unique()
+        self._refuse_if_there(in_partitions(self.handle, touched).at(head), named(head))
+        for tag in read_tags(self.handle.storage, self.handle.layout):
+            live = in_partitions(self.handle, touched).at(tag.snapshot)
+            self._refuse_if_there(live, f"tag {tag.name!r}")
+
+    def _refuse_if_there(self, columns: ManifestColumns, where: str) -> None:
+        there = pc.is_in(columns.file_name.to_arrow(), self._names)
+        mask = there.to_numpy(zero_copy_only=False)
+        if mask.any():
+            [name] = columns.filter(mask).file_name.texts()[:1]
+            raise InvalidRequestError(f"{name} is in the table already, by {where}: {self.advice}")

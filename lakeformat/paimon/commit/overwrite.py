@@ -1,0 +1,100 @@
+"""What an overwrite changes: everything live in some partitions goes, the new files come.
+
+The files that go are found anew at every attempt, so an overwrite never fails because one of
+them has gone already. A commit that must keep rows it has not read is pinned (``pin.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.commit.base_files import BaseFiles
+from lakeformat.paimon.commit.changes import Changes, as_deletes
+from lakeformat.paimon.commit.key_ranges import first_overlap
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import POSTPONE_BUCKET
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, read_index_manifest
+from lakeformat.paimon.metadata.manifest import ManifestColumns
+from lakeformat.paimon.metadata.manifest_columns.columns import Mask, NumberColumn
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.partition import partition_path
+from lakeformat.paimon.partition_filter import PartitionFilter
+
+__all__ = ["Overwrite", "require_within", "upgraded"]
+
+
+@dataclass(slots=True)
+class Overwrite:
+    """Replaces the files of the partitions a filter means by new ones."""
+
+    handle: TableHandle
+    partitions: PartitionFilter
+    new: Changes
+    _base: BaseFiles | None = None
+
+    def __call__(self, head: Snapshot | None) -> Changes:
+        """The changes on top of ``head``."""
+        if head is None:
+            return replace(self.new, changelog=Changes().changelog)
+        if self._base is None:
+            may_hold = self.partitions.may_hold
+            self._base = BaseFiles(
+                self.handle, self._is_replaced, lambda meta: may_hold(meta.partition_stats)
+            )
+        gone = as_deletes(self._base.at(head))
+        return Changes(
+            table=ManifestColumns.concat([gone, self.new.table]),
+            index_removed=self._index_files(head),
+            index_added=self.new.index_added,
+        )
+
+    def _is_replaced(self, columns: ManifestColumns) -> Mask:
+        """Rows that wait for a bucket stay, unless all rows of the table do."""
+        mask = self.partitions.mask(columns.partition.to_arrow())
+        if int(self.handle.options.bucket) != POSTPONE_BUCKET:
+            mask &= columns.bucket.numbers >= 0
+        return mask
+
+    def _index_files(self, head: Snapshot) -> tuple[IndexManifestEntry, ...]:
+        if head.index_manifest is None:
+            return ()
+        storage, layout = self.handle.storage, self.handle.layout
+        entries = read_index_manifest(storage, layout, head.index_manifest)
+        rows = pa.array([entry.partition for entry in entries], pa.large_binary())
+        mask = self.partitions.mask(rows)
+        return tuple(entry for entry, gone in zip(entries, mask.tolist(), strict=True) if gone)
+
+
+def require_within(handle: TableHandle, partitions: PartitionFilter, new: Changes) -> None:
+    """Refuse new files outside of what is overwritten: they would double older rows there."""
+    outside = new.table.filter(~partitions.mask(new.table.partition.to_arrow()))
+    if len(outside):
+        [entry] = outside.entries(np.arange(1))
+        place = partition_path(handle.schema, entry.partition)
+        raise InvalidRequestError(
+            f"{entry.file.file_name} is in partition {place}, which this overwrite "
+            "does not replace: name the partition, or append"
+        )
+
+
+def upgraded(handle: TableHandle, new: Changes) -> Changes:
+    """New files of a primary-key table directly on the highest level, where that is allowed.
+
+    They replace all there is: without overlap among them nothing is left to merge.
+    """
+    added = new.table
+    options = handle.options
+    if not handle.schema.primary_keys or not options.overwrite_upgrade or not len(added):
+        return new
+    if (added.level.numbers != 0).any() or (added.bucket.numbers < 0).any():
+        return new
+    partition = added.partition.to_arrow().dictionary_encode().indices.to_numpy()
+    places = partition.astype(np.int64) * (int(added.bucket.numbers.max()) + 1)
+    if first_overlap(added, places + added.bucket.numbers, handle.schema) is not None:
+        return new
+    top = np.full(len(added), options.level_count - 1, np.int64)
+    return replace(new, table=replace(added, level=NumberColumn(top)))

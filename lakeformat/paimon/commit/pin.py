@@ -1,0 +1,131 @@
+"""Keeps a commit to the rows it was computed from: whoever changed them meanwhile is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from lakeformat.errors import CommitConflictError, InvalidRequestError
+from lakeformat.paimon.commit.conflict_text import Committer, described, named
+from lakeformat.paimon.commit.deltas import delta_of, newest_first
+from lakeformat.paimon.commit.identity import CommitId
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, read_index_manifest
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
+
+__all__ = ["Pin", "Touches"]
+
+Touches = Callable[[pa.Array], NDArray[np.bool_]]
+"""Which partitions, given as framed rows, a commit speaks of."""
+
+
+@dataclass(slots=True)
+class Pin:
+    """A commit that stands on ``snapshot``, the number of the one that was read.
+
+    An overwrite deletes what it finds; rows that came in after the read would vanish without
+    being in its result. Another commit in between is let through only if it left the same
+    partitions alone. Paimon calls this strict mode, and lets all commits of one user through;
+    here, where somebody has read, only those of this very commit.
+    """
+
+    who: Committer
+    commit: CommitId
+    snapshot: int
+    was_read: bool = True
+    """Whether the caller read that snapshot; else an option of the table calls it safe."""
+    _checked: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.snapshot < 0:
+            raise InvalidRequestError(
+                f"the snapshot that was read has the number {self.snapshot}; 0 is the empty table"
+            )
+        self._checked = self.snapshot
+
+    def check(self, head: Snapshot | None, touches: Touches) -> None:
+        """Raise if somebody else changed the partitions; what was checked is not read again."""
+        newest = head.id if head else 0
+        if newest < self.snapshot and self.was_read:
+            raise CommitConflictError(
+                f"{self._handle.uri} was read at snapshot {self.snapshot}, but its newest is "
+                f"{newest}: it was rolled back, or the snapshot is of another table. Nothing was "
+                "published; read again and repeat the work"
+            )
+        if head is not None:
+            for found in newest_first(self._handle, head, self._checked):
+                if found is None:
+                    raise self._expired()
+                if not self._is_own(found):
+                    self._check_one(found, touches)
+        self._checked = max(self._checked, newest)
+
+    def _is_own(self, found: Snapshot) -> bool:
+        if found.commit_user != self.commit.user:
+            return False
+        return not self.was_read or found.commit_identifier == self.commit.identifier
+
+    def _check_one(self, found: Snapshot, touches: Touches) -> None:
+        if found.commit_kind is CommitKind.ANALYZE:
+            return
+        is_append = found.commit_kind is CommitKind.APPEND
+        if is_append and not self._minds_new_rows:
+            return
+        files = delta_of(self._handle, found)
+        if is_append and self.who.kind is CommitKind.OVERWRITE:
+            # Rows that wait for a bucket are not deleted by an overwrite.
+            files = files.filter(files.bucket.numbers >= 0)
+        touched = files.filter(touches(files.partition.to_arrow()))
+        if len(touched) or self._index_touches(found, touches):
+            what = described(self._handle, touched) if len(touched) else "their index files"
+            raise CommitConflictError(
+                f"{self._who}, and {named(found)} has changed the same partitions since: {what}. "
+                "Nothing was published; read again and repeat the work"
+            )
+
+    @property
+    def _minds_new_rows(self) -> bool:
+        """A compaction moves rows and minds none; an append only if its caller has looked."""
+        if self.who.kind is CommitKind.COMPACT:
+            return False
+        return self.who.kind is CommitKind.OVERWRITE or self.was_read
+
+    @property
+    def _handle(self) -> TableHandle:
+        return self.who.handle
+
+    @property
+    def _who(self) -> str:
+        who = f"this {self.who.kind} of user {self.commit.user!r}"
+        if self.was_read:
+            return f"{who} was computed from snapshot {self.snapshot} of {self._handle.uri}"
+        option = "'commit.strict-mode.last-safe-snapshot'"
+        return f"{who} is held to snapshot {self.snapshot} by {option} of {self._handle.uri}"
+
+    def _expired(self) -> CommitConflictError:
+        return CommitConflictError(
+            f"{self._who}, and a snapshot after it has expired: nobody can tell whether it "
+            "changed the same rows. Nothing was published; read again, and keep snapshots for "
+            "longer than the job takes"
+        )
+
+    def _index_touches(self, found: Snapshot, touches: Touches) -> bool:
+        """Whether index files of the partitions came or went."""
+        storage, layout = self._handle.storage, self._handle.layout
+        before = read_snapshot_if_present(storage, layout, found.id - 1)
+        earlier = before.index_manifest if before else None
+        if found.index_manifest == earlier:
+            return False
+        changed = set(self._index_files(found.index_manifest))
+        changed ^= set(self._index_files(earlier))
+        rows = pa.array([entry.partition for entry in changed], pa.large_binary())
+        return bool(touches(rows).any())
+
+    def _index_files(self, name: str | None) -> list[IndexManifestEntry]:
+        storage, layout = self._handle.storage, self._handle.layout
+        return [] if name is None else read_index_manifest(storage, layout, name)

@@ -1,0 +1,112 @@
+"""The instant of publication, and finding out what happened when the answer is lost."""
+
+from __future__ import annotations
+
+import logging
+from enum import Enum
+
+from lakeformat.errors import CorruptTableError, LakeError, UnavailableError
+from lakeformat.paimon.commit.built_on import is_built_on
+from lakeformat.paimon.commit.changes import Changes
+from lakeformat.paimon.commit.same_table import is_same_table
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.fence import is_fenced, write_fence
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import (
+    publish_snapshot,
+    read_snapshot_if_present,
+    snapshot_ids,
+)
+
+__all__ = ["Outcome", "check_place", "publish"]
+
+_log = logging.getLogger(__name__)
+_TRIES = 3
+
+
+class Outcome(Enum):
+    """What became of a snapshot somebody tried to publish."""
+
+    COMMITTED = "ours is there"
+    LOST = "another writer's is there"
+    UNKNOWN = "the storage does not say"
+
+
+def publish(handle: TableHandle, snapshot: Snapshot) -> Outcome:
+    """Publish a snapshot; a lost answer is resolved by reading back, never by guessing.
+
+    Whatever is raised, nothing was published.
+    """
+    is_open = False
+    for _ in range(_TRIES):
+        try:
+            if publish_snapshot(handle.storage, handle.layout, snapshot):
+                return Outcome.COMMITTED
+        except LakeError as error:
+            if not isinstance(error, UnavailableError) or error.nothing_was_written:
+                if is_open:
+                    return Outcome.UNKNOWN
+                raise  # certainly nothing was written
+            is_open = True
+            _log.warning("publishing snapshot %d of %s: %s", snapshot.id, handle.uri, error)
+        outcome = _read_back(handle, snapshot)
+        if outcome is not Outcome.UNKNOWN:
+            return outcome
+    return Outcome.UNKNOWN
+
+
+def check_place(
+    handle: TableHandle, snapshot: Snapshot, changes: Changes, head: Snapshot | None
+) -> Outcome:
+    """Whether a snapshot that was published follows the one it builds on, which is ``head``.
+
+    Its number was free; but a number is free again once it has expired. Whoever slept until then
+    has published below the newest snapshot, where nobody would see it: that is taken back.
+    Snapshots expire from the oldest on, so that the one before being there is proof enough. It
+    is not there, too, if the table was renamed or dropped at the last moment; and it is not there,
+    or is another one, after a rollback, which what builds on it must not undo.
+    """
+    storage, layout = handle.storage, handle.layout
+    before = None if head is None else _read_or_damaged(handle, head)
+    if head is not None and before == head:
+        return Outcome.COMMITTED
+    if not is_same_table(handle):
+        storage.delete(layout.snapshot(snapshot.id))
+        return Outcome.LOST
+    if head is None:
+        return Outcome.COMMITTED
+    there = snapshot_ids(storage, layout)
+    is_rolled_back = before is not None or is_fenced(storage, layout, head)
+    if max(there, default=snapshot.id) <= snapshot.id and not is_rolled_back:
+        return Outcome.COMMITTED  # the one before has expired since
+    if snapshot.id + 1 not in there and snapshot.id in there:
+        if is_rolled_back:  # somebody may be building on ours
+            write_fence(storage, layout, handle.environment.new_id(), [snapshot])
+        storage.delete(layout.snapshot(snapshot.id))
+        return Outcome.LOST
+    following = min((number for number in there if number > snapshot.id), default=None)
+    if following is None:
+        return Outcome.LOST  # the rollback has taken ours out already
+    built_on = is_built_on(handle, following, snapshot, changes)
+    if built_on is False:  # it was there before: nobody has read ours, nor will
+        storage.delete(layout.snapshot(snapshot.id))
+        return Outcome.LOST
+    return Outcome.COMMITTED if built_on else Outcome.UNKNOWN
+
+
+def _read_or_damaged(handle: TableHandle, head: Snapshot) -> Snapshot | None:
+    """The snapshot with the number of the head; one that cannot be read is taken for it."""
+    try:
+        return read_snapshot_if_present(handle.storage, handle.layout, head.id)
+    except CorruptTableError:
+        return head
+
+
+def _read_back(handle: TableHandle, snapshot: Snapshot) -> Outcome:
+    try:
+        found = read_snapshot_if_present(handle.storage, handle.layout, snapshot.id)
+    except LakeError:
+        return Outcome.UNKNOWN
+    if found is None:
+        return Outcome.UNKNOWN  # the same content may be tried again
+    return Outcome.COMMITTED if found.uuid == snapshot.uuid else Outcome.LOST

@@ -1,0 +1,106 @@
+"""What a commit did, for people and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from lakeformat.paimon.commit.changes import Changes
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import ManifestColumns
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+
+__all__ = ["CommitReport", "committed", "nothing_to_commit", "replayed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitReport:
+    """The outcome of one commit."""
+
+    table: str
+    kind: str | None = None
+    """APPEND, OVERWRITE, COMPACT or ANALYZE; None when there was nothing to commit."""
+    snapshot_id: int | None
+    """The snapshot that holds the change; None when there was nothing to commit."""
+    compact_snapshot_id: int | None = None
+    """The snapshot of the compaction, where one came with the change."""
+    compact_refused: str | None = None
+    """Why the compaction that came with the change was not published; its files are removed."""
+    rows: int
+    """Rows added."""
+    files: int
+    """Files added."""
+    bytes: int
+    deleted_files: int = 0
+    unpublished_files: int = 0
+    """Of a replay: files of the messages that the earlier try did not publish; ``Table.abort``
+    removes them."""
+    attempts: int
+    replayed: bool
+    """True when an earlier try with the same identity had published already."""
+    reason: str
+    """One sentence for the log: what happened, or why nothing did."""
+
+    @property
+    def sentence(self) -> str:
+        """The snapshot with its numbers, for the log."""
+        added = f"{counted(self.files, 'file')} of {size(self.bytes)} added"
+        taken = f", {self.deleted_files:,} deleted" if self.deleted_files else ""
+        tries = f", in {self.attempts} attempts" if self.attempts > 1 else ""
+        return f"{self.kind}, {self.reason}: {added}{taken}{tries}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+def committed(
+    handle: TableHandle, snapshot: Snapshot, changes: Changes, attempts: int
+) -> CommitReport:
+    """A snapshot was published in this call."""
+    added = changes.added
+    return CommitReport(
+        table=handle.uri,
+        kind=str(snapshot.commit_kind),
+        snapshot_id=snapshot.id,
+        rows=int(added.row_count.numbers.sum()),
+        files=len(added),
+        bytes=int(added.file_size.numbers.sum()),
+        deleted_files=len(changes.table) - len(added),
+        attempts=attempts,
+        replayed=False,
+        reason=f"published as snapshot {snapshot.id}",
+    )
+
+
+def replayed(handle: TableHandle, snapshot: Snapshot, delta: ManifestColumns) -> CommitReport:
+    """A commit that was published before: what it did then, which is its delta."""
+    report = committed(handle, snapshot, Changes(table=delta), 0)
+    return replace(
+        report,
+        replayed=True,
+        reason=f"this commit was published before, as snapshot {snapshot.id}; nothing was done",
+    )
+
+
+def nothing_to_commit(handle: TableHandle, ignored: Sequence[str] = ()) -> CommitReport:
+    """There was no change, so no snapshot was made that could keep what is ``ignored``."""
+    lost = (
+        f", and {' and '.join(ignored)} kept nowhere ('snapshot.ignore-empty-commit' = 'false' "
+        "makes a snapshot of every commit)"
+        if ignored
+        else ""
+    )
+    return CommitReport(
+        table=handle.uri,
+        snapshot_id=None,
+        rows=0,
+        files=0,
+        bytes=0,
+        attempts=0,
+        replayed=False,
+        reason=f"no rows were given, so no snapshot was made{lost}",
+    )

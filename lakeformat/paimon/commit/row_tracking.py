@@ -1,0 +1,49 @@
+"""Row ids: each row of a table with row tracking has a number that no other row ever had."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from lakeformat.paimon.commit.changes import Changes
+from lakeformat.paimon.metadata.data_file_meta import FileSource
+from lakeformat.paimon.metadata.manifest import ManifestColumns
+from lakeformat.paimon.metadata.manifest_columns.columns import NumberColumn
+
+__all__ = ["number_rows"]
+
+
+def number_rows(
+    changes: Changes, snapshot_id: int, first: int, *, by_partition: bool
+) -> tuple[Changes, int]:
+    """Give new files their row ids from ``first`` on; also the first id that is left.
+
+    With ``by_partition`` the files of a partition are numbered one after the other.
+
+    Sequence numbers a writer left open become the snapshot's number. All of this depends on
+    the snapshot the commit builds on, so that every attempt does it anew.
+    """
+    table = _stamp(changes.table, snapshot_id)
+    if by_partition:
+        codes = table.partition.to_arrow().dictionary_encode().indices.to_numpy()
+        table = table.take(np.argsort(codes, kind="stable"))
+    ids = table.first_row_id
+    present = np.ones(len(table), np.bool_) if ids.present is None else ids.present
+    new = ~table.is_delete & ~present & (table.file_source.numbers == FileSource.APPEND)
+    rows = np.where(new, table.row_count.numbers, 0)
+    starts = first + np.cumsum(rows) - rows
+    known = present | new
+    numbers = NumberColumn(np.where(new, starts, ids.numbers), None if known.all() else known)
+    return replace(changes, table=replace(table, first_row_id=numbers)), first + int(rows.sum())
+
+
+def _stamp(columns: ManifestColumns, snapshot_id: int) -> ManifestColumns:
+    least, most = columns.min_sequence_number.numbers, columns.max_sequence_number.numbers
+    both = least == 0
+    upper = both | (most == 0)
+    return replace(
+        columns,
+        min_sequence_number=NumberColumn(np.where(both, snapshot_id, least)),
+        max_sequence_number=NumberColumn(np.where(upper, snapshot_id, most)),
+    )

@@ -1,0 +1,156 @@
+"""Publishes one change as one snapshot, by the optimistic protocol.
+
+Read the newest snapshot, check the change against it, write manifests that build on it, publish
+the next number. If another writer took the number, build on that one and try again. Data files
+are durable before the first attempt, and nothing refers to them until publication.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from dataclasses import replace
+
+from lakeformat.errors import (
+    CommitConflictError,
+    CommitOutcomeUnknownError,
+    CorruptTableError,
+    LakeError,
+    NotFoundError,
+)
+from lakeformat.paimon.commit.attempt import Attempts, CommitIntent
+from lakeformat.paimon.commit.conflict_text import described, named
+from lakeformat.paimon.commit.identity import EarlierCommits, require_same
+from lakeformat.paimon.commit.publish import Outcome
+from lakeformat.paimon.commit.report import CommitReport, committed
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import (
+    latest_snapshot,
+    latest_snapshot_id,
+    read_snapshot,
+    write_hints,
+)
+from lakeformat.storage.turns import turn
+
+__all__ = ["publish_once", "wait_to_retry"]
+
+_log = logging.getLogger(__name__)
+_JITTER = 0.2
+
+
+def publish_once(
+    handle: TableHandle, intent: CommitIntent, earlier: EarlierCommits
+) -> CommitReport:
+    """Publish, or find that it was published; an error knows whether it may have happened."""
+    attempts = Attempts(handle, intent)
+    try:
+        return _try_until_published(attempts, earlier)
+    except CommitOutcomeUnknownError:
+        raise
+    except LakeError as error:
+        with suppress(LakeError):
+            attempts.resolve_doubt()
+        if attempts.in_doubt:
+            raise _outcome_unknown(attempts) from error
+        attempts.discard()
+        raise
+
+
+def _try_until_published(attempts: Attempts, earlier: EarlierCommits) -> CommitReport:
+    handle, sleep = attempts.handle, attempts.handle.environment.sleep_seconds
+    started = handle.environment.now_millis()
+    for number in range(1, handle.options.commit_max_retries + 2):
+        with turn(handle.storage, handle.layout.snapshot_directory, sleep):
+            done = _try_once(attempts, earlier, number)
+        if done is not None:
+            return done
+        if _is_over(handle, started):
+            tries = f"{number} attempts within commit.timeout"
+            raise _given_up(attempts, tries, "commit.timeout")
+        wait_to_retry(handle, number)
+    tries = f"{handle.options.commit_max_retries + 1} attempts"
+    raise _given_up(attempts, tries, "commit.max-retries")
+
+
+def _try_once(attempts: Attempts, earlier: EarlierCommits, number: int) -> CommitReport | None:
+    """One attempt on the head of this moment; None if another writer was faster."""
+    handle = attempts.handle
+    newest = latest_snapshot_id(handle.storage, handle.layout)
+    try:
+        head = None if newest is None else read_snapshot(handle.storage, handle.layout, newest)
+        return _try_on(attempts, earlier, number, head)
+    except (CorruptTableError, NotFoundError):
+        # Expiry follows writers: once there is a newer snapshot, what this one led to may go.
+        if latest_snapshot_id(handle.storage, handle.layout) == newest:
+            raise
+        return None
+
+
+def _try_on(
+    attempts: Attempts, earlier: EarlierCommits, number: int, head: Snapshot | None
+) -> CommitReport | None:
+    """One attempt on one head."""
+    # On the very head that is built on: a twin may have published since the last look.
+    if (found := earlier.find(head)) is not None:
+        return _found(attempts, found, number)
+    snapshot = attempts.snapshot_on(head)
+    if attempts.publish(snapshot) is Outcome.COMMITTED:
+        return _committed(attempts, snapshot, number)
+    return None
+
+
+def _found(attempts: Attempts, found: Snapshot, number: int) -> CommitReport:
+    """Our commit got through unnoticed, or a twin of ours was faster."""
+    ours = attempts.resolve_doubt()
+    if ours is not None:
+        return _committed(attempts, ours, number)
+    attempts.discard()
+    require_same(attempts.handle, found, attempts.intent.kind, attempts.intent.operation)
+    return attempts.intent.replay(found)
+
+
+def _committed(attempts: Attempts, snapshot: Snapshot, number: int) -> CommitReport:
+    handle = attempts.handle
+    write_hints(handle.storage, handle.layout, snapshot.id)
+    report = committed(handle, snapshot, attempts.changes, number)
+    if _log.isEnabledFor(logging.INFO):
+        _log.info("commit to %s: %s", handle.name, report.sentence)
+    return report
+
+
+def _is_over(handle: TableHandle, started: int) -> bool:
+    limit = handle.options.commit_timeout_millis
+    return limit is not None and handle.environment.now_millis() - started > limit
+
+
+def _given_up(attempts: Attempts, tries: str, option: str) -> CommitConflictError:
+    handle, newest = attempts.handle, "nothing is known of the newest snapshot"
+    with suppress(LakeError):
+        rival = latest_snapshot(handle.storage, handle.layout)
+        newest = f"the newest is {named(rival)}" if rival else "the table has no snapshot"
+    who, files = attempts.intent.who, attempts.changes.added
+    if who.planned_on is None:
+        who = replace(who, planned_on=attempts.began_on)
+    what = f" with {described(handle, files)}" if len(files) else ""
+    return CommitConflictError(
+        f"{who} met a newer snapshot, or no answer, in each of {tries}; "
+        f"nothing was published{what}; {newest}. Try again with {attempts.intent.commit}, or raise "
+        f"{option} if many writers share this table"
+    )
+
+
+def _outcome_unknown(attempts: Attempts) -> CommitOutcomeUnknownError:
+    return CommitOutcomeUnknownError(
+        f"commit to {attempts.handle.uri} got no answer from the storage and may have been "
+        f"published. Repeat it with {attempts.intent.commit}: if it was, nothing happens twice. "
+        "No file was removed"
+    )
+
+
+def wait_to_retry(handle: TableHandle, failures: int) -> None:
+    """Back off exponentially, with jitter so that rivals do not meet again."""
+    options, environment = handle.options, handle.environment
+    longest = options.commit_max_retry_wait_millis
+    wait_millis = min(options.commit_min_retry_wait_millis * 2 ** (failures - 1), longest)
+    environment.sleep_seconds(wait_millis / 1000 * (1 + _JITTER * environment.random_fraction()))

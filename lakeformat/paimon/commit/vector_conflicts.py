@@ -1,0 +1,114 @@
+"""Whether deletion marks survive a commit: no row that somebody deleted may come back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lakeformat.paimon.commit.changes import Changes
+from lakeformat.paimon.handle import TableHandle, is_unaware
+from lakeformat.paimon.metadata.index_manifest import (
+    DELETION_VECTORS,
+    IndexManifestEntry,
+    read_index_manifest,
+)
+from lakeformat.paimon.metadata.manifest import ManifestColumns
+from lakeformat.paimon.metadata.snapshot import Snapshot
+
+__all__ = ["VectorConflict", "find_vector_conflict"]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorConflict:
+    """What speaks against the deletion vectors of a commit, as the end of a sentence."""
+
+    why: str
+    files: tuple[str, ...]
+    """What somebody else has changed."""
+    is_about_index: bool = True
+    """Whether these are index files, not data files."""
+
+
+def find_vector_conflict(
+    handle: TableHandle, head: Snapshot | None, changes: Changes, left: ManifestColumns
+) -> VectorConflict | None:
+    """What speaks against the deletion vectors of a commit, if anything does.
+
+    ``left`` are the files of the changed partitions once the commit is made.
+    """
+    added, removed = _vectors(changes.index_added), _vectors(changes.index_removed)
+    if not (added or removed or changes.table.is_delete.any()):
+        return None
+    name = head.index_manifest if head else None
+    state = _vectors(read_index_manifest(handle.storage, handle.layout, name) if name else [])
+    return _Marks(handle, state, added, removed).conflict(changes, left)
+
+
+def _vectors(entries: Iterable[IndexManifestEntry]) -> list[IndexManifestEntry]:
+    return [entry for entry in entries if entry.index_type == DELETION_VECTORS]
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    handle: TableHandle
+    state: list[IndexManifestEntry]
+    added: list[IndexManifestEntry]
+    removed: list[IndexManifestEntry]
+
+    def conflict(self, changes: Changes, left: ManifestColumns) -> VectorConflict | None:
+        there = {entry.file_name for entry in self.state}
+        gone = sorted(entry.file_name for entry in self.removed if entry.file_name not in there)
+        if gone:
+            why = f"replaces the deletion vectors {', '.join(gone)}, which are not there any more"
+            return VectorConflict(why, tuple(gone))
+        marked = {each.data_file_name for entry in self.added for each in entry.ranges or ()}
+        missing = sorted(marked - set(left.file_name.texts())) if marked else []
+        if missing:
+            why = f"marks rows of {', '.join(missing)} as deleted, not in the table any more"
+            return VectorConflict(why, tuple(missing), is_about_index=False)
+        return self._unread_vectors() or self._unread_marks(changes)
+
+    def _unread_vectors(self) -> VectorConflict | None:
+        """A bucket has one file of vectors: whoever replaces it has read it."""
+        if is_unaware(self.handle):
+            return None
+        known = {entry.file_name for entry in self.removed}
+        buckets = {(entry.partition, entry.bucket) for entry in self.added}
+        for entry in self.state:
+            if (entry.partition, entry.bucket) in buckets and entry.file_name not in known:
+                why = f"replaces the deletion vectors {entry.file_name} without having read them"
+                return VectorConflict(why, (entry.file_name,))
+        return None
+
+    def _unread_marks(self, changes: Changes) -> VectorConflict | None:
+        """What takes out a file of an append table has read which of its rows are deleted.
+
+        A file that comes in again at once, with another index, keeps its vectors. With a primary
+        key the vectors of compacted files stay where they are, as in Java: there only compaction
+        marks rows, and of two compactions of a file one is refused anyway.
+        """
+        if self.handle.schema.primary_keys:
+            return None
+        known = {entry.file_name for entry in self.removed}
+        table = changes.table
+        places = _places(table.filter(table.is_delete)) - _places(table.filter(~table.is_delete))
+        for entry in self.state if places else ():
+            for each in entry.ranges or ():
+                place = (entry.partition, entry.bucket, each.data_file_name)
+                if place in places and entry.file_name not in known:
+                    why = (
+                        f"takes out {each.data_file_name} without having read its deletion "
+                        f"vectors {entry.file_name}: deleted rows would come back"
+                    )
+                    return VectorConflict(why, (entry.file_name,))
+        return None
+
+
+def _places(files: ManifestColumns) -> set[tuple[bytes | None, int, str | None]]:
+    rows = zip(
+        files.partition.values(),
+        files.bucket.numbers.tolist(),
+        files.file_name.texts(),
+        strict=True,
+    )
+    return set(rows)

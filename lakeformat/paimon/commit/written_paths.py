@@ -1,0 +1,38 @@
+"""Where the files of messages are: data files with what lies beside them, and index files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.paimon.file_places import beside, data_file_place, index_file_place
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.partition import partition_path
+from lakeformat.storage import Storage
+
+__all__ = ["written_paths"]
+
+
+def written_paths(
+    handle: TableHandle, messages: Sequence[CommitMessage]
+) -> Iterator[tuple[Storage, str]]:
+    """Every file the messages' writers wrote, each with the storage it is on."""
+    for message in messages:
+        try:
+            directory = partition_path(handle.schema, message.partition)
+        except CorruptTableError as reason:
+            raise InvalidRequestError(f"a message is not of {handle.uri}: {reason}") from None
+        for file in message.written_files():
+            yield from _data_file(handle, message.bucket, directory, file)
+        for entry in message.written_index_files():
+            yield index_file_place(handle, entry)
+
+
+def _data_file(
+    handle: TableHandle, bucket: int, directory: str, file: DataFileMeta
+) -> Iterator[tuple[Storage, str]]:
+    yield data_file_place(handle, bucket, file, directory)
+    for name in file.extra_files:
+        yield beside(handle, bucket, file, directory, name)

@@ -1,0 +1,184 @@
+"""Which files of an append table are written together: pure functions of the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.options import TableOptions
+
+__all__ = ["AppendPick", "AppendSettings", "Deletions", "pick_queue", "pick_unordered"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendSettings:
+    """The options of append compaction."""
+
+    target_bytes: int
+    open_file_cost: int
+    small_file_ratio: float = 0.7
+    min_files: int = 5
+    delete_ratio: float = 0.2
+    rewrites_all: bool = False
+
+    @classmethod
+    def of_options(cls, options: TableOptions) -> AppendSettings:
+        return cls(
+            target_bytes=options.target_file_size_bytes,
+            open_file_cost=options.source_split_open_file_cost_bytes,
+            small_file_ratio=options.compaction_small_file_ratio,
+            min_files=options.compaction_min_file_num,
+            delete_ratio=options.compaction_delete_ratio_threshold,
+            rewrites_all=options.compaction_force_rewrite_all_files,
+        )
+
+    @property
+    def small_bytes(self) -> float:
+        return self.target_bytes * self.small_file_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Deletions:
+    """The deletion vectors of a bucket's files."""
+
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """How many rows of a file are deleted; only files that have a vector."""
+    index_file: Mapping[str, str] = field(default_factory=dict)
+    """Which index file a file's vector is in: all its files are compacted together, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppendPick:
+    """Files that become one or more larger ones, in this order, and why."""
+
+    files: tuple[DataFileMeta, ...]
+    reason: str
+
+
+def pick_unordered(
+    files: Sequence[DataFileMeta],
+    settings: AppendSettings,
+    *,
+    deletions: Deletions | None = None,
+    full: bool = False,
+) -> list[AppendPick]:
+    """Packs of small files of a partition without buckets, smallest first.
+
+    ``full`` takes the last pack even if it has few files.
+    """
+    vectors = deletions or Deletions()
+    if full and settings.rewrites_all and files:
+        return [AppendPick(tuple(_oldest_first(files)), "all files are rewritten")]
+    picks = [*_with_deletions(files, settings, vectors)]
+    plain = [
+        file
+        for file in files
+        if file.file_name not in vectors.rows and _is_candidate(file, settings, vectors)
+    ]
+    plain.sort(key=lambda file: (file.file_size, file.file_name))
+    pack: list[DataFileMeta] = []
+    weight = 0
+    for file in plain:
+        pack.append(file)
+        weight += file.file_size + settings.open_file_cost
+        if len(pack) > 1 and weight >= 2 * settings.target_bytes:
+            picks.append(AppendPick(tuple(pack), f"{len(pack)} small files fill a new one"))
+            pack, weight = [], 0
+    if len(pack) >= (2 if full else settings.min_files):
+        picks.append(AppendPick(tuple(pack), f"{len(pack)} small files"))
+    return picks
+
+
+def pick_queue(
+    files: Sequence[DataFileMeta],
+    settings: AppendSettings,
+    *,
+    deletions: Deletions | None = None,
+    full: bool = False,
+) -> list[AppendPick]:
+    """Packs of adjacent files of a bucket whose rows keep their order."""
+    vectors = deletions or Deletions()
+    queue = _oldest_first(files)
+    if full and settings.rewrites_all and queue:
+        return [AppendPick(tuple(queue), "all files are rewritten")]
+    if full or any(_has_many_deletions(file, settings, vectors) for file in queue):
+        return _behind_large_files(queue, settings, vectors)
+    # Those with vectors are compacted together, or not at all.
+    runs = groupby(queue, key=lambda file: file.file_name in vectors.rows)
+    return [
+        AppendPick(tuple(pack), f"{len(pack)} adjacent files")
+        for is_marked, run in runs
+        if not is_marked
+        for pack in _packs(run, settings)
+    ]
+
+
+def _packs(run: Iterable[DataFileMeta], settings: AppendSettings) -> Iterator[list[DataFileMeta]]:
+    """The oldest files that are enough, filled up to the target size; then those behind them."""
+    pack: list[DataFileMeta] = []
+    size = 0
+    for file in run:
+        is_full = size >= settings.target_bytes or not _is_small(file, settings)
+        if is_full and _are_enough(pack, size, settings):
+            yield pack
+            pack, size = [], 0
+        pack.append(file)
+        size += file.file_size
+        while size >= 2 * settings.target_bytes:
+            size -= pack.pop(0).file_size
+    if _are_enough(pack, size, settings):
+        yield pack
+
+
+def _are_enough(pack: Sequence[DataFileMeta], size: int, settings: AppendSettings) -> bool:
+    """Files that would be as many again as before are left alone, or this would never end."""
+    return len(pack) >= settings.min_files and size // settings.target_bytes + 1 < len(pack)
+
+
+def _behind_large_files(
+    queue: list[DataFileMeta], settings: AppendSettings, vectors: Deletions
+) -> list[AppendPick]:
+    """Everything behind the first large files, if more than half of those files are small."""
+    rest = list(queue)
+    while rest and rest[0].file_name not in vectors.rows and not _is_small(rest[0], settings):
+        del rest[0]
+    marked = sum(file.file_name in vectors.rows for file in rest)
+    if marked:
+        return [AppendPick(tuple(rest), f"{marked} of {len(rest)} files have deleted rows")]
+    small = sum(_is_small(file, settings) for file in rest)
+    if len(rest) >= 3 and small > len(rest) - small:
+        return [AppendPick(tuple(rest), f"{small} of {len(rest)} adjacent files are small")]
+    return []
+
+
+def _with_deletions(
+    files: Sequence[DataFileMeta], settings: AppendSettings, vectors: Deletions
+) -> list[AppendPick]:
+    """The files of each index file one of whose files is small or has many deleted rows."""
+    together: dict[str, list[DataFileMeta]] = {}
+    for file in _oldest_first(files):
+        if file.file_name in vectors.rows:
+            together.setdefault(vectors.index_file[file.file_name], []).append(file)
+    return [
+        AppendPick(tuple(pack), f"{len(pack)} files have deleted rows")
+        for pack in together.values()
+        if any(_is_candidate(file, settings, vectors) for file in pack)
+    ]
+
+
+def _is_candidate(file: DataFileMeta, settings: AppendSettings, vectors: Deletions) -> bool:
+    return _is_small(file, settings) or _has_many_deletions(file, settings, vectors)
+
+
+def _is_small(file: DataFileMeta, settings: AppendSettings) -> bool:
+    return file.file_size < settings.small_bytes
+
+
+def _has_many_deletions(file: DataFileMeta, settings: AppendSettings, vectors: Deletions) -> bool:
+    return vectors.rows.get(file.file_name, 0) > settings.delete_ratio * file.row_count
+
+
+def _oldest_first(files: Sequence[DataFileMeta]) -> list[DataFileMeta]:
+    return sorted(files, key=lambda file: (file.min_sequence_number, file.file_name))

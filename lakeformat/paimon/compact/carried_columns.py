@@ -1,0 +1,35 @@
+"""Columns that go through a compaction as they lie in the files: nobody looks into them."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from lakeformat.files.file_format import FileFormat
+from lakeformat.paimon.compact.changelogs.producers import tells
+from lakeformat.paimon.merge.deduplicate import Deduplicate
+from lakeformat.paimon.merge.of_table import merge_engine, merge_order
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.schema_changes.file_index_rules import indexed_columns
+
+__all__ = ["carried_columns"]
+
+
+def carried_columns(schema: TableSchema, output_level: int) -> frozenset[str]:
+    """The columns whose texts may be merged and written as numbers of a dictionary."""
+    options = schema.table_options
+    if not isinstance(merge_engine(schema), Deduplicate) or options.changelog_row_deduplicate:
+        return frozenset()
+    if _formats(options, output_level) != {FileFormat.PARQUET.value}:
+        return frozenset()
+    order = merge_order(schema)
+    seen = {*order.keys, *order.sequence, *chain(*indexed_columns(options).values())}
+    return frozenset(schema.column_names) - seen
+
+
+def _formats(options: TableOptions, output_level: int) -> set[str]:
+    """Of all files that are written."""
+    written = [options.of_level(output_level)]
+    if tells(options):
+        written.append(options.of_changelog(output_level))
+    return {each.file_format for each in written}

@@ -1,0 +1,127 @@
+"""What a compaction says about the keys it has seen: the row before, the row after, or both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from lakeformat.paimon.merge.looked_up import NOWHERE
+from lakeformat.paimon.merge.row_kinds import (
+    DELETE,
+    INSERT,
+    UPDATE_AFTER,
+    UPDATE_BEFORE,
+    is_retract,
+)
+from lakeformat.paimon.read.equal_rows import equal_rows
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.rows.groups import KeyGroups, Mask, Positions
+from lakeformat.rows.take_rows import take_rows
+
+__all__ = ["ChangelogMerge", "Merged", "Unchanged", "changes_of", "inserted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What became of some rows; rows of files come with the level of their file."""
+
+    rows: pa.Table
+    """One row for each key that the compaction writes, in the order of keys, retracts too."""
+    changelog: pa.Table
+    """What has changed, in the order of keys."""
+    superseded: Positions | None = None
+    """Which of the rows that were only looked up are not valid any more."""
+
+
+class ChangelogMerge(Protocol):
+    """Merges the rows of a compaction and tells what changes by that."""
+
+    def merge(self, rows: pa.Table, groups: KeyGroups | None) -> Merged:
+        """``groups`` is None where no two rows meet: they are in the order of their keys."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """``changelog-producer.row-deduplicate``: updates that change nothing are not told."""
+
+    columns: tuple[str, ...]
+
+    @classmethod
+    def of_schema(cls, schema: TableSchema) -> Unchanged | None:
+        """The columns that count, or None if every update is told."""
+        options = schema.table_options
+        if not options.changelog_row_deduplicate:
+            return None
+        ignored = {*options.changelog_row_deduplicate_ignore_fields, *schema.primary_keys}
+        return cls(tuple(name for name in schema.column_names if name not in ignored))
+
+    def mask(self, before: pa.Table, after: pa.Table) -> Mask:
+        """Where two tables have the same values."""
+        return equal_rows(before.select(self.columns), after.select(self.columns))
+
+
+def changes_of(
+    rows: pa.Table,
+    before: Positions,
+    after: pa.Table,
+    *,
+    told: Mask,
+    unchanged: Unchanged | None,
+) -> pa.Table:
+    """A row for each key that came or went, two for each that was updated.
+
+    ``before`` are positions in ``rows``, ``NOWHERE`` for keys that were not there; ``after`` has
+    a row for every key. ``told`` are the keys that may have changed.
+    """
+    had, has = _were_there(rows, before) & told, ~_retracts(after) & told
+    if unchanged is not None:
+        both = np.flatnonzero(had & has)
+        same = unchanged.mask(
+            take_rows(rows.select(after.schema.names), before[both]), take_rows(after, both)
+        )
+        had[both[same]] = has[both[same]] = False
+    old, new = np.flatnonzero(had), np.flatnonzero(has)
+    if not len(old):
+        return inserted(after if len(new) == len(after) else take_rows(after, new))
+    counts = had.astype(np.int64) + has
+    ends = np.cumsum(counts)
+    order = np.empty(len(old) + len(new), np.int64)
+    kinds = np.empty(len(order), np.int8)
+    for keys, places, positions, alone, paired in (
+        (old, (ends - counts)[old], before[old], DELETE, UPDATE_BEFORE),
+        (new, (ends - 1)[new], rows.num_rows + new, INSERT, UPDATE_AFTER),
+    ):
+        order[places] = positions
+        kinds[places] = np.where(counts[keys] == 2, paired, alone)
+    both_sides = pa.concat_tables([rows.select(after.schema.names), after])
+    return _with_kinds(take_rows(both_sides, order), kinds)
+
+
+def inserted(rows: pa.Table) -> pa.Table:
+    """Rows of keys that were not there before; retracts of them tell nothing."""
+    retracts = _retracts(rows)
+    if retracts.any():
+        rows = take_rows(rows, np.flatnonzero(~retracts))
+    return _with_kinds(rows, np.full(rows.num_rows, INSERT, np.int8))
+
+
+def _were_there(rows: pa.Table, before: Positions) -> Mask:
+    found: Mask = before != NOWHERE
+    found[found] = ~_retracts(rows)[before[found]]
+    return found
+
+
+def _retracts(rows: pa.Table) -> Mask:
+    return is_retract(rows[VALUE_KIND.name].to_numpy())
+
+
+def _with_kinds(rows: pa.Table, kinds: npt.NDArray[np.int8]) -> pa.Table:
+    at = rows.schema.get_field_index(VALUE_KIND.name)
+    assert rows.schema.names[0] == SEQUENCE_NUMBER.name
+    return rows.set_column(at, rows.schema.field(at), pa.array(kinds))

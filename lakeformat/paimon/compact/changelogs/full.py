@@ -1,0 +1,40 @@
+"""Producer ``full-compaction``: what differs between two compactions into the highest level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.paimon.compact.changelogs.changelog import Merged, Unchanged, changes_of
+from lakeformat.paimon.compact.changelogs.lookup import trivial_groups, without_ignored
+from lakeformat.paimon.merge.engine import MergeEngine
+from lakeformat.paimon.merge.looked_up import LEVEL, NOWHERE
+from lakeformat.rows.groups import KeyGroups
+
+__all__ = ["FullChangelogMerge"]
+
+
+@dataclass(frozen=True, slots=True)
+class FullChangelogMerge:
+    """Rows of the highest level are what was told last; a key with no other row is not told."""
+
+    engine: MergeEngine
+    max_level: int
+    unchanged: Unchanged | None = None
+
+    def merge(self, rows: pa.Table, groups: KeyGroups | None) -> Merged:
+        levels = rows[LEVEL].to_numpy()
+        stored = rows.drop_columns([LEVEL])
+        if groups is None:
+            groups, after = trivial_groups(rows), stored
+        else:
+            groups = without_ignored(self.engine, stored, groups)
+            after = self.engine.merge(stored, groups)
+        before = np.full(len(groups), NOWHERE)
+        places = np.flatnonzero(levels[groups.order] == self.max_level)
+        before[groups.key_of[places]] = groups.order[places]
+        told = (before == NOWHERE) | (groups.sizes > 1)
+        changelog = changes_of(stored, before, after, told=told, unchanged=self.unchanged)
+        return Merged(after, changelog)

@@ -1,0 +1,85 @@
+"""Compactions that look up what a key was before: by producer ``lookup``, or to mark old rows.
+
+Files of levels above the output are read beside those that are compacted, where their keys
+overlap: one pass over both finds every row that is replaced. They are not written again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.paimon.compact.changelogs.changelog import Merged, Unchanged, changes_of
+from lakeformat.paimon.merge.deduplicate import Deduplicate
+from lakeformat.paimon.merge.engine import MergeEngine
+from lakeformat.paimon.merge.first_row import FirstRow
+from lakeformat.paimon.merge.ignored_deletes import meeting_retracts, without
+from lakeformat.paimon.merge.looked_up import LEVEL, NOWHERE, Levels, current_rows
+from lakeformat.rows.groups import KeyGroups, Mask, Positions
+from lakeformat.rows.take_rows import take_rows
+
+__all__ = ["LookupMerge", "keys_without", "trivial_groups", "without_ignored"]
+
+
+@dataclass(frozen=True, slots=True)
+class LookupMerge:
+    """Rows of level 0 meet the newest row above; the engine is asked even where none is.
+
+    What it makes of a key with rows of level 0 is what has changed.
+    """
+
+    engine: MergeEngine
+    output_level: int
+    """Rows of higher levels are only looked up."""
+    unchanged: Unchanged | None = None
+    tells: bool = True
+    """Whether anybody wants to know what has changed."""
+
+    def merge(self, rows: pa.Table, groups: KeyGroups | None) -> Merged:
+        levels = rows[LEVEL].to_numpy()
+        stored = rows.drop_columns([LEVEL])
+        if groups is None:
+            if not (levels == 0).any():
+                kept = levels <= self.output_level
+                found = stored if kept.all() else take_rows(stored, np.flatnonzero(kept))
+                return Merged(found, stored.slice(0, 0))
+            groups = trivial_groups(rows)
+        groups = replace(groups, with_lone=bool((levels == 0).any()))
+        groups = without_ignored(self.engine, stored, groups)
+        groups = keys_without(groups, levels, self.output_level)
+        current = current_rows(groups, levels)
+        after = self.engine.merge(stored, current.groups)
+        compacted, is_fresh = current.compacted, current.is_fresh
+        told = is_fresh if self.tells else np.zeros(len(after), np.bool_)
+        changelog = changes_of(stored, compacted, after, told=told, unchanged=self.unchanged)
+        return Merged(after, changelog, self._superseded(compacted, levels, is_fresh))
+
+    def _superseded(self, compacted: Positions, levels: Levels, fresh: Mask) -> Positions:
+        found = compacted[fresh & (compacted != NOWHERE)]
+        superseded: Positions = found[levels[found] > self.output_level]
+        return superseded
+
+
+def trivial_groups(rows: pa.Table) -> KeyGroups:
+    """Rows none of which meets another."""
+    positions = np.arange(rows.num_rows)
+    return KeyGroups(positions, positions)
+
+
+def without_ignored(engine: MergeEngine, rows: pa.Table, groups: KeyGroups) -> KeyGroups:
+    """The keys of which an engine makes a row: it leaves out those with nothing but deletes."""
+    if isinstance(engine, Deduplicate | FirstRow) and engine.ignore_delete:
+        return without(groups, meeting_retracts(rows, groups))
+    return groups
+
+
+def keys_without(groups: KeyGroups, levels: Levels, output_level: int) -> KeyGroups:
+    """The groups without the keys that have only rows of levels above the output."""
+    if not len(groups) or levels.max(initial=0) <= output_level:
+        return groups
+    is_input = np.minimum.reduceat(levels[groups.order], groups.starts) <= output_level
+    if is_input.all():
+        return groups
+    return without(groups, ~is_input[groups.key_of])

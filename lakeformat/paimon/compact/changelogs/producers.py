@@ -1,0 +1,54 @@
+"""Which compactions tell what has changed, or have to know what a key was before."""
+
+from __future__ import annotations
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.compact.changelogs.changelog import ChangelogMerge, Unchanged
+from lakeformat.paimon.compact.changelogs.first_row import FirstRowMerge
+from lakeformat.paimon.compact.changelogs.full import FullChangelogMerge
+from lakeformat.paimon.compact.changelogs.lookup import LookupMerge
+from lakeformat.paimon.compact.unit import CompactUnit
+from lakeformat.paimon.merge.first_row import FirstRow
+from lakeformat.paimon.merge.looked_up import looks_up
+from lakeformat.paimon.merge.of_table import merge_engine
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.schema import TableSchema
+
+__all__ = ["changelog_merge", "guarantee", "strategy_of_changelog", "tells"]
+
+_LOOKUP, _FULL = "lookup", "full-compaction"
+_GUARANTEES = {"none": "none", "input": "as written", _LOOKUP: "complete", _FULL: "net"}
+
+
+def tells(options: TableOptions) -> bool:
+    """Whether compactions of a table make its changelog."""
+    return options.changelog_producer in (_LOOKUP, _FULL)
+
+
+def guarantee(options: TableOptions) -> str:
+    """What the changelog of a table tells, in a word; docs/changelog.md has the sentences."""
+    return _GUARANTEES[options.changelog_producer]
+
+
+def strategy_of_changelog(options: TableOptions) -> str:
+    """The least that has to be compacted for the changelog to tell everything."""
+    if not tells(options):
+        raise InvalidRequestError(
+            f"option 'changelog-producer' is {options.changelog_producer!r}: no compaction makes "
+            "a changelog of this table. Use `lake compact`; docs/changelog.md says which tables "
+            "may get another producer"
+        )
+    return "minor" if options.changelog_producer == _LOOKUP else "full"
+
+
+def changelog_merge(schema: TableSchema, unit: CompactUnit) -> ChangelogMerge | None:
+    """What merges the rows of a unit; None if that is the engine alone."""
+    options, engine = schema.table_options, merge_engine(schema)
+    unchanged = Unchanged.of_schema(schema)
+    if options.changelog_producer == _FULL:
+        return FullChangelogMerge(engine, unit.output_level, unchanged) if unit.is_last else None
+    if not looks_up(options):
+        return None
+    if isinstance(engine, FirstRow):
+        return FirstRowMerge(engine, unit.output_level)
+    return LookupMerge(engine, unit.output_level, unchanged, tells=tells(options))

@@ -1,0 +1,122 @@
+"""Publishes what units have made: small groups, so that a conflict costs little of the work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lakeformat.errors import CommitConflictError, CommitOutcomeUnknownError, LakeError
+from lakeformat.paimon.commit.abort import delete_written
+from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.compact.identity import CompactIdentity
+from lakeformat.paimon.compact.unit import CompactUnit
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+
+__all__ = ["Groups", "Made"]
+
+GROUP_UNITS = 16
+GROUP_BYTES = 4 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A unit and what it made."""
+
+    unit: CompactUnit
+    messages: tuple[CommitMessage, ...]
+    """One, or of rows that get their bucket one for each bucket."""
+    millis: int = 0
+
+
+@dataclass(slots=True)
+class Groups:
+    """Collects what units made, and publishes it once there is enough."""
+
+    handle: TableHandle
+    identity: CompactIdentity | None = None
+    """Whose snapshots these are; None of a compaction that nobody repeats."""
+    published: list[Made] = field(default_factory=list)
+    refused: list[tuple[CompactUnit, LakeError]] = field(default_factory=list)
+    """What another commit has overtaken, and how that was found; the files are removed."""
+    snapshot_ids: list[int] = field(default_factory=list)
+    tried: int = 0
+    conflicts: int = 0
+    millis: int = 0
+    _waiting: list[Made] = field(default_factory=list)
+    _bytes: int = 0
+
+    def add(self, made: Made) -> None:
+        """Take the result of a unit, and publish if a group is full."""
+        self._waiting.append(made)
+        self._bytes += made.unit.bytes
+        if len(self._waiting) >= GROUP_UNITS or self._bytes >= GROUP_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Publish what waits; where a group is refused, each of its units alone."""
+        group, self._waiting, self._bytes = self._waiting, [], 0
+        if not group:
+            return
+        began = self.handle.environment.now_millis()
+        try:
+            error = self._publish(group)
+            if error is None:
+                return
+            if len(group) == 1:
+                self._refuse(group[0], error)
+                return
+            while group:
+                if error := self._publish(group[:1]):
+                    self._refuse(group[0], error)
+                del group[0]
+        except CommitOutcomeUnknownError:
+            raise  # the table may refer to the files of this group: they stay
+        except LakeError:
+            self._give_up(group)
+            raise
+        finally:
+            self.millis += self.handle.environment.now_millis() - began
+
+    def give_up(self) -> None:
+        """Remove the files of what waits to be published."""
+        group, self._waiting, self._bytes = self._waiting, [], 0
+        self._give_up(group)
+
+    def _publish(self, group: Sequence[Made]) -> CommitConflictError | None:
+        self.tried += 1
+        messages = [message for made in group for message in made.messages]
+        identity = self.identity
+        earlier = None if identity is None else identity.next_commit()
+        options = CommitOptions(commit=None if earlier is None else earlier.commit)
+        try:
+            report = commit_messages(self.handle, messages, options, earlier=earlier)
+        except CommitConflictError as error:
+            return self._conflict(error)
+        if report.replayed:
+            return self._conflict(
+                CommitConflictError(
+                    f"another try of this compaction has published snapshot {report.snapshot_id} "
+                    f"of {self.handle.uri} in its place; what it left is planned again"
+                )
+            )
+        if identity is not None:
+            identity.published(report.snapshot_id)
+        if report.snapshot_id is not None:
+            self.snapshot_ids.append(report.snapshot_id)
+        self.published += group
+        return None
+
+    def _conflict(self, error: CommitConflictError) -> CommitConflictError:
+        """Nothing was published; another try of the same compaction may have been first."""
+        self.conflicts += 1
+        if self.identity is not None:
+            self.identity.look()
+        return error
+
+    def _refuse(self, made: Made, error: CommitConflictError) -> None:
+        delete_written(self.handle, made.messages)
+        self.refused.append((made.unit, error))
+
+    def _give_up(self, group: Sequence[Made]) -> None:
+        delete_written(self.handle, [each for made in group for each in made.messages])

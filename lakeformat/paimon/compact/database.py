@@ -1,0 +1,146 @@
+"""Compacts many tables: those of a warehouse whose names match."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.executor import Executor, where_to_work
+from lakeformat.paimon.commit.identity import CommitId
+from lakeformat.paimon.compact.compact import Tell
+from lakeformat.paimon.compact.report import CompactReport
+from lakeformat.paimon.compact.supported import require_strategy
+from lakeformat.paimon.compact.unit import CompactPlan
+from lakeformat.paimon.compact.where import Idle, idle_millis
+from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.table_by_table import TableOutcome, table_by_table
+
+__all__ = ["compact_tables", "matching_tables", "plan_tables"]
+
+
+class Compactable(Protocol):
+    """A table that compacts itself."""
+
+    def compact(self, **how: Any) -> CompactReport:
+        """Compact it."""
+        ...
+
+    def plan_compaction(self, **how: Any) -> CompactPlan:
+        """What that would do."""
+        ...
+
+
+class Tables(Protocol):
+    """A catalog, as far as this module needs it."""
+
+    def list_databases(self) -> list[str]:
+        """Their names."""
+        ...
+
+    def list_tables(self, database: str) -> list[str]:
+        """The names of the tables of a database."""
+        ...
+
+    def table(self, name: str) -> Compactable:
+        """The table of a name."""
+        ...
+
+
+def matching_tables(
+    catalog: Tables,
+    *,
+    databases: str = ".*",
+    including: str = ".*",
+    excluding: str | None = None,
+) -> list[str]:
+    """The tables ``database.table`` whose whole names match, by regular expressions.
+
+    ``including`` and ``excluding`` are about ``database.table``, ``databases`` about the database.
+    """
+    database, wanted = _pattern("databases", databases), _pattern("including", including)
+    unwanted = None if excluding is None else _pattern("excluding", excluding)
+    names = [
+        f"{name}.{table}"
+        for name in catalog.list_databases()
+        if database.fullmatch(name)
+        for table in _tables_of(catalog, name)
+    ]
+    return [
+        name
+        for name in names
+        if wanted.fullmatch(name) and not (unwanted and unwanted.fullmatch(name))
+    ]
+
+
+def _tables_of(catalog: Tables, database: str) -> list[str]:
+    try:
+        return catalog.list_tables(database)
+    except NotFoundError:  # dropped since databases were listed: no table of others waits for it
+        return []
+
+
+def compact_tables(
+    catalog: Tables,
+    names: Sequence[str],
+    *,
+    strategy: str = "full",
+    where: Where | None = None,
+    idle: Idle | None = None,
+    commit: CommitId | None = None,
+    executor: str | Executor | None = None,
+    tell: Tell | None = None,
+    began: Callable[[str], None] | None = None,
+) -> Iterator[TableOutcome[CompactReport]]:
+    """Compact one table after the other, each as ``Table.compact`` does; one that fails stops
+    no other. ``began`` hears the name of each before it is compacted. The same ``commit`` serves
+    all tables: each knows its own snapshots.
+    """
+    _require(strategy, idle)
+    where_to_work(executor)
+
+    def compact(name: str) -> CompactReport:
+        return catalog.table(name).compact(
+            strategy=strategy,
+            where=where,
+            idle=idle,
+            commit=commit,
+            executor=executor,
+            tell=tell,
+        )
+
+    yield from table_by_table(names, compact, began=began)
+
+
+def plan_tables(
+    catalog: Tables,
+    names: Sequence[str],
+    *,
+    strategy: str = "full",
+    where: Where | None = None,
+    idle: Idle | None = None,
+) -> Iterator[TableOutcome[CompactPlan]]:
+    """What that would do with each table; nothing is changed."""
+    _require(strategy, idle)
+
+    def plan(name: str) -> CompactPlan:
+        return catalog.table(name).plan_compaction(strategy=strategy, where=where, idle=idle)
+
+    yield from table_by_table(names, plan)
+
+
+def _require(strategy: str, idle: Idle | None) -> None:
+    """What is wrong for every table is said before the first one."""
+    require_strategy(strategy)
+    if idle is not None:
+        idle_millis(idle)
+
+
+def _pattern(name: str, text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as reason:
+        raise InvalidRequestError(
+            f"{name} is a regular expression, got {text!r}: {reason}"
+        ) from None

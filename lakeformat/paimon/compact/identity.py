@@ -1,0 +1,121 @@
+"""Which snapshots a compaction has published under one identity, this time and before.
+
+A compaction publishes as many snapshots as it needs. They bear a user of their own, made of the
+identity it was given, and count from 0, so that they meet no other commit of that user.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lakeformat.errors import LakeError
+from lakeformat.paimon.commit.deltas import delta_of, newest_first
+from lakeformat.paimon.commit.identity import (
+    CLOCK_SKEW_MILLIS,
+    CommitId,
+    EarlierCommits,
+    require_commit_id,
+)
+from lakeformat.paimon.compact.unit import CompactUnit
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+
+__all__ = ["CompactIdentity", "find_earlier_tries"]
+
+_File = tuple[bytes | None, int, str | None]
+
+
+@dataclass(slots=True)
+class CompactIdentity:
+    """Numbers the snapshots of one compaction, behind those of earlier tries of it."""
+
+    handle: TableHandle
+    commit: CommitId
+    earlier: tuple[int, ...] = ()
+    """The snapshots earlier tries have published, oldest first."""
+    _made: frozenset[_File] = frozenset()
+    _looked: Snapshot | None = None
+    """Up to this snapshot all are known."""
+    _next: int = 0
+    _own: set[int | None] = field(default_factory=set)
+
+    def next_commit(self) -> EarlierCommits:
+        """Whose number the next snapshot bears, if nobody has taken it since anybody looked."""
+        found = EarlierCommits(
+            self.handle, CommitId(self.user, self._next), (CommitKind.COMPACT,), is_new=True
+        )
+        found.find(self._looked)
+        return found
+
+    def published(self, snapshot_id: int | None) -> None:
+        """Count a snapshot of this try; no storage is asked, which might not answer."""
+        self._own.add(snapshot_id)
+        self._next += 1
+
+    def look(self) -> None:
+        """Go behind what twins of this compaction have published meanwhile."""
+        head = latest_snapshot(self.handle.storage, self.handle.layout)
+        down_to = self._looked.id if self._looked else 0
+        new = newest_first(self.handle, head, down_to) if head else ()
+        mine = [each for each in new if each is not None and each.commit_user == self.user]
+        for found in reversed(mine):
+            self._next = max(self._next, found.commit_identifier + 1)
+            if found.id not in self._own:
+                self.earlier += (found.id,)
+                self._made |= frozenset(_added(self.handle, found))
+        self._looked = head
+
+    def made(self, unit: CompactUnit) -> bool:
+        """Whether an earlier try has done what a unit would do again.
+
+        What was sorted or merged is left as it is although rows have come since; packs of files
+        only if there is nothing else in them.
+        """
+        there = [
+            (entry.partition, entry.bucket, entry.file.file_name) in self._made
+            for entry in unit.files
+        ]
+        is_whole = bool(self.handle.schema.primary_keys) or unit.order is not None
+        return any(there) if is_whole else all(there)
+
+    @property
+    def user(self) -> str:
+        """Of its snapshots."""
+        return f"{self.commit.user}.compaction-{self.commit.identifier}"
+
+
+def find_earlier_tries(handle: TableHandle, commit: CommitId) -> CompactIdentity:
+    """What earlier tries of a compaction have published, as far back as snapshots are there.
+
+    What has expired with them is done once more, which changes no row.
+    """
+    require_commit_id(commit)
+    head = latest_snapshot(handle.storage, handle.layout)
+    found = CompactIdentity(handle, commit, _looked=head)
+    since = commit.first_try_millis
+    mine: list[Snapshot] = []
+    for snapshot in newest_first(handle, head, 0) if head else ():
+        if snapshot is None or (
+            since is not None and snapshot.time_millis < since - CLOCK_SKEW_MILLIS
+        ):
+            break
+        if snapshot.commit_user == found.user:
+            mine.append(snapshot)
+            if snapshot.commit_identifier == 0:
+                break
+    mine.reverse()
+    found.earlier = tuple(snapshot.id for snapshot in mine)
+    found._made = frozenset(file for snapshot in mine for file in _added(handle, snapshot))
+    found._next = mine[-1].commit_identifier + 1 if mine else 0
+    return found
+
+
+def _added(handle: TableHandle, snapshot: Snapshot) -> list[_File]:
+    """The files a snapshot brought in; none once what it leads to has expired."""
+    try:
+        delta = delta_of(handle, snapshot)
+    except LakeError:
+        return []
+    new = delta.filter(~delta.is_delete)
+    return [(each.partition, each.bucket, each.file.file_name) for each in new.entries()]

@@ -1,0 +1,64 @@
+"""The files of a bucket of a primary-key table as sorted runs, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+
+__all__ = ["Levels", "SortedRun"]
+
+_UNKNOWN = datetime(1, 1, 1)  # noqa: DTZ001 - files record local time without a zone
+
+
+@dataclass(frozen=True, slots=True)
+class SortedRun:
+    """Files whose keys do not overlap: one file of level 0, or all files of a higher level."""
+
+    level: int
+    files: tuple[DataFileMeta, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(file.file_size for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """All runs of a bucket: those of level 0 from the newest on, then one for each level."""
+
+    runs: tuple[SortedRun, ...]
+    max_level: int
+
+    @classmethod
+    def of_files(cls, files: Iterable[DataFileMeta], level_count: int) -> Levels:
+        """Sort files into runs; levels that are there count even if the options know fewer."""
+        by_level: dict[int, list[DataFileMeta]] = {}
+        for file in files:
+            by_level.setdefault(file.level, []).append(file)
+        newest = sorted(by_level.pop(0, []), key=_newest_first)
+        runs = [SortedRun(0, (file,)) for file in newest]
+        runs += [SortedRun(level, tuple(by_level[level])) for level in sorted(by_level)]
+        return cls(tuple(runs), max(level_count - 1, 1, *by_level))
+
+    @property
+    def level_0(self) -> tuple[SortedRun, ...]:
+        """The runs that no compaction has seen yet."""
+        return tuple(run for run in self.runs if run.level == 0)
+
+    @property
+    def highest(self) -> int:
+        """The highest level that has files."""
+        return max((run.level for run in self.runs), default=0)
+
+    @property
+    def size(self) -> int:
+        return sum(run.size for run in self.runs)
+
+
+def _newest_first(file: DataFileMeta) -> tuple[int, int, datetime, str]:
+    """Larger sequence numbers first; ties by the smaller first number, then by age."""
+    created = file.creation_time or _UNKNOWN
+    return (-file.max_sequence_number, file.min_sequence_number, created, file.file_name)

@@ -1,0 +1,150 @@
+"""From what units made to what is reported of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakeformat.errors import LakeError
+from lakeformat.paimon.compact.commit import Groups, Made
+from lakeformat.paimon.compact.other_compactor import OtherCompactor
+from lakeformat.paimon.compact.report import BucketOutcome, CompactReport
+from lakeformat.paimon.compact.unit import CompactUnit, NotChosen
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
+
+__all__ = ["compacted", "failed", "not_chosen", "refused", "report_of"]
+
+_SHOWN_REASONS = 3
+
+
+def compacted(made: Made) -> BucketOutcome:
+    """A unit that was published."""
+    unit, new = made.unit, _written(made)
+    told = [file for each in made.messages for file in each.compact_changelog_files]
+    return BucketOutcome(
+        partition=unit.path,
+        bucket=unit.bucket,
+        outcome="compacted",
+        reason=unit.reason,
+        rows_in=unit.rows,
+        rows_out=sum(file.row_count for file in new),
+        bytes_in=unit.bytes,
+        bytes_out=_size(new),
+        files_in=len(unit.rewritten),
+        files_out=len(new),
+        files_moved=len(unit.moved),
+        changelog_rows=sum(file.row_count for file in told),
+        changelog_files=len(told),
+        changelog_bytes=_size(told),
+        fresh_bytes_in=_size([file for file in _all(unit) if _is_fresh(file)]),
+        millis=made.millis,
+    )
+
+
+def refused(unit: CompactUnit, error: LakeError) -> BucketOutcome:
+    """A unit whose files another commit changed first; it was planned again."""
+    return _without_result(unit, "refused", str(error))
+
+
+def failed(unit: CompactUnit, error: LakeError) -> BucketOutcome:
+    """A unit that ended in an error."""
+    return _without_result(unit, "failed", str(error))
+
+
+def not_chosen(other: NotChosen) -> BucketOutcome:
+    """A bucket that was left as it is."""
+    return BucketOutcome(
+        partition=other.path, bucket=other.bucket, outcome="not chosen", reason=other.reason
+    )
+
+
+def report_of(
+    table: str,
+    strategy: str,
+    groups: Sequence[Groups],
+    buckets: Sequence[BucketOutcome],
+    *,
+    unfinished: str | None,
+    guarantee: str,
+    earlier: tuple[int, ...],
+    plan_millis: int,
+    run_millis: int,
+    millis: int,
+    other: OtherCompactor | None = None,
+) -> CompactReport:
+    """The sums over what was compacted."""
+    done = [each for each in buckets if each.outcome == "compacted"]
+    fresh = sum(each.fresh_bytes_in for each in done)
+    written = sum(each.bytes_out for each in done)
+    snapshots = tuple(number for each in groups for number in each.snapshot_ids)
+    return CompactReport(
+        table=table,
+        strategy=strategy,
+        snapshot_ids=snapshots,
+        earlier_snapshot_ids=earlier,
+        rows_in=sum(each.rows_in for each in done),
+        rows_out=sum(each.rows_out for each in done),
+        bytes_in=sum(each.bytes_in for each in done),
+        bytes_out=written,
+        files_in=sum(each.files_in for each in done),
+        files_out=sum(each.files_out for each in done),
+        files_moved=sum(each.files_moved for each in done),
+        changelog_rows=sum(each.changelog_rows for each in done),
+        changelog_files=sum(each.changelog_files for each in done),
+        changelog_bytes=sum(each.changelog_bytes for each in done),
+        changelog_guarantee=guarantee,
+        write_amplification=round(written / fresh, 3) if fresh else None,
+        unfinished=unfinished,
+        rounds=len(groups),
+        groups=sum(each.tried for each in groups),
+        groups_refused=sum(each.conflicts for each in groups),
+        plan_millis=plan_millis,
+        run_millis=run_millis,
+        commit_millis=sum(each.millis for each in groups),
+        millis=millis,
+        buckets=tuple(buckets),
+        other_compactor=other,
+        reason="; ".join(filter(None, [_reason(buckets, snapshots), _tried(earlier), unfinished])),
+    )
+
+
+def _reason(buckets: Sequence[BucketOutcome], snapshots: Sequence[int]) -> str:
+    if not buckets:
+        return "nothing to do: what was asked for has no data file"
+    counts = {each.outcome: 0 for each in buckets}
+    for each in buckets:
+        counts[each.outcome] += 1
+    if counts.keys() == {"not chosen"}:
+        reasons = [*dict.fromkeys(each.reason for each in buckets)]
+        more = "; …" if len(reasons) > _SHOWN_REASONS else ""
+        return f"nothing to do: {'; '.join(reasons[:_SHOWN_REASONS])}{more}"
+    said = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+    numbers = ", ".join(map(str, snapshots))
+    return f"{said}, published as snapshot {numbers}" if snapshots else f"{said}, none published"
+
+
+def _tried(earlier: Sequence[int]) -> str | None:
+    if not earlier:
+        return None
+    return f"an earlier try had published snapshot {', '.join(map(str, earlier))}"
+
+
+def _without_result(unit: CompactUnit, outcome: str, reason: str) -> BucketOutcome:
+    return BucketOutcome(partition=unit.path, bucket=unit.bucket, outcome=outcome, reason=reason)
+
+
+def _written(made: Made) -> list[DataFileMeta]:
+    kept = {file.file_name for each in made.messages for file in each.compact_before}
+    after = [file for each in made.messages for file in each.compact_after]
+    return [file for file in after if file.file_name not in kept]
+
+
+def _all(unit: CompactUnit) -> list[DataFileMeta]:
+    return [entry.file for entry in unit.files]
+
+
+def _is_fresh(file: DataFileMeta) -> bool:
+    return file.file_source != FileSource.COMPACT
+
+
+def _size(files: Sequence[DataFileMeta]) -> int:
+    return sum(file.file_size for file in files)

@@ -1,0 +1,146 @@
+"""Which runs of a bucket are compacted together: pure functions of the runs and the options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from lakeformat.paimon.compact.levels import Levels, SortedRun
+from lakeformat.paimon.compact.settings import PickSettings
+
+__all__ = ["Pick", "pick_all", "pick_level_0", "pick_universal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """Runs that become files of one level, and why."""
+
+    runs: tuple[SortedRun, ...]
+    output_level: int
+    reason: str
+
+
+def pick_universal(levels: Levels, settings: PickSettings) -> Pick | None:
+    """The runs that size and number say to compact; None if the bucket is in good shape."""
+    return _unless_done(
+        _early_full(levels, settings)
+        or _too_large(levels, settings)
+        or _similar_sizes(levels, settings)
+        or _too_many(levels, settings)
+    )
+
+
+def pick_level_0(levels: Levels, settings: PickSettings) -> Pick | None:
+    """As ``pick_universal``, else all of level 0: where reads see only what was compacted."""
+    if picked := pick_universal(levels, settings):
+        return picked
+    fresh = len(levels.level_0)
+    if not fresh:
+        return None
+    reason = f"{_many(fresh, 'file')} of level 0 not visible or looked up yet"
+    return _unless_done(_from(levels, _extended(levels.runs, fresh, settings), reason))
+
+
+def pick_all(levels: Levels) -> Pick | None:
+    """Everything to the highest level; None if it is there alone."""
+    if all(run.level == levels.max_level for run in levels.runs):
+        return None
+    return _whole(levels, f"full compaction of {_many(len(levels.runs), 'sorted run')}")
+
+
+def _early_full(levels: Levels, settings: PickSettings) -> Pick | None:
+    if len(levels.runs) < 2:
+        return None
+    interval = settings.optimization_interval_millis
+    if interval is not None and _is_due(levels, settings, interval):
+        return _whole(levels, "the last full compaction is longer ago than its interval")
+    total = settings.total_size_threshold
+    if total is not None and levels.size < total:
+        return _whole(levels, f"{levels.size} bytes are below the total size threshold {total}")
+    outside = sum(run.size for run in levels.runs if run.level != levels.max_level)
+    limit = settings.incremental_size_threshold
+    if limit is not None and outside > limit:
+        return _whole(levels, f"{outside} bytes are not in the highest level, more than {limit}")
+    return None
+
+
+def _is_due(levels: Levels, settings: PickSettings, interval_millis: int) -> bool:
+    """The newest file of the highest level tells when that was; without one it is due."""
+    made = [
+        file.creation_time
+        for run in levels.runs
+        if run.level == levels.max_level
+        for file in run.files
+        if file.creation_time is not None
+    ]
+    # In numbers: an interval may be longer than any a clock could show.
+    return not made or (settings.now - max(made)) / timedelta(milliseconds=1) > interval_millis
+
+
+def _too_large(levels: Levels, settings: PickSettings) -> Pick | None:
+    if len(levels.runs) < settings.trigger:
+        return None
+    *others, last = levels.runs
+    extra = sum(run.size for run in others)
+    percent = settings.size_amplification_percent
+    if 100 * extra <= percent * last.size:
+        return None
+    return _whole(
+        levels,
+        f"size amplification: {extra} bytes besides a last run of {last.size}, over {percent}%",
+    )
+
+
+def _similar_sizes(levels: Levels, settings: PickSettings) -> Pick | None:
+    if len(levels.runs) < settings.trigger:
+        return None
+    count = _extended(levels.runs, 1, settings)
+    return _from(levels, count, f"{count} runs of similar size") if count > 1 else None
+
+
+def _too_many(levels: Levels, settings: PickSettings) -> Pick | None:
+    surplus = len(levels.runs) - settings.trigger
+    if surplus <= 0:
+        return None
+    count = _extended(levels.runs, surplus + 1, settings)
+    return _from(levels, count, f"{len(levels.runs)} runs, more than {settings.trigger}")
+
+
+def _extended(runs: Sequence[SortedRun], count: int, settings: PickSettings) -> int:
+    """How many runs are taken if the first ``count`` are: those that follow and are no larger."""
+    size, is_extended = sum(run.size for run in runs[:count]), False
+    for run in runs[count:]:
+        is_larger = size * (100 + settings.size_ratio) < run.size * 100
+        if is_larger and not (is_extended and run.level <= 1):
+            break
+        size, count, is_extended = size + run.size, count + 1, True
+    return count
+
+
+def _from(levels: Levels, count: int, reason: str) -> Pick:
+    """The first runs, and the level below the one that follows, which stays as it is."""
+    runs = levels.runs
+    output = max(runs[count].level - 1, 0) if count < len(runs) else levels.max_level
+    while output == 0 and count < len(runs):  # results never go to level 0
+        output = runs[count].level
+        count += 1
+    if count == len(runs):
+        return _whole(levels, reason)
+    return Pick(runs[:count], output, reason)
+
+
+def _whole(levels: Levels, reason: str) -> Pick:
+    return Pick(levels.runs, levels.max_level, reason)
+
+
+def _unless_done(pick: Pick | None) -> Pick | None:
+    """Nothing comes of a single file that is where it would go."""
+    files = [file for run in pick.runs for file in run.files] if pick else []
+    if pick is None or not files:
+        return None
+    return None if len(files) == 1 and files[0].level == pick.output_level else pick
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,282 @@
+"""Which buckets are compacted, and why the others are not: nothing of a data file is read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from lakeformat.paimon.commit.same_table import require_same_table
+from lakeformat.paimon.compact.append_pick import (
+    AppendPick,
+    AppendSettings,
+    Deletions,
+    pick_queue,
+    pick_unordered,
+)
+from lakeformat.paimon.compact.key_value_plan import plan_bucket
+from lakeformat.paimon.compact.postponed import plan_postponed
+from lakeformat.paimon.compact.settings import PickSettings
+from lakeformat.paimon.compact.steps import Rewrite
+from lakeformat.paimon.compact.supported import require_supported, require_whole_rows
+from lakeformat.paimon.compact.unit import CompactPlan, CompactUnit, NotChosen
+from lakeformat.paimon.compact.where import (
+    Idle,
+    Places,
+    asked_buckets,
+    chosen_partitions,
+    idle_millis,
+    require_buckets,
+)
+from lakeformat.paimon.handle import TableHandle, is_unaware
+from lakeformat.paimon.layout import POSTPONE_BUCKET
+from lakeformat.paimon.metadata.data_file_meta import local_wall_clock
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.schema_file import read_schema
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.partition import partition_name
+from lakeformat.paimon.read.deletions import deleted_rows_of, find_vectors
+from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.paimon.read.where import Partitions
+from lakeformat.rows.conditions.filter import Where
+from lakeformat.types.duration_text import duration
+
+__all__ = ["has_left_table", "newest_schema", "plan_compaction", "under_schema"]
+
+
+def newest_schema(handle: TableHandle) -> TableHandle:
+    """The table as it looks now; read after a snapshot, no file of that has a newer schema."""
+    return under_schema(handle, require_same_table(handle))
+
+
+def under_schema(handle: TableHandle, schema_id: int) -> TableHandle:
+    """The table as one of its schemas says."""
+    if schema_id == handle.schema.id:
+        return handle
+    return replace(handle, schema=read_schema(handle.storage, handle.layout, schema_id))
+
+
+def has_left_table(handle: TableHandle, unit: CompactUnit) -> bool:
+    """Whether what a unit reads has left the table: no wonder if that cannot be read any more."""
+    snapshot = latest_snapshot(handle.storage, handle.layout)
+    if snapshot is None or snapshot.id == unit.snapshot.id:
+        return snapshot is None
+    live = plan_columns(handle, snapshot, buckets=[unit.bucket]).entries()
+    there = {entry.identity for entry in live}
+    if any(entry.identity not in there for entry in (*unit.files, *unit.looked_up)):
+        return True
+    vectors = find_vectors(handle, snapshot).get((unit.partition, unit.bucket), ())
+    return not {each.file_name for each in unit.vectors} <= {each.file_name for each in vectors}
+
+
+def plan_compaction(
+    handle: TableHandle,
+    *,
+    strategy: str = "full",
+    partitions: Partitions | None = None,
+    where: Where | None = None,
+    idle: Idle | None = None,
+    buckets: Collection[int] | None = None,
+    places: Places | None = None,
+) -> CompactPlan:
+    """What a compaction of the newest snapshot would do, in units.
+
+    ``where`` and ``partitions`` choose partitions, ``idle`` those nobody has written to for so
+    long, ``buckets`` some buckets of them, and ``places`` exactly these buckets.
+    """
+    snapshot = latest_snapshot(handle.storage, handle.layout)
+    handle = newest_schema(handle)  # after the snapshot, or its files might lose newer columns
+    require_supported(handle, strategy)
+    wanted = asked_buckets(buckets)
+    millis = None if idle is None else idle_millis(idle)
+    asked = chosen_partitions(handle.schema, where, partitions)
+    nothing = CompactPlan(
+        table=handle.uri, strategy=strategy, snapshot_id=None, schema_id=handle.schema.id
+    )
+    if snapshot is None:
+        return nothing
+    now = local_wall_clock(handle.environment.now_millis())
+    planner = _Planner(handle, snapshot, strategy == "full" or idle is not None, now)
+    entries = plan_columns(handle, snapshot, buckets=wanted).entries()
+    require_buckets(handle, wanted if places is None else None, entries)
+    meant = asked({entry.partition for entry in entries})
+    by_place: dict[tuple[bytes, int], list[ManifestEntry]] = {}
+    for entry in entries:
+        place = (entry.partition, entry.bucket)
+        if entry.partition in meant and (places is None or place in places):
+            by_place.setdefault(place, []).append(entry)
+    if wanted is not None and _waiting(by_place):
+        # A partition's number of buckets is said by any of them.
+        entries = plan_columns(handle, snapshot).entries()
+    units, others = _planned(planner, by_place, entries, _written_since(by_place, now, millis))
+    return replace(
+        nothing,
+        snapshot_id=snapshot.id,
+        units=tuple(sorted(units, key=lambda unit: -unit.bytes)),
+        not_chosen=tuple(others),
+    )
+
+
+def _planned(
+    planner: _Planner,
+    by_place: Mapping[tuple[bytes, int], list[ManifestEntry]],
+    live: list[ManifestEntry],
+    fresh: Mapping[bytes, str],
+) -> tuple[list[CompactUnit], list[NotChosen]]:
+    """Bucket by bucket; ``fresh`` are partitions that are left alone, and why."""
+    units: list[CompactUnit] = []
+    others: list[NotChosen] = []
+    waiting = _waiting(by_place)
+    for (partition, bucket), files in by_place.items():
+        if partition in fresh:
+            found: list[CompactUnit] | str = fresh[partition]
+        elif partition not in waiting:
+            found = planner.plan(files)
+        elif bucket == POSTPONE_BUCKET:
+            found = planner.give_buckets(files, [e for e in live if e.partition == partition])
+        else:
+            found = "rows of its partition get their bucket first"
+        if isinstance(found, str):
+            others.append(planner.not_chosen(files, found))
+        else:
+            units += found
+    return units, others
+
+
+def _waiting(places: Iterable[tuple[bytes, int]]) -> set[bytes]:
+    """The partitions with rows that have no bucket yet."""
+    return {partition for partition, bucket in places if bucket == POSTPONE_BUCKET}
+
+
+def _written_since(
+    by_place: Mapping[tuple[bytes, int], list[ManifestEntry]], now: datetime, millis: int | None
+) -> dict[bytes, str]:
+    """The partitions that are not idle yet, each with what speaks against it."""
+    if millis is None:
+        return {}
+    written: dict[bytes, datetime] = {}
+    for (partition, _), files in by_place.items():
+        for entry in files:
+            made = entry.file.creation_time
+            if made is not None:
+                written[partition] = max(made, written.get(partition, made))
+    ages = {
+        partition: (now - made) // timedelta(milliseconds=1) for partition, made in written.items()
+    }
+    return {
+        partition: f"written to {duration(age)} ago, asked for are partitions idle for "
+        f"{duration(millis)}"
+        for partition, age in ages.items()
+        if age < millis
+    }
+
+
+@dataclass(slots=True)
+class _Planner:
+    """Plans one bucket after the other."""
+
+    handle: TableHandle
+    snapshot: Snapshot
+    full: bool
+    now: datetime
+    _vectors: dict[tuple[bytes, int], tuple[IndexManifestEntry, ...]] | None = None
+    _taken: int = 0
+
+    def plan(self, files: list[ManifestEntry]) -> list[CompactUnit] | str:
+        """The units of a bucket, or why it has none."""
+        require_whole_rows(self.handle, files)
+        if self.handle.schema.primary_keys:
+            settings = PickSettings.of_options(self.handle.options, self.now)
+            return plan_bucket(self._unit(files, ""), self.handle, settings, full=self.full)
+        return self._append(files)
+
+    def give_buckets(
+        self, files: list[ManifestEntry], live: list[ManifestEntry]
+    ) -> list[CompactUnit]:
+        """The unit of a partition's rows that wait for a bucket."""
+        require_whole_rows(self.handle, files)
+        return [plan_postponed(self._unit(files, ""), self.handle, live)]
+
+    def not_chosen(self, files: list[ManifestEntry], reason: str) -> NotChosen:
+        return NotChosen(
+            path=self._path(files[0].partition),
+            bucket=files[0].bucket,
+            files=len(files),
+            bytes=sum(entry.file.file_size for entry in files),
+            reason=reason,
+        )
+
+    def _append(self, files: list[ManifestEntry]) -> list[CompactUnit] | str:
+        if self._taken >= self.handle.options.compaction_file_num_limit:
+            return f"{self._taken} files of others are taken first ('compaction.file-num-limit')"
+        settings = AppendSettings.of_options(self.handle.options)
+        deletions = self._deletions(files)
+        metas = [entry.file for entry in files]
+        if is_unaware(self.handle):
+            picks = pick_unordered(metas, settings, deletions=deletions, full=self.full)
+        else:
+            picks = pick_queue(metas, settings, deletions=deletions, full=self.full)
+        if not picks:
+            small = sum(file.file_size < settings.small_bytes for file in metas)
+            return _too_few_small(small, len(metas))
+        self._taken += sum(len(pick.files) for pick in picks)
+        return [self._append_unit(files, pick, deletions, settings) for pick in picks]
+
+    def _append_unit(
+        self,
+        files: list[ManifestEntry],
+        pick: AppendPick,
+        deletions: Deletions,
+        settings: AppendSettings,
+    ) -> CompactUnit:
+        by_name = {entry.file.file_name: entry for entry in files}
+        unit = self._unit([by_name[file.file_name] for file in pick.files], pick.reason)
+        marked = {name for file in pick.files if (name := file.file_name) in deletions.rows}
+        touched = {deletions.index_file[name] for name in marked}
+        return replace(
+            unit,
+            steps=(Rewrite(((pick.files,),)),),
+            vectors=tuple(entry for entry in unit.vectors if entry.file_name in touched),
+            deleted_rows=sum(deletions.rows[name] for name in marked),
+            expected_files=max(-(-_all_bytes(unit) // settings.target_bytes), 1),
+        )
+
+    def _unit(self, files: list[ManifestEntry], reason: str) -> CompactUnit:
+        place = (files[0].partition, files[0].bucket)
+        if self._vectors is None:
+            self._vectors = find_vectors(self.handle, self.snapshot)
+        return CompactUnit(
+            snapshot=self.snapshot,
+            schema_id=self.handle.schema.id,
+            path=self._path(files[0].partition),
+            files=tuple(files),
+            steps=(),
+            vectors=self._vectors.get(place, ()),
+            reason=reason,
+        )
+
+    def _deletions(self, files: list[ManifestEntry]) -> Deletions:
+        vectors = self._unit(files, "").vectors
+        deleted = deleted_rows_of(self.handle, self.snapshot, vectors)
+        named = {each.data_file_name: v.file_name for v in vectors for each in v.ranges or ()}
+        rows = {
+            name: deleted.count(entry) for entry in files if (name := entry.file.file_name) in named
+        }
+        return Deletions(rows, named)
+
+    def _path(self, partition: bytes) -> str:
+        return partition_name(self.handle.schema, partition)
+
+
+def _too_few_small(small: int, files: int) -> str:
+    if files == 1:
+        return "there is one file only"
+    if small == 0:
+        return f"none of {files} files is small"
+    return f"{small} of {files} files {'is' if small == 1 else 'are'} small, too few to be worth it"
+
+
+def _all_bytes(unit: CompactUnit) -> int:
+    return sum(entry.file.file_size for entry in unit.files)

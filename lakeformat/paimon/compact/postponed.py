@@ -1,0 +1,119 @@
+"""Gives rows that wait for a bucket the one of their key: plan and run; the commit is as any.
+
+The files of a partition go out, and files of level 0 come in, all in one COMPACT snapshot. Rows
+keep the order of the commits that brought them, and follow what the bucket holds already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.paimon.compact.steps import Rewrite
+from lakeformat.paimon.compact.unit import CompactUnit
+from lakeformat.paimon.datafile.system_fields import VALUE_KIND
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import POSTPONE_BUCKET
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.read.data_files import DataFiles
+from lakeformat.paimon.read.deletions import DeletedRows
+from lakeformat.paimon.write.assign import Assigner, PartitionNumbers
+from lakeformat.paimon.write.key_value_bucket import KeyValueBuckets
+from lakeformat.paimon.write.new_files import NewFiles
+from lakeformat.paimon.write.row_kinds import accepted_rows
+from lakeformat.paimon.write.sequences import SequenceNumbers
+
+__all__ = ["give_buckets", "plan_postponed", "with_buckets"]
+
+
+def plan_postponed(
+    unit: CompactUnit, handle: TableHandle, live: Sequence[ManifestEntry]
+) -> CompactUnit:
+    """The unit of a partition's waiting files; ``live`` are all files of the partition."""
+    files = [entry.file for entry in unit.files]
+    count, reason = bucket_count(handle, live)
+    return replace(
+        unit,
+        steps=(Rewrite(((tuple(files),),)),),
+        buckets=count,
+        expected_files=count,
+        reason=f"{sum(file.row_count for file in files)} rows wait for a bucket: {reason}",
+    )
+
+
+def bucket_count(handle: TableHandle, live: Sequence[ManifestEntry]) -> tuple[int, str]:
+    """How many buckets a partition has or gets, and why."""
+    options = handle.options
+    counts = {entry.total_buckets for entry in live if entry.bucket >= 0}
+    if counts:
+        return max(counts), f"the partition has {max(counts)} buckets"
+    most = options.postpone_max_buckets
+    if (given := options.postpone_default_bucket_num) is not None:
+        return given, f"'postpone.default-bucket-num' is {given}"
+    waiting = [entry.file for entry in live]
+    if (rows := options.postpone_target_row_num) is not None:
+        needed = -(-sum(file.row_count for file in waiting) // rows)
+        what = f"{rows} rows for each"
+    else:
+        size = options.postpone_target_size_bytes
+        needed = -(-sum(file.file_size for file in waiting) // size)
+        what = f"{size} bytes for each"
+    count = min(max(needed, 1), most)
+    return count, f"{count} new bucket{'s' if count > 1 else ''}, {what}"
+
+
+def with_buckets(handle: TableHandle, count: int) -> TableHandle:
+    """The table as if each partition had so many buckets."""
+    options = {**handle.schema.options, "bucket": str(count)}
+    return replace(handle, schema=replace(handle.schema, options=options))
+
+
+def give_buckets(handle: TableHandle, unit: CompactUnit) -> tuple[CommitMessage, ...]:
+    """Run a unit: the files that go out, and of each bucket what comes in."""
+    assert unit.buckets is not None
+    target = with_buckets(handle, unit.buckets)
+    assign = Assigner(target.schema, PartitionNumbers(target.schema, None))
+    sequences = SequenceNumbers(target, unit.snapshot)
+    buckets = KeyValueBuckets(target, sequences, assign.place, with_changelog=True)
+    try:
+        for rows, kinds in waiting_rows(handle, unit):
+            buckets.add(rows, kinds, assign(rows, range(rows.num_rows)))
+        made = buckets.finish()
+    except BaseException:
+        buckets.abort()
+        raise
+    return (unit.message(handle, ()), *(_message(handle, unit, files) for files in made))
+
+
+def waiting_rows(
+    handle: TableHandle, unit: CompactUnit
+) -> Iterator[tuple[pa.RecordBatch, np.ndarray[tuple[int], np.dtype[np.int8]]]]:
+    """The rows of the unit's files with their kinds, in the order they came in."""
+    files = DataFiles(handle, unit.snapshot, DeletedRows(handle, (), ""))
+    names = handle.schema.column_names
+    for entry in unit.files:
+        assert entry.bucket == POSTPONE_BUCKET
+        for batch in files.key_values(entry, handle.schema.fields, numbered=False):
+            kinds = batch.column(VALUE_KIND.name).to_numpy().astype(np.int8)
+            rows = batch.select(names)
+            if (accepted := accepted_rows(handle.schema, kinds)) is not None:
+                rows, kinds = rows.filter(pa.array(accepted)), kinds[accepted]
+            if rows.num_rows:
+                yield rows, kinds
+
+
+def _message(handle: TableHandle, unit: CompactUnit, files: NewFiles) -> CommitMessage:
+    return CommitMessage(
+        table=handle.uri,
+        partition=files.place.partition,
+        bucket=files.place.bucket,
+        total_buckets=unit.buckets,
+        base_snapshot=unit.snapshot.id,
+        branch=handle.layout.branch,
+        compact_after=files.data,
+        compact_changelog_files=files.changelog,
+    )

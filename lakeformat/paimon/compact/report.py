@@ -1,0 +1,99 @@
+"""What a compaction did, for people and programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lakeformat.paimon.compact.other_compactor import OtherCompactor
+
+__all__ = ["BucketOutcome", "CompactReport", "Progress"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a compaction has come."""
+
+    table: str
+    units: int
+    """How many are planned so far."""
+    done: int
+    bytes: int
+    bytes_done: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketOutcome:
+    """One bucket, or pack of files of it: what happened to it, and why."""
+
+    partition: str
+    bucket: int
+    outcome: str
+    """``compacted``, ``not chosen``, ``refused`` (another commit was first) or ``failed``."""
+    reason: str
+    rows_in: int = 0
+    rows_out: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    files_in: int = 0
+    files_out: int = 0
+    files_moved: int = 0
+    """Files that only changed their level."""
+    changelog_rows: int = 0
+    """What was written beside them of what has changed."""
+    changelog_files: int = 0
+    changelog_bytes: int = 0
+    fresh_bytes_in: int = 0
+    """Of ``bytes_in`` what no compaction had written before."""
+    millis: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactReport:
+    """The outcome of one compaction; the sums are over the buckets that were compacted."""
+
+    table: str
+    strategy: str
+    snapshot_ids: tuple[int, ...]
+    """The snapshots that were published; empty when nothing was to be done."""
+    earlier_snapshot_ids: tuple[int, ...] = ()
+    """Those that earlier tries with the same identity had published; no sum is about them."""
+    rows_in: int
+    rows_out: int
+    bytes_in: int
+    bytes_out: int
+    files_in: int
+    files_out: int
+    files_moved: int
+    changelog_rows: int
+    changelog_files: int
+    changelog_bytes: int
+    changelog_guarantee: str
+    """What the table's changelog tells, whoever makes it: ``complete``, ``net``, ``as written`` or
+    ``none``; see docs/changelog.md."""
+    write_amplification: float | None
+    """Bytes written for each byte that had not been compacted before; None if there were none."""
+    unfinished: str | None = None
+    """Why it ended before nothing was due any more; None if it did not."""
+    rounds: int
+    """How often files were chosen: until nothing was due, and again where a commit was refused."""
+    groups: int
+    """How many commits were tried."""
+    groups_refused: int
+    """How many of those met another commit that had changed the same files."""
+    plan_millis: int
+    run_millis: int
+    """Of all units together, however many ran at a time."""
+    commit_millis: int
+    millis: int
+    """From the first plan to the last commit."""
+    buckets: tuple[BucketOutcome, ...]
+    other_compactor: OtherCompactor | None = None
+    """A program that compacts the table too: its commits may conflict with this compaction."""
+    reason: str
+    """One sentence for the log: what happened, or why nothing did."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        other = self.other_compactor
+        return {**asdict(self), "other_compactor": None if other is None else other.to_dict()}

@@ -1,0 +1,135 @@
+"""Writes the rows of a partition, or of some of its buckets, under another number of buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import gcd
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.errors import CorruptTableError, LakeError
+from lakeformat.paimon.commit.abort import delete_written
+from lakeformat.paimon.compact.postponed import with_buckets
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.merge.row_kinds import INSERT
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.partition import partition_path
+from lakeformat.paimon.read.instant_zones import rewriting_instants
+from lakeformat.paimon.read.scan import Scan
+from lakeformat.paimon.read.splits import Split
+from lakeformat.paimon.write.append_bucket import AppendBuckets
+from lakeformat.paimon.write.assign import Assigner, PartitionNumbers
+from lakeformat.paimon.write.key_value_bucket import KeyValueBuckets
+from lakeformat.paimon.write.sequences import SequenceNumbers
+
+__all__ = ["Part", "PartOutcome", "Rewriting", "classes_of", "scan_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Buckets of a partition whose rows stay among the same new ones; it can be pickled."""
+
+    partition: bytes
+    splits: tuple[Split, ...]
+    classes: int
+    """What two bucket numbers have in common is their remainder by this."""
+    remainder: int
+
+    @property
+    def bytes(self) -> int:
+        """Of its files, as they are stored."""
+        return sum(split.size_bytes for split in self.splits)
+
+
+PartOutcome = tuple[Part, list[CommitMessage], LakeError | None]
+"""A part, what was written of it, or why it was not."""
+
+
+def classes_of(handle: TableHandle, before: Sequence[int], count: int) -> int:
+    """Into how many parts buckets fall that share no row, before and after.
+
+    A row of bucket ``b`` of ``m`` comes into one of ``n`` that has the same remainder by the
+    greatest common divisor of both. Only where keys say so: other tables may have had another
+    type of the column that decides.
+    """
+    return gcd(count, *before) if handle.schema.primary_keys else 1
+
+
+def scan_of(handle: TableHandle, snapshot: Snapshot) -> Scan:
+    """The rows a read sees, whatever waits for a bucket."""
+    options = {**handle.schema.options, "postpone.merge-on-read": "false"}
+    return Scan(replace(handle, schema=replace(handle.schema, options=options)), snapshot, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """What becomes of each part; it can be pickled and called elsewhere."""
+
+    handle: TableHandle
+    """The table as it looked after the snapshot: no file of that has newer columns."""
+    scan: Scan
+    base_snapshot: int
+    count: int
+
+    def __call__(self, part: Part) -> PartOutcome:
+        """New files with the rows of a part; an error of the table is an outcome too."""
+        entries = [entry for split in part.splits for entry in split.files]
+        instants_kept = rewriting_instants(self.handle, self.scan.snapshot, entries)
+        target = with_buckets(instants_kept, self.count)
+        messages: list[CommitMessage] = []
+        try:
+            messages = self._rewritten(target, part)
+            self._require_apart(part, messages)
+        except LakeError as error:
+            delete_written(target, messages)
+            return part, [], error
+        return part, messages, None
+
+    def _rewritten(self, target: TableHandle, part: Part) -> list[CommitMessage]:
+        """When this raises, no file is left."""
+        schema = target.schema
+        assign = Assigner(schema, PartitionNumbers(schema, None))
+        sequences = SequenceNumbers(target, None)
+        buckets: AppendBuckets | KeyValueBuckets
+        if schema.primary_keys:
+            buckets = KeyValueBuckets(target, sequences, assign.place, with_changelog=False)
+        else:
+            buckets = AppendBuckets(target, sequences, assign.place)
+        try:
+            for batch in self._rows(part):
+                kinds = np.full(batch.num_rows, INSERT, np.int8)
+                buckets.add(batch, kinds, assign(batch, range(batch.num_rows)))
+            made = buckets.finish()
+        except BaseException:
+            buckets.abort()
+            raise
+        return [
+            CommitMessage(
+                table=target.uri,
+                partition=files.place.partition,
+                bucket=files.place.bucket,
+                total_buckets=self.count,
+                base_snapshot=self.base_snapshot,
+                branch=target.layout.branch,
+                new_files=files.data,
+            )
+            for files in made
+        ]
+
+    def _rows(self, part: Part) -> Iterator[pa.RecordBatch]:
+        for split in part.splits:
+            yield from (batch for batch in self.scan.read(split) if batch.num_rows)
+
+    def _require_apart(self, part: Part, messages: Sequence[CommitMessage]) -> None:
+        """Two parts that wrote into one bucket would number their rows alike."""
+        for message in messages:
+            if message.bucket % part.classes != part.remainder:
+                place = partition_path(self.handle.schema, part.partition)
+                raise CorruptTableError(
+                    f"{f'partition {place} of ' if place else ''}{self.handle.uri} has rows in "
+                    f"another bucket than their keys say (they belong into {message.bucket} of "
+                    f"{self.count}): rescale it with executor='serial', which needs no order"
+                )

@@ -1,0 +1,83 @@
+"""What became of each partition that was to have another number of buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.types.count_text import counted
+
+__all__ = ["RescaleReport", "RescaledPartition"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RescaledPartition:
+    """One partition, and what was read and written of it."""
+
+    partition: str
+    """The directory below the table; empty without partitions."""
+    buckets_before: int
+    buckets: int
+    outcome: str
+    """``rescaled``; ``planned`` in a dry run; ``not due`` where the number is that already."""
+    rows_in: int
+    bytes_in: int
+    rows_out: int = 0
+    bytes_out: int = 0
+    snapshot_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RescaleReport:
+    """A rescale, partition by partition; each is a snapshot of its own."""
+
+    table: str
+    bucket: int
+    dry_run: bool
+    snapshot_ids: tuple[int, ...]
+    partitions: tuple[RescaledPartition, ...]
+    reason: str
+    """One sentence for the log: what happened, and what is left to do."""
+
+    @classmethod
+    def of(
+        cls,
+        handle: TableHandle,
+        bucket: int,
+        partitions: Sequence[RescaledPartition],
+        *,
+        dry_run: bool,
+    ) -> RescaleReport:
+        """The report on these partitions."""
+        snapshots = [each.snapshot_id for each in partitions if each.snapshot_id is not None]
+        return cls(
+            table=handle.uri,
+            bucket=bucket,
+            dry_run=dry_run,
+            snapshot_ids=tuple(sorted(snapshots)),
+            partitions=tuple(partitions),
+            reason=_reason(partitions, bucket, int(handle.options.bucket), dry_run=dry_run),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+def _reason(
+    partitions: Sequence[RescaledPartition], bucket: int, option: int, *, dry_run: bool
+) -> str:
+    moved = [each for each in partitions if each.outcome in ("rescaled", "planned")]
+    if not moved:
+        return f"nothing to do: every partition asked for has {counted(bucket, 'bucket')}"
+    said = "would be rescaled" if dry_run else "rescaled"
+    what = f"{len(moved)} of {len(partitions)} partitions {said} to {counted(bucket, 'bucket')}"
+    if option in (bucket, -2):
+        return what
+    return (
+        f"{what}; option 'bucket' is '{option}', and writers are refused where another number of "
+        "buckets is: once no partition has the old number, alter_table(…, "
+        f"set_option('bucket', '{bucket}'))"
+    )

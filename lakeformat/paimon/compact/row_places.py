@@ -1,0 +1,74 @@
+"""Where in its file each row is, so that a deletion vector can mark it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.read.deletions import DeletedRows
+from lakeformat.rows.groups import Mask, Positions
+
+__all__ = ["PLACE_COLUMNS", "MarkedRows", "PositionedRows", "with_places"]
+
+_FILE, _ROW = "_FILE", "_ROW"
+PLACE_COLUMNS = (_FILE, _ROW)
+"""The number of the file of a row, and its position there."""
+
+
+class PositionedRows(DeletedRows):
+    """Deletion vectors that remember which rows of the batch read last were kept."""
+
+    last: Positions
+
+    def keep(self, file: ManifestEntry) -> Callable[[int, int], Mask] | None:
+        kept = super().keep(file)
+
+        def remembering(start: int, count: int) -> Mask:
+            mask = np.ones(count, np.bool_) if kept is None else kept(start, count)
+            self.last = start + np.flatnonzero(mask)
+            return mask
+
+        return remembering
+
+
+def with_places(batch: pa.RecordBatch, file: int, rows: Positions | None) -> pa.RecordBatch:
+    """Rows with their places; those nobody will mark need none."""
+    positions = np.zeros(batch.num_rows, np.int64) if rows is None else rows
+    files = pa.array(np.full(batch.num_rows, file, np.int32))
+    schema = batch.schema.append(pa.field(_FILE, pa.int32()))
+    return pa.RecordBatch.from_arrays(
+        [*batch.columns, files, pa.array(positions)],
+        schema=schema.append(pa.field(_ROW, pa.int64())),
+    )
+
+
+@dataclass(slots=True)
+class MarkedRows:
+    """The rows that a compaction has found replaced, by file."""
+
+    names: list[str] = field(default_factory=list)
+    """The files that are looked up, by their number."""
+    _found: dict[int, list[Positions]] = field(default_factory=dict)
+
+    def number(self, name: str) -> int:
+        """The number of a file."""
+        self.names.append(name)
+        return len(self.names) - 1
+
+    def add(self, rows: pa.Table, superseded: Positions) -> None:
+        """Mark rows; ``rows`` has the columns of places."""
+        places = rows.select(PLACE_COLUMNS).take(pa.array(superseded))
+        files, positions = (places[name].to_numpy() for name in PLACE_COLUMNS)
+        for number in np.unique(files).tolist():
+            self._found.setdefault(number, []).append(positions[files == number])
+
+    def by_file(self) -> dict[str, Positions]:
+        """What a deletion vector of each file has to hold in addition."""
+        by_name: dict[str, list[Positions]] = {}
+        for number, parts in self._found.items():
+            by_name.setdefault(self.names[number], []).extend(parts)
+        return {name: np.concatenate(parts) for name, parts in by_name.items()}

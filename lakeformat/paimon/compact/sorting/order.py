@@ -1,0 +1,107 @@
+"""How rows are to be sorted, and the sort key of a batch of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.compact.sorting.curves import ByteRows, ordered_bytes, words_of, z_order
+from lakeformat.paimon.compact.sorting.hilbert import hilbert
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.type_rules import require_list
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import AtomicType, DataField, TypeName
+
+__all__ = ["RowOrder", "row_order"]
+
+ORDER_STRATEGIES = ("order", "zorder", "hilbert")
+
+_PREFIX_BYTES = 16
+"""Of a text, where rows are only split into ranges by it."""
+_NOT_ORDERED = (TypeName.VARIANT, TypeName.BLOB, TypeName.GEOMETRY, TypeName.GEOGRAPHY)
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrder:
+    """Columns to sort by, and whether one after the other or along a curve."""
+
+    columns: tuple[str, ...]
+    strategy: str
+    """``order``, ``zorder`` or ``hilbert``."""
+    text_bytes: int
+    """How many bytes of a text count on a curve."""
+
+    def keys(self, rows: pa.RecordBatch | pa.Table) -> ByteRows:
+        """Bytes that compare like rows do; texts may be cut off."""
+        columns = [_combined(rows.column(name)) for name in self.columns]
+        if self.strategy == "order":
+            return np.hstack([ordered_bytes(column, _PREFIX_BYTES) for column in columns])
+        ordered = [ordered_bytes(column, self.text_bytes) for column in columns]
+        return z_order(ordered) if self.strategy == "zorder" else hilbert(ordered)
+
+    def sorted(self, rows: pa.Table) -> pa.Table:
+        """Rows in this order, nulls first; equal ones as they came."""
+        if self.strategy == "order":
+            return rows.take(_by_values([rows.column(name) for name in self.columns]))
+        return rows.take(pa.array(_positions(self.keys(rows))))
+
+
+def row_order(schema: TableSchema, order_by: Sequence[str], strategy: str) -> RowOrder:
+    """Check what somebody asks for."""
+    if strategy not in ORDER_STRATEGIES:
+        raise InvalidRequestError(
+            f"order_strategy is one of {', '.join(ORDER_STRATEGIES)}, got {strategy!r}"
+        )
+    if not isinstance(order_by, str):
+        require_list("order_by", order_by, "['id', 'day']")
+    columns = (order_by,) if isinstance(order_by, str) else tuple(order_by)
+    if not columns:
+        raise InvalidRequestError("order_by names no column: say which ones queries filter by")
+    fields = {field.name: field for field in schema.fields}
+    for name in columns:
+        if name not in fields:
+            raise InvalidRequestError(
+                f"order_by names {name!r}, which is no column; there are {', '.join(fields)}"
+            )
+        if columns.count(name) > 1:
+            raise InvalidRequestError(f"order_by names {name!r} twice")
+        _require_comparable(fields[name])
+    return RowOrder(columns, strategy, schema.table_options.zorder_var_length_contribution)
+
+
+def _require_comparable(field: DataField) -> None:
+    if not isinstance(field.type, AtomicType) or field.type.name in _NOT_ORDERED:
+        spelled = type_to_json(field.type)
+        shown = spelled if isinstance(spelled, str) else spelled["type"]
+        raise InvalidRequestError(
+            f"order_by names {field.name!r}, and values of type {shown} have no order: name "
+            "columns of numbers, texts or times"
+        )
+
+
+def _combined(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _by_values(columns: Sequence[pa.ChunkedArray]) -> pa.Array:
+    """The rows by one column after the other, null first in each."""
+    compared: dict[str, pa.ChunkedArray] = {}
+    for number, column in enumerate(columns):
+        compared[f"{number} is there"] = pc.is_valid(column).cast(pa.int8())
+        compared[f"{number}"] = column
+    keys = [(name, "ascending") for name in compared]
+    return pc.sort_indices(pa.table(compared), sort_keys=keys)
+
+
+def _positions(keys: ByteRows) -> npt.NDArray[np.int64]:
+    """The rows from the smallest key on."""
+    words = words_of(keys)
+    if words.shape[1] == 1:
+        return np.argsort(words[:, 0], kind="stable")
+    return np.lexsort(words.T[::-1])

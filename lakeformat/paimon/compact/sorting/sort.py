@@ -1,0 +1,176 @@
+"""Sort compaction: the rows of an append table in an order that lets queries skip files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.executor import Executor
+from lakeformat.paimon.commit.identity import CommitId
+from lakeformat.paimon.compact.compact import Tell, run_plans
+from lakeformat.paimon.compact.plan import newest_schema
+from lakeformat.paimon.compact.report import CompactReport
+from lakeformat.paimon.compact.sorting.order import RowOrder, row_order
+from lakeformat.paimon.compact.steps import Rewrite
+from lakeformat.paimon.compact.supported import require_supported, require_whole_rows
+from lakeformat.paimon.compact.unit import CompactPlan, CompactUnit
+from lakeformat.paimon.compact.where import (
+    Idle,
+    Places,
+    asked_buckets,
+    chosen_partitions,
+    require_buckets,
+)
+from lakeformat.paimon.handle import TableHandle, is_unaware
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.partition import partition_name
+from lakeformat.paimon.read.deletions import deleted_rows_of, find_vectors
+from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.paimon.read.where import Partitions
+from lakeformat.rows.conditions.filter import Where
+
+__all__ = ["asked_order", "plan_sort", "sort_compact"]
+
+
+def sort_compact(
+    handle: TableHandle,
+    order_by: Sequence[str],
+    strategy: str = "order",
+    *,
+    partitions: Partitions | None = None,
+    where: Where | None = None,
+    buckets: Collection[int] | None = None,
+    commit: CommitId | None = None,
+    executor: str | Executor | None = None,
+    tell: Tell | None = None,
+) -> CompactReport:
+    """Write all rows anew, sorted by columns or along a curve through them.
+
+    ``strategy`` is ``order``, one column after the other; ``zorder`` or ``hilbert``, all of them
+    alike. Each partition is sorted and published as a compaction: rows that others add meanwhile
+    stay as they are, and where files were compacted or deleted meanwhile it is sorted again.
+    """
+
+    def plan(newest: TableHandle, places: Places | None) -> CompactPlan:
+        return plan_sort(
+            newest,
+            order_by,
+            strategy,
+            partitions=partitions,
+            where=where,
+            buckets=buckets,
+            places=places,
+        )
+
+    return run_plans(
+        handle,
+        strategy,
+        plan,
+        commit=commit,
+        executor=executor,
+        tell=tell,
+        ends_at_once=lambda _: True,
+    )
+
+
+def asked_order(
+    order_by: Sequence[str] | None, order_strategy: str | None, strategy: str, idle: Idle | None
+) -> tuple[Sequence[str], str] | None:
+    """What to sort by and how; None without an order."""
+    if order_by is None:
+        if order_strategy is not None:
+            raise InvalidRequestError(
+                f"order_strategy={order_strategy!r} sorts by columns: name them in order_by"
+            )
+        return None
+    if strategy != "full" or idle is not None:
+        raise InvalidRequestError(
+            "order_by sorts all rows of the partitions chosen: it goes neither with "
+            "strategy='minor' nor with 'idle'"
+        )
+    return order_by, order_strategy or "order"
+
+
+def plan_sort(
+    handle: TableHandle,
+    order_by: Sequence[str],
+    strategy: str = "order",
+    *,
+    partitions: Partitions | None = None,
+    where: Where | None = None,
+    buckets: Collection[int] | None = None,
+    places: Places | None = None,
+) -> CompactPlan:
+    """What sorting would do at the newest snapshot: a unit for each partition."""
+    snapshot = latest_snapshot(handle.storage, handle.layout)
+    handle = newest_schema(handle)  # after the snapshot, or its files might lose newer columns
+    _require_sortable(handle)
+    order = row_order(handle.schema, order_by, strategy)
+    wanted = asked_buckets(buckets)
+    asked = chosen_partitions(handle.schema, where, partitions)
+    if snapshot is None:
+        return CompactPlan(
+            table=handle.uri, strategy=strategy, snapshot_id=None, schema_id=handle.schema.id
+        )
+    entries = plan_columns(handle, snapshot, buckets=wanted).entries()
+    require_buckets(handle, wanted if places is None else None, entries)
+    meant = asked({entry.partition for entry in entries})
+    by_place: dict[tuple[bytes, int], list[ManifestEntry]] = {}
+    for entry in entries:
+        place = (entry.partition, entry.bucket)
+        if entry.partition in meant and (places is None or place in places):
+            by_place.setdefault(place, []).append(entry)
+    vectors = find_vectors(handle, snapshot)
+    units = [
+        _unit(handle, snapshot, files, order, vectors.get(place, ()))
+        for place, files in by_place.items()
+    ]
+    return CompactPlan(
+        table=handle.uri,
+        strategy=strategy,
+        snapshot_id=snapshot.id,
+        schema_id=handle.schema.id,
+        units=tuple(sorted(units, key=lambda unit: -unit.bytes)),
+    )
+
+
+def _unit(
+    handle: TableHandle,
+    snapshot: Snapshot,
+    files: list[ManifestEntry],
+    order: RowOrder,
+    vectors: tuple[IndexManifestEntry, ...],
+) -> CompactUnit:
+    require_whole_rows(handle, files)
+    deleted = deleted_rows_of(handle, snapshot, vectors)
+    marked = {found.data_file_name for entry in vectors for found in entry.ranges or ()}
+    size = sum(entry.file.file_size for entry in files)
+    return CompactUnit(
+        snapshot=snapshot,
+        schema_id=handle.schema.id,
+        path=partition_name(handle.schema, files[0].partition),
+        files=tuple(files),
+        steps=(Rewrite(((tuple(entry.file for entry in files),),)),),
+        order=order,
+        vectors=vectors,
+        deleted_rows=sum(deleted.count(e) for e in files if e.file.file_name in marked),
+        expected_files=max(-(-size // handle.options.target_file_size_bytes), 1),
+        reason=f"sorted by {', '.join(order.columns)} ({order.strategy})",
+    )
+
+
+def _require_sortable(handle: TableHandle) -> None:
+    reason = None
+    if handle.schema.primary_keys:
+        reason = "has a primary key, so its rows lie in the order of that; compact it without order"
+    elif not is_unaware(handle) and handle.options.bucket_append_ordered:
+        reason = (
+            f"has {handle.options.bucket} buckets whose rows keep the order they were written in; "
+            "set 'bucket-append-ordered' to 'false' to give it up"
+        )
+    if reason is not None:
+        raise UnsupportedError(f"{handle.uri} {reason}. Nothing was changed")
+    require_supported(handle, "full")

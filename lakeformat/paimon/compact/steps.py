@@ -1,0 +1,92 @@
+"""What happens to each file of a unit: merged with others, or moved to its level as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+
+__all__ = ["FileRuns", "Rewrite", "Step", "Upgrade", "steps_of"]
+
+FileRuns: TypeAlias = tuple[tuple[DataFileMeta, ...], ...]
+"""The runs of a section, oldest first: files whose keys overlap, and nobody else's do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """A file that only changes its level: an entry of a manifest, and no bytes."""
+
+    file: DataFileMeta
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Sections whose rows are merged and written anew, one after the other."""
+
+    sections: tuple[FileRuns, ...]
+
+    @property
+    def files(self) -> list[DataFileMeta]:
+        return [file for section in self.sections for run in section for file in run]
+
+
+Step: TypeAlias = Upgrade | Rewrite
+
+
+def steps_of(
+    sections: Sequence[FileRuns],
+    *,
+    small_bytes: int,
+    must_rewrite: Callable[[DataFileMeta], bool],
+) -> list[Step]:
+    """Steps in the order of keys; small files are written together with their neighbours.
+
+    ``must_rewrite`` names files that cannot be moved as they are.
+    """
+    steps: list[Step] = []
+    waiting: list[FileRuns] = []
+
+    def flush() -> None:
+        if _is_one_file(waiting):
+            steps.append(_alone(waiting[0][0][0], must_rewrite))
+        elif waiting:
+            steps.append(Rewrite(tuple(waiting)))
+        waiting.clear()
+
+    for section in sections:
+        if len(section) > 1:
+            waiting.append(section)
+            continue
+        for file in section[0]:
+            if file.file_size < small_bytes:
+                waiting.append(((file,),))
+            else:
+                flush()
+                steps.append(_alone(file, must_rewrite))
+    flush()
+    return list(_joined(steps))
+
+
+def _alone(file: DataFileMeta, must_rewrite: Callable[[DataFileMeta], bool]) -> Step:
+    return Rewrite((((file,),),)) if must_rewrite(file) else Upgrade(file)
+
+
+def _is_one_file(sections: Sequence[FileRuns]) -> bool:
+    return len(sections) == 1 and len(sections[0]) == 1 and len(sections[0][0]) == 1
+
+
+def _joined(steps: Sequence[Step]) -> Iterator[Step]:
+    """Rewrites that follow one another are one: their files are filled up across them."""
+    waiting: list[FileRuns] = []
+    for step in steps:
+        if isinstance(step, Rewrite):
+            waiting += step.sections
+            continue
+        if waiting:
+            yield Rewrite(tuple(waiting))
+            waiting = []
+        yield step
+    if waiting:
+        yield Rewrite(tuple(waiting))

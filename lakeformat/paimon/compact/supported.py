@@ -1,0 +1,81 @@
+"""Which tables this version compacts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.paimon.handle import TableHandle, require_allowed
+from lakeformat.paimon.merge.looked_up import looks_up
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.options.operation import Operation
+
+__all__ = [
+    "STRATEGIES",
+    "require_strategy",
+    "require_supported",
+    "require_whole_rows",
+    "why_not_compacted",
+]
+
+STRATEGIES = ("full", "minor")
+
+
+def require_strategy(strategy: str) -> None:
+    """Refuse a word that says nothing."""
+    if strategy not in STRATEGIES:
+        raise InvalidRequestError(
+            f"strategy is 'full', everything into few large files, or 'minor', what is due; got "
+            f"{strategy!r}"
+        )
+
+
+def require_supported(handle: TableHandle, strategy: str) -> None:
+    """Refuse what a compaction would have to do and this version does not."""
+    require_strategy(strategy)
+    require_allowed(handle, Operation.COMPACT)
+    reason = _keyed(handle) if handle.schema.primary_keys else _append(handle)
+    if reason:
+        raise UnsupportedError(
+            f"{handle.uri} {reason}; compact the table with another engine. Nothing was changed"
+        )
+
+
+def why_not_compacted(handle: TableHandle) -> str | None:
+    """Return why this version does not compact a table, with the next step; None if it does."""
+    try:
+        require_supported(handle, "full")
+    except InvalidRequestError as reason:
+        return str(reason).removesuffix(". Nothing was changed")
+    return None
+
+
+def require_whole_rows(handle: TableHandle, files: Iterable[ManifestEntry]) -> None:
+    """Refuse files that keep only some columns of their rows."""
+    for entry in files:
+        if entry.file.write_cols is not None:
+            raise UnsupportedError(
+                f"{entry.file.file_name} of {handle.uri} keeps only some columns; this version "
+                "does not join files by row id, so it cannot compact them"
+            )
+
+
+def _keyed(handle: TableHandle) -> str | None:
+    options = handle.options
+    if options.changelog_producer == "full-compaction" and looks_up(options):
+        return (
+            "looks rows up in every compaction, which says other things than its "
+            "'changelog-producer' = 'full-compaction'"
+        )
+    return None
+
+
+def _append(handle: TableHandle) -> str | None:
+    if handle.options.data_evolution_enabled:
+        return (
+            "sets 'data-evolution.enabled', and this version reads files of single columns but "
+            "does not join them into new ones"
+        )
+    if handle.options.row_tracking_enabled:
+        return "numbers its rows ('row-tracking.enabled'), and this version would lose the numbers"
+    return None

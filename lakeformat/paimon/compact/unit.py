@@ -1,0 +1,223 @@
+"""What a plan consists of: units that are compacted one by one, anywhere, and what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lakeformat.paimon.compact.other_compactor import OtherCompactor
+from lakeformat.paimon.compact.sorting.order import RowOrder
+from lakeformat.paimon.compact.steps import Rewrite, Step, Upgrade
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+
+__all__ = ["CompactPlan", "CompactUnit", "NotChosen"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactUnit:
+    """A bucket of a primary-key table, or files of an append table that become larger ones.
+
+    It can be pickled and compacted elsewhere; its commit fails if one of its files is gone then.
+    """
+
+    snapshot: Snapshot
+    """The one it was planned on."""
+    schema_id: int
+    path: str
+    """The partition for people, like its directory below the table; empty without partitions."""
+    files: tuple[ManifestEntry, ...]
+    """What goes out; a file that is only moved comes in again with its new level."""
+    steps: tuple[Step, ...]
+    output_level: int = 0
+    drop_delete: bool = False
+    """Whether a row that only takes back may go: no older row is left that it could meet."""
+    is_last: bool = False
+    """Whether the output is the highest level."""
+    looked_up: tuple[ManifestEntry, ...] = ()
+    """Files of higher levels that tell what a key was before; they stay as they are."""
+    marked_elsewhere: frozenset[str] = frozenset()
+    """The other files of its bucket that the vectors name: those vectors stay valid."""
+    vectors: tuple[IndexManifestEntry, ...] = ()
+    """The index files with deletion vectors of its files."""
+    deleted_rows: int = 0
+    """How many rows those mark as deleted."""
+    expected_files: int = 1
+    buckets: int | None = None
+    """Of rows that wait for a bucket: how many their partition has or gets."""
+    order: RowOrder | None = None
+    """How the rows of an append table are sorted; None leaves them in the order of the files."""
+    reason: str
+
+    @property
+    def partition(self) -> bytes:
+        """The partition's framed binary row."""
+        return self.files[0].partition
+
+    @property
+    def bucket(self) -> int:
+        return self.files[0].bucket
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people."""
+        return f"partition {self.path}, bucket {self.bucket}" if self.path else _bucket(self.bucket)
+
+    def message(self, handle: TableHandle, made: Iterable[DataFileMeta]) -> CommitMessage:
+        """What came of it, as it is committed; changelog and index files are to be added."""
+        return CommitMessage(
+            table=handle.uri,
+            partition=self.partition,
+            bucket=self.bucket,
+            total_buckets=self.files[0].total_buckets,
+            base_snapshot=self.snapshot.id,
+            branch=handle.layout.branch,
+            compact_before=tuple(entry.file for entry in self.files),
+            compact_after=tuple(made),
+        )
+
+    @property
+    def rewritten(self) -> list[DataFileMeta]:
+        """The files whose rows are read and written anew."""
+        return [file for step in self.steps if isinstance(step, Rewrite) for file in step.files]
+
+    @property
+    def moved(self) -> list[DataFileMeta]:
+        """The files that only change their level, which costs no bytes."""
+        return [step.file for step in self.steps if isinstance(step, Upgrade)]
+
+    @property
+    def rows(self) -> int:
+        """Rows to read."""
+        return sum(file.row_count for file in self.rewritten) - self.deleted_rows
+
+    @property
+    def bytes(self) -> int:
+        """Bytes to read."""
+        return sum(file.file_size for file in self.rewritten)
+
+    @property
+    def expected_gain(self) -> str:
+        """What readers have of it, as far as metadata tell."""
+        fewer = len(self.files) - self.expected_files
+        found = [
+            f"{counted(fewer, 'file')} fewer to open" if fewer > 0 else "",
+            "no merge when read" if self._ends_merging else "",
+            f"{counted(self.deleted_rows, 'deleted row')} not read any more"
+            if self.deleted_rows
+            else "",
+            f"queries by {', '.join(self.order.columns)} skip files" if self.order else "",
+        ]
+        return ", ".join(filter(None, found)) or "the shape that is asked for"
+
+    @property
+    def _ends_merging(self) -> bool:
+        """Whether rows of several runs become one run that is all there is of the bucket."""
+        places = {entry.file.level or entry.file.file_name for entry in self.files}
+        return self.is_last and len(places) > 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "partition": self.path,
+            "bucket": self.bucket,
+            "chosen": True,
+            "reason": self.reason,
+            "output_level": self.output_level,
+            "files": len(self.files),
+            "files_moved": len(self.moved),
+            "rows": self.rows,
+            "bytes": self.bytes,
+            "expected_files": self.expected_files,
+            "expected_gain": self.expected_gain,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotChosen:
+    """A bucket that stays as it is, and why."""
+
+    path: str
+    bucket: int
+    files: int
+    bytes: int
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "partition": self.path,
+            "bucket": self.bucket,
+            "chosen": False,
+            "reason": self.reason,
+            "files": self.files,
+            "bytes": self.bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactPlan:
+    """What a compaction would do: nothing has been read of any data file, nothing is changed."""
+
+    table: str
+    strategy: str
+    snapshot_id: int | None
+    """None of a table without a snapshot."""
+    schema_id: int
+    """The newest schema then: files of older ones come out under it."""
+    units: tuple[CompactUnit, ...] = ()
+    not_chosen: tuple[NotChosen, ...] = ()
+    other_compactor: OtherCompactor | None = None
+    """A program that compacts the table too: its commits may conflict with this compaction."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes to read, and about as many to write."""
+        return sum(unit.bytes for unit in self.units)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        other = self.other_compactor
+        return {
+            "table": self.table,
+            "strategy": self.strategy,
+            "snapshot_id": self.snapshot_id,
+            "bytes": self.bytes,
+            "rows": sum(unit.rows for unit in self.units),
+            "other_compactor": None if other is None else other.to_dict(),
+            "buckets": [
+                *(unit.to_dict() for unit in self.units),
+                *(other.to_dict() for other in self.not_chosen),
+            ],
+        }
+
+    def __str__(self) -> str:
+        """One line for each unit and each bucket that was not chosen."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        at = f"snapshot {self.snapshot_id}" if self.snapshot_id else "no snapshot"
+        units = counted(len(self.units), "unit")
+        yield f"{self.strategy} compaction of {self.table} at {at}: {units}"
+        for unit in self.units:
+            yield (
+                f"  {unit.place}: {counted(len(unit.files), 'file becomes', 'files become')} about "
+                f"{unit.expected_files}, "
+                f"{size(unit.bytes)} to read: {unit.reason}; gain: {unit.expected_gain}"
+            )
+        for other in self.not_chosen:
+            place = f"partition {other.path}, " if other.path else ""
+            yield f"  {place}{_bucket(other.bucket)}: not chosen: {other.reason}"
+        if self.other_compactor is not None:
+            yield f"WARNING: {self.other_compactor.warning}"
+
+
+def _bucket(number: int) -> str:
+    return f"bucket {number}"

@@ -1,0 +1,48 @@
+"""Deletion vectors of a bucket after a compaction: old rows marked, rewritten files forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lakeformat.paimon.compact.unit import CompactUnit
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.index.deletion_vector import DeletionVector
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
+from lakeformat.paimon.read.deletions import deleted_rows_of
+from lakeformat.paimon.write.vector_file import write_vector_file
+from lakeformat.rows.groups import Positions
+
+__all__ = ["VectorChange", "write_vectors"]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorChange:
+    """What a commit says of the index files of a bucket."""
+
+    new: tuple[IndexManifestEntry, ...] = ()
+    deleted: tuple[IndexManifestEntry, ...] = ()
+
+
+def write_vectors(
+    handle: TableHandle,
+    unit: CompactUnit,
+    marked: Mapping[str, Positions],
+) -> VectorChange:
+    """Put one file in place of those a bucket has, if any of its vectors changes.
+
+    ``marked`` are rows by data file. Vectors of files that are not there any more mean nothing:
+    of those rewritten here, and of those that another engine's compaction has left behind.
+    """
+    old = deleted_rows_of(handle, unit.snapshot, unit.vectors).vectors(unit.partition, unit.bucket)
+    left = unit.marked_elsewhere | {file.file_name for file in unit.moved}
+    vectors = {name: vector for name, vector in old.items() if name in left}
+    if not marked and len(vectors) == len(old):
+        return VectorChange()
+    for name, positions in marked.items():
+        vector = DeletionVector.of(positions)
+        vectors[name] = vectors[name].merged(vector) if name in vectors else vector
+    if not vectors:
+        return VectorChange((), unit.vectors)
+    new = write_vector_file(handle, unit.partition, unit.bucket, vectors)
+    return VectorChange((new,), unit.vectors)

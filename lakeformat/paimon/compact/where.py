@@ -1,0 +1,111 @@
+"""Which partitions a compaction is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from datetime import timedelta
+from operator import index
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.binary_row import FramedRows
+from lakeformat.paimon.handle import TableHandle, is_unaware
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.options.kinds import ASKED_DURATION
+from lakeformat.paimon.partition import partition_fields
+from lakeformat.paimon.read.where import Partitions, row_filter
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.rows.conditions.filter import Where
+from lakeformat.types.arrow_types import to_arrow_schema
+
+__all__ = [
+    "Idle",
+    "Places",
+    "asked_buckets",
+    "chosen_partitions",
+    "idle_millis",
+    "require_buckets",
+]
+
+Idle: TypeAlias = timedelta | str
+"""How long, as a timedelta or a text such as ``"1 h"``."""
+
+Places: TypeAlias = Collection[tuple[bytes, int]]
+"""Buckets, each as its partition's framed row and its number."""
+
+
+def chosen_partitions(
+    schema: TableSchema, where: Where | None, partitions: Partitions | None
+) -> Callable[[set[bytes]], set[bytes]]:
+    """Which of some partitions, given as framed rows, are meant."""
+    asked = row_filter(schema, where, partitions)
+    if asked is None:
+        return lambda there: there
+    fields = partition_fields(schema)
+    names = {field.name for field in fields}
+    if others := sorted(asked.columns - names):
+        keys = ", ".join(schema.partition_keys)
+        known = f"the table is partitioned by {keys}" if keys else "the table has no partitions"
+        raise InvalidRequestError(
+            f"a compaction takes whole buckets: choose by partition columns only, not by "
+            f"{others[0]!r}; {known}"
+        )
+
+    def meant(there: set[bytes]) -> set[bytes]:
+        rows = sorted(there)
+        framed = FramedRows(pa.array(rows, pa.binary()), [field.type for field in fields])
+        columns = [framed.column(position) for position in range(len(fields))]
+        batch = pa.RecordBatch.from_arrays(
+            [*columns, pa.nulls(len(rows))],  # a batch needs a column to have rows
+            schema=pa.schema([*to_arrow_schema(fields), pa.field("", pa.null())]),
+        )
+        mask = asked.mask(batch).to_pylist()
+        return {row for row, is_meant in zip(rows, mask, strict=True) if is_meant}
+
+    return meant
+
+
+def asked_buckets(buckets: object) -> frozenset[int] | None:
+    """The numbers of buckets, whoever counts them; callers may pass anything."""
+    if buckets is None:
+        return None
+    if not isinstance(buckets, Collection) or isinstance(buckets, str | bytes):
+        raise InvalidRequestError(f"buckets are numbers in a list, such as [0, 3], got {buckets!r}")
+    numbers = [number for number in buckets if not isinstance(number, bool)]
+    if len(numbers) < len(buckets) or not all(hasattr(each, "__index__") for each in numbers):
+        raise InvalidRequestError(f"buckets are whole numbers, such as [0, 3], got {buckets!r}")
+    return frozenset(map(index, numbers))
+
+
+def require_buckets(
+    handle: TableHandle, asked: frozenset[int] | None, found: Iterable[ManifestEntry]
+) -> None:
+    """Refuse numbers that no bucket of the table has."""
+    count = 1 if is_unaware(handle) else handle.options.bucket
+    if asked is None or count < 0:  # as many as its keys need
+        return
+    # Partitions keep the number of buckets they were written with.
+    strange = asked - set(range(count)) - {entry.bucket for entry in found}
+    if strange:
+        raise InvalidRequestError(
+            f"{handle.uri} has no bucket {min(strange)}: they are counted from 0 to {count - 1}"
+        )
+
+
+def idle_millis(idle: Idle) -> int:
+    """A duration in milliseconds."""
+    if not isinstance(idle, timedelta | str):
+        raise InvalidRequestError(f"idle is a timedelta or a text such as '1 h', got {idle!r}")
+    try:
+        millis = (
+            idle // timedelta(milliseconds=1)
+            if isinstance(idle, timedelta)
+            else ASKED_DURATION.parse(idle)
+        )
+    except ValueError as reason:
+        raise InvalidRequestError(f"idle is a time such as '1 h', got {idle!r}: {reason}") from None
+    if millis < 0:
+        raise InvalidRequestError(f"idle is how long ago, got {idle!r}")
+    return millis

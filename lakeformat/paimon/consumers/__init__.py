@@ -1,0 +1,20 @@
+"""Consumers: readers of changes, how far each has come, and what is kept for them."""
+
+from __future__ import annotations
+
+from lakeformat.paimon.consumers.progress import Guard, Progress, read_progress
+from lakeformat.paimon.consumers.report import ConsumerReport, ConsumerState
+from lakeformat.paimon.consumers.stalled import StalledConsumer, find_stalled
+from lakeformat.paimon.consumers.table_consumers import TableConsumers, expire_consumers
+
+__all__ = [
+    "ConsumerReport",
+    "ConsumerState",
+    "Guard",
+    "Progress",
+    "StalledConsumer",
+    "TableConsumers",
+    "expire_consumers",
+    "find_stalled",
+    "read_progress",
+]

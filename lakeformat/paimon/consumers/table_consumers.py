@@ -1,0 +1,191 @@
+"""Listing consumers, moving them, and forgetting those nobody needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, NotFoundError
+from lakeformat.paimon.clean.intent import refuse_if_expiring
+from lakeformat.paimon.consumers.progress import available_ids
+from lakeformat.paimon.consumers.report import ConsumerReport, ConsumerState
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import suffixed
+from lakeformat.paimon.metadata.branch_directory import require_branch_still
+from lakeformat.paimon.metadata.changelog_directory import changelog_ids
+from lakeformat.paimon.metadata.consumer import (
+    Consumer,
+    consumer_ids,
+    delete_consumer,
+    read_consumer,
+    write_consumer,
+)
+from lakeformat.paimon.metadata.snapshot_directory import FIRST_SNAPSHOT_ID
+from lakeformat.paimon.read.past_time import PastTime, past_millis
+from lakeformat.paimon.read.time_travel import require_number
+
+__all__ = ["TableConsumers", "consumer_files", "expire_consumers"]
+
+
+class TableConsumers:
+    """The consumers of one table; what they have not read is kept from expiring."""
+
+    def __init__(self, handle: TableHandle) -> None:
+        self._handle = handle
+
+    def list(self) -> list[ConsumerState]:
+        """Every consumer with how far it has come, by id."""
+        handle = self._handle
+        ids = available_ids(handle)
+        earliest, latest = min(ids, default=FIRST_SNAPSHOT_ID), max(ids, default=0)
+        found = []
+        for consumer_id, modified in consumer_files(handle):
+            consumer = read_consumer(handle.storage, handle.layout, consumer_id, handle.environment)
+            if consumer is None:
+                continue
+            number = consumer.next_snapshot
+            behind = max(latest + 1 - number, 0)
+            found.append(ConsumerState(consumer.id, number, modified, behind, number < earliest))
+        return found
+
+    def set(self, consumer_id: str, *, next_snapshot: int, dry_run: bool = False) -> None:
+        """Let a consumer read a snapshot next: it and all after it are kept from now on.
+
+        Refused if that snapshot has expired, naming the earliest there is, or if it is further
+        than the next one to come. A dry run only looks whether it would be.
+        """
+        handle = self._handle
+        require_number(
+            "a consumer reads a snapshot next, which is named by its number", next_snapshot
+        )
+        self._require_available(consumer_id, next_snapshot)
+        storage, layout = handle.storage, handle.layout
+        require_branch_still(storage, layout)
+        before = self._before(consumer_id)
+        if dry_run:
+            self._require_kept(consumer_id, next_snapshot)
+            return
+        write_consumer(storage, layout, Consumer(consumer_id, next_snapshot))
+        try:
+            self._require_kept(consumer_id, next_snapshot)
+        except LakeError:
+            if before is None:
+                delete_consumer(storage, layout, consumer_id)
+            else:
+                write_consumer(storage, layout, before)
+            raise
+
+    def reset(
+        self, consumer_id: str, *, next_snapshot: int | None = None, dry_run: bool = False
+    ) -> None:
+        """Move a consumer that is there, or forget it if it is to read nothing."""
+        handle = self._handle
+        there = read_consumer(handle.storage, handle.layout, consumer_id, handle.environment)
+        if there is None:
+            known = consumer_ids(handle.storage, handle.layout)
+            named = f"it has {', '.join(map(repr, known))}" if known else "it has none"
+            raise NotFoundError(f"{handle.uri} has no consumer {consumer_id!r}; {named}")
+        if next_snapshot is not None:
+            self.set(consumer_id, next_snapshot=next_snapshot, dry_run=dry_run)
+        elif not dry_run:
+            delete_consumer(handle.storage, handle.layout, consumer_id)
+
+    def clear(
+        self, *, including: str = ".*", excluding: str | None = None, dry_run: bool = False
+    ) -> ConsumerReport:
+        """Forget the consumers whose whole id matches a regular expression, but for others."""
+        wanted = _pattern("including", including)
+        unwanted = None if excluding is None else _pattern("excluding", excluding)
+        return _forget(
+            self._handle,
+            lambda name, _: (
+                bool(wanted.fullmatch(name))
+                and not (unwanted is not None and unwanted.fullmatch(name))
+            ),
+            dry_run=dry_run,
+        )
+
+    def expire(self, *, older_than: PastTime, dry_run: bool = False) -> ConsumerReport:
+        """Forget the consumers that have made no progress since a time gone by."""
+        now = self._handle.environment.now_millis()
+        before = past_millis("older_than", older_than, now)
+        return expire_consumers(self._handle, older_than=before, dry_run=dry_run)
+
+    def _before(self, consumer_id: str) -> Consumer | None:
+        """What is there; of a file that a crash has cut short nothing, since it is replaced."""
+        handle = self._handle
+        try:
+            return read_consumer(handle.storage, handle.layout, consumer_id, handle.environment)
+        except CorruptTableError:
+            return None
+
+    def _require_available(self, consumer_id: str, number: int) -> None:
+        if number < FIRST_SNAPSHOT_ID:
+            raise InvalidRequestError(
+                f"next_snapshot is from {FIRST_SNAPSHOT_ID}, got {number}: no snapshot has a lower "
+                "number"
+            )
+        ids = available_ids(self._handle)
+        earliest, following = min(ids, default=FIRST_SNAPSHOT_ID), max(ids, default=0) + 1
+        if number < earliest:
+            raise InvalidRequestError(
+                f"consumer {consumer_id!r} of {self._handle.uri} fell behind: snapshot {number} "
+                f"has expired, the earliest left is {earliest}; let it read that next, and "
+                "read all rows once to make up for what it has missed"
+            )
+        if number > following:
+            raise InvalidRequestError(
+                f"consumer {consumer_id!r} cannot read snapshot {number} of {self._handle.uri} "
+                f"next: the next one to come is {following}"
+            )
+
+    def _require_kept(self, consumer_id: str, number: int) -> None:
+        """Look again, now that every expiry that begins from here on sees the consumer."""
+        handle = self._handle
+        ids = available_ids(handle)
+        if number > max(ids, default=0):
+            return
+        if number in changelog_ids(handle.storage, handle.layout):
+            return
+        refuse_if_expiring(handle, number, f"consumer {consumer_id!r}")
+
+
+def expire_consumers(
+    handle: TableHandle, *, older_than: int, dry_run: bool = False
+) -> ConsumerReport:
+    """Forget the consumers whose file was last written before then, in epoch milliseconds."""
+    return _forget(handle, lambda _, modified: modified < older_than, dry_run=dry_run)
+
+
+def _forget(
+    handle: TableHandle, is_meant: Callable[[str, int], bool], *, dry_run: bool
+) -> ConsumerReport:
+    removed: list[str] = []
+    kept: list[str] = []
+    for consumer_id, modified in consumer_files(handle):
+        (removed if is_meant(consumer_id, modified) else kept).append(consumer_id)
+    if not dry_run:
+        for consumer_id in removed:
+            delete_consumer(handle.storage, handle.layout, consumer_id)
+    return ConsumerReport(handle.uri, dry_run, tuple(removed), tuple(kept))
+
+
+def consumer_files(handle: TableHandle) -> Iterator[tuple[str, int]]:
+    """The id of each consumer, and when its file was last written, in epoch milliseconds."""
+    for info in handle.storage.list(handle.layout.consumer_directory):
+        name = suffixed(info.name, "consumer-")
+        if name is not None and not info.is_directory:
+            yield name, info.modified_millis
+
+
+def _pattern(name: str, text: str) -> re.Pattern[str]:
+    if not isinstance(text, str):
+        raise InvalidRequestError(
+            f"{name} must be a regular expression as text, got {text!r}: write 'job-.*'"
+        )
+    try:
+        return re.compile(text)
+    except re.error as reason:
+        raise InvalidRequestError(
+            f"{name} is {text!r}, which is no regular expression: {reason}"
+        ) from None

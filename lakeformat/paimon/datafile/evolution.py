@@ -1,0 +1,86 @@
+"""Rows of an older schema as a newer one wants them, matched by field id.
+
+A field that is not there is null, whatever a column of its name holds; a ROW is matched field
+by field, the elements of an ARRAY and the values of a MAP like columns of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.files.nested_arrays import (
+    list_around,
+    map_around,
+    map_entries,
+    struct_around,
+    struct_children,
+)
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.casts import cast_array
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import (
+    ArrayType,
+    DataField,
+    DataType,
+    MapType,
+    MultisetType,
+    RowType,
+    with_nullability,
+)
+
+__all__ = ["evolve_array", "find_sources"]
+
+
+def find_sources(
+    stored: Sequence[DataField], wanted: Sequence[DataField]
+) -> list[DataField | None]:
+    """For each field wanted the stored one with its id; None if it was added later."""
+    by_id = {field.id: field for field in stored}
+    return [by_id.get(field.id) for field in wanted]
+
+
+def evolve_array(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
+    """Values of one type as values of another; Arrow types are those of ``to_arrow_type``."""
+    if stored == wanted:
+        return array
+    target = to_arrow_type(wanted)
+    match stored, wanted:
+        case RowType(fields=old), RowType(fields=new):
+            return _evolve_row(array, old, new, target)
+        case ArrayType(element=before), ArrayType(element=after):
+            return list_around(array, evolve_array(array.values, before, after), target)
+        case MapType(key=key, value=before), MapType(key=new_key, value=after):
+            _require_same(key, new_key, stored, wanted)
+            keys, items = map_entries(array)
+            return map_around(array, keys, evolve_array(items, before, after), target)
+        case MultisetType(element=key), MultisetType(element=new_key):
+            _require_same(key, new_key, stored, wanted)
+            return array
+    if with_nullability(stored, nullable=True) == with_nullability(wanted, nullable=True):
+        return array
+    return cast_array(array, stored, wanted)
+
+
+def _evolve_row(
+    array: pa.Array, old: tuple[DataField, ...], new: tuple[DataField, ...], target: pa.DataType
+) -> pa.Array:
+    positions = {field.id: position for position, field in enumerate(old)}
+    children = struct_children(array)
+    evolved = []
+    for field, part in zip(new, target, strict=True):
+        position = positions.get(field.id)
+        if position is None:
+            evolved.append(pa.nulls(len(array), part.type))
+        else:
+            evolved.append(evolve_array(children[position], old[position].type, field.type))
+    return struct_around(array, evolved, target)
+
+
+def _require_same(key: DataType, new_key: DataType, stored: DataType, wanted: DataType) -> None:
+    if with_nullability(key, nullable=True) != with_nullability(new_key, nullable=True):
+        raise UnsupportedError(
+            f"the keys of {type_to_json(stored)} cannot become those of {type_to_json(wanted)}"
+        )

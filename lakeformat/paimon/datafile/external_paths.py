@@ -1,0 +1,117 @@
+"""The directories outside a table that its new files go to, and which of them is next."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, cycle
+
+from lakeformat.paimon.datafile.entropy import entropy_directories
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.schema_changes.table_rules import check_external_paths
+from lakeformat.storage import ExternalRoots, Storage
+
+__all__ = ["ExternalPaths", "FilePlace", "TablePlace", "external_paths"]
+
+_ADDRESS = re.compile(r"(?P<scheme>[^:/]+):(?P<authority>//[^/]*)?(?P<path>/.*)?")
+_SLASHES = re.compile(r"/+")
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlace:
+    """A storage and a path in it for one new file."""
+
+    storage: Storage
+    path: str
+    external_path: str | None = None
+    """Its whole address, as manifests keep it, if the file is not where its table says."""
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlace:
+    """The place of a table, and the places outside of it that its caller allows."""
+
+    storage: Storage
+    uri: str
+    roots: ExternalRoots
+
+    def place(self, address: str) -> tuple[Storage, str]:
+        """Return storage and path of an address outside, if the caller allows it."""
+        return self.roots.place(address, self.storage, self.uri)
+
+
+class ExternalPaths:
+    """The directories of one bucket outside its table, used as the table's strategy demands."""
+
+    def __init__(
+        self,
+        directories: list[str],
+        table: TablePlace,
+        choice: Callable[[], int],
+        *,
+        with_entropy: bool = False,
+    ) -> None:
+        self._directories = directories
+        self._table = table
+        self._choice = choice
+        self._with_entropy = with_entropy
+
+    def next(self, name: str) -> FilePlace:
+        """Where the next file goes: where readers will look for it."""
+        below = f"{entropy_directories(name)}/{name}" if self._with_entropy else name
+        address = f"{self._directories[self._choice()]}/{below}"
+        return FilePlace(*self._table.place(address), external_path=address)
+
+
+def external_paths(
+    options: TableOptions, bucket_directory: str, table: TablePlace, fraction: Callable[[], float]
+) -> ExternalPaths | None:
+    """What the options say of a bucket; None if its files lie in the table, as they usually do.
+
+    ``bucket_directory`` is the bucket's place relative to the table. ``fraction`` gives numbers
+    from 0 to 1: where several writers begin, and which of the weighted paths is next. A path that
+    the caller does not allow is refused.
+    """
+    strategy = options.data_file_external_paths_strategy
+    if strategy == "none":
+        return None
+    check_external_paths(options)
+    wanted = options.data_file_external_paths_specific_fs
+    chosen = [
+        address
+        for address in options.data_file_external_paths
+        if strategy != "specific-fs" or address.partition(":")[0].lower() == wanted
+    ]
+    for address in chosen:  # refuses what no caller allows before any file is written
+        below = bucket_directory.split("/")
+        table.roots.require_no_table(address, table.storage, table.uri, below)
+    weights = options.data_file_external_paths_weights if strategy == "weight-robin" else ()
+    return ExternalPaths(
+        [_below(address, bucket_directory) for address in chosen],
+        table,
+        _by_weight(weights, fraction) if weights else _in_turn(len(chosen), fraction),
+        with_entropy=strategy == "entropy-inject",
+    )
+
+
+def _in_turn(count: int, fraction: Callable[[], float]) -> Callable[[], int]:
+    turns = cycle(range(count))
+    for _ in range(int(fraction() * count) if count > 1 else 0):
+        next(turns)
+    return turns.__next__
+
+
+def _by_weight(weights: Sequence[int], fraction: Callable[[], float]) -> Callable[[], int]:
+    ends = [*accumulate(weights)]
+    return lambda: bisect_right(ends, fraction() * ends[-1])
+
+
+def _below(address: str, directory: str) -> str:
+    """A directory below an address, spelled as Java does: no empty authority, no slash twice."""
+    found = _ADDRESS.fullmatch(address)
+    assert found is not None, "options hold addresses only"
+    authority = (found["authority"] or "").removesuffix("//")
+    below = _SLASHES.sub("/", f"{found['path'] or ''}/{directory}")
+    return f"{found['scheme']}:{authority}{below}"

@@ -1,0 +1,141 @@
+"""Statistics of data files as manifests hold them, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.files.column_statistics import NO_STATISTICS, ColumnStatistics
+from lakeformat.paimon.binary_row import (
+    Value,
+    decode_row,
+    encode_row,
+    frame_row,
+    unframe_row,
+    values_from_arrow,
+    values_to_arrow,
+)
+from lakeformat.paimon.datafile.evolution import find_sources
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.simple_stats import SimpleStats
+from lakeformat.types.casts import cast_array, keeps_order
+from lakeformat.types.types import AtomicType, DataField, DataType, with_nullability
+
+__all__ = [
+    "encode_statistics",
+    "encode_value_statistics",
+    "file_statistics",
+    "key_statistics",
+    "stored_statistics",
+]
+
+
+def encode_statistics(
+    fields: Sequence[DataField], statistics: Sequence[ColumnStatistics]
+) -> SimpleStats:
+    """One slot for each column, whatever is known of it."""
+    types = [with_nullability(field.type, nullable=True) for field in fields]
+    lows = encode_row([column.minimum for column in statistics], types)
+    highs = encode_row([column.maximum for column in statistics], types)
+    counts = tuple(column.null_count for column in statistics)
+    return SimpleStats(frame_row(lows, len(types)), frame_row(highs, len(types)), counts)
+
+
+def encode_value_statistics(
+    fields: Sequence[DataField], statistics: Sequence[ColumnStatistics], *, dense: bool
+) -> tuple[SimpleStats, tuple[str, ...] | None]:
+    """What ``value_stats`` and ``value_stats_cols`` are; dense leaves columns without any out."""
+    if not dense:
+        return encode_statistics(fields, statistics), None
+    known = [number for number, column in enumerate(statistics) if not column.is_none]
+    kept = [fields[number] for number in known]
+    encoded = encode_statistics(kept, [statistics[number] for number in known])
+    covers_all = len(kept) == len(fields)
+    return encoded, None if covers_all else tuple(field.name for field in kept)
+
+
+def file_statistics(
+    file: DataFileMeta, file_fields: Sequence[DataField], table_fields: Sequence[DataField]
+) -> list[ColumnStatistics]:
+    """What a manifest knows of each column of the table, in the table's types.
+
+    ``file_fields`` is the schema the file was written with. A column added later is all null.
+    Bounds of a column whose type was changed are there only if the new type keeps the order.
+    """
+    stored = stored_statistics(file, file_fields)
+    found = []
+    for source, wanted in zip(find_sources(file_fields, table_fields), table_fields, strict=True):
+        if source is None:
+            found.append(ColumnStatistics(null_count=file.row_count))
+        else:
+            known = stored.get(source.name, NO_STATISTICS)
+            found.append(_evolved(known, source.type, wanted.type))
+    return found
+
+
+def key_statistics(file: DataFileMeta, key_fields: Sequence[DataField]) -> list[ColumnStatistics]:
+    """What a manifest knows of each column of the key; append tables have no key."""
+    return _decode(file, file.key_stats, key_fields)
+
+
+def stored_statistics(
+    file: DataFileMeta, file_fields: Sequence[DataField]
+) -> dict[str, ColumnStatistics]:
+    """The statistics that a manifest has of the columns of a file, by name."""
+    names = file.value_stats_cols
+    if names is None:
+        names = file.write_cols
+    by_name = {field.name: field for field in file_fields}
+    if names is None:
+        names = tuple(by_name)
+    unknown = [name for name in names if name not in by_name]
+    if unknown:
+        raise CorruptTableError(
+            f"the manifest has statistics of {file.file_name} for a column {unknown[0]!r}, which "
+            f"schema {file.schema_id} does not have; roll the table back to an earlier snapshot"
+        )
+    covered = [by_name[name] for name in names]
+    return dict(zip(names, _decode(file, file.value_stats, covered), strict=True))
+
+
+def _decode(
+    file: DataFileMeta, stats: SimpleStats, fields: Sequence[DataField]
+) -> list[ColumnStatistics]:
+    types = [with_nullability(field.type, nullable=True) for field in fields]
+    counts = stats.null_counts or (None,) * len(types)
+    lows = _decode_row(file, stats.min_values, types)
+    highs = _decode_row(file, stats.max_values, types)
+    if len(counts) != len(types):
+        raise _damaged(file, f"{len(counts)} null counts", len(types))
+    return [ColumnStatistics(*column) for column in zip(lows, highs, counts, strict=True)]
+
+
+def _decode_row(file: DataFileMeta, framed: bytes, types: list[DataType]) -> tuple[Value, ...]:
+    arity, row = unframe_row(framed)
+    if arity != len(types):
+        raise _damaged(file, f"bounds for {arity} columns", len(types))
+    return decode_row(row, types)
+
+
+def _damaged(file: DataFileMeta, found: str, expected: int) -> CorruptTableError:
+    return CorruptTableError(
+        f"the manifest has {found} of {file.file_name} where {expected} columns have statistics; "
+        "restore the manifest from a backup or roll the table back to an earlier snapshot"
+    )
+
+
+def _evolved(known: ColumnStatistics, stored: DataType, wanted: DataType) -> ColumnStatistics:
+    if with_nullability(stored, nullable=True) == with_nullability(wanted, nullable=True):
+        return known
+    if not isinstance(stored, AtomicType) and type(stored) is type(wanted):
+        return known  # parts have changed: a nested column has a null count and nothing else
+    if not keeps_order(stored, wanted):
+        return NO_STATISTICS
+    if known.minimum is None or known.maximum is None:
+        return ColumnStatistics(null_count=known.null_count)
+    ends = values_to_arrow([known.minimum, known.maximum], stored)
+    try:
+        low, high = values_from_arrow(cast_array(ends, stored, wanted), wanted)
+    except InvalidRequestError:  # the rows will say so, if somebody reads them
+        return ColumnStatistics(null_count=known.null_count)
+    return ColumnStatistics(low, high, known.null_count)

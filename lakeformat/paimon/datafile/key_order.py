@@ -1,0 +1,83 @@
+"""Whether rows come in the order of their keys, as readers of their files take for granted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.key_order import orderable
+
+__all__ = ["KeyOrder", "Keys"]
+
+
+class Keys(Enum):
+    """How often a key may occur in one sorted run."""
+
+    ONCE = "each key once"
+    """Data files of every level: rows with one key are merged before they are written."""
+    REPEATED = "rows with one key together"
+    """Changelog files, which tell every step of a row."""
+    ANY = "in any order"
+    """Files of rows that wait for a bucket: they are sorted when they get one."""
+
+
+class KeyOrder:
+    """Follows one writer's rows from file to file: files of a run do not overlap."""
+
+    def __init__(self, columns: Sequence[str], keys: Keys) -> None:
+        self.columns = list(columns)
+        self._keys = keys
+        self._last: pa.Table | None = None
+
+    def check(self, rows: pa.Table, uri: str, start: int) -> None:
+        """Raise unless ``rows``, from row ``start`` of a file on, follow those checked before."""
+        if self._keys is Keys.ANY:
+            return
+        keys = rows.select(self.columns)
+        before = 0
+        if self._last is not None:
+            keys, before = pa.concat_tables([self._last, keys]), 1
+        position = _first_out_of_order(keys, self._keys)
+        if position is not None:
+            raise InvalidRequestError(
+                f"row {start + position - before} of {uri} has the key "
+                f"{_shown(keys, position)}{_behind(keys, position)}; rows of this file come in "
+                f"the order of their keys, {self._keys.value}: sort and merge them before they "
+                "are written. Nothing was kept of what was written"
+            )
+        self._last = keys.slice(keys.num_rows - 1)
+
+
+def _first_out_of_order(keys: pa.Table, rule: Keys) -> int | None:
+    """The first row that may not follow the one before it, or has a null in its key."""
+    nulls = [
+        pc.index(column.is_null(), True).as_py() for column in keys.columns if column.null_count
+    ]
+    if nulls:
+        return int(min(nulls))
+    count = keys.num_rows - 1
+    is_good = is_tied = None
+    for column in map(orderable, keys.columns):
+        here, following = column.slice(0, count), column.slice(1)
+        rises = pc.less(here, following)
+        is_good = rises if is_good is None else pc.or_(is_good, pc.and_(is_tied, rises))
+        if pc.all(is_good).as_py():  # the further columns have nothing to decide
+            return None
+        same = pc.equal(here, following)
+        is_tied = same if is_tied is None else pc.and_(is_tied, same)
+    if rule is Keys.REPEATED:
+        is_good = pc.or_(is_good, is_tied)
+    pair = pc.index(is_good, False).as_py()
+    return None if pair < 0 else int(pair) + 1
+
+
+def _shown(keys: pa.Table, position: int) -> str:
+    return f"({', '.join(str(column[position]) for column in keys.columns)})"
+
+
+def _behind(keys: pa.Table, position: int) -> str:
+    return f" after {_shown(keys, position - 1)}" if position else ""

@@ -1,0 +1,53 @@
+"""The files of one bucket of a primary-key table: each kind as the options want it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from lakeformat.paimon.datafile.external_paths import ExternalPaths
+from lakeformat.paimon.datafile.file_names import DataFileNames
+from lakeformat.paimon.datafile.key_order import Keys
+from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
+from lakeformat.paimon.options import TableOptions
+from lakeformat.storage import Storage
+from lakeformat.types.types import DataField
+
+__all__ = ["KeyValueFiles"]
+
+
+class KeyValueFiles:
+    """Makes the writers of a bucket; their files share one unique name and one counter."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        directory: str,
+        fields: tuple[DataField, ...],
+        key_columns: Sequence[str],
+        options: TableOptions,
+        unique: str,
+        *,
+        external: ExternalPaths | None = None,
+    ) -> None:
+        """``key_columns`` is the primary key without partition columns, in its own order."""
+        self._names = DataFileNames(options, unique)
+        self._options, self._directory = options, directory
+        self._writer = partial(
+            KeyValueWriter, storage, directory, fields, key_columns, external=external
+        )
+
+    def new_run(self, level: int) -> KeyValueWriter:
+        """A writer for one sorted run of a level; every key comes once."""
+        names = partial(self._names.next_of_level, level)
+        return self._writer(self._options.of_level(level), names, keys=Keys.ONCE)
+
+    def next_run(self, level: int) -> tuple[str, str]:
+        """Name and path of a file of a sorted run that somebody else writes."""
+        name = self._names.next_of_level(level)
+        return name, f"{self._directory}/{name}"
+
+    def new_changelog(self, level: int = 0) -> KeyValueWriter:
+        """A writer for what has changed, beside data files of a level; keys may repeat."""
+        names = partial(self._names.next_changelog, level)
+        return self._writer(self._options.of_changelog(level), names, keys=Keys.REPEATED)

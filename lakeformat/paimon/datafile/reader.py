@@ -1,0 +1,272 @@
+"""Reads the rows of data files as a table's schema wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakeformat.errors import (
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+    UnsupportedError,
+)
+from lakeformat.files.avro.reader import read_avro
+from lakeformat.files.changelog_packs import PackedPart
+from lakeformat.files.check_values import check_values
+from lakeformat.files.file_format import FileFormat, format_of
+from lakeformat.files.file_section import FileSection
+from lakeformat.files.logical_arrays import to_logical
+from lakeformat.files.orc.instants import InstantRule
+from lakeformat.files.orc.reader import read_orc
+from lakeformat.files.parquet.reader import read_parquet
+from lakeformat.files.parquet.row_groups import PickGroups
+from lakeformat.paimon.datafile.evolution import evolve_array, find_sources
+from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from lakeformat.storage import Storage
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.types import DataField
+
+__all__ = ["BATCH_ROWS", "KeepRows", "naming_file", "read_batches", "read_key_values"]
+
+BATCH_ROWS = 128 * 1024
+
+KeepRows: TypeAlias = Callable[[int, int], npt.NDArray[np.bool_]]
+"""Which of ``count`` rows from row ``start`` of the file on are still there."""
+
+Fields: TypeAlias = tuple[DataField, ...]
+
+_READERS: dict[
+    FileFormat,
+    Callable[[IO[bytes], list[str], int, range], Iterator[tuple[int, pa.RecordBatch]]],
+] = {
+    FileFormat.PARQUET: read_parquet,
+    FileFormat.ORC: read_orc,
+    FileFormat.AVRO: read_avro,
+}
+_ALL_ROWS = range(1 << 62)
+
+
+def read_batches(
+    storage: Storage,
+    path: str,
+    *,
+    file_fields: Fields,
+    wanted: Fields,
+    write_cols: tuple[str, ...] | None = None,
+    rows: range | None = None,
+    keep: KeepRows | None = None,
+    row_count: int | None = None,
+    batch_rows: int = BATCH_ROWS,
+    pick: PickGroups | None = None,
+    encoded: Collection[str] = (),
+    in_threads: bool = True,
+    instants: InstantRule | None = None,
+    section: PackedPart | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Stream the rows of one file; columns are matched by field id, through the file's schema.
+
+    ``file_fields`` is the schema the file was written with, ``write_cols`` the part of it that
+    is in the file. Of the rows in ``rows`` those that ``keep`` keeps are returned. With
+    ``row_count``, what the manifest says, a file that has lost its end is found out. Row groups
+    of a Parquet file that ``pick`` leaves out are not read. Texts of the columns ``encoded`` come
+    as dictionaries where the file has them so, else as the texts they are. Columns of a Parquet
+    file may be decoded side by side ``in_threads``.
+    """
+    stored = file_fields
+    if write_cols is not None:
+        stored = tuple(field for field in file_fields if field.name in write_cols)
+    columns = [
+        _Column(source, field)
+        for source, field in zip(find_sources(stored, wanted), wanted, strict=True)
+    ]
+    names = [column.source.name for column in columns if column.source is not None]
+    if not names:  # a batch needs a column to have rows
+        names = [field.name for field in stored[:1]]
+    uri, chosen = storage.uri(path), rows or _ALL_ROWS
+    read = _READERS[format_of(path, uri)]
+    if read is read_parquet:
+        same = [c.source.name for c in columns if c.source and c.stays_same(encoded)]
+        read = partial(read_parquet, pick=pick, encoded=frozenset(same), in_threads=in_threads)
+    elif read is read_orc and instants is not None:
+        read = partial(read_orc, instants=instants)
+    shape = _Shape(columns, to_arrow_schema(wanted), uri)
+    end = 0
+    with naming_file(uri), storage.open_input(path) as file:
+        stream = file if section is None else _section(file, section)
+        for start, batch in read(stream, list(dict.fromkeys(names)), batch_rows, chosen):
+            end = start + batch.num_rows
+            if row_count is not None and end > row_count:
+                raise ValueError(f"it has {end} rows or more, its manifest says {row_count}")
+            # Decoders copy what a file holds, texts that are none and decimals of any size too.
+            check_values(batch)
+            part = _select(batch, start, chosen, keep)
+            if part.num_rows:
+                yield shape.of(part)
+        if row_count is not None and end < min(row_count, chosen.stop):
+            raise ValueError(f"it ends after {end} rows, its manifest says {row_count}")
+
+
+def read_key_values(
+    storage: Storage,
+    path: str,
+    *,
+    file_fields: Fields,
+    wanted: Fields,
+    keep: KeepRows | None = None,
+    row_count: int | None = None,
+    batch_rows: int = BATCH_ROWS,
+    pick: PickGroups | None = None,
+    numbered: bool = True,
+    encoded: Collection[str] = (),
+    in_threads: bool = True,
+    instants: InstantRule | None = None,
+    section: PackedPart | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Stream a primary-key table's file: ``_SEQUENCE_NUMBER``, ``_VALUE_KIND``, then ``wanted``.
+
+    Keys are columns like any other: they are read from those of the table, which every file
+    has, with thin mode and without. The numbers are left out unless ``numbered``.
+    """
+    system = (SEQUENCE_NUMBER, VALUE_KIND)
+    first = system if numbered else (VALUE_KIND,)
+    return read_batches(
+        storage,
+        path,
+        file_fields=system + file_fields,
+        wanted=first + wanted,
+        keep=keep,
+        row_count=row_count,
+        batch_rows=batch_rows,
+        pick=pick,
+        encoded=encoded,
+        in_threads=in_threads,
+        instants=instants,
+        section=section,
+    )
+
+
+def _section(file: IO[bytes], section: PackedPart) -> IO[bytes]:
+    return cast(IO[bytes], FileSection(file, section.start, section.size))
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the result, and the column of the file it comes from."""
+
+    source: DataField | None
+    wanted: DataField
+
+    def stays_same(self, names: Collection[str]) -> bool:
+        """Whether it is one of some columns, and as it is stored."""
+        return (
+            self.wanted.name in names
+            and self.source is not None
+            and (self.source.type == self.wanted.type)
+        )
+
+    def is_stored_in(self, schema: pa.Schema, kind: pa.DataType) -> bool:
+        """Whether a file has it as it is wanted, or as a dictionary of that."""
+        if self.source is None:
+            return False
+        stored = schema.field(self.source.name).type
+        is_same = stored == kind and self.source.type == self.wanted.type
+        return is_same or pa.types.is_dictionary(stored)
+
+    def read(self, batch: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
+        if self.source is None:
+            return pa.nulls(batch.num_rows, kind)
+        stored = batch.column(self.source.name)
+        if self.is_stored_in(batch.schema, kind):
+            return stored
+        logical = to_logical(stored, self.source.type)
+        return evolve_array(logical, self.source.type, self.wanted.type)
+
+
+def _select(
+    batch: pa.RecordBatch, start: int, rows: range, keep: KeepRows | None
+) -> pa.RecordBatch:
+    first = max(rows.start - start, 0)
+    count = min(rows.stop - start, batch.num_rows) - first
+    if count <= 0:
+        return batch.slice(0, 0)
+    batch = batch.slice(first, count)
+    if keep is None:
+        return batch
+    mask = keep(start + first, count)
+    return batch if mask.all() else batch.filter(pa.array(mask))
+
+
+class _Shape:
+    """Makes batches of a file into batches of what is wanted.
+
+    Mostly all that there is to do is to pick columns: that is found out once for batches alike.
+    """
+
+    def __init__(self, columns: list[_Column], schema: pa.Schema, uri: str) -> None:
+        self._columns, self._schema, self._uri = columns, schema, uri
+        self._seen: pa.Schema | None = None
+        self._picked: list[int] | None = None
+        self._alike = schema
+
+    def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if batch.schema != self._seen:
+            self._look_at(batch.schema)
+        if self._picked is not None:
+            arrays = [batch.column(place) for place in self._picked]
+            return pa.RecordBatch.from_arrays(arrays, schema=self._alike)
+        arrays = [
+            self._read(column, batch, field)
+            for column, field in zip(self._columns, self._schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._with_types(arrays))
+
+    def _look_at(self, stored: pa.Schema) -> None:
+        self._seen, self._picked = stored, None
+        pairs = list(zip(self._columns, self._schema, strict=True))
+        if all(column.is_stored_in(stored, field.type) for column, field in pairs):
+            names = [column.source.name for column in self._columns if column.source]
+            self._picked = [stored.get_field_index(name) for name in names]
+            self._alike = self._with_types([stored.field(place) for place in self._picked])
+
+    def _with_types(self, given: Sequence[pa.Array | pa.Field]) -> pa.Schema:
+        """What is wanted; texts may be dictionaries."""
+        kinds = [each.type for each in given]
+        if kinds == self._schema.types:
+            return self._schema
+        fields = zip(self._schema, kinds, strict=True)
+        return pa.schema([field.with_type(kind) for field, kind in fields])
+
+    def _read(self, column: _Column, batch: pa.RecordBatch, field: pa.Field) -> pa.Array:
+        try:
+            return column.read(batch, field.type)
+        except InvalidRequestError as reason:
+            raise type(reason)(f"column {field.name!r} of {self._uri}: {reason}") from reason
+
+
+@contextmanager
+def naming_file(uri: str) -> Iterator[None]:
+    """Raise one error that names the file for everything a damaged file can lead to."""
+    try:
+        yield
+    except UnsupportedError as reason:
+        if uri in str(reason):
+            raise
+        raise UnsupportedError(f"{uri}: {reason}") from reason
+    except NotFoundError:
+        raise CorruptTableError(
+            f"data file {uri} is missing although a manifest lists it; if its "
+            "snapshot was just expired, scan again, else restore the file from a backup"
+        ) from None
+    except (pa.ArrowException, OSError, KeyError, ValueError, MemoryError) as reason:
+        raise CorruptTableError(
+            f"data file {uri} cannot be read: {reason}; "
+            "restore it from a backup or roll the table back to an earlier snapshot"
+        ) from reason

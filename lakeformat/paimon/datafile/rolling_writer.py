@@ -1,0 +1,248 @@
+"""Writes rows into data files, starting a new file when one has reached the target size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import IO
+
+import pyarrow as pa
+
+from lakeformat.errors import LakeError
+from lakeformat.files.avro.writer import AvroFileWriter
+from lakeformat.files.column_statistics import ColumnStatistics, reduce_statistics
+from lakeformat.files.dictionary_texts import table_of
+from lakeformat.files.file_format import FileFormat
+from lakeformat.files.file_writer import FileContent, FileWriter
+from lakeformat.files.orc.writer import OrcFileWriter
+from lakeformat.files.parquet.writer import ParquetFileWriter
+from lakeformat.files.statistics_modes import StatisticsMode, column_modes
+from lakeformat.paimon.datafile.external_paths import ExternalPaths, FilePlace
+from lakeformat.paimon.datafile.file_index_writer import (
+    INDEX_SUFFIX,
+    FileIndexWriter,
+    WantedIndex,
+    wanted_indexes,
+)
+from lakeformat.paimon.datafile.key_order import KeyOrder
+from lakeformat.paimon.datafile.key_rows import KeyRows
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.schema_changes.format_rules import require_format_holds
+from lakeformat.storage import Storage
+from lakeformat.types.types import DataField
+
+__all__ = ["RollingWriter", "WrittenFile"]
+
+ROW_GROUP_ROWS = 128 * 1024
+ROW_GROUP_BYTES = 64 << 20
+"""Rows are held back until a row group is worth writing: this bounds the memory of wide rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A finished, durable data file that nothing refers to yet."""
+
+    name: str
+    path: str
+    size: int
+    row_count: int
+    statistics: tuple[ColumnStatistics, ...]
+    """Of each column of the file, in order, cut down to what the table keeps."""
+    keys: KeyRows | None = None
+    """Of a primary-key table's file."""
+    external_path: str | None = None
+    """Its whole address if it is outside the table."""
+    embedded_index: bytes | None = None
+    """Its file index, if the manifest is to keep that."""
+    extra_files: tuple[str, ...] = ()
+    """The names of other files that belong to it, beside it."""
+
+
+class RollingWriter:
+    """One writer's files in one directory; rows keep their order across files."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        directory: str,
+        fields: tuple[DataField, ...],
+        options: TableOptions,
+        next_name: Callable[[], str],
+        *,
+        modes: Sequence[StatisticsMode] | None = None,
+        key_order: KeyOrder | None = None,
+        external: ExternalPaths | None = None,
+        indexed: bool = True,
+    ) -> None:
+        """``modes`` are those of the options unless given; ``key_order`` makes ``keys`` known.
+
+        Files get the indexes of the options if ``indexed``: nobody looks for rows in a changelog.
+
+        Files go to the ``external`` paths if there are any, else to the directory.
+        """
+        require_format_holds(fields, options)
+        names = [field.name for field in fields]
+        keys = tuple(key_order.columns) if key_order is not None else ()
+        self._content = FileContent(fields, modes or column_modes(names, options), options, keys)
+        self._storage = storage
+        self._directory = directory
+        self._next_name = next_name
+        self._key_order = key_order
+        self._external = external
+        self._indexes = wanted_indexes(fields, options) if indexed else []
+        self._held: list[pa.RecordBatch] = []
+        self._held_rows = 0
+        self._held_bytes = 0
+        self._open: _OpenFile | None = None
+        self._started: list[FilePlace] = []
+        self._finished: list[WrittenFile] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows; ``batch`` already has the table's columns and types."""
+        for start in range(0, batch.num_rows, ROW_GROUP_ROWS):
+            self._hold(batch.slice(start, ROW_GROUP_ROWS))
+
+    def finish(self) -> list[WrittenFile]:
+        """Close the last file; every file returned is durable."""
+        self._flush()
+        self._roll()
+        return list(self._finished)
+
+    def abort(self) -> None:
+        """Remove everything written so far; what the storage does not let go is an orphan."""
+        if self._open is not None:
+            self._open.discard()
+            self._open = None
+        for place in self._started:
+            with suppress(LakeError):
+                place.storage.delete(place.path)
+                if self._indexes:
+                    place.storage.delete(place.path + INDEX_SUFFIX)
+
+    def _hold(self, batch: pa.RecordBatch) -> None:
+        self._held.append(batch)
+        self._held_rows += batch.num_rows
+        self._held_bytes += batch.nbytes
+        if self._held_rows >= ROW_GROUP_ROWS or self._held_bytes >= ROW_GROUP_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if not self._held_rows:
+            return
+        rows = table_of(self._held)
+        self._held, self._held_rows, self._held_bytes = [], 0, 0
+        if self._open is None:
+            self._open = self._start_file()
+        self._open.write(rows)
+        if self._open.size >= self._content.options.target_file_size_bytes:
+            self._roll()
+
+    def _start_file(self) -> _OpenFile:
+        name = self._next_name()
+        if self._external is not None:
+            place = self._external.next(name)
+        else:
+            place = FilePlace(self._storage, f"{self._directory}/{name}")
+        self._started.append(place)
+        return _OpenFile(place, name, self._content, self._key_order, self._indexes)
+
+    def _roll(self) -> None:
+        if self._open is not None:
+            self._finished.append(self._open.close())
+            self._open = None
+
+
+class _OpenFile:
+    """The file being written."""
+
+    def __init__(
+        self,
+        place: FilePlace,
+        name: str,
+        content: FileContent,
+        key_order: KeyOrder | None,
+        indexes: Sequence[WantedIndex],
+    ) -> None:
+        self._place, self._name, self._rows = place, name, 0
+        self._modes, self._key_order = content.modes, key_order
+        self._keys = KeyRows(key_order.columns) if key_order is not None else None
+        self._index = FileIndexWriter(indexes)
+        self._most_embedded = content.options.file_index_in_manifest_threshold_bytes
+        self._stack = ExitStack()
+        self._stream: IO[bytes] = self._stack.enter_context(place.storage.open_output(place.path))
+        with self._leaving_on_failure():
+            self._writer = _writer(self._stream, content, name)
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far, without the footer."""
+        return self._writer.size
+
+    def write(self, rows: pa.Table) -> None:
+        if self._key_order is not None:
+            place = self._place
+            self._key_order.check(rows, place.storage.uri(place.path), self._rows)
+        self._rows += rows.num_rows
+        with self._leaving_on_failure():
+            self._writer.write(rows)
+        if self._keys is not None:
+            self._keys.add(rows)
+        self._index.add(rows)
+
+    def close(self) -> WrittenFile:
+        with self._stack:
+            try:
+                exact = self._writer.close()
+            finally:
+                self._writer.discard()
+            size = self._stream.tell()
+        kept = tuple(map(reduce_statistics, exact, self._modes))
+        place = self._place
+        embedded, extra_files = self._place_index()
+        return WrittenFile(
+            self._name,
+            place.path,
+            size,
+            self._rows,
+            kept,
+            self._keys,
+            place.external_path,
+            embedded,
+            extra_files,
+        )
+
+    def _place_index(self) -> tuple[bytes | None, tuple[str, ...]]:
+        """What of the index goes into the manifest, and the names of files written beside."""
+        content = self._index.encode()
+        if content is None or len(content) <= self._most_embedded:
+            return content, ()
+        place = self._place
+        with place.storage.open_output(place.path + INDEX_SUFFIX) as stream:
+            stream.write(content)
+        return None, (self._name + INDEX_SUFFIX,)
+
+    def discard(self) -> None:
+        """Stop writing; the caller removes what is there."""
+        self._writer.discard()
+        with suppress(LakeError):
+            self._stack.close()
+
+    @contextmanager
+    def _leaving_on_failure(self) -> Iterator[None]:
+        """Hand an error to the storage's stream at once: it knows what the disk meant by it."""
+        try:
+            yield
+        except BaseException as error:
+            self._stack.__exit__(type(error), error, error.__traceback__)
+            raise
+
+
+def _writer(stream: IO[bytes], content: FileContent, name: str) -> FileWriter:
+    match FileFormat(content.options.file_format):
+        case FileFormat.PARQUET:
+            return ParquetFileWriter(stream, content)
+        case FileFormat.ORC:
+            return OrcFileWriter(stream, content)
+        case FileFormat.AVRO:
+            return AvroFileWriter(stream, content, name)

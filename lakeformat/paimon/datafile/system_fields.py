@@ -1,0 +1,33 @@
+"""The columns a primary-key table's data files have beside those of the table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lakeformat.types.types import DataField, TypeName, atomic, with_nullability
+
+__all__ = ["KEY_PREFIX", "SEQUENCE_NUMBER", "VALUE_KIND", "is_system_column", "key_field"]
+
+KEY_PREFIX = "_KEY_"
+_KEY_ID_START = 1_073_741_823
+
+SEQUENCE_NUMBER = DataField(
+    2_147_483_646, "_SEQUENCE_NUMBER", atomic(TypeName.BIGINT, nullable=False)
+)
+"""Which of two rows of a key is newer."""
+
+VALUE_KIND = DataField(2_147_483_645, "_VALUE_KIND", atomic(TypeName.TINYINT, nullable=False))
+"""0 insert, 1 update before, 2 update after, 3 delete."""
+
+_OTHERS = ("_LEVEL", "rowkind", "_ROW_ID")
+
+
+def key_field(field: DataField) -> DataField:
+    """The key column of a primary-key column."""
+    key_type = with_nullability(field.type, nullable=False)
+    return replace(field, id=_KEY_ID_START + field.id, name=KEY_PREFIX + field.name, type=key_type)
+
+
+def is_system_column(name: str) -> bool:
+    """Whether a column of a file is not one of the table's."""
+    return name.startswith(KEY_PREFIX) or name in (SEQUENCE_NUMBER.name, VALUE_KIND.name, *_OTHERS)

@@ -1,0 +1,389 @@
+"""Expiry of snapshots: selected, announced, made unreachable, and only then removed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
+from lakeformat.paimon.clean import (
+    Deleter,
+    Intent,
+    Removal,
+    Tell,
+    announce,
+    find_protection,
+    read_intents,
+    withdraw,
+)
+from lakeformat.paimon.clean.again import look_again
+from lakeformat.paimon.clean.intent import STALE_MILLIS
+from lakeformat.paimon.clean.parallel import in_parallel
+from lakeformat.paimon.clean.untold import NO_PRODUCER
+from lakeformat.paimon.commit.same_table import require_same_table
+from lakeformat.paimon.consumers import (
+    Guard,
+    Progress,
+    StalledConsumer,
+    expire_consumers,
+    find_stalled,
+    read_progress,
+)
+from lakeformat.paimon.expire.changelogs import ROUND, expire_changelogs, finish_changelogs
+from lakeformat.paimon.expire.changelogs import select as select_old_changelogs
+from lakeformat.paimon.expire.plan import Plan, deltas_of, plan_snapshots
+from lakeformat.paimon.expire.report import ExpireReport
+from lakeformat.paimon.expire.retention import (
+    Retention,
+    Selection,
+    changelog_retention,
+    changelog_rules,
+    is_decoupled,
+    select_snapshots,
+    snapshot_retention,
+)
+from lakeformat.paimon.expire.rounds import Account, hide_snapshots, remove_files
+from lakeformat.paimon.handle import TableHandle, require_allowed
+from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog_if_present
+from lakeformat.paimon.metadata.fence import ABANDONED_MILLIS, is_fenced, remove_old_fences
+from lakeformat.paimon.metadata.schema_file import read_schema, schema_ids
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.read.past_time import PastTime, past_millis
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+
+__all__ = ["expire_snapshots"]
+
+_FILES_PER_ROUND = 50_000
+"""Once so many data files are planned a round has no further snapshot: they are held in memory."""
+_NOTHING = "it has no snapshot yet"
+_OVERTAKEN = "another expiry has gone further meanwhile"
+_ROLLED_BACK = (
+    "a rollback is under way, or was meanwhile: run it again once that is done. If it was "
+    "interrupted, repeat it to bring it to its end; a day after it nothing waits for it any more"
+)
+_LEFT = "some files would not go: the next run tries them again"
+_log = logging.getLogger(__name__)
+
+
+def expire_snapshots(
+    handle: TableHandle,
+    *,
+    retain_max: int | None = None,
+    retain_min: int | None = None,
+    older_than: PastTime | None = None,
+    limit: int | None = None,
+    consumers_older_than: PastTime | None = None,
+    dry_run: bool = False,
+    tell: Tell | None = None,
+) -> ExpireReport:
+    """Remove snapshots that are too old or too many, with the files only they need.
+
+    ``consumers_older_than`` also deletes consumers that have made no progress since then. Without
+    it, the table's ``consumer.expiration-time`` alone decides that.
+    """
+    require_allowed(handle, Operation.EXPIRE)
+    require_same_table(handle)
+    now = handle.environment.now_millis()
+    retention = snapshot_retention(
+        handle.options,
+        now,
+        retain_max=retain_max,
+        retain_min=retain_min,
+        older_than=older_than,
+        limit=limit,
+    )
+    removals: list[Removal] = []
+    hears = removals.append if dry_run and tell is None else tell
+    account = Account(Deleter(handle, dry_run=dry_run, tell=hears), dry_run)
+    run = _Run(handle, retention, account)
+    if consumers_older_than is not None:
+        run.given_up = past_millis("consumers_older_than", consumers_older_than, now)
+    report = run.run(removals)
+    _log.info("expiry of %s: %s", handle.name, _sentence(report))
+    for each in report.stalled_consumers:
+        _log.warning("%s: %s; %s", report.table, each.finding, each.advice(report.table))
+    return report
+
+
+def _sentence(report: ExpireReport) -> str:
+    """The numbers of an expiry, for the log."""
+    snapshots, changelogs, files = len(report.snapshots), len(report.changelogs), report.deleted
+    if not (snapshots or changelogs or files.total):
+        return f"nothing was due; {report.reason}"
+    done = "would expire" if report.dry_run else "expired"
+    failed = f", {files.failures:,} could not be removed" if files.failures else ""
+    return (
+        f"{done} {counted(snapshots, 'snapshot')} and {counted(changelogs, 'changelog')} with "
+        f"{counted(files.total, 'file')} of {size(files.bytes)}{failed}; {report.reason}"
+    )
+
+
+@dataclass(slots=True)
+class _Run:
+    """One call."""
+
+    handle: TableHandle
+    retention: Retention
+    account: Account
+    keeps_changelogs: bool = False
+    newest: int = 0
+    """The head when it was decided what goes."""
+    given_up: int | None = None
+    """Consumers last written before then are deleted, also where the table keeps them."""
+
+    def run(self, removals: list[Removal]) -> ExpireReport:
+        handle, account = self.handle, self.account
+        self.keeps_changelogs = is_decoupled(handle.options)
+        forgotten = self._forget_consumers()
+        selection = Selection(0, _LEFT)
+        if self._finish():
+            progress = read_progress(handle, without=forgotten)
+            if self._expire_changelogs(progress):
+                selection = self._expire(progress)
+                if not account.deleter.deleted.failures:
+                    self._finish()  # snapshots of an earlier intent may have gone with ours
+        if not account.dry_run:
+            with suppress(LakeError):  # the next run removes them
+                remove_old_fences(handle.storage, handle.layout, handle.environment.now_millis())
+        left = [number for number in self._ids() if number not in account.snapshots]
+        return ExpireReport(
+            table=handle.uri,
+            dry_run=account.dry_run,
+            snapshots=tuple(account.snapshots),
+            changelogs=tuple(account.changelogs),
+            consumers=tuple(forgotten),
+            stale_consumers=read_progress(handle, without=forgotten).stale,
+            earliest_snapshot=min(left, default=None),
+            reason=selection.reason,
+            limited=selection.limited,
+            finished=account.finished,
+            deleted=account.deleter.deleted,
+            directories=account.directories,
+            spared=account.spared,
+            notes=tuple(account.notes),
+            stalled_consumers=self._stalled_consumers(forgotten),
+            removals=tuple(removals),
+        )
+
+    def _forget_consumers(self) -> list[str]:
+        bounds = [] if self.given_up is None else [self.given_up]
+        after = self.handle.options.consumer_expiration_time_millis
+        if after is not None:
+            bounds.append(self.handle.environment.now_millis() - after)
+        if not bounds:
+            return []
+        older_than = max(bounds)
+        report = expire_consumers(self.handle, older_than=older_than, dry_run=self.account.dry_run)
+        return [*report.removed]
+
+    def _stalled_consumers(self, forgotten: Sequence[str]) -> tuple[StalledConsumer, ...]:
+        options = self.handle.options
+        only_changelogs = self.keeps_changelogs and options.consumer_changelog_only
+        return find_stalled(
+            self.handle,
+            snapshots=None if only_changelogs else self.retention,
+            changelogs=changelog_rules(options, self.handle.environment.now_millis()),
+            without=forgotten,
+        )
+
+    def _expire_changelogs(self, progress: Progress) -> bool:
+        """Expire old changelogs first: what outlived its snapshots goes before what is about to."""
+        handle = self.handle
+        if not changelog_ids(handle.storage, handle.layout):
+            return True
+        now = handle.environment.now_millis()
+        retention = changelog_retention(handle.options, now, self.retention.limit)
+        numbers = select_old_changelogs(handle, retention, progress.guard)
+        return expire_changelogs(handle, self.account, numbers)
+
+    def _expire(self, progress: Progress) -> Selection:
+        """Select once, then go round by round."""
+        ids = self._ids()
+        if not ids:
+            return Selection(0, _NOTHING)
+        self.newest = ids[-1]
+        selection = select_snapshots(ids, self._time_of, self.retention, self._guard(progress))
+        position = 0
+        while position < selection.count:
+            going = self._read(ids[position : min(position + ROUND, selection.count)])
+            position = min(position + ROUND, selection.count)
+            if not going:  # somebody was faster
+                continue
+            oldest = next(filter(None, map(self._snapshot, ids[position:])), None)
+            if oldest is None:
+                return Selection(0, _OVERTAKEN)
+            kept = self._cut([*going, oldest])
+            if kept < len(going):
+                position = ids.index(going[kept].id)
+                going, oldest = going[:kept], going[kept]
+            stopped = self._round(going, oldest)
+            if stopped is not None:
+                return Selection(len(self.account.snapshots), stopped)
+        return selection
+
+    def _cut(self, snapshots: Sequence[Snapshot]) -> int:
+        """How many snapshots make a round, so that not too many files are planned at once."""
+        files = 0
+        for position, manifests in enumerate(deltas_of(self.handle, snapshots[1:])):
+            files += sum(manifest.num_deleted_files for manifest in manifests)
+            if files >= _FILES_PER_ROUND:
+                return position + 1
+        return len(snapshots) - 1
+
+    def _round(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> str | None:
+        """Expire some snapshots, the next of which stays; why the run ends here, if it does."""
+        handle, account, keeps = self.handle, self.account, self.keeps_changelogs
+        if account.dry_run:
+            try:
+                plan = self._plan_round(snapshots, oldest)
+            except (CorruptTableError, NotFoundError):
+                if self._snapshot(oldest.id) == oldest:
+                    raise
+                return _OVERTAKEN
+            hide_snapshots(handle, account, snapshots, oldest.id, keeps_changelogs=keeps)
+            remove_files(handle, account, plan)
+            return None
+        intent = announce(handle, snapshots, oldest.id, keeps_changelogs=keeps)
+        try:
+            stopped = self._overtaken(snapshots, oldest)
+            if stopped is not None:
+                withdraw(handle, intent)
+                return stopped
+            plan = self._plan_round(snapshots, oldest)
+        except LakeError as error:
+            with suppress(LakeError):  # nothing has gone: it would only hold up tags and branches
+                withdraw(handle, intent)
+            is_gone = isinstance(error, CorruptTableError | NotFoundError)
+            if is_gone and self._snapshot(oldest.id) != oldest:
+                return _OVERTAKEN
+            raise
+        hide_snapshots(handle, account, snapshots, oldest.id, keeps_changelogs=keeps)
+        if not remove_files(handle, account, plan):
+            return _LEFT
+        withdraw(handle, intent)
+        return None
+
+    def _plan_round(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> Plan:
+        """What goes with some snapshots; an error at once if the one that stays is gone."""
+
+        def look() -> Plan:
+            return self._plan(snapshots, oldest, self.keeps_changelogs)
+
+        return look_again(self.handle, look)
+
+    def _overtaken(self, snapshots: Sequence[Snapshot], oldest: Snapshot) -> str | None:
+        """Whether anybody was first: those who come later see what is announced."""
+        guard = self._guard(read_progress(self.handle))
+        if guard is not None and guard.next_snapshot <= snapshots[-1].id:
+            return (
+                f"kept snapshots from {guard.next_snapshot} on for {guard.what}, set a moment ago"
+            )
+        ids, going = self._ids(), {snapshot.id for snapshot in snapshots}
+        newest = self._snapshot(ids[-1]) if ids else None
+        if newest is None or newest.id < self.newest:
+            return _ROLLED_BACK
+        if any(number < oldest.id and number not in going for number in ids):
+            return _ROLLED_BACK
+        # Not the newest alone: one that was committed behind a fence is not in it.
+        now = self.handle.environment.now_millis()
+        fenced = (*snapshots, oldest, newest)
+        storage, layout = self.handle.storage, self.handle.layout
+        if is_fenced(storage, layout, *fenced, newer_than=now - ABANDONED_MILLIS):
+            return _ROLLED_BACK
+        return None
+
+    def _finish(self) -> bool:
+        """Bring interrupted expiries to their end, as far as their snapshots are gone."""
+        if not finish_changelogs(self.handle, self.account):
+            return False
+        return all(self._finish_one(intent) for intent in read_intents(self.handle))
+
+    def _finish_one(self, intent: Intent) -> bool:
+        handle, account = self.handle, self.account
+        gone, plan = look_again(handle, partial(self._left_of, intent))
+        if plan is not None and not remove_files(handle, account, plan):
+            return False
+        age = handle.environment.now_millis() - intent.time_millis
+        if (intent.is_over(gone) or age > STALE_MILLIS) and not account.dry_run:
+            withdraw(handle, intent)
+            account.finished += 1
+        return True
+
+    def _left_of(self, intent: Intent) -> tuple[Sequence[Snapshot], Plan | None]:
+        """The snapshots of an intent that are gone, and what has to go with them."""
+        ids = self._ids()
+        # By more than their numbers: a rollback to a tag makes room for others of the same.
+        there = {each.identity for each in self._read([each.id for each in intent.snapshots])}
+        gone = [each for each in intent.snapshots if each.identity not in there]
+        after = [number for number in ids if not gone or number > gone[-1].id] or ids[-1:]
+        oldest = next(filter(None, map(self._snapshot, after)), None)
+        if not gone or oldest is None:
+            return gone, None
+        older = self._read([number for number in ids if number < oldest.id])
+        return gone, self._plan(gone, oldest, intent.keeps_changelogs, older)
+
+    def _plan(
+        self,
+        snapshots: Sequence[Snapshot],
+        oldest: Snapshot,
+        keeps: bool,
+        older: Sequence[Snapshot] | None = None,
+    ) -> Plan:
+        """``older`` stay all the same, where an earlier expiry is finished; what went by then may
+        have been brought back since, so that whatever a snapshot consists of is looked for."""
+        protection = find_protection(
+            self.handle,
+            oldest=oldest,
+            expiring=len(snapshots),
+            with_oldest_state=older is not None,
+            changelogs=self._changelogs(keeps),
+            older=older or (),
+        )
+        return plan_snapshots(self.handle, snapshots, oldest, protection, keeps_changelogs=keeps)
+
+    def _changelogs(self, keeps: bool) -> list[Snapshot]:
+        """Changelogs that share files with what goes: without a producer they tell of additions.
+
+        Left from a time when they outlived their snapshots, or from one when there was no producer.
+        """
+        handle = self.handle
+        has_producer = handle.options.changelog_producer != NO_PRODUCER
+        if keeps and not has_producer:
+            return []
+        ids = changelog_ids(handle.storage, handle.layout)
+        if not ids or (has_producer and not self._had_no_producer()):
+            return []
+        read = partial(read_changelog_if_present, handle.storage, handle.layout)
+        found = [each for each in in_parallel(handle, read, ids) if each is not None]
+        return [each for each in found if not has_producer or not each.changelog_manifest_list]
+
+    def _had_no_producer(self) -> bool:
+        storage, layout = self.handle.storage, self.handle.layout
+        schemas = (read_schema(storage, layout, each) for each in schema_ids(storage, layout))
+        return any(each.table_options.changelog_producer == NO_PRODUCER for each in schemas)
+
+    def _guard(self, progress: Progress) -> Guard | None:
+        if self.keeps_changelogs and self.handle.options.consumer_changelog_only:
+            return progress.of_snapshots
+        return progress.guard
+
+    def _ids(self) -> list[int]:
+        """All there are, whatever the hints say: a wrong one hides snapshots for ever."""
+        return snapshot_ids(self.handle.storage, self.handle.layout)
+
+    def _read(self, ids: Sequence[int]) -> list[Snapshot]:
+        found = in_parallel(self.handle, self._snapshot, ids)
+        return [snapshot for snapshot in found if snapshot is not None]
+
+    def _snapshot(self, number: int) -> Snapshot | None:
+        return read_snapshot_if_present(self.handle.storage, self.handle.layout, number)
+
+    def _time_of(self, number: int) -> int | None:
+        found = self._snapshot(number)
+        return None if found is None else found.time_millis

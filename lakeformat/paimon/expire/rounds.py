@@ -1,0 +1,111 @@
+"""Carrying an expiry out, some snapshots at a time: unreachable first, removed after.
+
+Each round leaves nothing half-done that the next run could not finish: what goes is announced,
+then it is made unreachable, then its files are removed, and only then the intent is withdrawn.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lakeformat.errors import LakeError
+from lakeformat.paimon.clean import (
+    Deleter,
+    FileClass,
+    Removal,
+    bucket_directories,
+    remove_empty_directories,
+)
+from lakeformat.paimon.expire.plan import Plan
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.changelog_directory import write_changelog
+from lakeformat.paimon.metadata.expired_changes import has_expired_changes
+from lakeformat.paimon.metadata.hints import NumberedFiles, numbered_changelogs, numbered_snapshots
+from lakeformat.paimon.metadata.snapshot import Snapshot
+
+__all__ = ["Account", "hide_changelogs", "hide_snapshots", "remove_files"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Account:
+    """What the rounds of a run come to."""
+
+    deleter: Deleter
+    dry_run: bool
+    snapshots: list[int] = field(default_factory=list)
+    changelogs: list[int] = field(default_factory=list)
+    finished: int = 0
+    directories: int = 0
+    spared: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def hide_snapshots(
+    handle: TableHandle,
+    account: Account,
+    snapshots: Sequence[Snapshot],
+    end: int,
+    *,
+    keeps_changelogs: bool,
+) -> None:
+    """Make snapshots unreachable, the oldest first, so that those left have no gap."""
+    layout, storage = handle.layout, handle.storage
+    for position, snapshot in enumerate(snapshots):
+        is_told = position > 0 or not has_expired_changes(storage, layout, snapshot)
+        if keeps_changelogs and is_told and not account.dry_run:
+            write_changelog(storage, layout, snapshot)
+        _hide(handle, account, layout.snapshot(snapshot.id), "snapshot", snapshot)
+        account.snapshots.append(snapshot.id)
+    _point_at(handle, account, numbered_snapshots(storage, layout), end)
+
+
+def hide_changelogs(
+    handle: TableHandle, account: Account, changelogs: Sequence[Snapshot], end: int
+) -> None:
+    """Make changelogs unreachable that have outlived their snapshots, the oldest first."""
+    layout, storage = handle.layout, handle.storage
+    for changelog in changelogs:
+        _hide(handle, account, layout.changelog(changelog.id), "changelog", changelog)
+        account.changelogs.append(changelog.id)
+    _point_at(handle, account, numbered_changelogs(storage, layout), end)
+
+
+def remove_files(handle: TableHandle, account: Account, plan: Plan) -> bool:
+    """Remove the files of a plan step by step; whether all went.
+
+    Where one would not go, no later step is begun: what names it must stay for the next run.
+    """
+    account.spared += plan.spared
+    account.notes += plan.notes
+    for step in plan.steps:
+        if not account.deleter.remove(step):
+            return False
+    if handle.options.snapshot_clean_empty_directories and not account.dry_run:
+        buckets = bucket_directories(handle, plan.files)
+        account.directories += remove_empty_directories(handle, buckets)
+    return True
+
+
+def _hide(handle: TableHandle, account: Account, path: str, what: str, snapshot: Snapshot) -> None:
+    size = len(snapshot.to_json())
+    removal = Removal(
+        handle.storage, path, FileClass.SNAPSHOT, f"{what} {snapshot.id} expires", size
+    )
+    account.deleter.remove_now(removal)
+
+
+def _point_at(handle: TableHandle, account: Account, files: NumberedFiles, end: int) -> None:
+    """Write the hint after the files are gone: one that is too high would hide those before it.
+
+    That it is durable makes what went before it durable too.
+    """
+    if account.dry_run:
+        return
+    try:
+        files.write_earliest_hint(end)
+    except LakeError as error:  # readers list the directory then
+        _log.warning("hint EARLIEST of %s not updated: %s", handle.uri, error)

@@ -1,0 +1,88 @@
+"""Builds the index of one data file that is there; the file itself stays as it is."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from lakeformat.errors import LakeError
+from lakeformat.paimon.datafile.file_index_writer import INDEX_SUFFIX, FileIndexWriter
+from lakeformat.paimon.file_indexes.plan import Indexed, IndexUnit, index_place
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.index.file_index import decode_file_index
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.read.data_files import DataFiles
+from lakeformat.paimon.read.deletions import DeletedRows
+from lakeformat.storage import Storage
+
+__all__ = ["BuiltIndex", "build_index"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltIndex:
+    """What a manifest says of a file with its new index."""
+
+    unit: IndexUnit
+    file: DataFileMeta
+    index_bytes: int
+    written: tuple[Storage, str] | None = None
+    """The index file beside it, where the index does not go into the manifest."""
+
+    def discard(self) -> None:
+        """Remove what was written; nothing refers to it."""
+        if self.written is not None:
+            storage, path = self.written
+            with suppress(LakeError):
+                storage.delete(path)
+
+
+def build_index(handle: TableHandle, unit: IndexUnit) -> BuiltIndex | None:
+    """Build it; None if what can be built is there already. When this raises, no file is left."""
+    old = unit.entry.file
+    container = _encode(handle, unit) if unit.wanted else None
+    if not unit.force and _covered(container) == unit.there:
+        return None
+    kept = tuple(name for name in old.extra_files if not name.endswith(INDEX_SUFFIX))
+    file = replace(old, extra_files=kept, embedded_file_index=None)
+    if container is None:
+        return BuiltIndex(unit=unit, file=file, index_bytes=0)
+    if len(container) <= handle.options.file_index_in_manifest_threshold_bytes:
+        file = replace(file, embedded_file_index=container)
+        if file == old:
+            # pypaimon takes a file for deleted that goes out and comes in as it was.
+            return None
+        return BuiltIndex(unit=unit, file=file, index_bytes=len(container))
+    # A name of its own: older snapshots still refer to the index it takes the place of.
+    name = f"{old.file_name}-{handle.environment.new_id()}{INDEX_SUFFIX}"
+    storage, path = index_place(handle, unit.entry, name)
+    try:
+        with storage.open_output(path) as stream:
+            stream.write(container)
+    except BaseException:
+        with suppress(LakeError):
+            storage.delete(path)
+        raise
+    return BuiltIndex(
+        unit=unit,
+        file=replace(file, extra_files=(*kept, name)),
+        index_bytes=len(container),
+        written=(storage, path),
+    )
+
+
+def _encode(handle: TableHandle, unit: IndexUnit) -> bytes | None:
+    """The container of all rows as they are stored, deleted ones too: an index counts them."""
+    writer = FileIndexWriter(unit.wanted)
+    rows = DataFiles(handle, unit.snapshot, DeletedRows(handle, ()))
+    for batch in rows.rows(unit.entry, unit.fields):
+        writer.add(pa.Table.from_batches([batch]))
+    return writer.encode()
+
+
+def _covered(container: bytes | None) -> Indexed:
+    if container is None:
+        return frozenset()
+    bodies = decode_file_index(container, "a new index")
+    return frozenset((column, kind) for column, kinds in bodies.items() for kind in kinds)

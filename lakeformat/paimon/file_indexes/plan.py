@@ -1,0 +1,143 @@
+"""Which files have other indexes than the options of their table name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.paimon.compact.where import chosen_partitions
+from lakeformat.paimon.datafile.file_index_writer import INDEX_SUFFIX, WantedIndex, wanted_indexes
+from lakeformat.paimon.file_places import beside
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.index.file_index import decode_file_index, read_file_index
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.schema_file import read_schema
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.partition import partition_path
+from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.paimon.read.where import Partitions
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.rows.conditions.filter import Where
+from lakeformat.storage import Storage
+from lakeformat.types.types import DataField, with_nullability
+
+__all__ = ["IndexUnit", "Indexed", "index_place", "plan_units"]
+
+Indexed = frozenset[tuple[str, str]]
+"""Columns by the names their file has for them, each with a type of index."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexUnit:
+    """One data file that is given other indexes."""
+
+    snapshot: Snapshot
+    entry: ManifestEntry
+    path: str
+    """The directory of its partition below the table; empty without partitions."""
+    wanted: tuple[WantedIndex, ...]
+    fields: tuple[DataField, ...]
+    """The columns to read, as they are in the file."""
+    there: Indexed
+    """What it has now."""
+    force: bool
+
+    @property
+    def reason(self) -> str:
+        """What changes."""
+        asked = frozenset((each.column, each.index_type) for each in self.wanted)
+        parts = [f"{kind} of {column} is missing" for column, kind in sorted(asked - self.there)]
+        parts += [
+            f"{kind} of {column} is not asked for" for column, kind in sorted(self.there - asked)
+        ]
+        return "; ".join(parts) or "built anew, as asked"
+
+
+def plan_units(
+    handle: TableHandle,
+    snapshot: Snapshot,
+    *,
+    where: Where | None,
+    partitions: Partitions | None,
+    force: bool,
+) -> tuple[int, list[IndexUnit]]:
+    """How many files there are in the partitions asked for, and those to change."""
+    meant = chosen_partitions(handle.schema, where, partitions)
+    entries = plan_columns(handle, snapshot).columns.entries()
+    chosen = meant({entry.partition for entry in entries})
+    entries = [entry for entry in entries if entry.partition in chosen]
+    plan = _Planner(handle, snapshot, force)
+    return len(entries), [unit for entry in entries if (unit := plan.unit(entry)) is not None]
+
+
+class _Planner:
+    """Plans one file after the other."""
+
+    def __init__(self, handle: TableHandle, snapshot: Snapshot, force: bool) -> None:
+        self._handle = handle
+        self._snapshot = snapshot
+        self._force = force
+        self._schema: Callable[[int], TableSchema] = cache(self._read_schema)
+        self._wanted = wanted_indexes(handle.schema.fields, handle.options)
+
+    def unit(self, entry: ManifestEntry) -> IndexUnit | None:
+        """What is to be done about a file; None if it is as it should be."""
+        found = [*self._stored(entry)]
+        there = _indexed(self._handle, entry)
+        asked = frozenset((each.column, each.index_type) for each, _ in found)
+        if asked == there and not (self._force and asked):
+            return None
+        fields = {field.name: field for _, field in found}
+        return IndexUnit(
+            snapshot=self._snapshot,
+            entry=entry,
+            path=partition_path(self._handle.schema, entry.partition),
+            wanted=tuple(each for each, _ in found),
+            fields=tuple(fields.values()),
+            there=there,
+            force=self._force,
+        )
+
+    def _stored(self, entry: ManifestEntry) -> Iterator[tuple[WantedIndex, DataField]]:
+        """Indexes of columns the file has, found by id, whose type is still the same."""
+        now = {field.name: field for field in self._handle.schema.fields}
+        then = {field.id: field for field in self._schema(entry.file.schema_id).fields}
+        for each in self._wanted:
+            field = now[each.column]
+            stored = then.get(field.id)
+            if stored is not None and _same_type(stored, field):
+                yield replace(each, column=stored.name), stored
+
+    def _read_schema(self, schema_id: int) -> TableSchema:
+        handle = self._handle
+        if schema_id == handle.schema.id:
+            return handle.schema
+        return read_schema(handle.storage, handle.layout, schema_id)
+
+
+def _same_type(one: DataField, other: DataField) -> bool:
+    return with_nullability(one.type, nullable=True) == with_nullability(other.type, nullable=True)
+
+
+def _indexed(handle: TableHandle, entry: ManifestEntry) -> Indexed:
+    """What the indexes of a file cover; one that is damaged covers nothing, and is built anew."""
+    found: set[tuple[str, str]] = set()
+    try:
+        if (embedded := entry.file.embedded_file_index) is not None:
+            bodies = decode_file_index(embedded, f"the index of {entry.file.file_name}")
+            found |= {(column, kind) for column, kinds in bodies.items() for kind in kinds}
+        for name in entry.file.extra_files:
+            if name.endswith(INDEX_SUFFIX):
+                bodies = read_file_index(*index_place(handle, entry, name))
+                found |= {(column, kind) for column, kinds in bodies.items() for kind in kinds}
+    except CorruptTableError:
+        return frozenset()
+    return frozenset(found)
+
+
+def index_place(handle: TableHandle, entry: ManifestEntry, name: str) -> tuple[Storage, str]:
+    """Return storage and path of an index file beside its data file."""
+    directory = partition_path(handle.schema, entry.partition)
+    return beside(handle, entry.bucket, entry.file, directory, name)

@@ -1,0 +1,131 @@
+"""The places of data and index files: below the table, or where its walls have a gate.
+
+A file outside of a table is used only if all of this holds:
+
+- its address ends as Paimon writes it, ``[data-path/][partition/]bucket-<n>/<file name>``, with
+  the partition, bucket and file name of its manifest entry, and maybe with the directories of
+  ``entropy-inject`` before the name; or, in an append table without buckets, as a migrated
+  directory has it, ``[<key>=<value>/…]<file name>``;
+- what stands before is one of the ``data-file.external-paths`` of the newest schema of the branch;
+- the caller allows it with ``external-roots``.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from urllib.parse import unquote
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.files.changelog_packs import packed_address, packed_part
+from lakeformat.paimon.datafile.entropy import entropy_directories
+from lakeformat.paimon.handle import TableHandle, is_unaware
+from lakeformat.paimon.layout import DOTS, plain_name
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
+from lakeformat.paimon.metadata.referrer import naming
+from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.partition import partition_path
+from lakeformat.storage import Storage
+from lakeformat.storage.location import Location, location_of
+
+__all__ = ["beside", "data_file_place", "external_place", "index_file_place"]
+
+_OPTION = TableOptions.data_file_external_paths
+
+
+def data_file_place(
+    handle: TableHandle, bucket: int, file: DataFileMeta, directory: str
+) -> tuple[Storage, str]:
+    """Return storage and path of a data file; ``directory`` is that of its partition."""
+    if file.external_path is None:
+        return handle.storage, handle.layout.data_file(bucket, file.file_name, directory)
+    storage, path = external_place(handle, file.external_path, bucket, file.file_name, directory)
+    return storage, packed_address(path)
+
+
+def beside(
+    handle: TableHandle, bucket: int, file: DataFileMeta, directory: str, name: str
+) -> tuple[Storage, str]:
+    """Return storage and path of a file that lies beside a data file, wherever that is."""
+    if file.external_path is None:
+        return handle.storage, handle.layout.data_file(bucket, name, directory)
+    storage, path = data_file_place(handle, bucket, file, directory)
+    return storage, f"{path.rpartition('/')[0]}/{plain_name(name)}"
+
+
+def index_file_place(handle: TableHandle, entry: IndexManifestEntry) -> tuple[Storage, str]:
+    """Return storage and path of an index file."""
+    if entry.external_path is None and not handle.options.index_file_in_data_file_dir:
+        return handle.storage, handle.layout.index_file(entry.file_name)
+    with naming(f"_PARTITION of index file {entry.file_name}"):
+        directory = partition_path(handle.schema, entry.partition)
+    if entry.external_path is None:
+        return handle.storage, handle.layout.data_file(entry.bucket, entry.file_name, directory)
+    return external_place(handle, entry.external_path, entry.bucket, entry.file_name, directory)
+
+
+def external_place(
+    handle: TableHandle, address: str, bucket: int, name: str, directory: str
+) -> tuple[Storage, str]:
+    """Return storage and path of an external file, once its address has passed the walls."""
+    in_bucket = handle.layout.bucket_below_root(bucket, directory).split("/")
+    found = handle.external_roots.require(address, handle.uri, len(in_bucket) + 1)
+    root = _root_of(handle, address, found, (*in_bucket, plain_name(name)))
+    if not _is_named(handle, root):
+        raise InvalidRequestError(
+            f"{handle.uri} names the external path {address}, which lies in none of the "
+            f"directories of its newest schema's option {_OPTION.key!r}. Files outside of the "
+            "table are read and deleted only there, and below a root that external-roots allows. "
+            f"If the path is right, add {root} to that option"
+        )
+    first = handle.layout.first_below_root(found.segments[len(root.segments) : -1])
+    handle.external_roots.require_no_table(str(root), handle.storage, handle.uri, first)
+    return handle.external_roots.place(address, handle.storage, handle.uri)
+
+
+def _root_of(
+    handle: TableHandle, address: str, found: Location, expected: tuple[str, ...]
+) -> Location:
+    """Return the directory that an address is below of, in one of the two forms."""
+    if not any(segment in DOTS for segment in address.split("/")):
+        spread = (*expected[:-1], *entropy_directories(expected[-1]).split("/"), expected[-1])
+        for form in (expected, spread):
+            if found.segments[-len(form) :] == form:
+                return found.above(len(form))
+        if (depth := _plain_depth(handle, found, expected[-1])) is not None:
+            return found.above(depth)
+    raise InvalidRequestError(
+        f"{handle.uri} names the external path {address}, which is not the place of file "
+        f"{expected[-1]}: its address ends with {'/'.join(expected)} wherever external-roots "
+        "allows it to lie. The manifest is damaged or forged: restore it from a backup, or roll "
+        "back to an earlier snapshot"
+    )
+
+
+def _plain_depth(handle: TableHandle, found: Location, name: str) -> int | None:
+    """Return how many names follow the directory that a migration registered files of."""
+    keys = handle.schema.partition_keys
+    if len(found.segments) <= len(keys) or not is_unaware(handle) or packed_part(name):
+        return None
+    *above, last = found.segments[-len(keys) - 1 :]
+    there = [unquote(segment.partition("=")[0]) for segment in above if "=" in segment]
+    return len(keys) + 1 if last == name and there == [*keys] else None
+
+
+def _is_named(handle: TableHandle, root: Location) -> bool:
+    """Return True if the newest schema names a directory; the handle may be an older one."""
+    known = handle.external_paths
+    if root in _named(handle.options.text(_OPTION) if known is None else known):
+        return True
+    newest = latest_schema_id(handle.storage, handle.layout)
+    if newest is None or newest == handle.schema.id:
+        return False
+    options = read_schema(handle.storage, handle.layout, newest).table_options
+    return root in _named(options.text(_OPTION))
+
+
+@lru_cache(maxsize=64)
+def _named(text: str) -> frozenset[Location]:
+    """Return the places an option names."""
+    return frozenset(location_of(address) for address in _OPTION.parse(text))

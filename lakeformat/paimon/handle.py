@@ -1,0 +1,184 @@
+"""What every operation on one table needs: where it is, what it looks like, the world outside."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from lakeformat.environment import Environment
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.paimon.layout import DATABASE_SUFFIX, MAIN_BRANCH, TableLayout
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.options.branches import CHAIN_TABLE, chain_branches, read_through
+from lakeformat.paimon.options.foreign import Trait
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage
+
+__all__ = [
+    "TableHandle",
+    "crosses_partitions",
+    "has_hash_index",
+    "require_allowed",
+    "require_no_chain",
+    "require_writable",
+    "traits_of",
+]
+
+UNAWARE_BUCKET = -1
+_DONE = {
+    Operation.READ: "read",
+    Operation.CHANGES: "read for changes",
+    Operation.WRITE: "written",
+    Operation.COMPACT: "compacted",
+    Operation.COMMIT: "committed to",
+    Operation.EXPIRE: "expired",
+    Operation.TAG: "tagged",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TableHandle:
+    """A table as it was opened; the schema is the newest of that moment."""
+
+    storage: Storage
+    layout: TableLayout
+    schema: TableSchema
+    environment: Environment
+    external_roots: ExternalRoots = NO_ROOTS
+    """The places outside of the table that its caller allows."""
+    external_paths: str | None = None
+    """The option ``data-file.external-paths`` of the schema that was newest when the table was
+    opened; None is that of ``schema``, which may be an older one."""
+
+    @property
+    def options(self) -> TableOptions:
+        return self.schema.table_options
+
+    @property
+    def uri(self) -> str:
+        """How messages name the table."""
+        return self.storage.uri(self.layout.root)
+
+    @property
+    def name(self) -> str:
+        """The table's name in commands: ``shop.orders``, or its address outside a warehouse."""
+        parents, _, table = self.layout.root.rpartition("/")
+        database = parents.rpartition("/")[2]
+        name = self.uri
+        if database.endswith(DATABASE_SUFFIX):
+            name = f"{database.removesuffix(DATABASE_SUFFIX)}.{table}"
+        branch = self.layout.branch
+        return name if branch == MAIN_BRANCH else f"{name}$branch_{branch}"
+
+    @property
+    def argument(self) -> str:
+        """The name as a word of a command to copy: quoted where a shell would change it."""
+        return shlex.quote(self.name)
+
+
+def is_unaware(handle: TableHandle) -> bool:
+    """Whether this is an append table without buckets."""
+    return not handle.schema.primary_keys and handle.options.bucket == UNAWARE_BUCKET
+
+
+def crosses_partitions(handle: TableHandle) -> bool:
+    """Whether a key may come up in another partition than before, and its row has to move."""
+    keys = handle.schema.primary_keys
+    return bool(keys) and not {*handle.schema.partition_keys} <= {*keys}
+
+
+def has_hash_index(handle: TableHandle) -> bool:
+    """Whether index files say which bucket of its partition a key is in."""
+    is_dynamic = bool(handle.schema.primary_keys) and handle.options.bucket == UNAWARE_BUCKET
+    return is_dynamic and not crosses_partitions(handle)
+
+
+def traits_of(handle: TableHandle) -> frozenset[Trait]:
+    """Return the properties of a table on which the effect of some options depends."""
+    there = {
+        Trait.KEYED: bool(handle.schema.primary_keys),
+        Trait.MAIN: handle.layout.branch == MAIN_BRANCH,
+        Trait.PARTITIONED: bool(handle.schema.partition_keys),
+    }
+    return frozenset(trait for trait, is_there in there.items() if is_there)
+
+
+def require_allowed(handle: TableHandle, operation: Operation) -> None:
+    """Refuse an operation that an option of the table forbids, by the option's name."""
+    if operation is not Operation.TAG:
+        require_no_chain(handle)
+    if operation in (Operation.WRITE, Operation.COMPACT, Operation.COMMIT):
+        _require_no_link(handle)
+    options = handle.options
+    if found := options.forbidding(operation, traits_of(handle)):
+        values = options.to_dict()
+        reasons = "; ".join(f"{key!r} = {values[key]!r} {option.says}" for key, option in found)
+        advice = _sentence("; ".join(dict.fromkeys(option.advice for _, option in found)))
+        refusal = UnsupportedError(
+            f"{handle.uri} cannot be {_DONE[operation]} by this version: {reasons}. {advice}. "
+            "Nothing was changed"
+        )
+        refusal.why, refusal.advice = reasons, advice
+        raise refusal
+    try:
+        options.check_values(operation)
+    except InvalidRequestError as wrong:
+        raise InvalidRequestError(
+            f"{handle.uri} cannot be {_DONE[operation]}: {wrong}. Set the option to such a value, "
+            "or remove it. Nothing was changed"
+        ) from None
+
+
+def require_no_chain(handle: TableHandle) -> None:
+    """Refuse a chain table as a whole; each of the two branches it is merged from is let pass."""
+    options = handle.options.to_dict()
+    if read_through(options, handle.layout.branch) == CHAIN_TABLE:
+        names = [f"{handle.name}$branch_{name}" for name in chain_branches(options)]
+        raise UnsupportedError(
+            f"{handle.uri} sets {CHAIN_TABLE!r}: its rows are merged from branches, which this "
+            f"version does not do. Use Spark or Flink, or read {' and '.join(names)} alone"
+        )
+
+
+def _require_no_link(handle: TableHandle) -> None:
+    """Refuse to change a branch that a chain table is merged from."""
+    if chain_branches(handle.options.to_dict()):
+        raise UnsupportedError(
+            f"branch {handle.layout.branch!r} of {handle.uri} is part of a chain table "
+            f"({CHAIN_TABLE!r}): its delete markers and partitions count in the other branch, too. "
+            "Change it with Spark or Flink. Nothing was written"
+        )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def require_writable(handle: TableHandle) -> None:
+    """Refuse to write rows where an option asks for something this version would not do."""
+    schema, bucket = handle.schema, handle.options.bucket
+    if not schema.primary_keys:
+        _require_bucket_key(handle)
+    elif crosses_partitions(handle) and bucket != UNAWARE_BUCKET:
+        raise UnsupportedError(
+            f"the primary key of {handle.uri} lacks a partition column, so a row may have to move "
+            f"between partitions: that takes 'bucket' = '-1', and the table has '{bucket}'. Make "
+            "the partition columns part of the key, or make the table anew"
+        )
+    elif crosses_partitions(handle) and handle.options.keeps_moved_rows:
+        raise UnsupportedError(
+            f"{handle.uri} sets 'ignore-delete', and a row that moves to another partition is "
+            "deleted in the one before: its key would be there twice. Nothing was written"
+        )
+    require_allowed(handle, Operation.WRITE)
+
+
+def _require_bucket_key(handle: TableHandle) -> None:
+    options = handle.options
+    if options.bucket != UNAWARE_BUCKET and not options.bucket_key:
+        raise UnsupportedError(
+            f"{handle.uri} has {options.bucket} buckets and says in no 'bucket-key' which columns "
+            "decide about them: this version does not write such tables; copy the rows into a "
+            "table with a bucket key"
+        )

@@ -1,0 +1,287 @@
+"""The files of a snapshot, bucket by bucket and partition by partition, summed up as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.paimon.compact.changelogs.producers import strategy_of_changelog, tells
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.health.report import BucketFacts, DeleteFacts, FileFacts
+from lakeformat.paimon.health.score import BYTES_PART, ENOUGH_FILES, Pending
+from lakeformat.paimon.layout import POSTPONE_BUCKET
+from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry
+from lakeformat.paimon.metadata.manifest import ManifestColumns
+from lakeformat.paimon.partition import partition_name
+from lakeformat.paimon.read.buckets import skips_level_zero
+from lakeformat.paimon.read.row_ranges import rows_by_file
+
+__all__ = ["MUCH_DELETED", "FileState", "target_size"]
+
+MUCH_DELETED = 0.2
+"""With a larger part of rows that only delete others, a full compaction is worth it."""
+
+Counts = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Files by what they have in common."""
+
+    of_file: Counts
+    """The number of each file's group."""
+    first: Counts
+    """A file of each group."""
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def count(self, mask: Mask) -> Counts:
+        """How many files of each group a mask picks."""
+        return np.bincount(self.of_file[mask], minlength=len(self)).astype(np.int64)
+
+    def sum(self, numbers: Counts, mask: Mask) -> Counts:
+        """The sum over those files of each group."""
+        total = np.zeros(len(self), np.int64)
+        np.add.at(total, self.of_file[mask], numbers[mask])
+        return total
+
+
+class FileState:
+    """What the live files of a snapshot come to."""
+
+    def __init__(
+        self, handle: TableHandle, live: ManifestColumns, index_files: list[IndexManifestEntry]
+    ) -> None:
+        options = handle.options
+        self._handle = handle
+        self._columns = live
+        self.is_keyed = bool(handle.schema.primary_keys)
+        self._target = target_size(handle)
+        self._sizes = live.file_size.numbers
+        self._rows = rows_by_file(handle.schema, live)
+        self._levels = live.level.numbers
+        self._all = np.ones(len(live), np.bool_)
+        self._is_postponed: Mask = live.bucket.numbers == POSTPONE_BUCKET
+        self._is_small: Mask = self._sizes < self._target * options.compaction_small_file_ratio
+        self._is_fresh: Mask = (self._levels == 0) & ~self._is_postponed
+        self._hidden, self._uncounted_vectors = _hidden_rows(live, index_files)
+        self._over_limit: Mask = (
+            self._hidden > options.compaction_delete_ratio_threshold * live.row_count.numbers
+        )
+
+    @cached_property
+    def partitions(self) -> _Groups:
+        """Files by partition."""
+        codes = self._columns.partition.to_arrow().dictionary_encode().indices
+        return _grouped(codes.to_numpy(zero_copy_only=False).astype(np.int64))
+
+    @cached_property
+    def buckets(self) -> _Groups:
+        """Files by partition and bucket."""
+        _, bucket = np.unique(self._columns.bucket.numbers, return_inverse=True)
+        width = int(bucket.max(initial=0)) + 1
+        return _grouped(self.partitions.of_file * width + bucket)
+
+    @cached_property
+    def runs(self) -> Counts:
+        """Sorted runs of each bucket."""
+        higher = ~self._is_fresh & ~self._is_postponed
+        levels = self.buckets.of_file * (int(self._levels.max(initial=0)) + 1) + self._levels
+        per_level = _grouped(levels[higher])
+        of_bucket = self.buckets.of_file[higher][per_level.first]
+        return self.buckets.count(self._is_fresh) + np.bincount(
+            of_bucket, minlength=len(self.buckets)
+        )
+
+    @cached_property
+    def due(self) -> Mask:
+        """Which buckets a compaction without further options would pick."""
+        options, marked = self._handle.options, self.buckets.count(self._over_limit) > 0
+        if self.is_keyed:
+            return (self.runs >= options.compaction_trigger) & (self.runs > 1)
+        small = self._is_small | self._over_limit
+        count = self.buckets.count(small)
+        sizes = self.buckets.sum(self._sizes + options.source_split_open_file_cost_bytes, small)
+        fills = (count > 1) & (sizes >= 2 * self._target)
+        found: Mask = (count >= options.compaction_min_file_num) | fills | marked
+        return found
+
+    def due_places(self) -> frozenset[tuple[bytes, int]]:
+        """The buckets whose compaction a reason of the verdict asks for."""
+        buckets = self.buckets
+        wanted = self.due | (buckets.count(self._is_postponed) > 0)
+        wanted = wanted | (buckets.count(self._over_limit) > 0)
+        if skips_level_zero(self._handle.schema):
+            wanted = wanted | (buckets.count(self._is_fresh) > 0)
+        deletes, rows = self._columns.delete_row_count.numbers, int(self._rows.sum())
+        if rows and int(deletes.sum()) > MUCH_DELETED * rows:
+            deleted = buckets.sum(deletes, self._all)
+            wanted = wanted | (deleted > MUCH_DELETED * buckets.sum(self._rows, self._all))
+        first = buckets.first[np.flatnonzero(wanted)]
+        partitions = self._columns.partition.take(first).values()
+        numbers = self._columns.bucket.numbers[first]
+        return frozenset(
+            (partition or b"", int(bucket))
+            for partition, bucket in zip(partitions, numbers, strict=True)
+        )
+
+    def facts(self) -> FileFacts:
+        """All files together."""
+        fresh, untold = self._is_fresh, self._is_untold()
+        return FileFacts(
+            files=len(self._columns),
+            rows=int(self._rows.sum()),
+            buckets=len(self.buckets),
+            partitions=len(self.partitions),
+            target_file_size=self._target,
+            small_files=int(self._is_small.sum()),
+            small_bytes=int(self._sizes[self._is_small].sum()),
+            level_0_files=int(fresh.sum()) if self.is_keyed else None,
+            level_0_bytes=int(self._sizes[fresh].sum()) if self.is_keyed else None,
+            level_0_rows=int(self._rows[fresh].sum()) if self.is_keyed else None,
+            most_sorted_runs=int(self.runs.max(initial=0)) if self.is_keyed else None,
+            buckets_due=int(self.due.sum()),
+            postponed_files=int(self._is_postponed.sum()),
+            untold_files=None if untold is None else int(untold.sum()),
+            untold_rows=None if untold is None else int(self._rows[untold].sum()),
+        )
+
+    @property
+    def live_bytes(self) -> int:
+        return int(self._sizes.sum())
+
+    def deletes(self) -> DeleteFacts:
+        """Rows that do not count."""
+        column = self._columns.delete_row_count
+        taken_back, hidden = int(column.numbers.sum()), int(self._hidden.sum())
+        unsaid = 0 if column.present is None else int((~column.present).sum())
+        rows = int(self._rows.sum())
+        return DeleteFacts(
+            delete_rows=taken_back,
+            hidden_rows=hidden,
+            ratio=(taken_back + hidden) / rows if rows else 0.0,
+            files_over_limit=int(self._over_limit.sum()),
+            uncounted_files=(unsaid if self.is_keyed else 0) + self._uncounted_vectors,
+        )
+
+    def pending(self) -> Pending:
+        """By partition, the files that a compaction would still do something about."""
+        least = BYTES_PART * self._target
+        partitions, options = self.partitions, self._handle.options
+        waiting = self._outside_last_run() if self.is_keyed else self._sizes < least
+        waiting = (waiting | (self._hidden > 0)) & ~self._is_postponed
+        enough = np.full(len(partitions), float(ENOUGH_FILES))
+        if self.is_keyed:
+            buckets = np.bincount(partitions.of_file[self.buckets.first], minlength=len(partitions))
+            enough = buckets * float(options.compaction_trigger)
+        return Pending(
+            files=partitions.count(waiting),
+            bytes=partitions.sum(self._sizes, waiting),
+            rows=partitions.sum(self._rows, waiting),
+            deletes=partitions.sum(self._columns.delete_row_count.numbers, waiting & self._is_fresh)
+            if self.is_keyed
+            else np.zeros(len(partitions), np.int64),
+            hidden=partitions.sum(self._hidden, waiting),
+            enough_files=enough,
+            enough_bytes=least,
+        )
+
+    def worst(self, count: int) -> tuple[BucketFacts, ...]:
+        """The buckets with most to do, as many as that."""
+        buckets, small = self.buckets, self.buckets.count(self._is_small)
+        fresh_bytes = self.buckets.sum(self._sizes, self._is_fresh)
+        first, then = (
+            (self.runs, fresh_bytes) if self.is_keyed else (small, buckets.count(self._all))
+        )
+        order = np.lexsort((np.arange(len(buckets)), -then, -first))[:count]
+        fresh = buckets.count(self._is_fresh)
+        counts, rows = buckets.count(self._all), buckets.sum(self._rows, self._all)
+        sizes = buckets.sum(self._sizes, self._all)
+        partitions = self._columns.partition.take(buckets.first[order]).values()
+        numbers = self._columns.bucket.numbers[buckets.first[order]]
+        return tuple(
+            BucketFacts(
+                partition=partition_name(self._handle.schema, partition or b""),
+                bucket=int(bucket),
+                files=int(counts[at]),
+                bytes=int(sizes[at]),
+                rows=int(rows[at]),
+                small_files=int(small[at]),
+                level_0_files=int(fresh[at]) if self.is_keyed else None,
+                level_0_bytes=int(fresh_bytes[at]) if self.is_keyed else None,
+                sorted_runs=int(self.runs[at]) if self.is_keyed else None,
+            )
+            for at, partition, bucket in zip(order, partitions, numbers, strict=True)
+        )
+
+    def _is_untold(self) -> Mask | None:
+        """Which files a compaction has yet to tell of in the changelog; None if none does."""
+        options = self._handle.options
+        if not self.is_keyed or not tells(options):
+            return None
+        if strategy_of_changelog(options) == "full":  # only what reaches the last level is told
+            return self._levels < options.level_count - 1
+        return self._is_fresh | self._is_postponed
+
+    def _outside_last_run(self) -> Mask:
+        """Files that do not lie in the highest level of their bucket."""
+        highest = np.zeros(len(self.buckets), np.int64)
+        np.maximum.at(highest, self.buckets.of_file, self._levels)
+        found: Mask = self._is_fresh | (self._levels < highest[self.buckets.of_file])
+        return found
+
+
+def target_size(handle: TableHandle) -> int:
+    """What files of the table are to grow to."""
+    options = handle.options
+    if handle.schema.primary_keys:
+        options = options.of_level(0)
+    return options.target_file_size_bytes
+
+
+def _grouped(codes: Counts) -> _Groups:
+    _, first, of_file = np.unique(codes, return_index=True, return_inverse=True)
+    return _Groups(of_file, first)
+
+
+def _hidden_rows(
+    live: ManifestColumns, index_files: list[IndexManifestEntry]
+) -> tuple[Counts, int]:
+    """How many rows of each file deletion vectors hide, and of how many files nobody counted."""
+    found = [
+        (entry.partition, entry.bucket, each.data_file_name.encode(), each.cardinality)
+        for entry in index_files
+        if entry.index_type == DELETION_VECTORS
+        for each in entry.ranges or ()
+    ]
+    hidden = np.zeros(len(live), np.int64)
+    if not found:
+        return hidden, 0
+    partitions, buckets, names, counts = zip(*found, strict=True)
+    vectors = _places(
+        pa.array(names, pa.large_binary()),
+        pa.array(partitions, pa.large_binary()),
+        pa.array(buckets, pa.int64()),
+    )
+    files = _places(
+        live.file_name.to_arrow(), live.partition.to_arrow(), pa.array(live.bucket.numbers)
+    )
+    at = pc.index_in(files, vectors)
+    marked = np.flatnonzero(at.is_valid().to_numpy(zero_copy_only=False))
+    taken = pa.array(counts, pa.int64()).take(at.drop_null())
+    hidden[marked] = taken.fill_null(0).to_numpy(zero_copy_only=False)
+    return hidden, taken.null_count
+
+
+def _places(names: pa.Array, partitions: pa.Array, buckets: pa.Array) -> pa.Array:
+    """A file name is unique only inside its bucket; no name holds a zero byte."""
+    numbers = buckets.cast(pa.string()).cast(pa.large_binary())
+    zero = pa.scalar(b"\0", pa.large_binary())
+    return pc.binary_join_element_wise(names, numbers, partitions, zero)

@@ -1,0 +1,280 @@
+"""Looks at a table: the manifests of its newest snapshot, and what older ones still hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.compact.other_compactor import find_other_compactor
+from lakeformat.paimon.compact.plan import newest_schema
+from lakeformat.paimon.consumers import StalledConsumer, find_stalled
+from lakeformat.paimon.expire.retention import changelog_rules, is_decoupled, snapshot_retention
+from lakeformat.paimon.expired_meanwhile import again_if_overtaken, telling_of_expiry
+from lakeformat.paimon.handle import TableHandle, require_no_chain
+from lakeformat.paimon.health.files import FileState, target_size
+from lakeformat.paimon.health.history import KeptFor, Reachable, files_of, find_reachable
+from lakeformat.paimon.health.history_reasons import undeleted_share
+from lakeformat.paimon.health.lost import find_lost
+from lakeformat.paimon.health.lost_changelogs import find_lost_changelogs
+from lakeformat.paimon.health.misread_options import misread_reasons, without_misread
+from lakeformat.paimon.health.notes import find_notes
+from lakeformat.paimon.health.outside import outside_reasons
+from lakeformat.paimon.health.overdue import Overdue, find_overdue, forgotten_consumers
+from lakeformat.paimon.health.reasons import find_reasons, in_order, verdict_of
+from lakeformat.paimon.health.report import (
+    DeleteFacts,
+    FileFacts,
+    HealthReport,
+    Holder,
+    Reason,
+    SnapshotFacts,
+    StorageFacts,
+    Verdict,
+)
+from lakeformat.paimon.health.score import Score, score
+from lakeformat.paimon.health.unknown import find_unknown, list_files
+from lakeformat.paimon.metadata.branch_directory import branches
+from lakeformat.paimon.metadata.changelog_directory import read_changelog_if_present
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, read_index_manifest
+from lakeformat.paimon.metadata.manifest import ManifestColumns
+from lakeformat.paimon.metadata.referrer import referred_to_by
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import (
+    latest_snapshot,
+    read_snapshot_if_present,
+    snapshot_ids,
+)
+from lakeformat.paimon.metadata.tag import tag_names
+from lakeformat.paimon.orphans.references import find_references
+from lakeformat.paimon.read.plan import plan_columns
+
+__all__ = ["check_health", "due_places"]
+
+WORST_BUCKETS = 10
+_MOST_HOLDERS = 10
+_DAY_MILLIS = 24 * 60 * 60 * 1000
+
+
+def check_health(
+    handle: TableHandle, *, time_travel: bool = True, unknown: bool = False
+) -> HealthReport:
+    """How the table fares at its newest snapshot.
+
+    ``time_travel`` reads what each snapshot added, to know what is kept for older ones alone.
+    ``unknown`` lists the table's directories too, for files that nothing refers to.
+    """
+    require_no_chain(handle)
+    return again_if_overtaken(handle, lambda: _check(handle, time_travel, unknown))
+
+
+def _check(handle: TableHandle, time_travel: bool, unknown: bool) -> HealthReport:
+    newest = newest_schema(handle)
+    misread = misread_reasons(newest)
+    handle, newest = without_misread(handle), without_misread(newest)
+    # What is committed after the listing is known when it is compared.
+    listed = list_files(handle) if unknown else None
+    references = find_references(handle) if unknown else None
+    overdue = find_overdue(handle)
+    reachable = find_reachable(handle, overdue) if time_travel else None
+    snapshot = latest_snapshot(handle.storage, handle.layout)
+    snapshots = _snapshot_facts(handle, snapshot, overdue, reachable)
+    storage = StorageFacts()
+    if references is not None and listed is not None:
+        storage = replace(storage, unknown=find_unknown(handle, listed, references))
+    if snapshot is None:
+        return _of_empty_table(newest, snapshots, storage, misread)
+    live = plan_columns(handle, snapshot).columns
+    index_files = _index_files(handle, snapshot)
+    state = FileState(handle, live, index_files)
+    storage = replace(storage, live_bytes=state.live_bytes + _bytes(index_files))
+    outside = outside_reasons(newest, live)
+    if listed is not None and not outside:
+        lost = find_lost(handle, snapshot, listed, live, index_files)
+        changes = find_lost_changelogs(handle, listed)
+        storage = replace(storage, lost_files=lost, lost_changelog_files=changes)
+    if reachable is not None:
+        storage = _with_time_travel(storage, reachable, live, index_files)
+    files, deletes, worst = state.facts(), state.deletes(), state.worst(WORST_BUCKETS)
+    undeleted = undeleted_share(files, snapshots, storage, overdue)
+    parts = score(state.pending()).with_history(undeleted)
+    table = handle.argument
+    other = find_other_compactor(newest)
+    reasons = in_order(
+        *misread,
+        *outside,
+        *find_reasons(handle, table, files, worst, deletes, snapshots, storage, overdue, other),
+    )
+    return HealthReport(
+        table=handle.name,
+        location=handle.uri,
+        snapshot_id=snapshot.id,
+        verdict=verdict_of(reasons, parts.total),
+        reasons=reasons,
+        score=parts.total,
+        score_parts=parts,
+        score_notes=_score_notes(handle),
+        files=files,
+        worst_buckets=worst,
+        deletes=deletes,
+        snapshots=snapshots,
+        storage=storage,
+        notes=find_notes(newest),
+    )
+
+
+def due_places(handle: TableHandle) -> frozenset[tuple[bytes, int]]:
+    """The buckets, each as its partition's framed row and its number, whose compaction is due."""
+    return again_if_overtaken(handle, lambda: _due_places(handle))
+
+
+def _due_places(handle: TableHandle) -> frozenset[tuple[bytes, int]]:
+    snapshot = latest_snapshot(handle.storage, handle.layout)
+    if snapshot is None:
+        return frozenset()
+    live = plan_columns(handle, snapshot).columns
+    return FileState(handle, live, _index_files(handle, snapshot)).due_places()
+
+
+def _of_empty_table(
+    handle: TableHandle,
+    snapshots: SnapshotFacts,
+    storage: StorageFacts,
+    reasons: tuple[Reason, ...],
+) -> HealthReport:
+    return HealthReport(
+        table=handle.name,
+        location=handle.uri,
+        snapshot_id=None,
+        verdict=verdict_of(reasons, Score().total) if reasons else Verdict.EMPTY,
+        reasons=reasons,
+        score=Score().total,
+        score_parts=Score(),
+        score_notes=_score_notes(handle),
+        files=FileFacts(target_file_size=target_size(handle)),
+        worst_buckets=(),
+        deletes=DeleteFacts(),
+        snapshots=snapshots,
+        storage=storage,
+        notes=find_notes(handle),
+    )
+
+
+def _snapshot_facts(
+    handle: TableHandle, newest: Snapshot | None, overdue: Overdue, reachable: Reachable | None
+) -> SnapshotFacts:
+    storage, layout = handle.storage, handle.layout
+    facts = SnapshotFacts(
+        tags=len(tag_names(storage, layout)), branches=len(branches(storage, layout))
+    )
+    if newest is None:
+        return facts
+    ids = snapshot_ids(storage, layout)
+    oldest = read_snapshot_if_present(storage, layout, ids[0]) if ids else None
+    now = handle.environment.now_millis()
+    return replace(
+        facts,
+        count=len(ids),
+        oldest=None if oldest is None else oldest.id,
+        newest=newest.id,
+        oldest_age_seconds=None if oldest is None else (now - oldest.time_millis) / 1000,
+        newest_age_seconds=(now - newest.time_millis) / 1000,
+        stalled_consumers=_stalled_consumers(handle, now, overdue),
+        overdue=overdue.snapshots.overdue,
+        expirable=overdue.snapshots.expirable,
+        changelogs=overdue.changelogs.count,
+        overdue_changelogs=overdue.changelogs.overdue,
+        expirable_changelogs=overdue.changelogs.expirable,
+        holders=_holders(handle, overdue, reachable),
+    )
+
+
+def _holders(
+    handle: TableHandle, overdue: Overdue, reachable: Reachable | None
+) -> tuple[Holder, ...]:
+    """Those that keep an older state than the retention would, the oldest first."""
+    storage, layout, reader = handle.storage, handle.layout, overdue.reader
+    found = [] if reachable is None else [*reachable.holders]
+    if reader is not None:
+        read = read_snapshot_if_present(storage, layout, reader.next_snapshot)
+        read = read or read_changelog_if_present(storage, layout, reader.next_snapshot)
+        found += [] if read is None else [Holder(reader.what, read.id, read.time_millis)]
+    kept = read_snapshot_if_present(storage, layout, overdue.snapshots.first_kept)
+    if kept is None:
+        return ()
+    older = [each for each in found if each.moment < (kept.time_millis, kept.id)]
+    return tuple(sorted(older, key=lambda each: each.moment)[:_MOST_HOLDERS])
+
+
+def _stalled_consumers(
+    handle: TableHandle, now: int, overdue: Overdue
+) -> tuple[StalledConsumer, ...]:
+    """By what the table's options say of expiry; after a day already if they keep a backlog."""
+    options = handle.options
+    may_rest = options.consumer_expiration_time_millis is not None
+    soon = None if may_rest or not overdue.held_backlog else _DAY_MILLIS
+    only_changelogs = is_decoupled(options) and options.consumer_changelog_only
+    try:
+        snapshots = None if only_changelogs else snapshot_retention(options, now)
+    except InvalidRequestError:
+        return ()  # nothing expires by options that contradict each other, which an expiry says
+    return find_stalled(
+        handle,
+        snapshots=snapshots,
+        changelogs=changelog_rules(options, now),
+        without=forgotten_consumers(handle),
+        unmoved_for=soon,
+    )
+
+
+def _index_files(handle: TableHandle, snapshot: Snapshot) -> list[IndexManifestEntry]:
+    if snapshot.index_manifest is None:
+        return []
+    who = referred_to_by(f"snapshot {snapshot.id} of {handle.uri}")
+    with telling_of_expiry(handle, snapshot), who:
+        return read_index_manifest(handle.storage, handle.layout, snapshot.index_manifest)
+
+
+def _bytes(index_files: list[IndexManifestEntry]) -> int:
+    return sum({entry.file_name: entry.file_size for entry in index_files}.values())
+
+
+def _with_time_travel(
+    storage: StorageFacts,
+    reachable: Reachable,
+    live: ManifestColumns,
+    index_files: list[IndexManifestEntry],
+) -> StorageFacts:
+    """Sum up the files that the newest snapshot does not need, by what keeps them."""
+    every = pa.concat_tables([*reachable.data, files_of(live, KeptFor.NEWEST)])
+    files = every.group_by(["partition", "bucket", "name"]).aggregate(
+        [("size", "max"), ("kept_for", "max")]
+    )
+    needed = {entry.file_name for entry in index_files}
+    index = [kept for name, kept in reachable.index.items() if name not in needed]
+    past = files.filter(pc.less(files["kept_for_max"], int(KeptFor.NEWEST)))
+
+    def size_of(kept: KeptFor) -> int:
+        of_rows = past.filter(pc.equal(past["kept_for_max"], int(kept)))["size_max"]
+        of_index = sum(size for size, kept_for in index if kept_for is kept)
+        return int(pc.sum(of_rows).as_py() or 0) + of_index
+
+    sizes = {kept: size_of(kept) for kept in KeptFor}
+    return replace(
+        storage,
+        time_travel_files=past.num_rows + len(index),
+        time_travel_bytes=sum(sizes.values()),
+        overdue_bytes=sizes[KeptFor.OVERDUE],
+        branch_bytes=sizes[KeptFor.BRANCH],
+    )
+
+
+def _score_notes(handle: TableHandle) -> tuple[str, ...]:
+    if handle.schema.primary_keys:
+        return (
+            "rows_to_merge counts the deletes among rows of level 0: manifests do not say how "
+            "many rows are updates",
+        )
+    return ("rows_to_merge does not apply: rows of an append table never meet",)

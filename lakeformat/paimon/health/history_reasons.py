@@ -1,0 +1,143 @@
+"""Reasons about what should have been deleted: who deletes it, and with which command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.health.overdue import Overdue
+from lakeformat.paimon.health.report import FileFacts, Reason, SnapshotFacts, StorageFacts
+from lakeformat.paimon.options import TableOptions
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+from lakeformat.types.duration_text import duration
+
+__all__ = ["history_reasons", "retention_text", "undeleted_share"]
+
+_UNLIMITED = 2**31 - 1
+_MUCH_HISTORY = 3
+"""A few times the live bytes are no fault: a full compaction leaves as much for a while."""
+
+
+def history_reasons(
+    handle: TableHandle,
+    files: FileFacts,
+    snapshots: SnapshotFacts,
+    storage: StorageFacts,
+    overdue: Overdue,
+) -> Iterator[Reason]:
+    """Name what an expiry or a removal of orphans would delete, and what keeps it from that."""
+    table = handle.argument
+    if overdue.refusal is not None:
+        keys = "changelog" if overdue.refusal.startswith("changelog.") else "snapshot"
+        yield Reason(
+            f"nothing expires: {overdue.refusal}",
+            f"lake set-option {table} {keys}.num-retained.min=VALUE, or {keys}.num-retained.max",
+        )
+    yield from _of_snapshots(handle, storage, overdue)
+    yield from _of_changelogs(handle, overdue)
+    for each in snapshots.stalled_consumers:
+        yield Reason(each.finding, each.advice(handle.argument))
+    if _is_much(_undeleted_bytes(storage, overdue), files, storage):
+        yield _of_bytes(handle, snapshots, storage, overdue)
+    if storage.unknown is not None and storage.unknown.old_files:
+        yield Reason(
+            f"nothing refers to {counted(storage.unknown.old_files, 'file')} with "
+            f"{size(storage.unknown.old_bytes)}, unchanged for a day: a writer that died left them",
+            f"lake orphans {handle.argument} --remove",
+        )
+
+
+def undeleted_share(
+    files: FileFacts, snapshots: SnapshotFacts, storage: StorageFacts, overdue: Overdue
+) -> float:
+    """From 0 to 1: the part of the history, or of the bytes, that should have been deleted.
+
+    Only what is a reason counts, and of several parts the greatest.
+    """
+    shares = [overdue.snapshots.backlog, overdue.changelogs.backlog]
+    if snapshots.stalled_consumers:
+        shares.append(overdue.held_backlog)
+    undeleted = (storage.overdue_bytes or 0) + (storage.branch_bytes or 0)
+    if _is_much(undeleted, files, storage):
+        shares.append(undeleted / (undeleted + storage.live_bytes))
+    dead = 0 if storage.unknown is None else storage.unknown.old_bytes
+    if dead:
+        shares.append(dead / (dead + storage.live_bytes))
+    return max(shares)
+
+
+def _of_snapshots(handle: TableHandle, storage: StorageFacts, overdue: Overdue) -> Iterator[Reason]:
+    numbers = overdue.snapshots
+    if not numbers.backlog:
+        return
+    freed = "" if not storage.overdue_bytes else f" They alone keep {size(storage.overdue_bytes)}."
+    yield Reason(
+        f"{numbers.expirable:,} of {counted(numbers.count, 'snapshot')} are beyond their retention "
+        f"(those of {retention_text(handle.options)}).{freed} {_who_deletes(handle.options)}",
+        f"lake expire {handle.argument} --limit {numbers.expirable}",
+    )
+
+
+def _of_changelogs(handle: TableHandle, overdue: Overdue) -> Iterator[Reason]:
+    numbers = overdue.changelogs
+    if not numbers.backlog:
+        return
+    yield Reason(
+        f"{numbers.expirable:,} of {counted(numbers.count, 'changelog')} that outlived their "
+        "snapshots are beyond their own retention ('changelog.time-retained' and "
+        f"'changelog.num-retained.max'). {_who_deletes(handle.options)}",
+        f"lake expire {handle.argument} --limit {numbers.expirable}",
+    )
+
+
+def _who_deletes(options: TableOptions) -> str:
+    if options.write_only:
+        return "Its writers delete none, for 'write-only' is true: a job has to"
+    return (
+        f"Writers of Flink and Spark delete at most {options.snapshot_expire_limit} at each "
+        "commit, and none once they have stopped"
+    )
+
+
+def retention_text(options: TableOptions) -> str:
+    """The snapshots that the options keep: ``the last 1 h, at least 10``."""
+    most = options.snapshot_num_retained_max
+    limit = "" if most == _UNLIMITED else f", at most {most:,}"
+    return (
+        f"the last {duration(options.snapshot_time_retained_millis)}, at least "
+        f"{options.snapshot_num_retained_min:,}{limit}"
+    )
+
+
+def _undeleted_bytes(storage: StorageFacts, overdue: Overdue) -> int:
+    """Without what a reason about snapshots has named already."""
+    of_snapshots = 0 if overdue.snapshots.backlog else storage.overdue_bytes or 0
+    return of_snapshots + (storage.branch_bytes or 0)
+
+
+def _is_much(undeleted: int, files: FileFacts, storage: StorageFacts) -> bool:
+    return undeleted > max(_MUCH_HISTORY * storage.live_bytes, files.target_file_size)
+
+
+def _of_bytes(
+    handle: TableHandle, snapshots: SnapshotFacts, storage: StorageFacts, overdue: Overdue
+) -> Reason:
+    """Name overdue snapshots or branches, whichever keep the greater part."""
+    table, of_branches = handle.argument, storage.branch_bytes or 0
+    undeleted = _undeleted_bytes(storage, overdue)
+    more = f"more than {_MUCH_HISTORY} times the {size(storage.live_bytes)} the table has now"
+    if 2 * of_branches >= undeleted:
+        found = [each for each in snapshots.holders if each.what.startswith("branch ")]
+        oldest = f"; the oldest is {found[0]}" if found else ""
+        branches = counted(snapshots.branches, "branch", "branches")
+        return Reason(
+            f"{size(of_branches)} are kept for {branches} alone, {more}{oldest}",
+            f"lake branch list {table} shows them; lake branch delete {table} NAME deletes one "
+            "with the files that only it needs",
+        )
+    overdue_count = counted(overdue.snapshots.expirable, "snapshot")
+    return Reason(
+        f"{size(undeleted)} are kept for {overdue_count} beyond the retention alone, {more}",
+        f"lake expire {table}",
+    )

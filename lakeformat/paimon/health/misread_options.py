@@ -1,0 +1,37 @@
+"""Options of a table whose value cannot be read: named, and left out of what health counts with."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.health.report import Reason
+from lakeformat.paimon.options.operation import Operation
+
+__all__ = ["misread_reasons", "without_misread"]
+
+_OF_ROWS = (Operation.READ, Operation.WRITE)
+
+
+def without_misread(handle: TableHandle) -> TableHandle:
+    """The table with the default of each option whose value cannot be read."""
+    misread = handle.options.misread()
+    if not misread:
+        return handle
+    options = {key: text for key, text in handle.schema.options.items() if key not in misread}
+    return replace(handle, schema=replace(handle.schema, options=options))
+
+
+def misread_reasons(handle: TableHandle) -> tuple[Reason, ...]:
+    """A reason for each such option, with the commands that mend it."""
+    table, options = handle.argument, handle.options
+    return tuple(
+        Reason(
+            f"{error}. Operations that need it fail; this report counts with its default",
+            f"lake set-option {table} {shlex.quote(key)}=VALUE, or its default with "
+            f"lake unset-option {table} {shlex.quote(key)}",
+            is_severe=any(options.uses(key, operation) for operation in _OF_ROWS),
+        )
+        for key, error in options.misread().items()
+    )

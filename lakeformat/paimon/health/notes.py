@@ -1,0 +1,45 @@
+"""Remarks of a health report that change neither verdict nor score."""
+
+from __future__ import annotations
+
+from lakeformat.paimon.datafile.instant_format import lacks_zone
+from lakeformat.paimon.handle import TableHandle, traits_of
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.options.operation import Operation
+
+__all__ = ["find_notes"]
+
+
+def find_notes(handle: TableHandle) -> tuple[str, ...]:
+    """Name options that refuse, are ignored or are not known here, and files without a zone."""
+    options = handle.options
+    notes = [*_refusing(handle)]
+    if layout := options.ignored_layout():
+        notes.append(f"ignored here, they only shape files: {_named(layout)}")
+    if unknown := options.unknown():
+        notes.append(f"not known here, kept for the engine that set them: {_named(unknown)}")
+    if lacks_zone(handle.schema):
+        notes.append(
+            "ORC files of this table do not name the time zone of the JVM that wrote them, and "
+            "TIMESTAMP_LTZ is read as written in UTC; if your engines run in another zone, set "
+            f"{TableOptions.orc_writer_timezone.key!r}"
+        )
+    return tuple(notes)
+
+
+def _refusing(handle: TableHandle) -> list[str]:
+    options, refused = handle.options, dict[str, list[str]]()
+    says = {}
+    for operation in Operation:
+        for key, option in options.forbidding(operation, traits_of(handle)):
+            refused.setdefault(key, []).append(operation)
+            says[key] = option.says
+    values = options.to_dict()
+    return [
+        f"{key!r} = {values[key]!r} {says[key]}; refused here: {', '.join(operations)}"
+        for key, operations in refused.items()
+    ]
+
+
+def _named(keys: list[str]) -> str:
+    return ", ".join(map(repr, keys))

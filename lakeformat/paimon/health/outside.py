@@ -1,0 +1,40 @@
+"""Files of the newest snapshot outside of the table that no operation may read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.file_places import data_file_place
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.health.report import Reason
+from lakeformat.paimon.metadata.manifest import ManifestColumns
+from lakeformat.paimon.partition import partition_path
+
+__all__ = ["outside_reasons"]
+
+
+def outside_reasons(handle: TableHandle, live: ManifestColumns) -> tuple[Reason, ...]:
+    """A reason with the first refusal; one file of each directory outside is looked at."""
+    for error in _refusals(handle, live):
+        said, _, advice = str(error).rpartition(". ")
+        return (Reason(f"reads fail: {said}", advice, is_severe=True),)
+    return ()
+
+
+def _refusals(handle: TableHandle, live: ManifestColumns) -> Iterator[InvalidRequestError]:
+    outside = np.flatnonzero(live.external_path.sizes)
+    if not len(outside):
+        return
+    addresses = live.external_path.take(outside).values()
+    first: dict[bytes, int] = {}
+    for position, address in zip(outside.tolist(), addresses, strict=True):
+        first.setdefault((address or b"").rpartition(b"/")[0], position)
+    for entry in live.entries(np.array([*first.values()])):
+        try:
+            directory = partition_path(handle.schema, entry.partition)
+            data_file_place(handle, entry.bucket, entry.file, directory)
+        except InvalidRequestError as error:
+            yield error

@@ -1,0 +1,168 @@
+"""Snapshots and changelogs beyond their retention, and the reader that keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.paimon.consumers import (
+    Guard,
+    Progress,
+    expire_consumers,
+    read_progress,
+)
+from lakeformat.paimon.expire.retention import (
+    Retention,
+    changelog_retention,
+    count_overdue,
+    count_overdue_changelogs,
+    is_decoupled,
+    snapshot_retention,
+)
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog_if_present
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
+
+__all__ = ["Overdue", "OverdueNumbers", "find_overdue", "forgotten_consumers"]
+
+
+_TOLERATED = 10
+_TOLERATED_PART = 1.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverdueNumbers:
+    """Of snapshots, or of changelogs: how many there are and how many should have expired."""
+
+    count: int = 0
+    overdue: int = 0
+    """Beyond the retention of the table's options."""
+    expirable: int = 0
+    """Of those, the ones that an expiry would remove now: no consumer keeps them."""
+    first_left: int = 0
+    """The number of the oldest that such an expiry would leave."""
+    first_kept: int = 0
+    """The number of the oldest within the retention."""
+
+    @property
+    def backlog(self) -> float:
+        """The part of all that should have expired, 0 while they are few.
+
+        Writers and jobs expire now and then, so up to ten more than the retention allows are no
+        reason, nor are half as many again.
+        """
+        return _share(self.expirable, self.count)
+
+    @property
+    def held_backlog(self) -> float:
+        """The same with those that a consumer keeps; 0 if it keeps none."""
+        return _share(self.overdue, self.count) if self.expirable < self.overdue else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overdue:
+    """The effect that an expiry without limit would have now."""
+
+    snapshots: OverdueNumbers = OverdueNumbers()
+    changelogs: OverdueNumbers = OverdueNumbers()
+    changelogs_outlive: bool = False
+    """True where the changelog of an expired snapshot is kept longer."""
+    reader: Guard | None = None
+    """The consumer that is furthest behind, if it keeps any that is overdue."""
+    refusal: str | None = None
+    """The error of an expiry by the table's own options, if they contradict each other."""
+
+    @property
+    def held_backlog(self) -> float:
+        """The greater part of snapshots and changelogs beyond their retention, if some are held."""
+        return max(self.snapshots.held_backlog, self.changelogs.held_backlog)
+
+
+def find_overdue(handle: TableHandle) -> Overdue:
+    """Apply the table's own retention, as an expiry would, and remove nothing."""
+    options, now = handle.options, handle.environment.now_millis()
+    ids = snapshot_ids(handle.storage, handle.layout)
+    told = changelog_ids(handle.storage, handle.layout)
+    outlive = is_decoupled(options)
+    counts = (OverdueNumbers(count=len(ids)), OverdueNumbers(count=len(told)))
+    try:
+        of_snapshots = snapshot_retention(options, now)
+        of_changelogs = changelog_retention(options, now) if told else None
+    except InvalidRequestError as refusal:
+        return Overdue(snapshots=counts[0], changelogs=counts[1], refusal=str(refusal))
+    progress = _progress(handle)
+    guard = None if progress is None else progress.guard
+    of_those = guard
+    if progress is not None and outlive and options.consumer_changelog_only:
+        of_those = progress.of_snapshots
+    snapshots = _numbers(
+        ids, _overdue_snapshots(handle, ids, of_snapshots), of_those, is_held=progress is None
+    )
+    changelogs = counts[1]
+    if of_changelogs is not None and ids:
+        overdue = _overdue_changelogs(handle, told, ids[-1], of_changelogs)
+        changelogs = _numbers(told, overdue, guard, is_held=progress is None)
+    holds = any(each.expirable < each.overdue for each in (snapshots, changelogs))
+    return Overdue(
+        snapshots=snapshots,
+        changelogs=changelogs,
+        changelogs_outlive=outlive,
+        reader=guard if holds else None,
+    )
+
+
+def forgotten_consumers(handle: TableHandle) -> list[str]:
+    """The consumers that an expiry forgets, for ``consumer.expiration-time`` has passed."""
+    after = handle.options.consumer_expiration_time_millis
+    if after is None:
+        return []
+    older_than = handle.environment.now_millis() - after
+    return [*expire_consumers(handle, older_than=older_than, dry_run=True).removed]
+
+
+def _progress(handle: TableHandle) -> Progress | None:
+    """None where a consumer is damaged, so that nothing expires."""
+    try:
+        return read_progress(handle, without=forgotten_consumers(handle))
+    except CorruptTableError:
+        return None
+
+
+def _overdue_snapshots(handle: TableHandle, ids: Sequence[int], retention: Retention) -> int:
+    def time_of(number: int) -> int | None:
+        found = read_snapshot_if_present(handle.storage, handle.layout, number)
+        return None if found is None else found.time_millis
+
+    return count_overdue(ids, time_of, retention)
+
+
+def _overdue_changelogs(
+    handle: TableHandle, ids: Sequence[int], newest: int, retention: Retention
+) -> int:
+    def time_of(number: int) -> int | None:
+        found = read_changelog_if_present(handle.storage, handle.layout, number)
+        return None if found is None else found.time_millis
+
+    return count_overdue_changelogs(ids, newest, time_of, retention)
+
+
+def _numbers(
+    ids: Sequence[int], overdue: int, guard: Guard | None, *, is_held: bool
+) -> OverdueNumbers:
+    expirable = 0 if is_held else overdue
+    if guard is not None:
+        expirable = min(expirable, sum(number < guard.next_snapshot for number in ids))
+    return OverdueNumbers(
+        count=len(ids),
+        overdue=overdue,
+        expirable=expirable,
+        first_left=ids[expirable] if expirable < len(ids) else 0,
+        first_kept=ids[overdue] if overdue < len(ids) else 0,
+    )
+
+
+def _share(overdue: int, count: int) -> float:
+    if overdue <= _TOLERATED or count <= _TOLERATED_PART * (count - overdue):
+        return 0.0
+    return overdue / count

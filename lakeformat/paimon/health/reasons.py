@@ -1,0 +1,213 @@
+"""Why a table is not healthy: one plain sentence each, with what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.paimon.compact.other_compactor import OtherCompactor
+from lakeformat.paimon.compact.supported import why_not_compacted
+from lakeformat.paimon.consumers import StalledConsumer
+from lakeformat.paimon.handle import TableHandle, require_allowed
+from lakeformat.paimon.health.files import MUCH_DELETED
+from lakeformat.paimon.health.history_reasons import history_reasons
+from lakeformat.paimon.health.overdue import Overdue
+from lakeformat.paimon.health.report import (
+    BucketFacts,
+    DeleteFacts,
+    FileFacts,
+    Reason,
+    SnapshotFacts,
+    StorageFacts,
+    Verdict,
+)
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.read.buckets import skips_level_zero
+from lakeformat.types.byte_size import size
+
+__all__ = ["find_reasons", "in_order", "verdict_of"]
+
+STALL_AFTER = 3
+"""Writers of other engines wait with so many runs more, where no option says how many."""
+_SHOWN_FILES = 3
+_LOW_SCORE = 50
+_COMPACT = "lake compact "
+_EXPIRE = "lake expire "
+_STEPS = (_COMPACT, _EXPIRE, "lake orphans ")
+
+
+def find_reasons(
+    handle: TableHandle,
+    table: str,
+    files: FileFacts,
+    worst: Sequence[BucketFacts],
+    deletes: DeleteFacts,
+    snapshots: SnapshotFacts,
+    storage: StorageFacts,
+    overdue: Overdue,
+    other: OtherCompactor | None,
+) -> tuple[Reason, ...]:
+    """The reasons that facts give, each with a command that this version does not refuse."""
+    found = [
+        *_of_lost_files(table, storage, snapshots),
+        *(_of_runs if handle.schema.primary_keys else _of_small_files)(handle, table, files, worst),
+        *_of_waiting_rows(handle, table, files),
+        *_of_deletes(handle, table, files, deletes),
+        *history_reasons(handle, files, snapshots, storage, overdue),
+        *([] if other is None else [Reason(other.finding, other.advice)]),
+    ]
+    found = _without_refused(handle, found)
+    return tuple(_by_one_command(found, table, snapshots.stalled_consumers))
+
+
+def in_order(*reasons: Reason) -> tuple[Reason, ...]:
+    """Severe ones first."""
+    return tuple(sorted(reasons, key=lambda reason: not reason.is_severe))
+
+
+def _without_refused(handle: TableHandle, reasons: Sequence[Reason]) -> list[Reason]:
+    """Advise no command that would be refused: say why, and what does it instead."""
+    found = [*reasons]
+    for command, why_refused in _REFUSALS.items():
+        is_due = any(reason.advice.startswith(command) for reason in found)
+        refusal = why_refused(handle) if is_due else None
+        if refusal is not None:
+            found = [
+                replace(reason, advice=refusal) if reason.advice.startswith(command) else reason
+                for reason in found
+            ]
+    return found
+
+
+def _why_not_expired(handle: TableHandle) -> str | None:
+    try:
+        require_allowed(handle, Operation.EXPIRE)
+    except UnsupportedError as reason:
+        return str(reason)
+    return None
+
+
+_REFUSALS: Final[Mapping[str, Callable[[TableHandle], str | None]]] = {
+    _COMPACT: why_not_compacted,
+    _EXPIRE: _why_not_expired,
+}
+
+
+def _by_one_command(
+    reasons: Sequence[Reason], table: str, consumers: Sequence[StalledConsumer]
+) -> list[Reason]:
+    """Advise ``lake maintain`` where several of its steps are due, or one and a stuck consumer."""
+    steps = {step for reason in reasons for step in _STEPS if reason.advice.startswith(step)}
+    if not steps or len(steps) + bool(consumers) < 2:
+        return [*reasons]
+    advice = {each.finding: each.advice_to_maintain(table) for each in consumers}
+    return [
+        replace(reason, advice=f"lake maintain {table}")
+        if any(reason.advice.startswith(step) for step in _STEPS)
+        else replace(reason, advice=advice.get(reason.finding, reason.advice))
+        for reason in reasons
+    ]
+
+
+def verdict_of(reasons: Sequence[Reason], score: int) -> Verdict:
+    """One word for what was found."""
+    if any(reason.is_severe for reason in reasons) or (reasons and score < _LOW_SCORE):
+        return Verdict.UNHEALTHY
+    return Verdict.DEGRADED if reasons else Verdict.HEALTHY
+
+
+def _of_lost_files(table: str, storage: StorageFacts, snapshots: SnapshotFacts) -> Iterator[Reason]:
+    if lost := storage.lost_files:
+        yield Reason(
+            f"{_many(len(lost), 'file')} of the newest snapshot cannot be found, or not to the "
+            f"end: {_some(lost)}; reads that need them fail",
+            "put them back from a copy, or write their partitions anew from the source",
+            is_severe=True,
+        )
+    if lost := storage.lost_changelog_files:
+        later = f"lake consumer set {table} NAME --next {(snapshots.newest or 0) + 1}"
+        yield Reason(
+            f"{_many(len(lost), 'changelog file')} cannot be found, or not to the end: "
+            f"{_some(lost)}; readers of those changes fail",
+            f"put them back from a copy, or let the readers go on behind them: {later}",
+            is_severe=True,
+        )
+
+
+def _some(lost: Sequence[str]) -> str:
+    more = ", …" if len(lost) > _SHOWN_FILES else ""
+    return f"{', '.join(lost[:_SHOWN_FILES])}{more}"
+
+
+def _of_runs(
+    handle: TableHandle, table: str, files: FileFacts, worst: Sequence[BucketFacts]
+) -> Iterator[Reason]:
+    trigger = handle.options.compaction_trigger
+    stalls = max(handle.options.stop_trigger or trigger + STALL_AFTER, trigger)
+    if not files.buckets_due or not worst:
+        return
+    most = worst[0].sorted_runs or 0
+    yield Reason(
+        f"{trigger} or more sorted runs are in {files.buckets_due} of "
+        f"{_many(files.buckets, 'bucket')}, {most} in {_place(worst[0])}; each read merges them",
+        f"lake compact {table}",
+        is_severe=most >= stalls,
+    )
+
+
+def _of_small_files(
+    handle: TableHandle, table: str, files: FileFacts, worst: Sequence[BucketFacts]
+) -> Iterator[Reason]:
+    if not files.small_files or not files.buckets_due or not worst:
+        return
+    ratio = handle.options.compaction_small_file_ratio
+    yield Reason(
+        f"{files.small_files} of {_many(files.files, 'file')}, with {size(files.small_bytes)}, are "
+        f"smaller than {ratio:g} of the target size, {size(files.target_file_size)}; the most of "
+        f"one bucket, {worst[0].small_files}, are in {_place(worst[0])}",
+        f"lake compact {table}",
+    )
+
+
+def _of_waiting_rows(handle: TableHandle, table: str, files: FileFacts) -> Iterator[Reason]:
+    if skips_level_zero(handle.schema) and files.level_0_files:
+        yield Reason(
+            f"batch reads do not see {_many(files.level_0_rows or 0, 'row')} in "
+            f"{_many(files.level_0_files, 'file')} of level 0 before a compaction",
+            f"lake compact {table} --strategy full",
+        )
+    if files.postponed_files:
+        yield Reason(
+            f"the rows of {_many(files.postponed_files, 'file')} wait for a bucket: batch reads do "
+            "not see them",
+            f"lake compact {table}",
+        )
+
+
+def _of_deletes(
+    handle: TableHandle, table: str, files: FileFacts, deletes: DeleteFacts
+) -> Iterator[Reason]:
+    if deletes.files_over_limit:
+        limit = handle.options.compaction_delete_ratio_threshold
+        yield Reason(
+            f"deletion vectors hide more than {limit:.0%} of the rows of "
+            f"{_many(deletes.files_over_limit, 'file')}",
+            f"lake compact {table} --strategy full",
+        )
+    if files.rows and deletes.delete_rows > MUCH_DELETED * files.rows:
+        yield Reason(
+            f"{deletes.delete_rows} of {files.rows} rows in files only delete others, and stay "
+            "until everything is compacted",
+            f"lake compact {table} --strategy full",
+        )
+
+
+def _place(bucket: BucketFacts) -> str:
+    where = f" of partition {bucket.partition}" if bucket.partition else ""
+    return f"bucket {bucket.bucket}{where}"
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

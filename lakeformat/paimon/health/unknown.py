@@ -1,0 +1,72 @@
+"""Files in the table's directories that nothing refers to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.health.report import UnknownFiles
+from lakeformat.paimon.layout import MAIN_BRANCH
+from lakeformat.paimon.orphans.clock import by_storage_clock
+from lakeformat.paimon.orphans.directories import Area, find_directories
+from lakeformat.paimon.orphans.file_names import is_known, is_temporary
+from lakeformat.paimon.orphans.floor import find_floor
+from lakeformat.paimon.orphans.manifest_names import encoded
+from lakeformat.paimon.orphans.name_set import numbers_of
+from lakeformat.paimon.orphans.references import References
+from lakeformat.storage import FileInfo
+
+__all__ = ["find_unknown", "list_files"]
+
+
+def list_files(handle: TableHandle) -> pa.Table:
+    """Number of the name, size and last change of data files, index files and metadata.
+
+    ``removable`` says that a removal of orphans could delete it, if nothing led to it.
+
+    List before looking up what is referred to: a file committed in between is known by then.
+    """
+    schema = pa.schema([(name, pa.int64()) for name in ("number", "size", "modified")])
+    schema = schema.append(pa.field("removable", pa.bool_()))
+    batches = [
+        pa.record_batch(
+            [
+                pa.array(numbers_of(encoded(info.name) for info in listing.files)),
+                pa.array([info.size for info in listing.files], pa.int64()),
+                pa.array([info.modified_millis for info in listing.files], pa.int64()),
+                pa.array([_is_removable(info) for info in listing.files], pa.bool_()),
+            ],
+            schema=schema,
+        )
+        for listing in find_directories(handle, external_paths=False).listings()
+        if listing.area is not Area.BRANCH
+    ]
+    return pa.Table.from_batches(batches, schema)
+
+
+def find_unknown(handle: TableHandle, found: pa.Table, references: References) -> UnknownFiles:
+    """Of the files found, those that nothing leads to; old ones by the rules of their removal."""
+    is_strange = ~references.names.contains(found["number"].to_numpy())
+    sizes, modified, removable = (
+        found[name].to_numpy()[is_strange] for name in ("size", "modified", "removable")
+    )
+    floor = by_storage_clock(
+        handle,
+        find_floor(handle.environment.now_millis()),
+        references.newest.get(MAIN_BRANCH),
+        is_told=False,
+        may_write=False,
+    )
+    old = (modified < floor.millis) & removable
+    return UnknownFiles(
+        files=len(sizes),
+        bytes=int(sizes.sum()),
+        old_files=int(np.count_nonzero(old)),
+        old_bytes=int(sizes[old].sum()),
+    )
+
+
+def _is_removable(info: FileInfo) -> bool:
+    is_named_by_writers = is_temporary(info.name) or is_known(info.name)
+    return is_named_by_writers and info.modified_millis > 0

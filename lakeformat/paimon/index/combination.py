@@ -1,0 +1,185 @@
+"""How a commit's index changes turn one state of the index manifest into the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+
+from lakeformat.errors import CommitConflictError, CorruptTableError, InvalidRequestError
+from lakeformat.paimon.metadata.index_manifest import (
+    DELETION_VECTORS,
+    HASH,
+    GlobalIndexMeta,
+    IndexManifestEntry,
+)
+from lakeformat.paimon.metadata.manifest import FileKind
+
+__all__ = ["VectorFiles", "combine"]
+
+_DATA_EVOLUTION_MAGIC = b"DEIX"
+"""Begins the source metadata of a global index over a table with data evolution."""
+
+
+class VectorFiles(Enum):
+    """How many deletion-vector files a bucket may have, which the kind of table decides."""
+
+    ONE_PER_BUCKET = "one per bucket"
+    """Every table with buckets; new vectors replace the file of their bucket."""
+    ANY_NUMBER = "any number"
+    """Append tables without buckets; a data file still has at most one vector."""
+
+
+def combine(
+    previous: Sequence[IndexManifestEntry],
+    *,
+    removed: Iterable[IndexManifestEntry] = (),
+    added: Iterable[IndexManifestEntry] = (),
+    vector_files: VectorFiles = VectorFiles.ONE_PER_BUCKET,
+) -> list[IndexManifestEntry]:
+    """The whole next state: untouched entries as they were, in order, then the added ones.
+
+    Without any change the caller keeps the previous file: other code takes an equal file name
+    for "nothing changed".
+    """
+    _refuse_deletes(previous)
+    removed, added = list(removed), list(added)
+    state = list(previous)
+    for index_type in dict.fromkeys(entry.index_type for entry in (*removed, *added)):
+        out = [entry for entry in removed if entry.index_type == index_type]
+        new = [entry for entry in added if entry.index_type == index_type]
+        if index_type == HASH:
+            state = _replace_buckets(state, out, new)
+        elif index_type != DELETION_VECTORS:
+            state = _exchange_global_indexes(state, out, new)
+        elif vector_files is VectorFiles.ONE_PER_BUCKET:
+            state = _replace_buckets(state, out, new)
+        else:
+            state = _exchange_vector_files(state, out, new)
+    return state
+
+
+def _refuse_deletes(state: Sequence[IndexManifestEntry]) -> None:
+    for entry in state:
+        if entry.kind is not FileKind.ADD:
+            raise CorruptTableError(
+                f"the index manifest deletes {entry.file_name}, but it can only list what is "
+                "there; roll the table back to the snapshot before that commit"
+            )
+
+
+def _bucket_of(entry: IndexManifestEntry) -> tuple[bytes, int, str]:
+    return entry.partition, entry.bucket, entry.index_type
+
+
+def _replace_buckets(
+    state: list[IndexManifestEntry],
+    removed: list[IndexManifestEntry],
+    added: list[IndexManifestEntry],
+) -> list[IndexManifestEntry]:
+    """One file per bucket and type: whatever has the bucket of a change goes."""
+    buckets = [_bucket_of(entry) for entry in added]
+    if len(set(buckets)) < len(buckets):
+        names = ", ".join(entry.file_name for entry in added)
+        raise InvalidRequestError(
+            f"a commit adds two {added[0].index_type} files for one bucket ({names}); "
+            "write everything about a bucket into one file"
+        )
+    touched = {*buckets, *map(_bucket_of, removed)}
+    return [entry for entry in state if _bucket_of(entry) not in touched] + added
+
+
+def _exchange_vector_files(
+    state: list[IndexManifestEntry],
+    removed: list[IndexManifestEntry],
+    added: list[IndexManifestEntry],
+) -> list[IndexManifestEntry]:
+    """Files by name, each data file with one vector at most."""
+    known = {name for entry in state for name in _data_files_of(entry)}
+    for entry in removed:
+        for name in _data_files_of(entry):
+            if name not in known:
+                raise CommitConflictError(
+                    f"cannot remove {entry.file_name}: the data file {name} has no deletion "
+                    "vector any more; plan again from the latest snapshot"
+                )
+    left = _without_named(state, removed)
+    vectors = {name for entry in left for name in _data_files_of(entry)}
+    for entry in added:
+        for name in _data_files_of(entry):
+            if name in vectors:
+                raise CommitConflictError(
+                    f"cannot add {entry.file_name}: the data file {name} has a deletion vector "
+                    "already; plan again from the latest snapshot and replace that one"
+                )
+            vectors.add(name)
+    return left + _new_names(left, added)
+
+
+def _data_files_of(entry: IndexManifestEntry) -> list[str]:
+    if entry.index_type != DELETION_VECTORS:
+        return []
+    return [found.data_file_name for found in entry.ranges or ()]
+
+
+def _exchange_global_indexes(
+    state: list[IndexManifestEntry],
+    removed: list[IndexManifestEntry],
+    added: list[IndexManifestEntry],
+) -> list[IndexManifestEntry]:
+    """Files by name; one field's rows are covered once."""
+    left = _without_named(state, removed)
+    for old in left:
+        for new in added:
+            # Only files of one type are compared, as Java does.
+            if old.index_type == new.index_type and _cover_the_same(old, new):
+                raise CommitConflictError(
+                    f"cannot add the {new.index_type} index {new.file_name}: {old.file_name} "
+                    "covers rows of the same field; remove that one in the same commit"
+                )
+    return left + _new_names(left, added)
+
+
+def _cover_the_same(old: IndexManifestEntry, new: IndexManifestEntry) -> bool:
+    first, second = old.global_index, new.global_index
+    if first is None or second is None or first.index_field_id != second.index_field_id:
+        return False
+    if _is_primary_key_source(first) and _is_primary_key_source(second):
+        return False
+    # Files with other extra fields were built for another purpose and exclude one another.
+    return first.extra_field_ids != second.extra_field_ids or (
+        first.row_range_start <= second.row_range_end
+        and second.row_range_start <= first.row_range_end
+    )
+
+
+def _is_primary_key_source(meta: GlobalIndexMeta) -> bool:
+    source = meta.source_meta
+    return source is not None and not source.startswith(_DATA_EVOLUTION_MAGIC)
+
+
+def _without_named(
+    state: list[IndexManifestEntry], removed: list[IndexManifestEntry]
+) -> list[IndexManifestEntry]:
+    names = {(entry.index_type, entry.file_name) for entry in removed}
+    left = [entry for entry in state if (entry.index_type, entry.file_name) not in names]
+    present = {(entry.index_type, entry.file_name) for entry in state}
+    for index_type, name in sorted(names - present):
+        raise CommitConflictError(
+            f"cannot remove the {index_type} index file {name}: the snapshot does not have it, "
+            "so another commit removed it first; plan again from the latest snapshot"
+        )
+    return left
+
+
+def _new_names(
+    left: list[IndexManifestEntry], added: list[IndexManifestEntry]
+) -> list[IndexManifestEntry]:
+    taken = {(entry.index_type, entry.file_name) for entry in left}
+    for entry in added:
+        if (entry.index_type, entry.file_name) in taken:
+            raise CommitConflictError(
+                f"cannot add the {entry.index_type} index file {entry.file_name}: the snapshot "
+                "has it already, so this commit was published before"
+            )
+        taken.add((entry.index_type, entry.file_name))
+    return added

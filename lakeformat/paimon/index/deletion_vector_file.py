@@ -1,0 +1,199 @@
+"""Deletion-vector index files: for each data file the rows that are gone.
+
+One byte of version, then a record per data file: length, magic, Roaring bitmap, checksum. The
+index manifest says where the record of a data file is; the magic tells the two forms apart.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from typing import IO
+
+from pyroaring import BitMap, BitMap64
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
+from lakeformat.paimon.index.byte_cursor import ByteCursor
+from lakeformat.paimon.index.damage import RESTORE, missing_file
+from lakeformat.paimon.index.deletion_vector import DeletionVector
+from lakeformat.paimon.index.roaring import skip_bitmap
+from lakeformat.paimon.metadata.index_manifest import DeletionVectorRange
+from lakeformat.storage import Storage
+
+__all__ = [
+    "VectorForm",
+    "decode_deletion_vector",
+    "encode_deletion_vectors",
+    "read_deletion_vectors",
+]
+
+FILE_VERSION = 1
+_MAGIC_32 = bytes.fromhex("5e43f2d0")
+_MAGIC_64 = bytes.fromhex("d1d33964")
+_FRAME_BYTES = 8
+"""The length before a record and the checksum behind it."""
+_LARGEST_INT32 = 2**31 - 1
+_LAST_KEY = 2**31 - 2
+"""The highest high word Java accepts in a 64-bit vector."""
+_MAP_HEADER_BYTES = 12
+"""The count and the one key before the only bitmap of a serialized 64-bit bitmap."""
+
+
+class VectorForm(Enum):
+    """How a vector is written; readers tell by the magic."""
+
+    BITMAP32 = "32-bit"
+    """For files of up to 2^31 - 1 rows; every reader knows it."""
+    BITMAP64 = "64-bit"
+    """``deletion-vectors.bitmap64``; pypaimon cannot read it."""
+
+
+def encode_deletion_vectors(
+    vectors: Mapping[str, DeletionVector], form: VectorForm
+) -> tuple[bytes, tuple[DeletionVectorRange, ...]]:
+    """The content of one index file, and where in it the vector of each data file is."""
+    parts = [bytes([FILE_VERSION])]
+    ranges = []
+    offset = len(parts[0])
+    for data_file_name, vector in vectors.items():
+        body = _encode_32(vector) if form is VectorForm.BITMAP32 else _encode_64(vector)
+        if offset + len(body) + _FRAME_BYTES > _LARGEST_INT32:
+            raise InvalidRequestError(
+                f"the deletion vectors of {len(vectors)} data files do not fit into one index "
+                "file of 2 GiB; write fewer data files into it"
+            )
+        parts += [struct.pack(">I", len(body)), body, struct.pack(">I", zlib.crc32(body))]
+        # What the manifest calls the length differs by form.
+        length = len(body) if form is VectorForm.BITMAP32 else len(body) + _FRAME_BYTES
+        ranges.append(DeletionVectorRange(data_file_name, offset, length, vector.cardinality))
+        offset += len(body) + _FRAME_BYTES
+    return b"".join(parts), tuple(ranges)
+
+
+def read_deletion_vectors(
+    storage: Storage, path: str, ranges: Iterable[DeletionVectorRange]
+) -> dict[str, DeletionVector]:
+    """The vectors of some data files of one index file, by data file name."""
+    uri = storage.uri(path)
+    try:
+        stream = storage.open_input(path)
+    except NotFoundError:
+        raise missing_file(uri, "an index manifest") from None
+    with stream:
+        size = stream.seek(0, 2)
+        return {
+            found.data_file_name: decode_deletion_vector(
+                _read_record(stream, found, size, uri), found, uri
+            )
+            for found in sorted(ranges, key=lambda found: found.offset)
+        }
+
+
+def decode_deletion_vector(
+    record: bytes | memoryview, found: DeletionVectorRange, source: str
+) -> DeletionVector:
+    """One vector from the bytes at its offset on; more bytes may follow its own."""
+    cursor = ByteCursor(record, source, remedy=RESTORE, base=found.offset)
+    length = cursor.count("bytes of vector")
+    body = cursor.take(length)
+    checksum = cursor.little_uint32().to_bytes(4, "little")
+    if zlib.crc32(body).to_bytes(4, "big") != checksum:
+        raise cursor.error(f"the deletion vector of {found.data_file_name} has a wrong checksum")
+    vector, announced = _decode_body(cursor.part(4, length), length)
+    if announced != found.length:
+        raise cursor.error(
+            f"the deletion vector of {found.data_file_name} has length {announced}, "
+            f"the index manifest says {found.length}"
+        )
+    if found.cardinality not in (None, vector.cardinality):
+        raise cursor.error(
+            f"the deletion vector of {found.data_file_name} has {vector.cardinality} rows, "
+            f"the index manifest says {found.cardinality}"
+        )
+    return vector
+
+
+def _read_record(stream: IO[bytes], found: DeletionVectorRange, size: int, uri: str) -> bytes:
+    """The whole record, whichever form it has: a few bytes more than a 64-bit one needs."""
+    if found.offset < 1 or found.length < 0 or found.offset + found.length > size:
+        raise CorruptTableError(
+            f"{uri} has {size} bytes, but the deletion vector of {found.data_file_name} should "
+            f"be {found.length} bytes at byte {found.offset}; {RESTORE}"
+        )
+    stream.seek(found.offset)
+    return stream.read(min(found.length + _FRAME_BYTES, size - found.offset))
+
+
+def _decode_body(cursor: ByteCursor, length: int) -> tuple[DeletionVector, int]:
+    """A vector and the length the manifest must give for it."""
+    magic = bytes(cursor.take(4))
+    body = cursor.at(cursor.position).take(length - 4)
+    if magic == _MAGIC_32:
+        skip_bitmap(cursor)
+        # A 64-bit bitmap whose only high word is 0 has the same bytes behind its header.
+        form, content, announced = VectorForm.BITMAP32, _map_header(1) + body, length
+    elif magic == _MAGIC_64:
+        for _ in _walk_map(cursor):
+            pass
+        form, content, announced = VectorForm.BITMAP64, bytes(body), length + _FRAME_BYTES
+    else:
+        raise cursor.error(f"{magic.hex()} begins no deletion vector this version knows")
+    if cursor.position != cursor.end:
+        raise cursor.error(
+            f"{cursor.end - cursor.position} bytes are left in a {form.value} vector"
+        )
+    try:
+        return DeletionVector.of(BitMap64.deserialize(content)), announced
+    except ValueError as reason:
+        raise cursor.error(f"its bitmap is wrong inside: {reason}") from None
+
+
+def _encode_32(vector: DeletionVector) -> bytes:
+    if vector.positions and vector.positions.max() > _LARGEST_INT32:
+        raise InvalidRequestError(
+            f"row {vector.positions.max()} is beyond a 32-bit deletion vector; "
+            "set deletion-vectors.bitmap64"
+        )
+    if not vector.positions:
+        return _MAGIC_32 + BitMap().serialize()
+    return _MAGIC_32 + _serialize(vector)[_MAP_HEADER_BYTES:]
+
+
+def _encode_64(vector: DeletionVector) -> bytes:
+    """Every high word from 0 to the highest has its bitmap, as Java writes them."""
+    count = (vector.positions.max() >> 32) + 1 if vector.positions else 0
+    content = _serialize(vector)
+    if count * _MAP_HEADER_BYTES + len(content) > _LARGEST_INT32:
+        raise InvalidRequestError(f"row {vector.positions.max()} is beyond any deletion vector")
+    empty = BitMap().serialize()
+    parts = [_MAGIC_64, _map_header(count)[:8]]
+    expected = 0
+    for key, bitmap in _walk_map(ByteCursor(content, "a deletion vector", remedy=RESTORE)):
+        parts += [struct.pack("<I", gap) + empty for gap in range(expected, key)]
+        parts += [struct.pack("<I", key), bytes(bitmap)]
+        expected = key + 1
+    return b"".join(parts)
+
+
+def _serialize(vector: DeletionVector) -> bytes:
+    optimised = BitMap64(vector.positions)
+    optimised.run_optimize()
+    return optimised.serialize()
+
+
+def _map_header(count: int) -> bytes:
+    return struct.pack("<QI", count, 0)
+
+
+def _walk_map(cursor: ByteCursor) -> Iterator[tuple[int, memoryview]]:
+    """High words, which may leave gaps, with the bytes of the bitmap of each."""
+    previous = -1
+    for _ in range(cursor.little_uint64()):
+        key = cursor.little_uint32()
+        if not previous < key <= _LAST_KEY:
+            raise cursor.error(f"high word {key} follows {previous}")
+        previous = key
+        start = cursor.at(cursor.position)
+        yield key, start.take(skip_bitmap(cursor))

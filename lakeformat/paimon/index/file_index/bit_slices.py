@@ -1,0 +1,63 @@
+"""Numbers of rows, one bitmap per bit: comparisons are a few bitmap operations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from pyroaring import BitMap
+
+from lakeformat.paimon.index.roaring import bitmap_of
+
+__all__ = ["BitSlices", "slices_of"]
+
+
+def slices_of(
+    rows: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64], count: int
+) -> list[BitMap]:
+    """For each bit from the lowest on the rows whose number has it."""
+    return [bitmap_of(rows[(numbers >> bit) & 1 == 1]) for bit in range(count)]
+
+
+@dataclass(frozen=True, slots=True)
+class BitSlices:
+    """Numbers that are not negative: slice i has the rows whose number has bit i."""
+
+    existing: BitMap
+    """The rows that have a number."""
+    slices: tuple[BitMap, ...]
+
+    def equal_to(self, number: int) -> BitMap:
+        return self._compare(number)[1]
+
+    def less_than(self, number: int) -> BitMap:
+        return self._compare(number)[0]
+
+    def at_most(self, number: int) -> BitMap:
+        less, equal, _ = self._compare(number)
+        return less | equal
+
+    def greater_than(self, number: int) -> BitMap:
+        return self._compare(number)[2]
+
+    def at_least(self, number: int) -> BitMap:
+        _, equal, greater = self._compare(number)
+        return equal | greater
+
+    def _compare(self, number: int) -> tuple[BitMap, BitMap, BitMap]:
+        """The rows below, equal and above: O'Neil and Quass, from the highest bit down."""
+        if number < 0:
+            return BitMap(), BitMap(), BitMap(self.existing)
+        if number.bit_length() > len(self.slices):
+            return BitMap(self.existing), BitMap(), BitMap()
+        less, equal, greater = BitMap(), BitMap(self.existing), BitMap()
+        for bit in reversed(range(len(self.slices))):
+            ones = self.slices[bit]
+            if number >> bit & 1:
+                less |= equal - ones
+                equal &= ones
+            else:
+                greater |= equal & ones
+                equal -= ones
+        return less, equal, greater

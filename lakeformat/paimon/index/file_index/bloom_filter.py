@@ -1,0 +1,160 @@
+"""``bloom-filter``: whether a column may have a value at all.
+
+An int32 with the number of hash functions, then the bits: bit i is in byte i / 8, lowest first.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import xxhash
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.file_index_types import INDEXABLE
+from lakeformat.paimon.index.byte_cursor import ByteCursor
+from lakeformat.paimon.index.file_index.container import REBUILD
+from lakeformat.paimon.index.file_index.integers import (
+    Column,
+    as_column,
+    as_literals,
+    integers_of,
+    require_type,
+)
+from lakeformat.types.types import AtomicType, DataType, TypeName
+
+__all__ = [
+    "BLOOM_FILTER",
+    "BloomFilter",
+    "BloomFilterWriter",
+    "encode_bloom_filter",
+    "read_bloom_filter",
+]
+
+BLOOM_FILTER = "bloom-filter"
+DEFAULT_ITEMS = 1_000_000
+DEFAULT_FALSE_POSITIVES = 0.1
+
+_TEXTS = frozenset({TypeName.CHAR, TypeName.VARCHAR, TypeName.BINARY, TypeName.VARBINARY})
+_FLOATS = frozenset({TypeName.FLOAT, TypeName.DOUBLE})
+_MOST_BITS = 2**31 - 8
+_MOST_HASH_FUNCTIONS = 1_100
+"""More than the smallest rate of false positives a double holds asks for."""
+
+
+def encode_bloom_filter(
+    column: Column,
+    data_type: DataType,
+    *,
+    items: int = DEFAULT_ITEMS,
+    false_positives: float = DEFAULT_FALSE_POSITIVES,
+) -> bytes:
+    """The filter of a column that is there as a whole."""
+    writer = BloomFilterWriter(data_type, items=items, false_positives=false_positives)
+    writer.add(column)
+    return writer.encode()
+
+
+class BloomFilterWriter:
+    """Makes the filter of a column from its parts, of which it keeps no value."""
+
+    def __init__(
+        self,
+        data_type: DataType,
+        *,
+        items: int = DEFAULT_ITEMS,
+        false_positives: float = DEFAULT_FALSE_POSITIVES,
+    ) -> None:
+        """Sized for ``items`` values and a rate between 0 and 1."""
+        self._type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
+        bit_count, self._hash_count = _size(items, false_positives)
+        self._bits = np.zeros(bit_count, bool)
+
+    def add(self, column: Column) -> None:
+        """Any values, in any order; nulls are not in the filter."""
+        hashes = _hash(as_column(column, self._type), self._type)
+        for number in range(1, self._hash_count + 1):
+            self._bits[_places(hashes, number, len(self._bits))] = True
+
+    def encode(self) -> bytes:
+        body = np.packbits(self._bits, bitorder="little").tobytes()
+        return struct.pack(">i", self._hash_count) + body
+
+
+def read_bloom_filter(body: bytes, data_type: DataType, source: str) -> BloomFilter:
+    """The filter of a column of that type."""
+    data_type = require_type(data_type, INDEXABLE[BLOOM_FILTER], BLOOM_FILTER)
+    cursor = ByteCursor(body, source, remedy=REBUILD)
+    hash_count = cursor.count("hash functions", at_most=_MOST_HASH_FUNCTIONS)
+    if hash_count == 0 or cursor.position == cursor.end:
+        raise cursor.error(f"it has {hash_count} hash functions and no bits")
+    return BloomFilter(data_type, hash_count, np.frombuffer(body, np.uint8)[cursor.position :])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BloomFilter:
+    """Which values a column may have; it cannot tell nulls."""
+
+    data_type: AtomicType
+    hash_count: int
+    bits: npt.NDArray[np.uint8]
+
+    def may_contain(self, value: object) -> bool:
+        """False only if no row has the value; of a null nothing is known."""
+        literals = as_literals([value], self.data_type)
+        if not len(literals):
+            return True
+        if self.data_type.name in _FLOATS and literals[0].as_py() == 0:
+            # Equal in a predicate, but two values for the hash.
+            literals = pa.array([0.0, -0.0], literals.type)
+        hashes = _hash(literals, self.data_type)
+        found = np.ones(len(hashes), bool)
+        for number in range(1, self.hash_count + 1):
+            place = _places(hashes, number, 8 * len(self.bits))
+            found &= (self.bits[place >> 3] >> (place & 7)) & 1 == 1
+        return bool(found.any())
+
+
+def _size(items: int, false_positives: float) -> tuple[int, int]:
+    """Bits and hash functions, with Java's arithmetic to the last digit."""
+    if items < 1 or not 0 < false_positives < 1:
+        raise InvalidRequestError(
+            f"a bloom filter for {items} items with a rate of {false_positives} false positives "
+            "cannot be; give at least one item and a rate between 0 and 1"
+        )
+    needed = -items * math.log(false_positives) / (math.log(2) * math.log(2))
+    if needed > _MOST_BITS:
+        raise InvalidRequestError(f"a bloom filter of {needed:.0f} bits cannot be addressed")
+    bit_count = int(needed) + 8 - int(needed) % 8
+    return bit_count, max(1, math.floor(bit_count / items * math.log(2) + 0.5))
+
+
+def _places(hashes: npt.NDArray[np.int64], number: int, bit_count: int) -> npt.NDArray[np.int64]:
+    """The bit of each hash for one hash function; int32 arithmetic wraps around."""
+    low, high = hashes.astype(np.int32), (hashes >> 32).astype(np.int32)
+    combined = low + np.int32(number) * high
+    return np.where(combined < 0, ~combined, combined).astype(np.int64) % bit_count
+
+
+def _hash(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64]:
+    """64 bits for each value that is not null."""
+    if data_type.name not in _TEXTS:
+        return _mix(integers_of(column, data_type))
+    values = column.drop_null().to_pylist()
+    hashes = np.fromiter(map(xxhash.xxh64_intdigest, values), np.uint64, len(values))
+    return hashes.view(np.int64)
+
+
+def _mix(key: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Thomas Wang's hash of 64-bit integers, which wraps around and shifts the sign along."""
+    key = ~key + (key << 21)
+    key ^= key >> 24
+    key = key + (key << 3) + (key << 8)
+    key ^= key >> 14
+    key = key + (key << 2) + (key << 4)
+    key ^= key >> 28
+    return key + (key << 31)

@@ -1,0 +1,172 @@
+"""``bsi``: numbers as one bitmap per bit, those below zero apart. Deprecated, still met."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from pyroaring import BitMap
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.paimon.file_index_types import INDEXABLE
+from lakeformat.paimon.index.byte_cursor import ByteCursor
+from lakeformat.paimon.index.file_index.bit_slices import BitSlices, slices_of
+from lakeformat.paimon.index.file_index.container import REBUILD
+from lakeformat.paimon.index.file_index.integers import (
+    Column,
+    as_column,
+    as_literals,
+    exact_integers_of,
+    integers_of,
+    is_rounded,
+    require_type,
+    rows_with_values,
+)
+from lakeformat.paimon.index.file_index.row_positions import read_row_count, read_rows, rows_but
+from lakeformat.paimon.index.roaring import bitmap_of, encode_bitmap
+from lakeformat.types.types import AtomicType, DataType
+
+__all__ = ["BSI", "BsiIndex", "encode_bsi", "read_bsi"]
+
+BSI = "bsi"
+FORMAT_VERSION = 1
+_MOST_SLICES = 64
+
+
+def encode_bsi(column: Column, data_type: DataType) -> bytes:
+    """The index of a column; the lowest BIGINT, whose absolute value is too long, is refused."""
+    data_type = require_type(data_type, INDEXABLE[BSI], BSI)
+    array = as_column(column, data_type)
+    rows, numbers = rows_with_values(array), integers_of(array, data_type)
+    if len(numbers) and numbers.min() == np.iinfo(np.int64).min:
+        raise UnsupportedError(f"a {BSI} index cannot hold {numbers.min()}")
+    negative = numbers < 0
+    return (
+        struct.pack(">bi", FORMAT_VERSION, len(array))
+        + _encode_part(rows[~negative], numbers[~negative])
+        + _encode_part(rows[negative], -numbers[negative])
+    )
+
+
+def read_bsi(body: bytes, data_type: DataType, source: str) -> BsiIndex:
+    """The index of a column of that type."""
+    data_type = require_type(data_type, INDEXABLE[BSI], BSI)
+    cursor = ByteCursor(body, source, remedy=REBUILD)
+    cursor.version(FORMAT_VERSION)
+    row_count = read_row_count(cursor)
+    positive = _read_part(cursor, row_count)
+    negative = _read_part(cursor, row_count)
+    return BsiIndex(data_type, row_count, positive, negative)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BsiIndex:
+    """Answers comparisons; of TIMESTAMP(7) and finer with the rows that may match."""
+
+    data_type: AtomicType
+    row_count: int
+    _positive: _Part
+    """Zero included."""
+    _negative: _Part
+    """By absolute value."""
+
+    def equal_to(self, value: object) -> BitMap:
+        """The rows with this value; none for a null."""
+        return self.one_of([value])
+
+    def one_of(self, values: Sequence[object]) -> BitMap:
+        """The rows with any of these values."""
+        found = BitMap()
+        for number in self._numbers(values):
+            part = self._positive if number >= 0 else self._negative
+            found |= part.slices.equal_to(abs(number) - part.least)
+        return found
+
+    def is_null(self) -> BitMap:
+        """The rows without a value."""
+        return rows_but(self.is_not_null(), self.row_count)
+
+    def is_not_null(self) -> BitMap:
+        """The rows with a value."""
+        return self._positive.slices.existing | self._negative.slices.existing
+
+    def less_than(self, value: object) -> BitMap:
+        """The rows below a value; none for a null."""
+        if is_rounded(self.data_type):
+            # Equal microseconds may differ in their nanoseconds.
+            return self.at_most(value)
+        return self._below([number - 1 for number in self._numbers([value])])
+
+    def at_most(self, value: object) -> BitMap:
+        """The rows up to a value; none for a null."""
+        return self._below(self._numbers([value]))
+
+    def greater_than(self, value: object) -> BitMap:
+        """The rows above a value; none for a null."""
+        if is_rounded(self.data_type):
+            return self.at_least(value)
+        return self._above([number + 1 for number in self._numbers([value])])
+
+    def at_least(self, value: object) -> BitMap:
+        """The rows from a value on; none for a null."""
+        return self._above(self._numbers([value]))
+
+    def _below(self, limits: list[int]) -> BitMap:
+        """The rows up to the limit, included."""
+        positive, negative = self._positive, self._negative
+        for limit in limits:
+            if limit < 0:
+                return negative.slices.at_least(-limit - negative.least)
+            return positive.slices.at_most(limit - positive.least) | negative.slices.existing
+        return BitMap()
+
+    def _above(self, limits: list[int]) -> BitMap:
+        """The rows from the limit on, included."""
+        positive, negative = self._positive, self._negative
+        for limit in limits:
+            if limit < 0:
+                return positive.slices.existing | negative.slices.at_most(-limit - negative.least)
+            return positive.slices.at_least(limit - positive.least)
+        return BitMap()
+
+    def _numbers(self, values: Sequence[object]) -> list[int]:
+        # A decimal that no index holds is a number like others to compare with.
+        return exact_integers_of(as_literals(values, self.data_type), self.data_type)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """The rows of one sign."""
+
+    least: int
+    """What was taken off every number; writers take nothing off."""
+    slices: BitSlices
+
+
+def _encode_part(rows: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> bytes:
+    if not len(rows):
+        return struct.pack(">?", False)
+    highest = int(numbers.max())
+    slices = slices_of(rows, numbers, highest.bit_length())
+    return b"".join(
+        [
+            struct.pack(">?bqq", True, FORMAT_VERSION, 0, highest),
+            encode_bitmap(bitmap_of(rows)),
+            struct.pack(">i", len(slices)),
+            *map(encode_bitmap, slices),
+        ]
+    )
+
+
+def _read_part(cursor: ByteCursor, row_count: int) -> _Part:
+    if not cursor.flag():
+        return _Part(0, BitSlices(BitMap(), ()))
+    cursor.version(FORMAT_VERSION)
+    least, _ = cursor.int64(), cursor.int64()
+    existing = read_rows(cursor, row_count)
+    count = cursor.count("bit slices", at_most=_MOST_SLICES)
+    slices = tuple(read_rows(cursor, row_count) for _ in range(count))
+    return _Part(least, BitSlices(existing, slices))

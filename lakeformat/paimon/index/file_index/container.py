@@ -1,0 +1,132 @@
+"""The container of a file index: a head that says where the index of each column is.
+
+It stands beside its data file as ``<data file>.index``, or inside the manifest entry when it
+is small. All integers are big endian. Columns and types come in any order.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Mapping
+from typing import IO
+
+from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.paimon.index.byte_cursor import ByteCursor
+from lakeformat.paimon.index.damage import missing_file
+from lakeformat.paimon.index.file_index.modified_utf8 import encode_utf, read_utf
+from lakeformat.storage import Storage
+
+__all__ = ["REBUILD", "decode_file_index", "encode_file_index", "read_file_index"]
+
+FORMAT_VERSION = 1
+REBUILD = "read without the file index, and compact the data file to build it again"
+"""The way out when an index is damaged: every row can be found without it."""
+
+_MAGIC = 0x00054E4ED01A35AE
+_PREFIX_BYTES = 16
+_EMPTY = -1
+"""The start of an index that proves that no row has a value."""
+_LARGEST_INT32 = 2**31 - 1
+
+Bodies = dict[str, dict[str, bytes | None]]
+"""By column and index type; None for an empty index. Values of a MAP are ``column[key]``."""
+_Places = list[tuple[str, str, int, int]]
+
+
+def encode_file_index(indexes: Mapping[str, Mapping[str, bytes | None]]) -> bytes:
+    """A container of the bodies by column and index type; None for a column without rows."""
+    names = [
+        [encode_utf(column), *(encode_utf(index_type) for index_type in by_type)]
+        for column, by_type in indexes.items()
+    ]
+    # Per column its number of indexes, per index its start and length.
+    head_length = _PREFIX_BYTES + 4 + 4
+    head_length += sum(len(name) for column in names for name in column)
+    head_length += sum(4 + 8 * (len(column) - 1) for column in names)
+    head = [struct.pack(">qiii", _MAGIC, FORMAT_VERSION, head_length, len(indexes))]
+    bodies: list[bytes] = []
+    start = head_length
+    for (column_name, *type_names), by_type in zip(names, indexes.values(), strict=True):
+        head += [column_name, struct.pack(">i", len(by_type))]
+        for type_name, body in zip(type_names, by_type.values(), strict=True):
+            place = (_EMPTY, 0) if body is None else (start, len(body))
+            if sum(place) > _LARGEST_INT32:
+                raise InvalidRequestError("a file index of more than 2 GiB cannot be addressed")
+            head += [type_name, struct.pack(">ii", *place)]
+            bodies.append(body or b"")
+            start += len(bodies[-1])
+    redundant_length = struct.pack(">i", 0)
+    return b"".join([*head, redundant_length, *bodies])
+
+
+def decode_file_index(content: bytes, source: str) -> Bodies:
+    """Every body of a container held in memory, such as the one inside a manifest entry."""
+    cursor = ByteCursor(content, source, remedy=REBUILD)
+    head_length = _read_prefix(cursor, len(content))
+    places = _read_places(cursor.part(0, head_length), cursor.end)
+    bodies: Bodies = {}
+    for column, index_type, start, length in places:
+        body = None if start == _EMPTY else content[start : start + length]
+        bodies.setdefault(column, {})[index_type] = body
+    return bodies
+
+
+def read_file_index(storage: Storage, path: str, columns: Collection[str] | None = None) -> Bodies:
+    """The bodies of some columns, or of all, of a file beside its data file."""
+    uri = storage.uri(path)
+    try:
+        stream = storage.open_input(path)
+    except NotFoundError:
+        raise missing_file(uri, "a manifest") from None
+    with stream:
+        size = stream.seek(0, 2)
+        prefix = _read_at(stream, 0, min(size, _PREFIX_BYTES))
+        head_length = _read_prefix(ByteCursor(prefix, uri, remedy=REBUILD), size)
+        head = ByteCursor(_read_at(stream, 0, head_length), uri, remedy=REBUILD)
+        bodies: Bodies = {}
+        for column, index_type, start, length in _read_places(head, size):
+            if columns is None or column in columns:
+                body = None if start == _EMPTY else _read_at(stream, start, length)
+                bodies.setdefault(column, {})[index_type] = body
+        return bodies
+
+
+def _read_at(stream: IO[bytes], start: int, length: int) -> bytes:
+    stream.seek(start)
+    return stream.read(length)
+
+
+def _read_prefix(cursor: ByteCursor, size: int) -> int:
+    """The length of the head, whose first bytes say that it is one."""
+    magic = cursor.int64()
+    if magic != _MAGIC:
+        raise cursor.error(f"{magic:#x} does not begin a file index")
+    version = cursor.int32()
+    if version != FORMAT_VERSION:
+        raise cursor.error(f"it has version {version}, this library reads {FORMAT_VERSION}")
+    head_length = cursor.int32()
+    if not _PREFIX_BYTES <= head_length <= size:
+        raise cursor.error(f"its head has {head_length} bytes of {size}")
+    return head_length
+
+
+def _read_places(cursor: ByteCursor, size: int) -> _Places:
+    """Column, type, start and length of each index, all of it inside the container."""
+    cursor = cursor.at(_PREFIX_BYTES)
+    places: _Places = []
+    for _ in range(cursor.count("columns")):
+        column = read_utf(cursor)
+        for _ in range(cursor.count("indexes")):
+            index_type = read_utf(cursor)
+            start, length = cursor.int32(), cursor.int32()
+            is_inside = cursor.end <= start and 0 <= length <= size - start
+            if start != _EMPTY and not is_inside:
+                raise cursor.error(
+                    f"its {index_type} index of column {column} is {length} bytes at byte "
+                    f"{start} of {size}"
+                )
+            places.append((column, index_type, start, length))
+    # Bodies that overlap would let a small file ask for any amount of memory.
+    if sum(length for *_, start, length in places if start != _EMPTY) > size - cursor.end:
+        raise cursor.error("its indexes are longer than the file together")
+    return places

@@ -1,0 +1,150 @@
+"""Columns and literals as the 64-bit integers that Paimon hashes, slices and stores for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.paimon.file_index_types import DATES_AND_TIMES
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import AtomicType, DataType, TypeName
+
+__all__ = [
+    "Column",
+    "as_column",
+    "as_literals",
+    "exact_integers_of",
+    "integers_of",
+    "is_rounded",
+    "require_type",
+    "rows_with_values",
+]
+
+Column: TypeAlias = pa.Array | pa.ChunkedArray
+
+_MICROS_DIGITS = 6
+_EVERY_DATETIME_FITS = (pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
+
+
+def require_type(
+    data_type: DataType, supported: frozenset[TypeName], index_type: str
+) -> AtomicType:
+    """The type itself; one that the index cannot hold is refused by name."""
+    if not isinstance(data_type, AtomicType) or data_type.name not in supported:
+        raise UnsupportedError(
+            f"a {index_type} index cannot hold {type_to_json(data_type)}; "
+            f"it takes {', '.join(sorted(supported))}"
+        )
+    return data_type
+
+
+def is_rounded(data_type: AtomicType) -> bool:
+    """Whether the integers leave out digits: of timestamps they count microseconds at most."""
+    timestamps = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
+    return data_type.name in timestamps and data_type.precision > _MICROS_DIGITS
+
+
+def as_column(values: Column, data_type: AtomicType) -> pa.Array:
+    """One Arrow array of exactly the column's type; text and bytes with 64-bit offsets."""
+    target = to_arrow_type(data_type)
+    if pa.types.is_string(target) or pa.types.is_binary(target):
+        target = pa.large_binary()
+    try:
+        if pa.types.is_dictionary(values.type):
+            values = values.cast(values.type.value_type)
+        if pa.types.is_string(values.type) or pa.types.is_string_view(values.type):
+            values = values.cast(pa.large_string())
+        values = values.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        raise InvalidRequestError(
+            f"values of Arrow type {values.type} are not {type_to_json(data_type)}: {reason}"
+        ) from None
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def as_literals(values: Sequence[object], data_type: AtomicType) -> pa.Array:
+    """What a predicate compares with, in the column's type; nulls are left out: they equal none."""
+    target = to_arrow_type(data_type)
+    try:
+        literals = pa.array(values, target)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError) as reason:
+        raise InvalidRequestError(
+            f"{values!r} are not all {type_to_json(data_type)}: {reason}; "
+            "cast them to the type of the column"
+        ) from None
+    _refuse_rounding(values, literals)
+    return as_column(literals.drop_null(), data_type)
+
+
+def _refuse_rounding(values: Sequence[object], literals: pa.Array) -> None:
+    """Arrow cuts 1.5 to an integer and 0.1 to a FLOAT, which would be another predicate."""
+    if literals.type in _EVERY_DATETIME_FITS:
+        return
+    for value, literal in zip(values, literals, strict=True):
+        # A scalar is not converted, and NaN does not equal itself.
+        is_given = value is not None and not isinstance(value, pa.Scalar)
+        if is_given and literal.as_py() != value and value == value:
+            raise InvalidRequestError(
+                f"{value!r} is no {literals.type}; cast it to the type of the column"
+            )
+
+
+def rows_with_values(column: pa.Array) -> npt.NDArray[np.int64]:
+    """The positions of the rows that are not null."""
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    return np.flatnonzero(valid).astype(np.int64)
+
+
+def integers_of(column: pa.Array, data_type: AtomicType) -> npt.NDArray[np.int64]:
+    """The values that are not null: numbers and dates as they are, timestamps in millis or micros,
+    decimals unscaled, floats by Java's bits with one NaN.
+    """
+    column = column.drop_null()
+    if data_type.name in (TypeName.FLOAT, TypeName.DOUBLE):
+        return _float_bits(column.to_numpy(zero_copy_only=False))
+    if data_type.name is TypeName.DECIMAL:
+        return _unscaled(column)
+    if data_type.name is TypeName.BOOLEAN:
+        column = column.cast(pa.int8())
+    elif data_type.name in DATES_AND_TIMES:
+        column = column.view(pa.int64() if column.type.bit_width == 64 else pa.int32())
+    numbers: npt.NDArray[np.int64] = column.to_numpy(zero_copy_only=False).astype(np.int64)
+    # Nanoseconds are cut to microseconds downwards, also before 1970.
+    return numbers // 1000 if is_rounded(data_type) else numbers
+
+
+def exact_integers_of(literals: pa.Array, data_type: AtomicType) -> list[int]:
+    """The same of what a predicate compares with, where a decimal may be beyond 64 bits."""
+    if data_type.name is not TypeName.DECIMAL:
+        return [*integers_of(literals, data_type).tolist()]
+    words = _words(literals.drop_null()).tolist()
+    return [(high << 64) + low % (1 << 64) for low, high in words]
+
+
+def _float_bits(values: npt.NDArray[np.floating]) -> npt.NDArray[np.int64]:
+    values = np.where(np.isnan(values), values.dtype.type(np.nan), values)
+    return values.view(f"i{values.dtype.itemsize}").astype(np.int64)
+
+
+def _unscaled(column: pa.Array) -> npt.NDArray[np.int64]:
+    """The low half of each 128-bit number, if the high half is nothing but its sign."""
+    words = _words(column)
+    if not np.array_equal(words[:, 1], words[:, 0] >> 63):
+        raise UnsupportedError(
+            f"a value of {column.type} does not fit into 64 bits, which is all its index has"
+        )
+    return np.ascontiguousarray(words[:, 0])
+
+
+def _words(column: pa.Array) -> npt.NDArray[np.int64]:
+    """The low and the high half of each 128-bit number."""
+    if not len(column):
+        return np.empty((0, 2), np.int64)
+    words = np.frombuffer(column.buffers()[1], np.int64).reshape(-1, 2)
+    return words[column.offset : column.offset + len(column)]

@@ -1,0 +1,174 @@
+"""``range-bitmap``: values coded in their order, and one bitmap per bit of the codes.
+
+The sorted values are a dictionary of chunks: the first value of a chunk is in its header, the
+others are behind all headers, so that a lookup reads few of them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyroaring import BitMap
+
+from lakeformat.paimon.index.byte_cursor import ByteCursor
+from lakeformat.paimon.index.file_index.bit_slices import BitSlices, slices_of
+from lakeformat.paimon.index.file_index.container import REBUILD
+from lakeformat.paimon.index.file_index.integers import Column
+from lakeformat.paimon.index.file_index.row_positions import read_row_count, read_rows, rows_but
+from lakeformat.paimon.index.file_index.stored_values import (
+    DistinctValues,
+    distinct_values,
+    keys_equal_to,
+    read_key,
+)
+from lakeformat.paimon.index.file_index.value_dictionary import (
+    ValueDictionary,
+    encode_dictionary,
+    read_dictionary,
+    require_coded_type,
+)
+from lakeformat.paimon.index.roaring import bitmap_of, encode_bitmap
+from lakeformat.types.types import AtomicType, DataType
+
+__all__ = ["RANGE_BITMAP", "RangeBitmapIndex", "encode_range_bitmap", "read_range_bitmap"]
+
+RANGE_BITMAP = "range-bitmap"
+FORMAT_VERSION = 1
+_SLICES_WITHOUT_VALUES = 64
+"""Java counts the bits of the highest code, which is -1 without values."""
+_MOST_SLICES = 64
+
+
+def encode_range_bitmap(
+    column: Column, data_type: DataType, *, chunk_size: int | None = None
+) -> bytes:
+    """The index of a column; ``chunk_size`` bytes of values are found together, by default
+    16 KiB, or one value alone for BOOLEAN, TINYINT and SMALLINT.
+    """
+    data_type = require_coded_type(data_type, RANGE_BITMAP)
+    distinct = distinct_values(column, data_type)
+    values = distinct.values
+    dictionary = encode_dictionary(values, data_type, chunk_size)
+    head = struct.pack(">bii", FORMAT_VERSION, distinct.row_count, len(values))
+    if len(values):
+        head += values.bytes_of(0, 1) + values.bytes_of(len(values) - 1, len(values))
+    head += struct.pack(">i", len(dictionary))
+    return struct.pack(">i", len(head)) + head + dictionary + _encode_slices(distinct)
+
+
+def read_range_bitmap(body: bytes, data_type: DataType, source: str) -> RangeBitmapIndex:
+    """The index of a column of that type."""
+    data_type = require_coded_type(data_type, RANGE_BITMAP)
+    cursor = ByteCursor(body, source, remedy=REBUILD)
+    head = _read_head(cursor)
+    row_count = read_row_count(head)
+    value_count = head.count("values")
+    if value_count:
+        # The lowest and the highest value are in the dictionary again.
+        read_key(head, data_type)
+        read_key(head, data_type)
+    dictionary_start = cursor.position
+    cursor.take(head.count("bytes of dictionary"))
+    dictionary = read_dictionary(
+        cursor.part(dictionary_start, cursor.position - dictionary_start), data_type, value_count
+    )
+    return RangeBitmapIndex(data_type, row_count, dictionary, _read_slices(cursor, row_count))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RangeBitmapIndex:
+    """Answers comparisons with exactly the rows that match."""
+
+    data_type: AtomicType
+    row_count: int
+    _dictionary: ValueDictionary
+    _codes: BitSlices
+
+    def equal_to(self, value: object) -> BitMap:
+        """The rows with this value; none for a null."""
+        return self.one_of([value])
+
+    def one_of(self, values: Sequence[object]) -> BitMap:
+        """The rows with any of these values."""
+        found = BitMap()
+        for key in keys_equal_to(values, self.data_type):
+            code, is_there = self._dictionary.find(key)
+            if is_there:
+                found |= self._codes.equal_to(code)
+        return found
+
+    def is_null(self) -> BitMap:
+        """The rows without a value."""
+        return rows_but(self.is_not_null(), self.row_count)
+
+    def is_not_null(self) -> BitMap:
+        """The rows with a value."""
+        return BitMap(self._codes.existing)
+
+    def less_than(self, value: object) -> BitMap:
+        """The rows below a value; none for a null."""
+        for key in keys_equal_to([value], self.data_type)[:1]:
+            return self._codes.less_than(self._dictionary.find(key)[0])
+        return BitMap()
+
+    def at_most(self, value: object) -> BitMap:
+        """The rows up to a value; none for a null."""
+        for key in keys_equal_to([value], self.data_type)[-1:]:
+            code, is_there = self._dictionary.find(key)
+            return self._codes.at_most(code if is_there else code - 1)
+        return BitMap()
+
+    def greater_than(self, value: object) -> BitMap:
+        """The rows above a value; none for a null."""
+        for key in keys_equal_to([value], self.data_type)[-1:]:
+            code, is_there = self._dictionary.find(key)
+            return self._codes.at_least(code + 1 if is_there else code)
+        return BitMap()
+
+    def at_least(self, value: object) -> BitMap:
+        """The rows from a value on; none for a null."""
+        for key in keys_equal_to([value], self.data_type)[:1]:
+            return self._codes.at_least(self._dictionary.find(key)[0])
+        return BitMap()
+
+
+def _encode_slices(distinct: DistinctValues) -> bytes:
+    count = len(distinct.values)
+    slice_count = max(1, (count - 1).bit_length()) if count else _SLICES_WITHOUT_VALUES
+    slices = [*map(encode_bitmap, slices_of(distinct.rows, distinct.codes, slice_count))]
+    existing = encode_bitmap(bitmap_of(distinct.rows))
+    places, offset = [], 0
+    for content in slices:
+        places.append(struct.pack(">ii", offset, len(content)))
+        offset += len(content)
+    places_length = sum(map(len, places))
+    head = struct.pack(">bbii", FORMAT_VERSION, slice_count, len(existing), places_length)
+    head = b"".join([head, *places])
+    return b"".join([struct.pack(">i", len(head)), head, existing, *slices])
+
+
+def _read_slices(cursor: ByteCursor, row_count: int) -> BitSlices:
+    head = _read_head(cursor)
+    count = head.int8()
+    if not 0 <= count <= _MOST_SLICES:
+        raise head.error(f"it has {count} bit slices")
+    existing_length = head.count("bytes of existing rows")
+    head.count("bytes of offsets")
+    existing = read_rows(cursor.part(cursor.position, existing_length), row_count)
+    start = cursor.position + existing_length
+    slices = []
+    for _ in range(count):
+        offset, length = head.count("bytes before a slice"), head.count("bytes of slice")
+        slices.append(read_rows(cursor.part(start + offset, length), row_count))
+    return BitSlices(existing, tuple(slices))
+
+
+def _read_head(cursor: ByteCursor) -> ByteCursor:
+    """The bytes the length at the cursor announces, behind their version."""
+    length = cursor.count("bytes of head")
+    head = cursor.part(cursor.position, length)
+    cursor.take(length)
+    head.version(FORMAT_VERSION)
+    return head

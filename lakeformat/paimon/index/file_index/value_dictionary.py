@@ -1,0 +1,167 @@
+"""The dictionary inside a range bitmap: values in their order, each with its code, in chunks."""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.paimon.file_index_types import INDEXABLE, is_too_fine
+from lakeformat.paimon.index.byte_cursor import ByteCursor
+from lakeformat.paimon.index.file_index.integers import require_type
+from lakeformat.paimon.index.file_index.packed_values import PackedValues
+from lakeformat.paimon.index.file_index.stored_values import Key, read_key, width_of
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import AtomicType, DataType, TypeName
+
+__all__ = ["ValueDictionary", "encode_dictionary", "read_dictionary", "require_coded_type"]
+
+FORMAT_VERSION = 1
+DEFAULT_CHUNK_SIZE = 16 * 1024
+_SMALL_TYPES = frozenset({TypeName.BOOLEAN, TypeName.TINYINT, TypeName.SMALLINT})
+"""By default one value per chunk: their dictionaries are small anyway."""
+_INT_BYTES = 4
+
+
+def require_coded_type(data_type: DataType, index_type: str) -> AtomicType:
+    """The type itself; one whose values do not fit is refused by name."""
+    found = require_type(data_type, INDEXABLE[index_type], index_type)
+    if is_too_fine(found):
+        raise UnsupportedError(
+            f"a {index_type} index cannot hold {type_to_json(found)}; "
+            "it takes DECIMAL up to 18 digits and timestamps up to microseconds"
+        )
+    return found
+
+
+def encode_dictionary(values: PackedValues, data_type: AtomicType, chunk_size: int | None) -> bytes:
+    """The chunks of stored values that are in order."""
+    if chunk_size is None:
+        chunk_size = 0 if data_type.name in _SMALL_TYPES else DEFAULT_CHUNK_SIZE
+    if chunk_size < 0:
+        raise InvalidRequestError(f"a chunk cannot have {chunk_size} bytes")
+    headers: list[bytes] = []
+    bodies: list[bytes] = []
+    code, key_offset = 0, 0
+    while code < len(values):
+        end = _chunk_end(values, code, data_type, chunk_size)
+        tail, body = _encode_chunk(values, code, end, data_type)
+        fields = struct.pack(">iii", code, key_offset, end - code - 1)
+        first = values.bytes_of(code, code + 1)
+        headers.append(struct.pack(">b", FORMAT_VERSION) + first + fields + tail)
+        bodies.append(body)
+        code, key_offset = end, key_offset + len(body)
+    starts, total = [], 0
+    for header in headers:
+        starts.append(struct.pack(">i", total))
+        total += len(header)
+    lengths = (len(headers), _INT_BYTES * len(headers), total)
+    head = struct.pack(">bIII", FORMAT_VERSION, *lengths)
+    return b"".join([struct.pack(">i", len(head)), head, *starts, *headers, *bodies])
+
+
+def _chunk_end(values: PackedValues, code: int, data_type: AtomicType, chunk_size: int) -> int:
+    """The first value that no longer fits; the first value of a chunk takes no room in it."""
+    room = values.offsets[code + 1] + chunk_size
+    end = int(bisect_right(values.offsets, room)) - 1
+    if width_of(data_type) is None:
+        # The offsets have room of the same size.
+        end = min(end, code + 1 + chunk_size // _INT_BYTES)
+    return max(end, code + 1)
+
+
+def _encode_chunk(
+    values: PackedValues, code: int, end: int, data_type: AtomicType
+) -> tuple[bytes, bytes]:
+    """The last two fields of its header, and its values but the first."""
+    keys = values.bytes_of(code + 1, end)
+    width = width_of(data_type)
+    if width is not None:
+        return struct.pack(">ii", len(keys), width), keys
+    offsets = values.offsets[code + 1 : end] - values.offsets[code + 1]
+    starts = offsets.astype(">i4").tobytes()
+    return struct.pack(">ii", len(starts), len(keys)), starts + keys
+
+
+def read_dictionary(cursor: ByteCursor, data_type: AtomicType, size: int) -> ValueDictionary:
+    """A dictionary of so many values; chunks are read when they are asked for."""
+    length = cursor.count("bytes of head")
+    head = cursor.part(cursor.position, length)
+    cursor.take(length)
+    head.version(FORMAT_VERSION)
+    chunk_count = head.count("chunks")
+    starts_length = head.count("bytes of offsets")
+    if starts_length != _INT_BYTES * chunk_count:
+        raise head.error(f"it has {starts_length} bytes of offsets for {chunk_count} chunks")
+    starts = cursor.part(cursor.position, starts_length)
+    cursor.take(starts_length)
+    headers_length = head.count("bytes of chunk headers")
+    headers = cursor.part(cursor.position, headers_length)
+    cursor.take(headers_length)
+    return ValueDictionary(data_type, size, chunk_count, starts, headers, cursor)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValueDictionary:
+    """Finds the code of a value."""
+
+    data_type: AtomicType
+    size: int
+    _chunk_count: int
+    _starts: ByteCursor
+    _headers: ByteCursor
+    _keys: ByteCursor
+
+    def find(self, key: Key) -> tuple[int, bool]:
+        """The code of the first value that is not less, and whether it is equal."""
+        chunks = range(self._chunk_count)
+        after = bisect_right(chunks, key, key=lambda chunk: self._open(chunk)[0])
+        if after == 0:
+            return 0, False
+        first, header = self._open(after - 1)
+        code, key_offset = header.count("codes"), header.count("bytes before its values")
+        count = header.count("values in a chunk")
+        if code + count >= self.size:
+            raise header.error(f"a chunk has code {code + count} of {self.size}")
+        if first == key:
+            return code, True
+        values = _ChunkValues.read(self._keys, key_offset, count, header, self.data_type)
+        place = bisect_left(range(count), key, key=values.key_at)
+        return code + 1 + place, place < count and values.key_at(place) == key
+
+    def _open(self, chunk: int) -> tuple[Key, ByteCursor]:
+        """The first value of a chunk, and the fields behind it."""
+        start = self._starts.at(_INT_BYTES * chunk).count("bytes before a chunk header")
+        header = self._headers.at(start)
+        header.version(FORMAT_VERSION)
+        return read_key(header, self.data_type), header
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ChunkValues:
+    """The values of a chunk behind its first."""
+
+    data_type: AtomicType
+    width: int | None
+    offsets: ByteCursor
+    keys: ByteCursor
+
+    @classmethod
+    def read(
+        cls, area: ByteCursor, start: int, count: int, header: ByteCursor, data_type: AtomicType
+    ) -> _ChunkValues:
+        width = width_of(data_type)
+        start += area.position
+        if width is not None:
+            length = header.count("bytes of values")
+            return cls(data_type, width, area, area.part(start, length))
+        offsets_length, length = header.count("bytes of offsets"), header.count("bytes of values")
+        offsets = area.part(start, offsets_length)
+        return cls(data_type, None, offsets, area.part(start + offsets_length, length))
+
+    def key_at(self, place: int) -> Key:
+        if self.width is not None:
+            return read_key(self.keys.at(self.width * place), self.data_type)
+        offset = self.offsets.at(_INT_BYTES * place).count("bytes before a value")
+        return read_key(self.keys.at(offset), self.data_type)

@@ -1,0 +1,75 @@
+"""Hash index files: the hashes of all keys in one bucket of a dynamic-bucket table.
+
+A bare sequence of big-endian int32, each hash once, in any order. The file is rewritten whole
+when a new hash appears.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import sha256
+
+import numpy as np
+import numpy.typing as npt
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError, NotFoundError
+from lakeformat.paimon.index.damage import missing_file
+from lakeformat.storage import Storage
+from lakeformat.storage.base import SMALL_FILE
+
+__all__ = [
+    "decode_hash_index",
+    "encode_hash_index",
+    "names_digest",
+    "read_hash_index",
+    "write_hash_index",
+]
+
+_HASH_BYTES = 4
+_WRITE_ANEW = "overwrite its partition with what a scan reads, which makes the index anew"
+
+
+def encode_hash_index(hashes: npt.NDArray[np.int32]) -> bytes:
+    """The content of the file; a hash that is there twice is refused."""
+    if hashes.dtype != np.int32 or hashes.ndim != 1:
+        raise InvalidRequestError(f"hashes are a row of int32, not {hashes.ndim}-d {hashes.dtype}")
+    in_order = np.sort(hashes)  # numpy's unique is many times as slow
+    distinct = len(hashes) - int((in_order[1:] == in_order[:-1]).sum())
+    if distinct < len(hashes):
+        raise InvalidRequestError(
+            f"{len(hashes)} hashes are {distinct} different ones; a hash index has each once"
+        )
+    return hashes.astype(">i4").tobytes()
+
+
+def decode_hash_index(content: bytes, source: str, *, count: int) -> npt.NDArray[np.int32]:
+    """The hashes, in the order of the file; ``count`` is the row count of its manifest entry."""
+    if len(content) != _HASH_BYTES * count:
+        raise CorruptTableError(
+            f"{source} has {len(content)} bytes where {count} hashes have {_HASH_BYTES * count}; "
+            f"{_WRITE_ANEW}"
+        )
+    return np.frombuffer(content, ">i4").astype(np.int32)
+
+
+def write_hash_index(storage: Storage, path: str, hashes: npt.NDArray[np.int32]) -> int:
+    """Write a file under a name nobody else uses; the size in bytes."""
+    content = encode_hash_index(hashes)
+    with storage.open_output(path) as stream:
+        stream.write(content)
+    return len(content)
+
+
+def read_hash_index(storage: Storage, path: str, *, count: int) -> npt.NDArray[np.int32]:
+    """The hashes of one file, as many as its index manifest entry says."""
+    uri = storage.uri(path)
+    try:
+        content = storage.read(path, max(count * _HASH_BYTES, SMALL_FILE))
+    except NotFoundError:
+        raise missing_file(uri, "an index manifest", _WRITE_ANEW) from None
+    return decode_hash_index(content, uri, count=count)
+
+
+def names_digest(names: Iterable[str]) -> str:
+    """A short text that only these files of a partition have: none of them is ever changed."""
+    return sha256("\n".join(sorted(names)).encode()).hexdigest()[:32]

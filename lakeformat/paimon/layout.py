@@ -1,0 +1,286 @@
+"""Every directory and file name on storage, and nothing else.
+
+<warehouse>/<database>.db/<table>/
+  schema/schema-<n>
+  snapshot/snapshot-<n>   EARLIEST   LATEST
+  changelog/changelog-<n>   EARLIEST   LATEST
+  tag/tag-<name>   consumer/consumer-<id>   staged/staged-<name>   claim-<name>
+  stream/stream-<name>
+  branch/branch-<name>/   schema, snapshot, changelog, tag and consumer of a branch
+  manifest/manifest-<uuid>-<n>   manifest-list-<uuid>-<n>   index-manifest-<uuid>-<n>
+  statistics/stat-<uuid>-<n>
+  [<key>=<value>/…]bucket-<n>/data-<uuid>-<n>.<format>
+
+Whatever branch wrote them, manifests, statistics, index and data files lie below the table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.files.changelog_packs import packed_part
+
+__all__ = [
+    "DATABASE_SUFFIX",
+    "DOTS",
+    "EXPIRY_INTENT",
+    "MAIN_BRANCH",
+    "POSTPONE_BUCKET",
+    "REGISTERED_MARK",
+    "UNFINISHED_BRANCH",
+    "TableLayout",
+    "data_file_name",
+    "database_directory",
+    "expiry_intent_name",
+    "index_file_name",
+    "index_manifest_name",
+    "manifest_list_name",
+    "manifest_name",
+    "numbered",
+    "partition_directory",
+    "plain_name",
+    "statistics_name",
+    "suffixed",
+]
+
+DATABASE_SUFFIX = ".db"
+DOTS = frozenset({".", ".."})
+"""Names that lead elsewhere, so no file, branch, tag or consumer has one."""
+
+MAIN_BRANCH = "main"
+"""The branch whose files lie in the table's own directory."""
+
+UNFINISHED_BRANCH = ".unfinished-"
+"""How the file begins that says a branch is being made or removed."""
+
+EXPIRY_INTENT = ".expire-"
+"""How the file begins that says which snapshots are on their way out."""
+
+FENCE = ".fence-"
+"""How the file begins that says which snapshots a rollback took out of history."""
+
+POSTPONE_BUCKET = -2
+"""Rows that wait for a bucket."""
+
+REGISTERED_MARK = "_registered_in_lake_table"
+"""The file in a directory of plain files that names the table which registered them."""
+
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
+_TEMPORARY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
+_ESCAPED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{}\[\]^]")
+
+
+def database_directory(warehouse: str, database: str) -> str:
+    """Where a database keeps its tables."""
+    return f"{warehouse}/{database}{DATABASE_SUFFIX}"
+
+
+def manifest_name(unique: str, counter: int) -> str:
+    """A data manifest of one commit attempt."""
+    return f"manifest-{unique}-{counter}"
+
+
+def manifest_list_name(unique: str, counter: int) -> str:
+    """A manifest list of one commit attempt."""
+    return f"manifest-list-{unique}-{counter}"
+
+
+def index_manifest_name(unique: str, counter: int) -> str:
+    """The index files of one snapshot."""
+    return f"index-manifest-{unique}-{counter}"
+
+
+def index_file_name(unique: str, counter: int) -> str:
+    """A file of deletion vectors."""
+    return f"index-{unique}-{counter}"
+
+
+def statistics_name(unique: str, counter: int) -> str:
+    """A statistics file."""
+    return f"stat-{unique}-{counter}"
+
+
+def expiry_intent_name(end: int, unique: str) -> str:
+    """Of an expiry that leaves snapshot ``end`` as the oldest."""
+    return f"{EXPIRY_INTENT}{end}-{unique}"
+
+
+def data_file_name(prefix: str, unique: str, counter: int, extension: str) -> str:
+    """A data file; ``unique`` belongs to one writer, ``counter`` starts at 0."""
+    return f"{prefix}{unique}-{counter}.{extension}"
+
+
+def numbered(name: str, prefix: str) -> int | None:
+    """The number of ``<prefix><number>``; None for temporary files and other strangers."""
+    rest = name.removeprefix(prefix)
+    return int(rest) if rest != name and _NUMBER.fullmatch(rest) else None
+
+
+def suffixed(name: str, prefix: str) -> str | None:
+    """What follows the prefix of a file name; None for temporary files and other strangers."""
+    rest = name.removeprefix(prefix)
+    return rest if rest and rest != name and not _TEMPORARY.search(rest) else None
+
+
+def partition_directory(values: Sequence[tuple[str, str]]) -> str:
+    """Where a partition lies below the table, such as ``dt=2024-01-31/h=1``.
+
+    ``values`` are keys with their values as text, those that are null or blank already replaced
+    by the table's default name. Nobody reads values back from here: null and blank share a place.
+    """
+    return "/".join(f"{_escaped(key)}={_escaped(value)}" for key, value in values)
+
+
+def plain_name(name: str) -> str:
+    """Return a name out of metadata, and refuse one that leads elsewhere: damaged or forged."""
+    if not name or name in DOTS or "/" in name or "\0" in name:
+        raise CorruptTableError(
+            f"the table's metadata names a file {name!r}, which no file can be called; "
+            "restore the metadata file from a backup or roll back to an earlier snapshot"
+        )
+    return name
+
+
+def _escaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
+
+
+@dataclass(frozen=True, slots=True)
+class TableLayout:
+    """The paths of one table, seen from one of its branches."""
+
+    root: str
+    branch: str = MAIN_BRANCH
+    data_path: str = ""
+    """Where below the root the data files are; the option ``data-file.path-directory``."""
+
+    def on_branch(self, branch: str) -> TableLayout:
+        """The same table seen from another branch."""
+        return replace(self, branch=branch)
+
+    @property
+    def metadata_root(self) -> str:
+        """Where the files are that a branch has of its own."""
+        if self.branch == MAIN_BRANCH:
+            return self.root
+        return f"{self.branches_directory}/branch-{plain_name(self.branch)}"
+
+    @property
+    def branches_directory(self) -> str:
+        return f"{self.root}/branch"
+
+    @property
+    def schema_directory(self) -> str:
+        return f"{self.metadata_root}/schema"
+
+    @property
+    def snapshot_directory(self) -> str:
+        return f"{self.metadata_root}/snapshot"
+
+    @property
+    def changelog_directory(self) -> str:
+        return f"{self.metadata_root}/changelog"
+
+    @property
+    def tag_directory(self) -> str:
+        return f"{self.metadata_root}/tag"
+
+    @property
+    def consumer_directory(self) -> str:
+        return f"{self.metadata_root}/consumer"
+
+    @property
+    def staged_directory(self) -> str:
+        return f"{self.metadata_root}/staged"
+
+    @property
+    def stream_directory(self) -> str:
+        return f"{self.metadata_root}/stream"
+
+    @property
+    def latest_hint(self) -> str:
+        return f"{self.snapshot_directory}/LATEST"
+
+    @property
+    def earliest_hint(self) -> str:
+        return f"{self.snapshot_directory}/EARLIEST"
+
+    def schema(self, schema_id: int) -> str:
+        return f"{self.schema_directory}/schema-{schema_id}"
+
+    def snapshot(self, snapshot_id: int) -> str:
+        return f"{self.snapshot_directory}/snapshot-{snapshot_id}"
+
+    def fence(self, unique: str) -> str:
+        """The snapshots one rollback took out of history."""
+        return f"{self.snapshot_directory}/{FENCE}{unique}"
+
+    def changelog(self, snapshot_id: int) -> str:
+        """The snapshot that outlived its expiry for the sake of its changelog."""
+        return f"{self.changelog_directory}/changelog-{snapshot_id}"
+
+    def tag(self, name: str) -> str:
+        return f"{self.tag_directory}/tag-{plain_name(name)}"
+
+    def tag_success_file(self, name: str) -> str:
+        """What tells other programs that a tag is there."""
+        return f"{self.tag_directory}/tag-success-file/{plain_name(name)}_SUCCESS"
+
+    def deleted_tag(self, name: str) -> str:
+        """The content of a tag that is gone, as long as its files are being removed."""
+        return f"{self.tag_directory}/.deleted-{plain_name(name)}"
+
+    def unfinished_branch(self, name: str) -> str:
+        """What says that a branch is being made or removed: nobody may see it."""
+        return f"{self.branches_directory}/{UNFINISHED_BRANCH}{plain_name(name)}"
+
+    def consumer(self, consumer_id: str) -> str:
+        return f"{self.consumer_directory}/consumer-{plain_name(consumer_id)}"
+
+    def staged(self, name: str) -> str:
+        """What waits to be published; nobody else's format."""
+        return f"{self.staged_directory}/staged-{plain_name(name)}"
+
+    def staged_claim(self, name: str) -> str:
+        """Who is publishing it."""
+        return f"{self.staged_directory}/claim-{plain_name(name)}"
+
+    def stream(self, name: str) -> str:
+        """How far a stream into the table has come; nobody else's format."""
+        return f"{self.stream_directory}/stream-{plain_name(name)}"
+
+    def manifest(self, name: str) -> str:
+        """A manifest, a manifest list or an index manifest; all live in one directory."""
+        return f"{self.root}/manifest/{plain_name(name)}"
+
+    def statistics(self, name: str) -> str:
+        """A statistics file."""
+        return f"{self.root}/statistics/{plain_name(name)}"
+
+    def index_file(self, name: str) -> str:
+        """A file of hashes, deletion vectors or a global index."""
+        return f"{self.root}/index/{plain_name(name)}"
+
+    def bucket_directory(self, bucket: int, partition: str = "") -> str:
+        """Where the data files of a bucket are; ``partition`` is a ``partition_directory``."""
+        below = self.bucket_below_root(bucket, partition)
+        return f"{self.root}/{below}" if self.root else below
+
+    def bucket_below_root(self, bucket: int, partition: str = "") -> str:
+        """Where a bucket lies below the table, and below each external path."""
+        name = "postpone" if bucket == POSTPONE_BUCKET else str(bucket)
+        parts = (self.data_path, partition, f"bucket-{name}")
+        return "/".join(part for part in parts if part)
+
+    def first_below_root(self, names: Sequence[str]) -> Sequence[str]:
+        """Return the names below an external path that lead to its first partition or bucket."""
+        return names[: len(self.data_path.split("/")) * bool(self.data_path) + 1]
+
+    def data_file(self, bucket: int, name: str, partition: str = "") -> str:
+        """A file of a bucket; of a packed changelog the file that all its parts are in."""
+        if (part := packed_part(name)) is not None:
+            bucket, name = part.bucket, part.file_name
+        return f"{self.bucket_directory(bucket, partition)}/{plain_name(name)}"

@@ -1,0 +1,110 @@
+"""Where a table has keys, whichever partition a row says: what a snapshot holds is read once.
+
+Of each file only the columns of the key are read. Nothing is held but the keys that are asked for:
+a sorted list of their hashes finds the rows worth a look, and the few that are found are compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.paimon.binary_row import decode_columns, encode_columns
+from lakeformat.paimon.bucketing import row_hashes
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.partition import partition_path
+from lakeformat.paimon.read.scan import Scan
+from lakeformat.paimon.read.splits import Split
+from lakeformat.paimon.write.assign import Place
+from lakeformat.paimon.write.key_hashes import Hashes
+from lakeformat.paimon.write.key_places import NOWHERE, FoundKeys
+from lakeformat.types.types import DataType
+
+__all__ = ["find_keys"]
+
+
+def find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) -> FoundKeys:
+    """Look up different keys, given as framed rows of the primary key."""
+    by_name = {field.name: field for field in handle.schema.fields}
+    types = [by_name[name].type for name in handle.schema.primary_keys]
+    found = _Found(handle, np.sort(row_hashes(decode_columns(keys, types), types)), types)
+    scan = Scan(_with_every_row(handle), snapshot, list(handle.schema.primary_keys))
+    for split in scan.splits():
+        found.look_through(scan, split)
+    return found.among(keys)
+
+
+def _with_every_row(handle: TableHandle) -> TableHandle:
+    """The table as if it showed also rows that wait for a compaction."""
+    options = {**handle.schema.options, "deletion-vectors.merge-on-read": "true"}
+    if handle.options.merge_engine == "first-row":
+        options["merge-engine"] = "deduplicate"
+    return replace(handle, schema=replace(handle.schema, options=options))
+
+
+class _Found:
+    """The rows that may have one of the keys, and how many rows each bucket has."""
+
+    def __init__(self, handle: TableHandle, hashes: Hashes, types: list[DataType]) -> None:
+        self._handle = handle
+        self._hashes = hashes
+        self._types = types
+        self._partitions: dict[bytes, int] = {}
+        self._counts: dict[Place, int] = {}
+        self._keys: list[pa.Array] = []
+        self._partition_of: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
+        self._bucket_of: list[np.ndarray[tuple[int], np.dtype[np.int32]]] = []
+
+    def look_through(self, scan: Scan, split: Split) -> None:
+        """Keep what may be asked for of the rows of a split."""
+        place = Place(split.partition, split.bucket)
+        number = self._partitions.setdefault(place.partition, len(self._partitions))
+        self._counts.setdefault(place, 0)
+        for batch in scan.read(split):
+            self._counts[place] += batch.num_rows
+            hashes = row_hashes(batch.columns, self._types)
+            at = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+            rows = pa.array(np.flatnonzero(self._hashes[at] == hashes))
+            if len(rows):
+                keys = encode_columns(batch.take(rows).columns, self._types)
+                self._keys.append(keys.cast(pa.large_binary()))
+                self._partition_of.append(np.full(len(rows), number, np.int64))
+                self._bucket_of.append(np.full(len(rows), place.bucket, np.int32))
+
+    def among(self, keys: pa.Array) -> FoundKeys:
+        """What was found of these keys, which are looked at one by one now."""
+        partition_of = np.full(len(keys), NOWHERE, np.int64)
+        bucket_of = np.full(len(keys), NOWHERE, np.int32)
+        partitions = list(self._partitions)
+        if self._keys:
+            looked_at = pc.index_in(pa.chunked_array(self._keys), keys).combine_chunks()
+            is_key = looked_at.is_valid().to_numpy(zero_copy_only=False)
+            at = looked_at.drop_null().to_numpy()
+            there = np.concatenate(self._partition_of)[is_key]
+            self._require_one_place(at, there, partitions)
+            partition_of[at] = there
+            bucket_of[at] = np.concatenate(self._bucket_of)[is_key]
+        return FoundKeys(partitions, partition_of, bucket_of, self._counts)
+
+    def _require_one_place(
+        self,
+        keys: np.ndarray[tuple[int], np.dtype[np.int64]],
+        partitions: np.ndarray[tuple[int], np.dtype[np.int64]],
+        names: list[bytes],
+    ) -> None:
+        different, first = np.unique(keys, return_index=True)
+        if len(different) == len(keys):
+            return
+        again = int(np.setdiff1d(np.arange(len(keys)), first)[0])
+        other = int(np.flatnonzero(keys == keys[again])[0])
+        places = [partition_path(self._handle.schema, names[partitions[n]]) for n in (other, again)]
+        raise CorruptTableError(
+            f"{self._handle.uri} has a key twice, in {places[0]} and in {places[1]}, which two "
+            "writers at once have done: delete one of both rows (kind '-D') with an engine that "
+            "writes one partition, or roll the table back"
+        )

@@ -1,0 +1,106 @@
+"""Expiry by the table's own retention, round after round, until nothing more is due."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakeformat.paimon.clean import FileClass
+from lakeformat.paimon.expire import ExpireReport, expire_snapshots
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.maintain.report import EXPIRE, StepOutcome, StepReport
+from lakeformat.paimon.maintain.request import MaintainRequest
+from lakeformat.paimon.metadata.changelog_directory import changelog_ids
+from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+
+__all__ = ["expire"]
+
+_OF_ROWS = (FileClass.DATA, FileClass.CHANGELOG, FileClass.INDEX)
+_ROUNDS = 10
+"""Changelogs of snapshots that have just expired may be due at once; rounds end in any case."""
+
+
+def expire(handle: TableHandle, request: MaintainRequest) -> StepReport:
+    """Expire consumers, snapshots and changelogs by their retention, without a limit."""
+    table = handle.name
+    reports: list[ExpireReport] = []
+    for _ in range(1 if request.dry_run else _ROUNDS):
+        report = expire_snapshots(
+            handle,
+            limit=_all_there_are(handle),
+            consumers_older_than=request.expire_consumers,
+            dry_run=request.dry_run,
+            tell=request.removals(table, EXPIRE) or _ignored,
+        )
+        reports.append(report)
+        if not _goes_on(report):
+            break
+    removed = sum(each.deleted.total for each in reports)
+    has_work = removed or any(each.consumers or each.finished for each in reports)
+    outcome = StepOutcome.PLANNED if request.dry_run else StepOutcome.DONE
+    return StepReport(
+        step=EXPIRE,
+        outcome=outcome if has_work else StepOutcome.NOT_NEEDED,
+        reason=_reason(reports),
+        report=reports[-1],
+        advice=None if reports[-1].is_complete else f"lake maintain {handle.argument}",
+        snapshots=sum(len(each.snapshots) for each in reports),
+        changelogs=sum(len(each.changelogs) for each in reports),
+        removed_files=0 if request.dry_run else removed,
+        removed_bytes=0 if request.dry_run else sum(each.deleted.bytes for each in reports),
+    )
+
+
+def _all_there_are(handle: TableHandle) -> int:
+    """A limit that limits nothing."""
+    storage, layout = handle.storage, handle.layout
+    return max(len(snapshot_ids(storage, layout)) + len(changelog_ids(storage, layout)), 1)
+
+
+def _goes_on(report: ExpireReport) -> bool:
+    return report.is_complete and bool(report.snapshots or report.changelogs)
+
+
+def _ignored(_: object) -> None:
+    """Without a listener a dry run would keep every file in its report."""
+
+
+def _reason(reports: Sequence[ExpireReport]) -> str:
+    last = reports[-1]
+    would = "would expire" if last.dry_run else "expired"
+    snapshots = sum(len(each.snapshots) for each in reports)
+    changelogs = sum(len(each.changelogs) for each in reports)
+    consumers = [name for each in reports for name in each.consumers]
+    expired = [
+        counted(number, noun)
+        for number, noun in ((snapshots, "snapshot"), (changelogs, "changelog"))
+        if number
+    ]
+    parts = []
+    if consumers:
+        names = ", ".join(map(repr, consumers))
+        verb = "would delete" if last.dry_run else "deleted"
+        parts.append(f"{verb} {counted(len(consumers), 'consumer')} ({names})")
+    removed = sum(each.deleted.total for each in reports)
+    if expired or removed:
+        what = " and ".join(expired) or "what an interrupted run had left"
+        parts.append(f"{would} {what} with {_files(reports)}")
+    elif not consumers:
+        return f"no snapshot is due: {last.reason}"
+    failures = sum(each.deleted.failures for each in reports)
+    if failures:
+        parts.append(f"{counted(failures, 'file')} could not be removed")
+    return f"{', '.join(parts)}; {last.reason}"
+
+
+def _files(reports: Sequence[ExpireReport]) -> str:
+    """The files with their bytes; metadata apart, for it is no part of a table's sizes."""
+    total = sum(each.deleted.total for each in reports)
+    of_rows = sum(each.deleted.files.get(kind, 0) for each in reports for kind in _OF_ROWS)
+    held = size(sum(each.deleted.bytes for each in reports))
+    if not of_rows:
+        return f"{counted(total, 'metadata file')} of {held}"
+    metadata = total - of_rows
+    also = f", {metadata:,} of them metadata" if metadata else ""
+    return f"{counted(total, 'file')} of {held}{also}"

@@ -1,0 +1,206 @@
+"""The outcome of a maintenance: figures of before and after, each step, and what it met."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from lakeformat.errors import InvalidRequestError, LakeError, Reported
+from lakeformat.paimon.health.report import Reason, Verdict
+
+__all__ = [
+    "COMPACT",
+    "EXPIRE",
+    "ORPHANS",
+    "PARTITIONS",
+    "Figures",
+    "MaintainProgress",
+    "MaintainReport",
+    "StepOutcome",
+    "StepReport",
+    "warning_of",
+]
+
+PARTITIONS: Final = "partitions"
+COMPACT: Final = "compact"
+EXPIRE: Final = "expire"
+ORPHANS: Final = "orphans"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintainProgress:
+    """The step under way, and how far it has come."""
+
+    table: str
+    step: str
+    done: int = 0
+    total: int | None = None
+    """None where the step does not know it beforehand."""
+    unit: str = "files"
+
+
+class StepOutcome(StrEnum):
+    """One word for a step."""
+
+    DONE = "done"
+    PLANNED = "planned"
+    """A dry run found work for it."""
+    NOT_NEEDED = "not needed"
+    SKIPPED = "skipped"
+    """It has work, and waits for a word of the caller."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepReport:
+    """One step of a maintenance."""
+
+    step: str
+    outcome: StepOutcome
+    reason: str
+    """One sentence: what was done, or why nothing was."""
+    report: Reported | None = None
+    """The report of the operation; the last one where it took several rounds."""
+    error: LakeError | None = None
+    advice: str | None = None
+    """The command that does the rest, where the step could not do all of its work."""
+    files_in: int = 0
+    files_out: int = 0
+    snapshots: int = 0
+    changelogs: int = 0
+    removed_files: int = 0
+    removed_bytes: int = 0
+    snapshot_ids: tuple[int, ...] = ()
+    """The snapshots that the step published."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; the error as its class and sentence."""
+        values = {name: getattr(self, name) for name in _NUMBERS}
+        return {
+            "step": self.step,
+            "outcome": str(self.outcome),
+            "reason": self.reason,
+            "advice": self.advice,
+            "error": None if self.error is None else f"{type(self.error).__name__}: {self.error}",
+            **values,
+            "snapshot_ids": [*self.snapshot_ids],
+            "report": None if self.report is None else self.report.to_dict(),
+        }
+
+
+_NUMBERS = ("files_in", "files_out", "snapshots", "changelogs", "removed_files", "removed_bytes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """The state of a table in numbers; None where one is not known."""
+
+    verdict: Verdict | None = None
+    score: int | None = None
+    files: int | None = None
+    """Data files of the newest snapshot."""
+    level_0_files: int | None = None
+    """None for an append table, which has no levels."""
+    most_sorted_runs: int | None = None
+    live_bytes: int | None = None
+    snapshots: int | None = None
+    changelogs: int | None = None
+    time_travel_files: int | None = None
+    time_travel_bytes: int | None = None
+    """Kept for older snapshots, changelogs, tags and branches alone."""
+    dead_files: int | None = None
+    """Files that nothing refers to, older than the age floor."""
+    dead_bytes: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {**asdict(self), "verdict": None if self.verdict is None else str(self.verdict)}
+
+
+def warning_of(obstacle: Reason) -> str:
+    """An obstacle in one line, for a log."""
+    return f"{obstacle.finding}. To do: {obstacle.advice}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintainReport:
+    """A maintenance of one table, or what it would do."""
+
+    table: str
+    location: str
+    dry_run: bool
+    before: Figures
+    after: Figures
+    """Of a dry run what is expected, as far as plans say it."""
+    steps: tuple[StepReport, ...]
+    obstacles: tuple[Reason, ...]
+    """Obstacles to a healthy table, each with what to do about it."""
+    note: str | None = None
+    """Files that time travel alone keeps, and until when: no obstacle, but disk space."""
+
+    @property
+    def failed(self) -> tuple[LakeError, ...]:
+        """The errors of steps, but for requests the table refuses."""
+        errors = (step.error for step in self.steps if step.error is not None)
+        return tuple(each for each in errors if not isinstance(each, InvalidRequestError))
+
+    @property
+    def is_healthy(self) -> bool:
+        """True where nothing stands in the way."""
+        return not self.obstacles
+
+    @property
+    def snapshot_ids(self) -> tuple[int, ...]:
+        """The snapshots that were published, ascending."""
+        return tuple(sorted(number for step in self.steps for number in step.snapshot_ids))
+
+    @property
+    def is_idle(self) -> bool:
+        """True where no step had anything to do."""
+        return all(step.outcome is StepOutcome.NOT_NEEDED for step in self.steps)
+
+    @property
+    def summary(self) -> str:
+        """One sentence for the log: the steps that worked, and the verdict now."""
+        worked = [
+            step.reason
+            for step in self.steps
+            if step.outcome in (StepOutcome.DONE, StepOutcome.PLANNED)
+        ]
+        return "; ".join([self._verdicts(), *(worked or [self._idle()])])
+
+    @property
+    def reason(self) -> str:
+        """The summary with the first obstacle to a healthy table."""
+        if not self.obstacles:
+            return self.summary
+        more = f" and {len(self.obstacles) - 1} more" if len(self.obstacles) > 1 else ""
+        return f"{self.summary}; in the way: {self.obstacles[0].finding}{more}"
+
+    def _idle(self) -> str:
+        failed = any(step.error is not None for step in self.steps)
+        return "no step did any work" if failed else "no step was needed"
+
+    def _verdicts(self) -> str:
+        before, after = self.before.verdict, self.after.verdict
+        if self.dry_run or after is None or before == after:
+            return f"{before}"
+        return f"{before} before, {after} now"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "table": self.table,
+            "location": self.location,
+            "dry_run": self.dry_run,
+            "reason": self.reason,
+            "is_healthy": self.is_healthy,
+            "note": self.note,
+            "before": self.before.to_dict(),
+            "after": self.after.to_dict(),
+            "obstacles": [{**asdict(each), "warning": warning_of(each)} for each in self.obstacles],
+            **{name: sum(getattr(each, name) for each in self.steps) for name in _NUMBERS},
+            "snapshot_ids": [*self.snapshot_ids],
+            "steps": [step.to_dict() for step in self.steps],
+        }

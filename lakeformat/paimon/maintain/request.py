@@ -1,0 +1,74 @@
+"""A maintenance as its caller wants it, and who hears of its progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.executor import Executor, where_to_work
+from lakeformat.paimon.clean import Removal
+from lakeformat.paimon.compact.report import Progress
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.maintain.report import MaintainProgress
+from lakeformat.paimon.read.past_time import PastTime, past_millis
+
+__all__ = ["MaintainRequest", "OnProgress"]
+
+OnProgress: TypeAlias = Callable[[MaintainProgress], None]
+"""Called as each step begins, and as it goes on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintainRequest:
+    """The choices of a caller; all others are the table's own options."""
+
+    dry_run: bool = False
+    expire_consumers: PastTime | None = None
+    """Consumers that have not moved since then are deleted, besides those its options delete."""
+    executor: str | Executor | None = None
+    on_progress: OnProgress | None = None
+    commit_comes_first: bool = False
+    """True in a dry run once an earlier step has planned a commit."""
+
+    def check(self, handle: TableHandle) -> None:
+        """Refuse a wrong choice before the first step."""
+        where_to_work(self.executor)
+        if self.on_progress is not None and not callable(self.on_progress):
+            raise InvalidRequestError(
+                "on_progress is a function that takes a MaintainProgress, got "
+                f"{self.on_progress!r}: pass a function, or leave it out"
+            )
+        if self.expire_consumers is not None:
+            now = handle.environment.now_millis()
+            past_millis("expire_consumers", self.expire_consumers, now)
+
+    def begins(self, table: str, step: str) -> None:
+        """Report that a step begins."""
+        if self.on_progress is not None:
+            self.on_progress(MaintainProgress(table=table, step=step))
+
+    def units(self, table: str, step: str) -> Callable[[Progress], None] | None:
+        """The listener of a compaction."""
+        if (listener := self.on_progress) is None:
+            return None
+
+        def heard(progress: Progress) -> None:
+            done, total = progress.done, progress.units
+            listener(MaintainProgress(table=table, step=step, done=done, total=total, unit="units"))
+
+        return heard
+
+    def removals(self, table: str, step: str) -> Callable[[Removal], None] | None:
+        """The listener of a step that removes files one after the other."""
+        if (listener := self.on_progress) is None:
+            return None
+        count = 0
+
+        def heard(_: Removal) -> None:
+            nonlocal count
+            count += 1
+            listener(MaintainProgress(table=table, step=step, done=count))
+
+        return heard

@@ -1,0 +1,50 @@
+"""A sentence about the files that a maintained table keeps for older snapshots alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakeformat.paimon.expire import ExpireReport
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.health import HealthReport
+from lakeformat.paimon.health.history_reasons import retention_text
+from lakeformat.paimon.maintain.report import StepReport
+from lakeformat.types.byte_size import size
+from lakeformat.types.count_text import counted
+
+__all__ = ["time_travel_note"]
+
+
+def time_travel_note(
+    handle: TableHandle, health: HealthReport | None, steps: Sequence[StepReport], *, dry_run: bool
+) -> str | None:
+    """Count the files, name what keeps them, and until when; None where there are none."""
+    replaced = sum(step.files_in for step in steps) if dry_run else 0
+    if replaced:
+        what = f"the compaction replaces {counted(replaced, 'file')}, and time travel keeps them"
+    elif health is not None and health.storage.time_travel_files:
+        kept, held = health.storage.time_travel_files, size(health.storage.time_travel_bytes or 0)
+        what = f"{counted(kept, 'file')} of {held} are kept for time travel alone"
+    else:
+        return None
+    return (
+        f"{what}: the retention keeps the snapshots of {retention_text(handle.options)}"
+        f"{_oldest_holder(health, steps)}. "
+        f"Once newer commits have replaced those snapshots, lake maintain {handle.argument} "
+        "deletes the files"
+    )
+
+
+def _oldest_holder(health: HealthReport | None, steps: Sequence[StepReport]) -> str:
+    """Name who keeps the oldest state, without consumers that a dry run would delete."""
+    deleted = {
+        f"consumer {name!r}"
+        for step in steps
+        if isinstance(step.report, ExpireReport)
+        for name in step.report.consumers
+    }
+    holders = () if health is None else health.snapshots.holders
+    for each in holders:
+        if each.what not in deleted:
+            return f", and {each.what} keeps snapshot {each.snapshot_id}"
+    return ""

@@ -1,0 +1,39 @@
+"""Engine ``first-row``: the first row of a key stays, whatever comes later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.merge.ignored_deletes import meeting_retracts, without
+from lakeformat.paimon.merge.key_text import key_text
+from lakeformat.rows.groups import KeyGroups
+from lakeformat.rows.take_rows import take_rows
+
+__all__ = ["FirstRow"]
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRow:
+    """The first row of each key in merge order, with its own kind and sequence number."""
+
+    keys: tuple[str, ...] = ()
+    """The columns that identify a row, for errors."""
+    ignore_delete: bool = False
+
+    def needs(self, columns: Sequence[str]) -> tuple[str, ...]:
+        return tuple(columns)
+
+    def merge(self, rows: pa.Table, groups: KeyGroups) -> pa.Table:
+        retracts = meeting_retracts(rows, groups)
+        if retracts.any() and not self.ignore_delete:
+            row = int(groups.order[retracts.argmax()])
+            raise InvalidRequestError(
+                f"a delete or update-before of {key_text(rows, self.keys, row)} meets another row, "
+                "which merge engine 'first-row' does not take; set 'ignore-delete' to 'true', or "
+                "write no such rows"
+            )
+        return take_rows(rows, without(groups, retracts).oldest)

@@ -1,0 +1,155 @@
+"""Elements of lists and maps as flat columns, and values of any type as whole numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.paimon.merge.functions.segments import combined
+from lakeformat.rows.groups import KeyGroups, Mask, Positions
+
+__all__ = [
+    "Elements",
+    "Pairs",
+    "codes_of",
+    "elements_of",
+    "lists_of",
+    "maps_of",
+    "pairs_of",
+    "slice_elements",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """The elements of some lists or maps, in the order of these."""
+
+    keys: Positions
+    """Which key each element belongs to."""
+    rows: Positions
+    """Which value, counted in merge order, each comes from."""
+    places: Positions
+    """Where each is in the child columns."""
+
+
+def elements_of(values: pa.Array, groups: KeyGroups) -> Elements:
+    """The elements of every value of every key, in merge order; nulls have none."""
+    offsets = np.asarray(values.offsets).astype(np.int64)
+    begins, lengths = offsets[:-1], np.diff(offsets)
+    if values.null_count:
+        lengths = np.where(np.asarray(values.is_valid()), lengths, 0)
+    begins, lengths = begins[groups.order], lengths[groups.order]
+    rows = np.repeat(np.arange(len(groups.order)), lengths)
+    before = np.cumsum(lengths) - lengths
+    places = begins[rows] + np.arange(len(rows)) - before[rows]
+    return Elements(groups.key_of[rows], rows, places)
+
+
+def slice_elements(values: pa.Array, start: int, count: int) -> Elements:
+    """The elements of some values in a row, each value a key of its own."""
+    return elements_of(values, KeyGroups(start + np.arange(count), np.arange(count)))
+
+
+def _offsets(keys: Positions, count: int) -> pa.Array:
+    return pa.array(np.searchsorted(keys, np.arange(count + 1)).astype(np.int32))
+
+
+def lists_of(elements: pa.Array, keys: Positions, has: Mask, kind: pa.DataType) -> pa.Array:
+    """One list per key of elements that come key by key; null where a key has no list."""
+    mask = None if has.all() else pa.array(~has)
+    return pa.ListArray.from_arrays(_offsets(keys, len(has)), elements, type=kind, mask=mask)
+
+
+def maps_of(
+    names: pa.Array, items: pa.Array, keys: Positions, has: Mask, kind: pa.DataType
+) -> pa.Array:
+    """One map per key of entries that come key by key; null where a key has no map."""
+    mask = None if has.all() else pa.array(~has)
+    return pa.MapArray.from_arrays(_offsets(keys, len(has)), names, items, type=kind, mask=mask)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Elements that are equal within one key, under one number."""
+
+    of: Positions
+    """The pair of each element; pairs are numbered in the order they first appear in."""
+    first: Positions
+    """The first element of each pair."""
+
+
+def pairs_of(keys: Positions, codes: Positions) -> Pairs:
+    """What belongs together by key and code."""
+    span = int(codes.max(initial=0)) + 1
+    _, first, of = np.unique(keys * span + codes, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first, kind="stable")
+    number = np.empty(len(first), np.int64)
+    number[by_appearance] = np.arange(len(first))
+    return Pairs(number[of], first[by_appearance])
+
+
+def codes_of(values: pa.Array) -> Positions:
+    """Numbers that are equal where values are, nulls equal to each other; any type."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        members = [values.field(i) for i in range(kind.num_fields)]
+        return _with_nulls(values, _combined_codes([codes_of(m) for m in members], len(values)))
+    if pa.types.is_map(kind):
+        return _with_nulls(values, _map_codes(values))
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _with_nulls(values, _list_codes(values))
+    if pa.types.is_floating(kind):
+        # By bits, as Java's boxes are compared: 0.0 is not -0.0, NaN is NaN.
+        bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.bit_width]
+        is_nan = pc.fill_null(pc.is_nan(values), False)
+        values = pc.if_else(is_nan, pa.scalar(float("nan"), kind), values).view(bits)
+    encoded = combined(pc.dictionary_encode(values, null_encoding="encode"))
+    codes: Positions = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
+
+
+def _with_nulls(values: pa.Array, codes: Positions) -> Positions:
+    if values.null_count == 0:
+        return codes
+    return np.where(np.asarray(values.is_valid()), codes + 1, 0)
+
+
+def _combined_codes(columns: list[Positions], count: int) -> Positions:
+    codes = np.zeros(count, np.int64)
+    for column in columns:
+        _, codes = np.unique(codes * (int(column.max(initial=0)) + 1) + column, return_inverse=True)
+    return codes
+
+
+def _list_codes(values: pa.Array) -> Positions:
+    groups = KeyGroups(np.arange(len(values)), np.arange(len(values)))
+    if pa.types.is_fixed_size_list(values.type):
+        values = values.cast(pa.list_(values.type.value_field))
+    found = elements_of(values, groups)
+    return _sequence_codes(found.rows, codes_of(values.values)[found.places], len(values))
+
+
+def _map_codes(values: pa.Array) -> Positions:
+    """Maps are equal whatever order their entries have."""
+    groups = KeyGroups(np.arange(len(values)), np.arange(len(values)))
+    found = elements_of(values, groups)
+    entries = _combined_codes([codes_of(values.keys), codes_of(values.items)], len(values.keys))
+    codes = entries[found.places]
+    order = np.lexsort((codes, found.rows))
+    return _sequence_codes(found.rows[order], codes[order], len(values))
+
+
+def _sequence_codes(rows: Positions, codes: Positions, count: int) -> Positions:
+    """Numbers of lists, from their elements: lists that agree so far go on under one number."""
+    lengths = np.bincount(rows, minlength=count)
+    starts = np.cumsum(lengths) - lengths
+    current = np.zeros(count, np.int64)
+    for rank in range(int(lengths.max(initial=0))):
+        having = np.flatnonzero(lengths > rank)
+        step = _combined_codes([current[having], codes[starts[having] + rank]], len(having))
+        # Above every number of a list that is complete.
+        current[having] = step + int(current.max()) + 1
+    return current

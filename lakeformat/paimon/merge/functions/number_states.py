@@ -1,0 +1,159 @@
+"""Running sums and products: numbers beside a mark that says whether there is one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.paimon.merge.functions.function import Column, RefusedRow
+from lakeformat.paimon.merge.functions.numbers import (
+    Arithmetic,
+    Numbers,
+    arithmetic_of,
+    from_numbers,
+    range_of,
+    to_numbers,
+)
+from lakeformat.paimon.merge.functions.segments import combined, is_valid, of_keys, ranks_of
+from lakeformat.rows.groups import KeyGroups, Mask, Positions
+
+__all__ = ["NumberState", "Step", "again", "has_value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What became of some states."""
+
+    numbers: Numbers
+    fits: Mask
+    """Where the number is one of its type: elsewhere it is refused, or null."""
+
+
+class NumberState(ABC):
+    """State of a function of two numbers that ignores nulls."""
+
+    noun: ClassVar[str]
+    """What an error calls the result."""
+
+    def __init__(self, function: str, column: str, values: Column, keys: int) -> None:
+        flat = combined(values)
+        self._function, self._column, self._type = function, column, flat.type
+        self._numbers = to_numbers(flat)
+        self._valid = is_valid(flat)
+        self.arithmetic = arithmetic_of(flat.type)
+        self.range = range_of(flat.type)
+        is_bigint = self.arithmetic is Arithmetic.INTEGER and flat.type.bit_width == 64
+        self.is_long = is_bigint or self.arithmetic is Arithmetic.LONG_DECIMAL
+        """Whether the width is that of the arithmetic itself, which would wrap around."""
+        self.refuses = self.arithmetic is Arithmetic.INTEGER
+        """Whether a number that does not fit is an error; it is null otherwise."""
+        self._state = np.zeros(keys, self._numbers.dtype)
+        self._has = np.zeros(keys, bool)
+
+    @abstractmethod
+    def combine(self, state: Numbers, incoming: Numbers) -> Step:
+        """The states with one more number each."""
+
+    @abstractmethod
+    def take_back(self, state: Numbers, incoming: Numbers) -> Step:
+        """The states with one number less each."""
+
+    @abstractmethod
+    def take_from_null(self, incoming: Numbers) -> Step | None:
+        """What a number leaves that is taken from nothing; None if that stays nothing."""
+
+    def add(self, keys: Positions, rows: Positions) -> None:
+        keys, rows = self._with_value(keys, rows)
+        has = self._has[keys]
+        if has.all():
+            self._put(keys, rows, self.combine(self._state[keys], self._numbers[rows]))
+            return
+        fresh = keys[~has]
+        self._state[fresh] = self._numbers[rows[~has]]
+        self._has[fresh] = True
+        keys, rows = keys[has], rows[has]
+        self._put(keys, rows, self.combine(self._state[keys], self._numbers[rows]))
+
+    # Neither addition nor multiplication minds which operand is the older.
+    add_late = add
+
+    def retract(self, keys: Positions, rows: Positions) -> None:
+        keys, rows = self._with_value(keys, rows)
+        has = self._has[keys]
+        fresh, held = (keys[~has], rows[~has]), (keys[has], rows[has])
+        self._put(*held, self.take_back(self._state[held[0]], self._numbers[held[1]]))
+        step = self.take_from_null(self._numbers[fresh[1]])
+        if step is not None:
+            self._put(*fresh, step)
+
+    def reset(self, keys: Positions, rows: Positions) -> None:
+        self._state[keys] = self._numbers[rows]
+        self._has[keys] = True if self._valid is None else self._valid[rows]
+
+    def clear(self, keys: Positions) -> None:
+        self._has[keys] = False
+
+    def result(self) -> pa.Array:
+        return from_numbers(self._state, self._has, self._type)
+
+    def all_fit(self, numbers: Numbers) -> Step:
+        return Step(numbers, np.ones(len(numbers), bool))
+
+    def in_range(self, numbers: Numbers) -> Step:
+        return Step(numbers, (numbers >= self.range.low) & (numbers <= self.range.high))
+
+    def _with_value(self, keys: Positions, rows: Positions) -> tuple[Positions, Positions]:
+        if self._valid is None:
+            return keys, rows
+        valid = self._valid[rows]
+        return keys[valid], rows[valid]
+
+    def _put(self, keys: Positions, rows: Positions, step: Step) -> None:
+        fits = step.fits
+        if not fits.all():
+            if self.refuses:
+                raise RefusedRow(
+                    f"column {self._column!r}: the {self.noun} does not fit {self._type}; delete "
+                    "or correct rows of the key, or move them to a table with a wider column",
+                    int(rows[np.flatnonzero(~fits)[0]]),
+                )
+            self._has[keys[~fits]] = False
+            keys = keys[fits]
+            self._state[keys], self._has[keys] = step.numbers[fits], True
+            return
+        self._state[keys], self._has[keys] = step.numbers, True
+
+
+def has_value(valid: Mask | None, groups: KeyGroups) -> Mask:
+    """Which keys have a value that is not null."""
+    found = np.ones(len(groups), bool)
+    if valid is not None:
+        found[:] = False
+        found[groups.key_of[valid[groups.order]]] = True
+    return found
+
+
+def again(
+    state: NumberState,
+    groups: KeyGroups,
+    keys: Positions,
+    result: pa.Array,
+    retracts: Mask | None = None,
+) -> pa.Array:
+    """The result, but that of some keys made step by step with a state for them."""
+    if not len(keys):
+        return result
+    for numbers, rows in ranks_of(of_keys(groups, keys)):
+        if retracts is None:
+            state.add(numbers, rows)
+            continue
+        taken = retracts[rows]
+        state.add(numbers[~taken], rows[~taken])
+        state.retract(numbers[taken], rows[taken])
+    places = np.arange(len(groups))
+    places[keys] = len(groups) + np.arange(len(keys))
+    return pa.concat_arrays([result, state.result()]).take(pa.array(places))

@@ -1,0 +1,195 @@
+"""The functions whose result is one of the values: last, first, largest, smallest, key.
+
+Their state is the position of that value in the column; values are taken once, at the end.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakeformat.paimon.merge.functions.function import Accumulator, Column, RefusedRow
+from lakeformat.paimon.merge.functions.segments import combined, is_valid, take_or_null
+from lakeformat.rows.groups import KeyGroups, Mask, Positions
+
+__all__ = ["NULL", "Position", "PositionFunction", "refuse_retract"]
+
+NULL = -1
+
+
+class Position(ABC):
+    """States that are positions; what happens to them is said by subclasses."""
+
+    def __init__(self, function: str, column: str, values: Column, keys: int) -> None:
+        self._function, self._column = function, column
+        self._values = combined(values)
+        self._valid: Mask | None = is_valid(self._values)
+        self._state = np.full(keys, NULL, np.int64)
+
+    def _present(self, rows: Positions) -> Positions:
+        """The rows, but ``NULL`` where they hold null."""
+        return rows if self._valid is None else np.where(self._valid[rows], rows, NULL)
+
+    def _assign(self, keys: Positions, rows: Positions, where: Mask) -> None:
+        self._state[keys[where]] = rows[where]
+
+    @abstractmethod
+    def add(self, keys: Positions, rows: Positions) -> None: ...
+
+    @abstractmethod
+    def add_late(self, keys: Positions, rows: Positions) -> None: ...
+
+    def retract(self, keys: Positions, rows: Positions) -> None:
+        refuse_retract(self._function, self._column, rows)
+
+    def reset(self, keys: Positions, rows: Positions) -> None:
+        self._state[keys] = self._present(rows)
+
+    def clear(self, keys: Positions) -> None:
+        self._state[keys] = NULL
+
+    def result(self) -> pa.Array:
+        return take_or_null(self._values, self._state)
+
+
+def refuse_retract(function: str, column: str, rows: Positions) -> None:
+    """Raise for the first row, if there is one."""
+    if len(rows):
+        raise RefusedRow(
+            f"column {column!r}: the aggregate function {function!r} cannot take back a value, "
+            f"as a delete or update-before asks; set 'fields.{column}.ignore-retract' to keep "
+            "what was aggregated, or use another function",
+            int(rows[0]),
+        )
+
+
+class LastValue(Position):
+    """The newest value, null or not."""
+
+    def add(self, keys: Positions, rows: Positions) -> None:
+        self._state[keys] = self._present(rows)
+
+    def add_late(self, keys: Positions, rows: Positions) -> None:
+        pass
+
+    def retract(self, keys: Positions, rows: Positions) -> None:
+        self._state[keys] = NULL
+
+
+class LastNonNullValue(Position):
+    """The newest value that is not null."""
+
+    def add(self, keys: Positions, rows: Positions) -> None:
+        present = self._present(rows)
+        self._assign(keys, present, present != NULL)
+
+    def add_late(self, keys: Positions, rows: Positions) -> None:
+        self._assign(keys, self._present(rows), self._state[keys] == NULL)
+
+    def retract(self, keys: Positions, rows: Positions) -> None:
+        self._state[keys[self._present(rows) != NULL]] = NULL
+
+
+class PrimaryKey(Position):
+    """The incoming value, of adds and retracts alike: all rows of a key have the same."""
+
+    def add(self, keys: Positions, rows: Positions) -> None:
+        self._state[keys] = self._present(rows)
+
+    add_late = add
+    retract = add
+
+
+class FirstValue(Position):
+    """The oldest value; once there was one, the state is locked until the merge ends."""
+
+    def __init__(self, function: str, column: str, values: Column, keys: int) -> None:
+        super().__init__(function, column, values, keys)
+        self._locked = np.zeros(keys, bool)
+
+    def add(self, keys: Positions, rows: Positions) -> None:
+        self._assign(keys, self._present(rows), ~self._locked[keys])
+        self._locked[keys] = True
+
+    def add_late(self, keys: Positions, rows: Positions) -> None:
+        # The operands are swapped: a locked function gives back its accumulator, which is now
+        # the late value; one that is not locked takes its input, which is now the state.
+        self._assign(keys, self._present(rows), self._locked[keys])
+        self._locked[keys] = True
+
+
+class FirstNonNullValue(FirstValue):
+    """The oldest value that is not null; only such a value locks the state."""
+
+    def add(self, keys: Positions, rows: Positions) -> None:
+        present = self._present(rows)
+        first = ~self._locked[keys] & (present != NULL)
+        self._assign(keys, present, first)
+        self._locked[keys[first]] = True
+
+    def add_late(self, keys: Positions, rows: Positions) -> None:
+        # Swapped: the state is the input. It wins, and locks, only if nothing is locked yet.
+        stays = ~self._locked[keys] & (self._state[keys] != NULL)
+        self._assign(keys, self._present(rows), ~stays)
+        self._locked[keys[stays]] = True
+
+
+Make = Callable[[str, str, Column, int], Position]
+
+
+@dataclass(frozen=True, slots=True)
+class PositionFunction:
+    """A function that picks one row of each key by its place alone."""
+
+    name: str
+    column: str
+    keeps_single: bool = True
+
+    def accumulator(self, values: Column, keys: int) -> Accumulator:
+        return _STATES[self.name](self.name, self.column, values, keys)
+
+    def reduce(self, values: Column, groups: KeyGroups) -> pa.Array:
+        flat = combined(values)
+        return take_or_null(flat, self._chosen(flat, groups))
+
+    def reduce_changes(self, values: Column, groups: KeyGroups, retracts: Mask) -> pa.Array:
+        flat = combined(values)
+        if self.name.startswith("first"):
+            refuse_retract(self.name, self.column, groups.order[retracts[groups.order]])
+        chosen = self._chosen(flat, groups)
+        if self.name != "primary-key":
+            # What takes back the value leaves null, whatever was there before.
+            chosen = np.where((chosen != NULL) & retracts[chosen], NULL, chosen)
+        return take_or_null(flat, chosen)
+
+    def _chosen(self, values: pa.Array, groups: KeyGroups) -> Positions:
+        """The row of each key that counts."""
+        valid = is_valid(values) if self.name.endswith("_non_null_value") else None
+        if valid is not None:
+            return _non_null(valid, groups, self.name)
+        return groups.oldest if self.name.startswith("first") else groups.newest
+
+
+def _non_null(valid: Mask, groups: KeyGroups, name: str) -> Positions:
+    """The last or first row of each key that holds a value."""
+    chosen: npt.NDArray[np.int64] = np.full(len(groups), NULL, np.int64)
+    present = np.flatnonzero(valid[groups.order])
+    if name == "first_non_null_value":
+        present = present[::-1]
+    # Of several assignments to one key the last one stays.
+    chosen[groups.key_of[present]] = groups.order[present]
+    return chosen
+
+
+_STATES: dict[str, Make] = {
+    "last_value": LastValue,
+    "last_non_null_value": LastNonNullValue,
+    "first_value": FirstValue,
+    "first_non_null_value": FirstNonNullValue,
+    "primary-key": PrimaryKey,
+}

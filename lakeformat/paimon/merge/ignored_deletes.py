@@ -1,0 +1,31 @@
+"""Deletes that an engine looks past, as ``ignore-delete`` asks: old files may still have them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.paimon.datafile.system_fields import VALUE_KIND
+from lakeformat.paimon.merge.row_kinds import is_retract
+from lakeformat.rows.groups import KeyGroups, Mask
+
+__all__ = ["meeting_retracts", "without"]
+
+
+def meeting_retracts(rows: pa.Table, groups: KeyGroups) -> Mask:
+    """Which places of ``groups.order`` hold a retract that meets another row of its key."""
+    retracts = is_retract(rows[VALUE_KIND.name].to_numpy())
+    if not retracts.any():
+        return np.zeros(len(groups.order), dtype=bool)
+    found: Mask = retracts[groups.order] & groups.meets[groups.key_of]
+    return found
+
+
+def without(groups: KeyGroups, ignored: Mask) -> KeyGroups:
+    """The groups as if some of their rows were not there; a key that has no row left is none."""
+    if not ignored.any():
+        return groups
+    kept = np.flatnonzero(~ignored)
+    key_of = groups.key_of[kept]
+    is_first = np.append(True, key_of[1:] != key_of[:-1])[: len(kept)]
+    return KeyGroups(groups.order[kept], np.flatnonzero(is_first), groups.with_lone)

@@ -1,0 +1,76 @@
+"""The engine and the order of a table's options."""
+
+from __future__ import annotations
+
+from lakeformat.paimon.aggregate_rules import function_of_column
+from lakeformat.paimon.merge.aggregation import Aggregation
+from lakeformat.paimon.merge.deduplicate import Deduplicate
+from lakeformat.paimon.merge.engine import MergeEngine
+from lakeformat.paimon.merge.first_row import FirstRow
+from lakeformat.paimon.merge.functions.registry import aggregate_function
+from lakeformat.paimon.merge.looked_up import LookedUp, supersedes
+from lakeformat.paimon.merge.order import MergeOrder
+from lakeformat.paimon.merge.partial_update import PartialUpdate
+from lakeformat.paimon.merge.partial_update_rules import PartialUpdateRules
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.schema_changes.merge_rules import check_sequence_columns
+from lakeformat.paimon.schema_changes.partial_update_rules import check_partial_update
+from lakeformat.paimon.schema_changes.sequence_groups import sequence_groups
+
+__all__ = ["merge_engine", "merge_order", "read_engine"]
+
+
+def merge_order(schema: TableSchema) -> MergeOrder:
+    """How the rows of a bucket compare."""
+    options = schema.table_options
+    sequence = tuple(name.strip() for name in options.sequence_field)
+    check_sequence_columns(schema, sequence)  # other engines may name any column
+    return MergeOrder(
+        tuple(field.name for field in schema.key_fields),
+        sequence,
+        options.sequence_field_sort_order == "descending",
+    )
+
+
+def merge_engine(schema: TableSchema) -> MergeEngine:
+    """What merges the rows of a key; raises where columns and functions do not go together."""
+    options = schema.table_options
+    match options.merge_engine:
+        case "aggregation":
+            return Aggregation.of_schema(schema)
+        case "partial-update":
+            return PartialUpdate(_partial_update_rules(schema))
+        case "first-row":
+            keys = tuple(field.name for field in schema.key_fields)
+            return FirstRow(keys, options.ignore_delete)
+        case "deduplicate":
+            return Deduplicate(options.ignore_delete)
+    raise AssertionError(options.merge_engine)
+
+
+def read_engine(schema: TableSchema) -> MergeEngine:
+    """What merges the rows of a key in a read; where ``supersedes`` says so, rows have levels."""
+    engine = merge_engine(schema)
+    return LookedUp(engine) if supersedes(schema.table_options) else engine
+
+
+def _partial_update_rules(schema: TableSchema) -> PartialUpdateRules:
+    check_partial_update(schema)  # other writers may have made the table otherwise
+    options = schema.table_options
+    groups = sequence_groups(schema)
+    protected = {name for group in groups for name in group.protected}
+    functions = {
+        field.name: aggregate_function(name, field, options)
+        for field in schema.fields
+        if field.name in protected and (name := function_of_column(options, field.name))
+    }
+    return PartialUpdateRules(
+        columns=tuple(schema.column_names),
+        keys=tuple(field.name for field in schema.key_fields),
+        not_null=frozenset(field.name for field in schema.fields if not field.type.nullable),
+        groups=groups,
+        functions=functions,
+        ignore_delete=options.ignore_delete,
+        remove_on_delete=options.remove_record_on_delete_of_partial_update,
+        remove_on_groups=frozenset(options.remove_record_on_sequence_group),
+    )

@@ -1,0 +1,97 @@
+"""The order rows are merged in: by key, then the user's sequence, then the sequence number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from lakeformat.paimon.merge.row_kinds import is_retract
+from lakeformat.rows.groups import KeyGroups, Mask, Positions
+from lakeformat.rows.key_words import KeyWord, Words, column_words
+from lakeformat.rows.word_order import sort_by_words
+
+__all__ = ["MergeOrder"]
+
+
+@dataclass(frozen=True, slots=True)
+class MergeOrder:
+    """How the rows of a table compare."""
+
+    keys: tuple[str, ...]
+    """The primary key without partition columns, in its own order."""
+    sequence: tuple[str, ...] = ()
+    """The columns of ``sequence.field``."""
+    descending: bool = False
+    """Whether the smallest value of those is the newest; null is the oldest either way."""
+
+    def group(self, rows: pa.Table, *, numbered: bool = True) -> KeyGroups:
+        """Put rows in order; of rows that compare equal the later one in ``rows`` is newer.
+
+        ``numbered=False``: the sequence numbers of a key's rows rise with their positions, or are
+        not there, so nobody needs to look at them.
+        """
+        words = chain.from_iterable(column_words(rows[key]) for key in self.keys)
+        groups = sort_by_words(words, rows.num_rows)
+        if len(groups) == rows.num_rows:
+            return groups
+        ages = list(self._sequence_words(rows, numbered=numbered))
+        return _in_sequence(groups, ages) if ages else groups
+
+    def _sequence_words(self, rows: pa.Table, *, numbered: bool) -> Iterator[KeyWord]:
+        for name in self.sequence:
+            column = rows[name]
+            words = column_words(column)
+            if column.null_count:
+                yield next(words)  # null is older than any value, whichever way those compare
+            for word in words:
+                yield partial(_reversed, word) if self.descending else word
+        if numbered:
+            yield from column_words(rows[SEQUENCE_NUMBER.name])
+            yield partial(_adds, rows)
+
+
+def _reversed(word: KeyWord, rows: Positions | None) -> Words:
+    return ~word(rows)
+
+
+def _adds(rows: pa.Table, positions: Positions | None) -> Words:
+    """Of rows with one number, as two writers may give it, those that add are newer."""
+    kinds = rows[VALUE_KIND.name].to_numpy()
+    return (~is_retract(kinds if positions is None else kinds[positions])).astype(np.uint64)
+
+
+def _in_sequence(groups: KeyGroups, words: list[KeyWord]) -> KeyGroups:
+    """Sort the rows of the keys whose rows do not come in sequence already."""
+    order = groups.order
+    falls = _falls(groups, words)
+    if not falls.any():
+        return groups
+    is_mixed = np.zeros(len(groups), np.bool_)
+    is_mixed[groups.key_of[falls]] = True
+    places = np.flatnonzero(is_mixed[groups.key_of])
+    rows = order[places]
+    by_words = np.lexsort((*(word(rows) for word in reversed(words)), groups.key_of[places]))
+    order = order.copy()
+    order[places] = rows[by_words]
+    return KeyGroups(order, groups.starts)
+
+
+def _falls(groups: KeyGroups, words: list[KeyWord]) -> Mask:
+    """Where in the order a row comes whose key's row before is newer."""
+    pairs = np.ones(len(groups.order), np.bool_)
+    pairs[groups.starts] = False
+    falls = np.zeros(len(groups.order), np.bool_)
+    places = np.flatnonzero(pairs)
+    for word in words:
+        if not len(places):
+            break
+        before, here = word(groups.order[places - 1]), word(groups.order[places])
+        falls[places[here < before]] = True
+        places = places[here == before]
+    return falls

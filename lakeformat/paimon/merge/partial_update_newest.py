@@ -1,0 +1,92 @@
+"""Where rows are only added: the row each column of a key is taken from, for all keys at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+
+import numpy as np
+
+from lakeformat.paimon.merge.partial_update_sequence import NEVER, Sequences
+from lakeformat.rows.groups import KeyGroups, Mask, Positions
+
+__all__ = ["NOWHERE", "newest_by_sequence", "newest_valid"]
+
+NOWHERE = -1
+"""The position of a null that no row holds."""
+_BITS = 8
+_STEPS = 8
+"""How many rows of each key are tried one by one before all rows are looked at."""
+
+
+def newest_valid(
+    validity: Mapping[str, Mask], groups: KeyGroups, newest: Positions
+) -> dict[str, Positions]:
+    """The last row of each key that is valid, else ``NOWHERE``, for every column.
+
+    ``newest`` is the last row of each key, valid or not.
+    """
+    found: dict[str, Positions] = {}
+    columns = iter(validity.items())
+    while some := dict(islice(columns, _BITS)):
+        found.update(_newest_valid(some, groups, newest))
+    return found
+
+
+def _newest_valid(
+    validity: Mapping[str, Mask], groups: KeyGroups, newest: Positions
+) -> dict[str, Positions]:
+    """As ``newest_valid``, of so few columns that a byte has a bit for each: one look per row."""
+    bits = {name: np.uint8(1 << number) for number, name in enumerate(validity)}
+    valid = np.bitwise_or.reduce(
+        [validity[name].view(np.uint8) * bit for name, bit in bits.items()]
+    )
+    seen = valid[newest]
+    keys = np.flatnonzero(seen != (1 << len(bits)) - 1)
+    starts, ends, seen = groups.starts[keys], groups.ends[keys], seen[keys]
+    ages = {name: (seen & bit == 0).astype(np.uint8) for name, bit in bits.items()}
+    steps = min(_STEPS, int((ends - starts).max(initial=1)))
+    for step in range(1, steps):
+        # Where a key has no more rows its oldest is looked at again, which changes nothing.
+        seen |= valid[groups.order[np.maximum(ends - 1 - step, starts)]]
+        for name, bit in bits.items():
+            ages[name] += seen & bit == 0
+    found = {}
+    for name, bit in bits.items():
+        rows = groups.order[np.maximum(ends - 1 - ages[name], starts)]
+        missing = np.flatnonzero(seen & bit == 0)
+        rows[missing] = NOWHERE
+        deep = missing[(ends - starts)[missing] > steps]
+        older = _slices(groups, keys[deep], (ends - starts)[deep] - steps)
+        rows[deep] = _last(validity[name][older.order], older)
+        found[name] = newest.copy()
+        found[name][keys] = rows
+    return found
+
+
+def _slices(groups: KeyGroups, keys: Positions, sizes: Positions) -> KeyGroups:
+    """The first rows of some keys, so many of each."""
+    ends = np.cumsum(sizes)
+    starts = ends - sizes
+    places = np.arange(sizes.sum()) + np.repeat(groups.starts[keys] - starts, sizes)
+    return KeyGroups(groups.order[places], starts)
+
+
+def newest_by_sequence(sequences: Sequences, groups: KeyGroups) -> Positions:
+    """The row of each key with the largest sequence, of equal ones the last, else ``NOWHERE``."""
+    numbers = sequences.numbers[groups.order]
+    largest = np.maximum.reduceat(numbers, groups.starts)
+    wins = numbers == np.repeat(largest, groups.sizes)
+    if (largest == NEVER).any():
+        wins &= sequences.present[groups.order]
+    return _last(wins, groups)
+
+
+def _last(marked: Mask, groups: KeyGroups) -> Positions:
+    """The last row of each key whose place in order is marked."""
+    if not len(groups):
+        return groups.order
+    places = np.where(marked, np.arange(len(marked)), NOWHERE)
+    last = np.maximum.reduceat(places, groups.starts)
+    found: Positions = np.where(last == NOWHERE, NOWHERE, groups.order[last])
+    return found

@@ -1,0 +1,217 @@
+"""Any rows, record by record, for all keys at once: the first of each, then the second, and so on.
+
+What a column comes to is the value of one row, unless it is aggregated. So the state is positions
+of rows: for every group of columns that always change together, the row they are taken from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.merge.functions.function import Accumulator, RefusedRow
+from lakeformat.paimon.merge.key_text import key_text
+from lakeformat.paimon.merge.partial_update_newest import NOWHERE
+from lakeformat.paimon.merge.partial_update_rules import PartialUpdateRules
+from lakeformat.paimon.merge.partial_update_sequence import NEVER, Sequences
+from lakeformat.paimon.merge.row_kinds import DELETE, INSERT, is_retract
+from lakeformat.rows.groups import KeyGroups, Mask, Positions
+
+__all__ = ["RowByRow", "refuse_nulls"]
+
+
+class RowByRow:
+    """The states of some keys, one slot each: keys with more rows come first."""
+
+    def __init__(
+        self,
+        rules: PartialUpdateRules,
+        rows: pa.Table,
+        *,
+        kinds: npt.NDArray[np.int8],
+        validity: Mapping[str, Mask],
+        sequences: Sequence[Sequences],
+        slots: int,
+    ) -> None:
+        """``validity`` has the columns outside of groups that are null in some row."""
+        self._rules, self._rows, self._kinds = rules, rows, kinds
+        self._validity, self._sequences = validity, sequences
+        self._is_filled = np.zeros(slots, dtype=bool)
+        self._has_added = np.zeros(slots, dtype=bool)
+        self._is_deleted = np.zeros(slots, dtype=bool)
+        self.last = np.full(slots, NOWHERE)
+        """The last row that was not looked past."""
+        self._newest_add = np.full(slots, NOWHERE)
+        self._values = {name: np.full(slots, NOWHERE) for name in validity}
+        self._reached = [np.full(slots, NEVER) for _ in rules.groups]
+        self._sequence_rows = [np.full(slots, NOWHERE) for _ in rules.groups]
+        self._protected_rows = [np.full(slots, NOWHERE) for _ in rules.groups]
+        self._aggregated: list[dict[str, Accumulator]] = [
+            {
+                name: rules.functions[name].accumulator(rows[name], slots)
+                for name in group.protected
+                if name in rules.functions and name in rows.column_names
+            }
+            for group in rules.groups
+        ]
+
+    def run(self, groups: KeyGroups, keys: Positions) -> None:
+        """Merge the rows of ``keys``, which are in the order of the slots."""
+        sizes, starts = groups.sizes[keys], groups.starts[keys]
+        for number in range(int(sizes[0])):
+            active = int(np.searchsorted(-sizes, -number, side="left"))
+            try:
+                self._step(np.arange(active), groups.order[starts[:active] + number])
+            except RefusedRow as refused:
+                where = self._key(refused.row)
+                raise InvalidRequestError(f"{refused.reason} ({where})") from refused
+        self.last = np.where(self.last == NOWHERE, groups.newest[keys], self.last)
+
+    # ------------------------------------------------------------------ what came out
+
+    @property
+    def kinds(self) -> npt.NDArray[np.int8]:
+        """A delete where the last row removed the key, or no row ever added to it."""
+        return np.where(self._is_deleted | ~self._has_added, DELETE, INSERT).astype(np.int8)
+
+    def positions(self, name: str) -> Positions:
+        """The row a column is taken from in each slot."""
+        number = self._rules.group_of.get(name)
+        if number is None:
+            return self._values.get(name, self._newest_add)
+        if name in self._rules.groups[number].sequence:
+            return self._sequence_rows[number]
+        return self._protected_rows[number]
+
+    def aggregated(self) -> Iterator[tuple[str, pa.Array]]:
+        """The columns that are no row's value, and their values in each slot."""
+        for accumulators in self._aggregated:
+            for name, accumulator in accumulators.items():
+                yield name, accumulator.result()
+
+    # ------------------------------------------------------------------ one row of each key
+
+    def _step(self, slots: Positions, rows: Positions) -> None:
+        self._is_deleted[slots] = False
+        retracts = is_retract(self._kinds[rows])
+        if retracts.any():
+            self._retract(slots[retracts], rows[retracts])
+            slots, rows = slots[~retracts], rows[~retracts]
+        self._add(slots, rows)
+
+    def _add(self, slots: Positions, rows: Positions) -> None:
+        self._is_filled[slots] = self._has_added[slots] = True
+        self.last[slots] = self._newest_add[slots] = rows
+        if not self._rules.groups:
+            refuse_nulls(self._rules, self._rows, lambda: rows)
+        for name, valid in self._validity.items():
+            is_valid = valid[rows]
+            self._values[name][slots[is_valid]] = rows[is_valid]
+        for number in range(len(self._rules.groups)):
+            present, late = self._compare(number, slots, rows)
+            newer = present & ~late
+            self._move(number, slots[newer], rows[newer], rows[newer])
+            for accumulator in self._aggregated[number].values():
+                accumulator.add(slots[newer], rows[newer])
+                if late.any():
+                    accumulator.add_late(slots[late], rows[late])
+
+    def _retract(self, slots: Positions, rows: Positions) -> None:
+        fresh = ~self._is_filled[slots]
+        self._fill(slots[fresh], rows[fresh])
+        if self._rules.ignore_delete:
+            return
+        self.last[slots] = rows
+        if self._rules.groups:
+            self._retract_in_groups(slots, rows)
+        elif self._rules.remove_on_delete:
+            removes = self._kinds[rows] == DELETE
+            self._remove(slots[removes], rows[removes])
+        elif len(rows):
+            raise InvalidRequestError(
+                f"a delete or update-before of {self._key(int(rows[0]))} meets another row, which "
+                "merge engine 'partial-update' does not take; set 'ignore-delete' or "
+                "'partial-update.remove-record-on-delete' to 'true', or say with "
+                "'fields.<column>.sequence-group' which columns a delete sets to null"
+            )
+
+    def _retract_in_groups(self, slots: Positions, rows: Positions) -> None:
+        compared = [self._compare(number, slots, rows) for number in range(len(self._rules.groups))]
+        ends = self._removal_places(compared, self._kinds[rows] == DELETE)
+        for number, (present, late) in enumerate(compared):
+            for name, accumulator in self._aggregated[number].items():
+                taken = present & (self._rules.place_of[name] < ends)
+                accumulator.retract(slots[taken], rows[taken])
+            newer = present & ~late
+            self._move(number, slots[newer], rows[newer], np.full(int(newer.sum()), NOWHERE))
+        removed = ends < len(self._rules.columns)
+        self._remove(slots[removed], rows[removed])
+
+    def _removal_places(self, compared: Sequence[tuple[Mask, Mask]], deletes: Mask) -> Positions:
+        """The column at which each row's columns are not looked at any further."""
+        places = np.full(len(deletes), len(self._rules.columns))
+        for group, (present, late) in zip(self._rules.groups, compared, strict=True):
+            if self._rules.removes(group):
+                place = min(self._rules.place_of[name] for name in group.sequence)
+                found = deletes & present & ~late
+                places[found] = np.minimum(places[found], place)
+        return places
+
+    def _key(self, row: int) -> str:
+        return key_text(self._rows, self._rules.keys, row)
+
+    # ------------------------------------------------------------------ the state
+
+    def _compare(self, number: int, slots: Positions, rows: Positions) -> tuple[Mask, Mask]:
+        """Which rows take part in a group, and which of them are older than the state."""
+        present = self._sequences[number].present[rows]
+        late = present & (self._sequences[number].numbers[rows] < self._reached[number][slots])
+        return present, late
+
+    def _move(self, number: int, slots: Positions, rows: Positions, protected: Positions) -> None:
+        """Let a group be as new as ``rows``."""
+        self._reached[number][slots] = self._sequences[number].numbers[rows]
+        self._sequence_rows[number][slots] = rows
+        self._protected_rows[number][slots] = protected
+
+    def _fill(self, slots: Positions, rows: Positions) -> None:
+        """Let every column have the values of a retract."""
+        if not len(slots):
+            return
+        refuse_nulls(self._rules, self._rows, lambda: rows)
+        self._is_filled[slots] = True
+        self._newest_add[slots] = rows
+        for positions in self._values.values():
+            positions[slots] = rows
+        for number, accumulators in enumerate(self._aggregated):
+            self._move(number, slots, rows, rows)
+            for accumulator in accumulators.values():
+                accumulator.reset(slots, rows)
+
+    def _remove(self, slots: Positions, rows: Positions) -> None:
+        """A deleted row leaves its values behind for what comes later in the same merge."""
+        self._is_deleted[slots] = True
+        self._fill(slots, rows)
+
+
+def refuse_nulls(rules: PartialUpdateRules, rows: pa.Table, taken: Callable[[], Positions]) -> None:
+    """Raise if one of some rows has a null where the table allows none."""
+    for name in rules.columns:
+        if name not in rules.not_null or name not in rows.column_names:
+            continue
+        if not rows[name].null_count:
+            continue
+        looked_at = taken()
+        nulls = looked_at[pc.is_null(rows[name]).to_numpy()[looked_at]]
+        if len(nulls):
+            raise InvalidRequestError(
+                f"column {name!r} is NOT NULL, but a row of "
+                f"{key_text(rows, rules.keys, int(nulls[0]))} that merge engine 'partial-update' "
+                "merges with another has a null there; give the column a value in every row, "
+                "deletes too, or make it nullable"
+            )

@@ -1,0 +1,70 @@
+"""The sequence columns of a group as one whole number per row, to compare rows by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.paimon.key_order import orderable
+from lakeformat.rows.groups import Mask, Positions
+from lakeformat.rows.key_words import column_words
+from lakeformat.rows.word_order import sort_by_words
+
+__all__ = ["NEVER", "Sequences", "read_sequences"]
+
+NEVER = np.iinfo(np.int64).min
+"""The sequence of a state that no row has reached yet, and of a row without any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """How new each row is by the columns of one group."""
+
+    numbers: Positions
+    """Larger is newer; ``NEVER`` where all columns are null."""
+    present: Mask
+    """Whether any column is not null: a row without does not take part in the group."""
+
+
+def read_sequences(rows: pa.Table, names: Sequence[str]) -> Sequences:
+    """The sequences of all rows, compared from left to right, null the smallest.
+
+    Columns that are not read make a group without any: nothing that is read depends on it.
+    """
+    if not set(names) <= set(rows.column_names):
+        return Sequences(np.full(rows.num_rows, NEVER), np.zeros(rows.num_rows, dtype=bool))
+    present = np.zeros(rows.num_rows, dtype=bool)
+    for name in names:
+        present |= pc.is_valid(rows[name]).to_numpy()
+    numbers = _whole_numbers(rows[names[0]]) if len(names) == 1 else None
+    if numbers is None:
+        numbers = _ranks(rows, names)
+    numbers[~present] = NEVER
+    return Sequences(numbers, present)
+
+
+def _whole_numbers(column: pa.ChunkedArray) -> Positions | None:
+    """The values themselves where they are whole numbers, which spares a sort."""
+    ordered = orderable(column)
+    if pa.types.is_date32(ordered.type) or pa.types.is_time32(ordered.type):
+        ordered = ordered.cast(pa.int32())
+    elif pa.types.is_temporal(ordered.type):
+        ordered = ordered.cast(pa.int64())
+    if not pa.types.is_integer(ordered.type):
+        return None
+    numbers: Positions = pc.fill_null(ordered, 0).to_numpy().astype(np.int64)
+    return numbers
+
+
+def _ranks(rows: pa.Table, names: Sequence[str]) -> Positions:
+    """The place of each row's values among all, equal ones on one place."""
+    words = chain.from_iterable(column_words(rows[name]) for name in names)
+    equal = sort_by_words(words, rows.num_rows)
+    ranks = np.empty(rows.num_rows, dtype=np.int64)
+    ranks[equal.order] = equal.key_of
+    return ranks

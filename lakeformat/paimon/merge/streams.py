@@ -1,0 +1,189 @@
+"""Merges sorted runs as they stream in: memory is a few batches of each run, however long it is.
+
+In rounds: of every run some rows are there; those up to the smallest of the runs' last keys are
+all that the keys among them have, so they are merged at once. Where only one run has rows, they
+pass through as they are: nothing is sorted, nothing is copied.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.paimon.key_order import orderable
+from lakeformat.paimon.merge.engine import MergeEngine
+from lakeformat.paimon.merge.memory import merge_memory
+from lakeformat.paimon.merge.order import MergeOrder
+from lakeformat.rows.encoded_texts import one_table
+
+__all__ = ["Round", "batch_rows_of", "merge_runs", "rounds_of"]
+
+CHUNK_ROWS = 256 * 1024
+"""At most so many rows are merged at once, few enough to stay in the cache."""
+FEWEST, MOST = 4 * 1024, 32 * 1024
+"""Rows of a batch: enough for the work to be in columns; parts of a row group without a rest."""
+
+Round: TypeAlias = list[tuple[int, list[pa.RecordBatch]]]
+"""The rows of some keys: the number of each run that has any, oldest first, and its batches."""
+
+Key: TypeAlias = tuple[tuple[bool, object], ...]
+"""A key as Python compares it: nulls first."""
+
+
+def batch_rows_of(runs: int) -> int:
+    """How many rows the batches of each of so many runs should have."""
+    return min(max(CHUNK_ROWS >> max(runs - 1, 0).bit_length(), FEWEST), MOST)
+
+
+def merge_runs(
+    runs: Sequence[Iterator[pa.RecordBatch]],
+    order: MergeOrder,
+    engine: MergeEngine,
+    *,
+    numbered: bool = True,
+    ahead: Callable[[Iterator[Round]], Iterator[Round]] = iter,
+) -> Iterator[pa.Table]:
+    """The rows of all runs, each key once and in order, what is left of retracts too.
+
+    Each run has its keys in order and each of them once; of rows that compare equal the one of
+    the later run is newer. ``numbered=False``: all rows of a run are newer than those of the runs
+    before, so sequence numbers need not be looked at. ``ahead`` may get rounds before their turn.
+    """
+    if len(runs) == 1:
+        for batch in runs[0]:
+            yield pa.Table.from_batches([batch])
+        return
+    for parts in ahead(rounds_of(runs, order.keys)):
+        rows = one_table([batch for _, batches in parts for batch in batches])
+        if len(parts) > 1:
+            # In one piece: the order, then every column of the result looks into it.
+            rows = rows.combine_chunks(memory_pool=merge_memory())
+            rows = engine.merge(rows, order.group(rows, numbered=numbered))
+        yield rows
+
+
+def rounds_of(runs: Sequence[Iterator[pa.RecordBatch]], keys: Sequence[str]) -> Iterator[Round]:
+    """All rows of all runs in rounds: no key has rows in two of them, and keys rise."""
+    target = batch_rows_of(len(runs))
+    active = [_Run(number, run, keys) for number, run in enumerate(runs)]
+    while True:
+        for run in active:
+            run.fill(target)
+        active = [run for run in active if run.rows]
+        if not active:
+            return
+        last = min((run.last_key for run in active if not run.is_complete), default=None)
+        yield [(run.number, part) for run in active if (part := run.take(last))]
+
+
+class _Run:
+    """What is there of a run and has not been merged yet."""
+
+    def __init__(self, number: int, batches: Iterator[pa.RecordBatch], keys: Sequence[str]) -> None:
+        self.number = number
+        self._batches, self._keys = batches, keys
+        self._waiting: list[_Batch] = []
+        self._newest: Key | None = None
+        self.rows = 0
+        self.is_complete = False
+        """Whether no more rows will come."""
+
+    @property
+    def last_key(self) -> Key:
+        return self._waiting[-1].last_key
+
+    def fill(self, rows: int) -> None:
+        """Get batches until so many rows are there, or the run has no more."""
+        while self.rows < rows and not self.is_complete:
+            batch = next(self._batches, None)
+            if batch is None:
+                self.is_complete = True
+            elif batch.num_rows:
+                self._add(_Batch(batch, self._keys))
+
+    def _add(self, batch: _Batch) -> None:
+        if self._newest is not None and batch.first_key <= self._newest:
+            raise CorruptTableError(
+                f"a sorted run has the key {_shown(batch.first_key)} after {_shown(self._newest)}: "
+                "one of its files is not in the order of its keys; restore it from a backup or "
+                "write it again with the engine that made it"
+            )
+        self._newest = batch.last_key
+        self._waiting.append(batch)
+        self.rows += len(batch)
+
+    def take(self, last: Key | None) -> list[pa.RecordBatch]:
+        """Hand over the rows up to a key, this included; None for all of them."""
+        parts: list[pa.RecordBatch] = []
+        while self._waiting:
+            batch = self._waiting[0]
+            count = batch.count_until(last)
+            if count:
+                parts.append(batch.take(count))
+                self.rows -= count
+            if len(batch):
+                break
+            del self._waiting[0]
+        return parts
+
+
+class _Batch:
+    """Rows in the order of their keys, from some row on."""
+
+    def __init__(self, batch: pa.RecordBatch, keys: Sequence[str]) -> None:
+        self._batch = batch
+        self._columns = [_comparable(batch.column(key)) for key in keys]
+        self._numbers = _numbers(self._columns)
+        self._start = 0
+        self.first_key = self._key(0)
+        self.last_key = self._key(batch.num_rows - 1)
+
+    def __len__(self) -> int:
+        return int(self._batch.num_rows) - self._start
+
+    def count_until(self, last: Key | None) -> int:
+        if last is None or self.last_key <= last:
+            return len(self)
+        if self._numbers is not None:
+            [(_, value)] = last
+            wanted = np.array(value, self._numbers.dtype)  # else all would be converted
+            return int(np.searchsorted(self._numbers[self._start :], wanted, side="right"))
+        rows = range(self._start, self._batch.num_rows)
+        return int(bisect_right(rows, last, key=self._key))
+
+    def take(self, count: int) -> pa.RecordBatch:
+        part = self._batch.slice(self._start, count)
+        self._start += count
+        return part
+
+    def _key(self, row: int) -> Key:
+        values = (column[row].as_py() for column in self._columns)
+        return tuple((value is not None, value) for value in values)
+
+
+def _shown(key: Key) -> str:
+    return f"({', '.join(str(value) for _, value in key)})"
+
+
+def _numbers(columns: Sequence[pa.Array]) -> npt.NDArray[np.integer[Any]] | None:
+    """A key that is one whole number, for a search that does not make Python values."""
+    [first, *more] = columns
+    if more or first.null_count or not pa.types.is_integer(first.type):
+        return None
+    found: npt.NDArray[np.integer[Any]] = first.to_numpy()
+    return found
+
+
+def _comparable(column: pa.Array) -> pa.Array:
+    """Values that Python compares as the order of keys does."""
+    if pa.types.is_floating(column.type):
+        return orderable(pa.chunked_array([column])).chunk(0)
+    if pa.types.is_temporal(column.type):  # nanoseconds have no Python value
+        return column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())
+    return column

@@ -1,0 +1,95 @@
+"""Branches: ``branch/branch-<name>/``, another history of schemas, snapshots and tags.
+
+A branch shares the data files, manifests and statistics of its table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.paimon.layout import DOTS, MAIN_BRANCH, UNFINISHED_BRANCH, TableLayout, suffixed
+from lakeformat.storage import Storage
+
+__all__ = [
+    "Branch",
+    "branches",
+    "check_branch_name",
+    "require_branch",
+    "require_branch_still",
+    "unfinished_branches",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch other than main."""
+
+    name: str
+    create_millis: int
+    """When its directory, or where storages keep no such time its first file, was last changed."""
+
+
+def branches(storage: Storage, layout: TableLayout) -> list[Branch]:
+    """Every branch of a table, by name; main is not among them, nor is what is unfinished."""
+    found, there = [], storage.list(layout.branches_directory)
+    unfinished = {suffixed(info.name, UNFINISHED_BRANCH) for info in there}
+    for info in there:
+        name = suffixed(info.name, "branch-")
+        if name is not None and info.is_directory and name not in unfinished:
+            changed = info.modified_millis or _first_file_millis(storage, layout.on_branch(name))
+            found.append(Branch(name, changed))
+    return sorted(found, key=lambda branch: branch.name)
+
+
+def unfinished_branches(storage: Storage, layout: TableLayout) -> list[str]:
+    """The names of branches that are being made or removed, or were when something broke off."""
+    names = (
+        suffixed(info.name, UNFINISHED_BRANCH) for info in storage.list(layout.branches_directory)
+    )
+    return sorted(name for name in names if name is not None)
+
+
+def require_branch(storage: Storage, layout: TableLayout) -> None:
+    """Raise ``NotFoundError`` unless the branch of this layout exists."""
+    if storage.directory_exists(layout.metadata_root):
+        if not storage.exists(layout.unfinished_branch(layout.branch)):
+            return
+        raise NotFoundError(
+            f"branch {layout.branch!r} of {storage.uri(layout.root)} is being made or removed, or "
+            "that broke off: repeat what was done, or delete the branch"
+        )
+    names = [branch.name for branch in branches(storage, layout)]
+    there = f"its branches are {', '.join(map(repr, names))}" if names else "it has no branch"
+    raise NotFoundError(f"{storage.uri(layout.root)} has no branch {layout.branch!r}; {there}")
+
+
+def require_branch_still(storage: Storage, layout: TableLayout) -> None:
+    """As ``require_branch``, before a write into what was opened earlier; main is always there.
+
+    A file written into a branch that was renamed or deleted meanwhile makes its directory again.
+    """
+    if layout.branch != MAIN_BRANCH:
+        require_branch(storage, layout)
+
+
+def check_branch_name(name: str) -> None:
+    """Refuse a name no branch can have."""
+    if name == MAIN_BRANCH:
+        raise InvalidRequestError(
+            f"the branch {MAIN_BRANCH!r} is the table itself: leave the branch out of the name"
+        )
+    if not isinstance(name, str):
+        raise InvalidRequestError(
+            f"a branch is named by a text, got {name!r}: give the name of one branch"
+        )
+    if not name.strip() or name.isdigit() or name in DOTS or "/" in name or "\0" in name:
+        raise InvalidRequestError(
+            f"branch name {name!r} is not allowed: it must not be blank, consist of digits only "
+            "or hold a slash, and it is not . or .."
+        )
+
+
+def _first_file_millis(storage: Storage, layout: TableLayout) -> int:
+    schemas = storage.list(layout.schema_directory)
+    return min((info.modified_millis for info in schemas), default=0)

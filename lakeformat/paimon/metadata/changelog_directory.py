@@ -1,0 +1,72 @@
+"""Long-lived changelogs: ``changelog/changelog-<n>``, snapshots kept for their changes alone.
+
+They are written when snapshot <n> expires before its changelog does. Of such a file only the
+changelog list counts, or the delta list where a table has no changelog producer.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.hints import numbered_changelogs
+from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.storage import Storage
+
+__all__ = [
+    "changelog_ids",
+    "read_changelog",
+    "read_changelog_if_present",
+    "write_changelog",
+]
+
+_log = logging.getLogger(__name__)
+
+
+def changelog_ids(storage: Storage, layout: TableLayout) -> list[int]:
+    """The numbers of all changelogs that are there, ascending."""
+    return numbered_changelogs(storage, layout).ids()
+
+
+def read_changelog(storage: Storage, layout: TableLayout, snapshot_id: int) -> Snapshot:
+    """The snapshot a changelog was; ``NotFoundError`` when it does not exist or has expired."""
+    path = layout.changelog(snapshot_id)
+    try:
+        content = storage.read(path)
+    except NotFoundError:
+        raise NotFoundError(
+            f"{storage.uri(layout.root)} has no changelog {snapshot_id}; "
+            f"{_there(changelog_ids(storage, layout))}"
+        ) from None
+    changelog = decode_json_file(content, storage.uri(path), Snapshot.from_json, Remedy.CHANGELOG)
+    if changelog.id != snapshot_id:
+        raise CorruptTableError(
+            f"{storage.uri(path)} says it is of snapshot {changelog.id}; "
+            "restore the file from a backup, or delete it and lose the changes of that snapshot"
+        )
+    return changelog
+
+
+def read_changelog_if_present(
+    storage: Storage, layout: TableLayout, snapshot_id: int
+) -> Snapshot | None:
+    """The snapshot a changelog was; None when it does not exist or has expired."""
+    try:
+        return read_changelog(storage, layout, snapshot_id)
+    except NotFoundError:
+        return None
+
+
+def write_changelog(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> None:
+    """Keep a snapshot that is about to expire; doing it again changes nothing."""
+    storage.overwrite(layout.changelog(snapshot.id), snapshot.to_json())
+    try:
+        numbered_changelogs(storage, layout).write_latest_hint(snapshot.id)
+    except LakeError as error:  # readers list the directory then
+        _log.warning("changelog hint of %s not updated: %s", storage.uri(layout.root), error)
+
+
+def _there(ids: list[int]) -> str:
+    return f"changelogs {ids[0]} to {ids[-1]} exist" if ids else "it keeps none beyond snapshots"

@@ -1,0 +1,215 @@
+"""What a writer or a compaction hands to the commit: files of one bucket, not published yet.
+
+Messages travel between processes as bytes: an Avro file with one record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from fastavro import parse_schema
+from fastavro.validation import validate
+
+from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.files.avro.avro_container import SYNC_SIZE
+from lakeformat.paimon.layout import MAIN_BRANCH
+from lakeformat.paimon.metadata.avro_file import decode_avro_file, encode_avro_file
+from lakeformat.paimon.metadata.data_file_meta import DATA_FILE_FIELDS, DataFileMeta
+from lakeformat.paimon.metadata.index_manifest import (
+    INDEX_ENTRY_FIELDS,
+    IndexManifestEntry,
+    index_entry_from_record,
+    index_entry_record,
+)
+from lakeformat.paimon.metadata.simple_stats import EMPTY_ROW
+
+__all__ = ["CommitMessage"]
+
+MESSAGE_VERSION = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitMessage:
+    """What changes in one bucket: an append increment and a compact increment.
+
+    Both may be there; each becomes a snapshot of its own.
+    """
+
+    bucket: int
+    total_buckets: int | None = None
+    """How many buckets the partition has; None for what the table's options say."""
+    partition: bytes = EMPTY_ROW
+    base_snapshot: int | None = None
+    """The newest snapshot when the writer began, 0 before the first; None if nobody looked."""
+    branch: str = MAIN_BRANCH
+    """The branch that snapshot is of."""
+    table: str | None = None
+    """Where the table lay when the writer began, for errors; a table may be renamed meanwhile."""
+    new_files: tuple[DataFileMeta, ...] = ()
+    deleted_files: tuple[DataFileMeta, ...] = ()
+    changelog_files: tuple[DataFileMeta, ...] = ()
+    compact_before: tuple[DataFileMeta, ...] = ()
+    compact_after: tuple[DataFileMeta, ...] = ()
+    compact_changelog_files: tuple[DataFileMeta, ...] = ()
+    new_index_files: tuple[IndexManifestEntry, ...] = ()
+    deleted_index_files: tuple[IndexManifestEntry, ...] = ()
+    compact_new_index_files: tuple[IndexManifestEntry, ...] = ()
+    compact_deleted_index_files: tuple[IndexManifestEntry, ...] = ()
+    assigned_by: str | None = None
+    """What gave keys their bucket: which hash index files, or which writer; None for a function."""
+
+    def written_files(self) -> Iterator[DataFileMeta]:
+        """The data and changelog files that came into being with this message."""
+        kept = {file.file_name for file in self.compact_before}  # moved up a level, not written
+        yield from self.new_files
+        yield from self.changelog_files
+        yield from (file for file in self.compact_after if file.file_name not in kept)
+        yield from self.compact_changelog_files
+
+    def append_alone(self) -> CommitMessage:
+        """This message without what a compaction made."""
+        return replace(
+            self,
+            compact_before=(),
+            compact_after=(),
+            compact_changelog_files=(),
+            compact_new_index_files=(),
+            compact_deleted_index_files=(),
+        )
+
+    def compaction_alone(self) -> CommitMessage:
+        """This message without what was appended."""
+        return replace(
+            self,
+            new_files=(),
+            deleted_files=(),
+            changelog_files=(),
+            new_index_files=(),
+            deleted_index_files=(),
+        )
+
+    def written_index_files(self) -> Iterator[IndexManifestEntry]:
+        """The index files that came into being with this message."""
+        yield from self.new_index_files
+        yield from self.compact_new_index_files
+
+    def to_bytes(self) -> bytes:
+        """A form for queues, files and other processes."""
+        record: dict[str, Any] = {
+            "version": MESSAGE_VERSION,
+            "partition": self.partition,
+            "bucket": self.bucket,
+            "totalBuckets": self.total_buckets,
+            "baseSnapshot": self.base_snapshot,
+            "branch": self.branch,
+            "table": self.table,
+            "assignedBy": self.assigned_by,
+        }
+        for avro, name in _FILES.items():
+            record[avro] = [file.to_record() for file in getattr(self, name)]
+        for avro, name in _INDEX_FILES.items():
+            record[avro] = [index_entry_record(entry) for entry in getattr(self, name)]
+        return encode_avro_file(_SCHEMA, [record], compression="null", zstd_level=1)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> CommitMessage:
+        """Read what ``to_bytes`` made, in the same version of the library.
+
+        Raise InvalidRequestError for anything else, damaged bytes included.
+        """
+        if not isinstance(content, bytes | bytearray | memoryview):
+            raise InvalidRequestError(
+                f"a commit message is read from bytes, got {type(content).__name__}: "
+                "give what CommitMessage.to_bytes() returned"
+            )
+        try:
+            return cls._from_record(_record_of(bytes(content)))
+        except Exception as reason:  # noqa: BLE001 - broken bytes lead to any of them
+            said = reason if isinstance(reason, LakeError | ValueError) else repr(reason)
+            raise InvalidRequestError(
+                f"these {len(content)} bytes are no commit message of this version: {said}; "
+                "prepare and commit with the same version of the library"
+            ) from None
+
+    @classmethod
+    def _from_record(cls, record: dict[str, Any]) -> CommitMessage:
+        files: dict[str, Any] = {
+            name: tuple(DataFileMeta.from_record(file) for file in record[avro])
+            for avro, name in _FILES.items()
+        }
+        index_files: dict[str, Any] = {
+            name: tuple(index_entry_from_record(entry) for entry in record[avro])
+            for avro, name in _INDEX_FILES.items()
+        }
+        return cls(
+            partition=record["partition"],
+            bucket=record["bucket"],
+            total_buckets=record["totalBuckets"],
+            base_snapshot=record["baseSnapshot"],
+            branch=record["branch"],
+            table=record["table"],
+            assigned_by=record["assignedBy"],
+            **files,
+            **index_files,
+        )
+
+
+def _record_of(content: bytes) -> dict[str, Any]:
+    """The one record of a message, every member of the type that ``_SCHEMA`` gives it."""
+    [record] = decode_avro_file(content, "commit message")
+    if record["version"] != MESSAGE_VERSION:
+        raise ValueError(f"its version is {record['version']}, not {MESSAGE_VERSION}")
+    if not content.startswith(_header()):  # of another schema, which may be anything
+        validate(record, parse_schema(_SCHEMA))
+    return record
+
+
+@cache
+def _header() -> bytes:
+    """The first bytes of every message of this version, up to the marker that differs."""
+    return encode_avro_file(_SCHEMA, [], compression="null", zstd_level=1)[:-SYNC_SIZE]
+
+
+_FILES = {
+    "newFiles": "new_files",
+    "deletedFiles": "deleted_files",
+    "changelogFiles": "changelog_files",
+    "compactBefore": "compact_before",
+    "compactAfter": "compact_after",
+    "compactChangelogFiles": "compact_changelog_files",
+}
+_INDEX_FILES = {
+    "newIndexFiles": "new_index_files",
+    "deletedIndexFiles": "deleted_index_files",
+    "compactNewIndexFiles": "compact_new_index_files",
+    "compactDeletedIndexFiles": "compact_deleted_index_files",
+}
+
+
+def _schema() -> dict[str, Any]:
+    """Both kinds of records are spelled out where they come first, and named after that."""
+    items: dict[str, Any] = {"type": "record", "name": "record__FILE", "fields": DATA_FILE_FIELDS}
+    index: dict[str, Any] = {"type": "record", "name": "index__FILE", "fields": INDEX_ENTRY_FIELDS}
+    fields: list[dict[str, Any]] = [
+        {"name": "version", "type": "int"},
+        {"name": "partition", "type": "bytes"},
+        {"name": "bucket", "type": "int"},
+        {"name": "totalBuckets", "type": ["null", "int"]},
+        {"name": "baseSnapshot", "type": ["null", "long"]},
+        {"name": "branch", "type": "string"},
+        {"name": "table", "type": ["null", "string"]},
+        {"name": "assignedBy", "type": ["null", "string"]},
+    ]
+    for names, record in ((_FILES, items), (_INDEX_FILES, index)):
+        first, *others = names
+        fields.append({"name": first, "type": {"type": "array", "items": record}})
+        fields += [
+            {"name": name, "type": {"type": "array", "items": record["name"]}} for name in others
+        ]
+    return {"type": "record", "name": "commit_message", "fields": fields}
+
+
+_SCHEMA = _schema()

@@ -1,0 +1,154 @@
+"""What a manifest knows about one data file, and that knowledge as an Avro record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import IntEnum
+from typing import Any
+
+from lakeformat.paimon.metadata.avro_file import optional_field
+from lakeformat.paimon.metadata.simple_stats import (
+    EMPTY_ROW,
+    EMPTY_STATS,
+    SIMPLE_STATS_FIELDS,
+    SimpleStats,
+)
+
+__all__ = ["DATA_FILE_FIELDS", "DataFileMeta", "FileSource", "local_wall_clock", "written_millis"]
+
+
+class FileSource(IntEnum):
+    """Which kind of work wrote a file."""
+
+    APPEND = 0
+    COMPACT = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFileMeta:
+    """One data file; members that older writers lack are None."""
+
+    file_name: str
+    file_size: int
+    row_count: int
+    min_sequence_number: int
+    max_sequence_number: int
+    schema_id: int
+    min_key: bytes = EMPTY_ROW
+    max_key: bytes = EMPTY_ROW
+    key_stats: SimpleStats = EMPTY_STATS
+    value_stats: SimpleStats = EMPTY_STATS
+    level: int = 0
+    extra_files: tuple[str, ...] = ()
+    creation_time: datetime | None = None
+    """The writer's wall clock, without a zone: files hold it as if it were UTC."""
+    delete_row_count: int | None = None
+    embedded_file_index: bytes | None = None
+    file_source: int | None = None
+    value_stats_cols: tuple[str, ...] | None = None
+    """None: the statistics cover every column; empty: they cover none."""
+    external_path: str | None = None
+    first_row_id: int | None = None
+    write_cols: tuple[str, ...] | None = None
+    write_cols_sequences: tuple[int, ...] | None = None
+
+    def to_record(self) -> dict[str, Any]:
+        """The ``_FILE`` record of a manifest."""
+        record = {avro: getattr(self, name) for avro, name in _PLAIN.items()}
+        record["_KEY_STATS"] = self.key_stats.to_record()
+        record["_VALUE_STATS"] = self.value_stats.to_record()
+        for avro, name in _LISTS.items():
+            values = getattr(self, name)
+            record[avro] = None if values is None else list(values)
+        created = self.creation_time
+        record["_CREATION_TIME"] = None if created is None else created.replace(tzinfo=UTC)
+        return record
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> DataFileMeta:
+        """Read a ``_FILE`` record; trailing fields an old writer lacks become None."""
+        known = {name: record[avro] for avro, name in _PLAIN.items() if avro in record}
+        for avro, name in _LISTS.items():
+            values = record.get(avro)
+            known[name] = None if values is None else tuple(values)
+        known["extra_files"] = known["extra_files"] or ()
+        created = record.get("_CREATION_TIME")
+        return cls(
+            **known,
+            key_stats=SimpleStats.from_record(record["_KEY_STATS"]),
+            value_stats=SimpleStats.from_record(record["_VALUE_STATS"]),
+            creation_time=created.replace(tzinfo=None) if created else None,
+        )
+
+
+def local_wall_clock(epoch_millis: int) -> datetime:
+    """The local time a data file's ``creation_time`` records for an instant."""
+    return datetime.fromtimestamp(epoch_millis / 1000)  # noqa: DTZ006 - the format wants it
+
+
+def written_millis(file: DataFileMeta) -> int | None:
+    """The instant a file was written, if its writer's zone is that of this machine."""
+    created = file.creation_time
+    return None if created is None else (created.astimezone(UTC) - _EPOCH) // _MILLI
+
+
+_EPOCH, _MILLI = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
+_PLAIN = {
+    "_FILE_NAME": "file_name",
+    "_FILE_SIZE": "file_size",
+    "_ROW_COUNT": "row_count",
+    "_MIN_KEY": "min_key",
+    "_MAX_KEY": "max_key",
+    "_MIN_SEQUENCE_NUMBER": "min_sequence_number",
+    "_MAX_SEQUENCE_NUMBER": "max_sequence_number",
+    "_SCHEMA_ID": "schema_id",
+    "_LEVEL": "level",
+    "_DELETE_ROW_COUNT": "delete_row_count",
+    "_EMBEDDED_FILE_INDEX": "embedded_file_index",
+    "_FILE_SOURCE": "file_source",
+    "_EXTERNAL_PATH": "external_path",
+    "_FIRST_ROW_ID": "first_row_id",
+}
+_LISTS = {
+    "_EXTRA_FILES": "extra_files",
+    "_VALUE_STATS_COLS": "value_stats_cols",
+    "_WRITE_COLS": "write_cols",
+    "_WRITE_COLS_SEQUENCES": "write_cols_sequences",
+}
+
+
+def _array(items: str) -> dict[str, str]:
+    return {"type": "array", "items": items}
+
+
+def _stats(name: str) -> dict[str, Any]:
+    record = {"type": "record", "name": f"record__FILE_{name}", "fields": SIMPLE_STATS_FIELDS}
+    return {"name": name, "type": record}
+
+
+DATA_FILE_FIELDS: list[dict[str, Any]] = [
+    {"name": "_FILE_NAME", "type": "string"},
+    {"name": "_FILE_SIZE", "type": "long"},
+    {"name": "_ROW_COUNT", "type": "long"},
+    {"name": "_MIN_KEY", "type": "bytes"},
+    {"name": "_MAX_KEY", "type": "bytes"},
+    _stats("_KEY_STATS"),
+    _stats("_VALUE_STATS"),
+    {"name": "_MIN_SEQUENCE_NUMBER", "type": "long"},
+    {"name": "_MAX_SEQUENCE_NUMBER", "type": "long"},
+    {"name": "_SCHEMA_ID", "type": "long"},
+    {"name": "_LEVEL", "type": "int"},
+    {"name": "_EXTRA_FILES", "type": _array("string")},
+    optional_field("_CREATION_TIME", {"type": "long", "logicalType": "timestamp-millis"}),
+    optional_field("_DELETE_ROW_COUNT", "long"),
+    optional_field("_EMBEDDED_FILE_INDEX", "bytes"),
+    optional_field("_FILE_SOURCE", "int"),
+    optional_field("_VALUE_STATS_COLS", _array("string")),
+    optional_field("_EXTERNAL_PATH", "string"),
+    optional_field("_FIRST_ROW_ID", "long"),
+    optional_field("_WRITE_COLS", _array("string")),
+    optional_field("_WRITE_COLS_SEQUENCES", _array("long")),
+]
+"""Order and nullability are the format's; new fields are only ever added at the end."""

@@ -1,0 +1,129 @@
+"""Fences: ``snapshot/.fence-<unique>``, the snapshots that a rollback took out of history.
+
+Their numbers are used again, so whoever built on one of them would publish after what follows the
+rollback, and bring back what was rolled back. A fence is written before the snapshots go. A writer
+that does not find its base any more right after it has published looks here for the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lakeformat.errors import NotFoundError
+from lakeformat.paimon.layout import FENCE, TableLayout, suffixed
+from lakeformat.paimon.metadata.json_file import decode_json_file
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.storage import Storage
+from lakeformat.storage.base import LARGE_FILE
+
+__all__ = [
+    "ABANDONED_MILLIS",
+    "KEPT_MILLIS",
+    "Fence",
+    "create_fence",
+    "is_fenced",
+    "read_fence",
+    "remove_old_fences",
+    "write_fence",
+]
+
+ABANDONED_MILLIS = 24 * 60 * 60 * 1000
+"""A rollback that has not taken out what it fenced after so long has died."""
+KEPT_MILLIS = 7 * 24 * 60 * 60 * 1000
+"""Longer than any commit is under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """What one fence says."""
+
+    removed: frozenset[str]
+    """The identities of the snapshots that go."""
+    note: Mapping[str, Any] | None
+    """What a rollback that may be repeated has left for its repetition."""
+
+
+def write_fence(
+    storage: Storage, layout: TableLayout, unique: str, removed: Iterable[Snapshot]
+) -> None:
+    """Say, before they go, which snapshots are taken out of history."""
+    storage.overwrite(layout.fence(unique), _content(removed))
+
+
+def create_fence(
+    storage: Storage,
+    layout: TableLayout,
+    unique: str,
+    removed: Iterable[Snapshot],
+    note: Mapping[str, Any],
+) -> bool:
+    """Write a fence once for good, with a note for a repetition; False if it is there already."""
+    return storage.create(layout.fence(unique), _content(removed, note))
+
+
+def _content(removed: Iterable[Snapshot], note: Mapping[str, Any] | None = None) -> bytes:
+    names = {"removed": [snapshot.identity for snapshot in removed]}
+    return json.dumps({**names, **({} if note is None else {"rollback": note})}).encode()
+
+
+def is_fenced(
+    storage: Storage, layout: TableLayout, *snapshots: Snapshot, newer_than: int | None = None
+) -> bool:
+    """Whether one of some snapshots was taken out of history, or is about to be.
+
+    ``newer_than`` leaves out fences last changed before, in epoch milliseconds.
+    """
+    wanted = {snapshot.identity for snapshot in snapshots}
+    names = _names(storage, layout, newer_than)
+    return any(not wanted.isdisjoint(_read(storage, layout, name)) for name in names)
+
+
+def remove_old_fences(storage: Storage, layout: TableLayout, now_millis: int) -> None:
+    """Remove those that nobody can be waiting at any more."""
+    for info in storage.list(layout.snapshot_directory):
+        if suffixed(info.name, FENCE) and info.modified_millis < now_millis - KEPT_MILLIS:
+            storage.delete(info.path)
+
+
+def _names(storage: Storage, layout: TableLayout, newer_than: int | None) -> list[str]:
+    found = (
+        suffixed(info.name, FENCE)
+        for info in storage.list(layout.snapshot_directory)
+        if newer_than is None or info.modified_millis >= newer_than
+    )
+    return [name for name in found if name is not None]
+
+
+def read_fence(storage: Storage, layout: TableLayout, unique: str) -> Fence | None:
+    """One fence; None if it is not there."""
+    path = layout.fence(unique)
+    try:
+        content = storage.read(path, LARGE_FILE)
+    except NotFoundError:
+        return None
+    return decode_json_file(
+        content,
+        storage.uri(path),
+        lambda members: Fence(_texts(members["removed"]), _note(members.get("rollback"))),
+    )
+
+
+def _texts(said: object) -> frozenset[str]:
+    if not isinstance(said, list) or not all(isinstance(text, str) for text in said):
+        raise TypeError(f"{said!r} is no list of identities")
+    return frozenset(said)
+
+
+def _note(said: dict[str, Any] | None) -> Mapping[str, Any] | None:
+    """Its target, and what it did where it came to its end."""
+    if said is not None and type(said["target"]) is not int:
+        raise TypeError(f"the target {said['target']!r} is no snapshot")
+    return said
+
+
+def _read(storage: Storage, layout: TableLayout, name: str) -> frozenset[str]:
+    found = read_fence(storage, layout, name)
+    return frozenset() if found is None else found.removed

@@ -1,0 +1,32 @@
+"""Names that users give and that become a part of a file's name: those of tags and consumers."""
+
+from __future__ import annotations
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.layout import DOTS
+
+__all__ = ["check_file_name_part", "check_new_file_name_part"]
+
+# Of 255 bytes, as a file has in most systems; the longest is a consumer's while it is written.
+_LONGEST_BYTES = 255 - len(".consumer-") - len(".") - 36 - len(".tmp")
+
+
+def check_new_file_name_part(what: str, name: object) -> None:
+    """Refuse also what is too long for some storage; a name that is there may be longer."""
+    check_file_name_part(what, name)
+    if len(str(name).encode(errors="replace")) > _LONGEST_BYTES:
+        raise InvalidRequestError(
+            f"{what} {name!r} is too long: it becomes part of a file name, so it must not have "
+            f"more than {_LONGEST_BYTES} bytes"
+        )
+
+
+def check_file_name_part(what: str, name: object) -> None:
+    """Refuse a name no file can have; ``what`` says whose it is."""
+    if not isinstance(name, str):
+        raise InvalidRequestError(f"a {what} is a text, got {name!r}")
+    if not name.strip() or name in DOTS or "/" in name or "\0" in name:
+        raise InvalidRequestError(
+            f"{what} {name!r} is not allowed: it becomes part of a file name, so it must not "
+            "be blank, . or .., or hold a slash"
+        )

@@ -1,0 +1,91 @@
+"""Numbered files with hints: ``snapshot-<n>`` or ``changelog-<n>``, and LATEST and EARLIEST.
+
+A hint is what another program believed some time ago: it saves a listing when it is right and
+is ignored when it is not. No answer may depend on it. EARLIEST is kept for other engines and not
+read here.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from lakeformat.errors import NotFoundError
+from lakeformat.paimon.layout import TableLayout, numbered
+from lakeformat.storage import Storage
+from lakeformat.storage.base import TooLargeError
+
+__all__ = ["NumberedFiles", "numbered_changelogs", "numbered_snapshots"]
+
+FIRST_ID = 1
+_STEPS = 32
+"""How far to walk from a hint before the directory is listed."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedFiles:
+    """The files ``<directory>/<prefix><n>``."""
+
+    storage: Storage
+    directory: str
+    prefix: str
+
+    def ids(self) -> list[int]:
+        """The numbers that are there, ascending."""
+        names = (info.name for info in self.storage.list(self.directory))
+        return sorted(n for n in (numbered(name, self.prefix) for name in names) if n is not None)
+
+    def latest_id(self) -> int | None:
+        """The highest number; None when there is no file."""
+        hint = self._read_latest_hint()
+        if hint is not None:
+            # Numbers have no gaps: writers that were faster than the hint are found by walking
+            # on, at a cost that does not grow with the number of files.
+            after = next((n for n in range(hint + 1, hint + _STEPS) if not self._exists(n)), None)
+            if after is not None and self._exists(after - 1):
+                return after - 1
+        newest = max(self.ids(), default=None)
+        if hint is not None and hint > (newest or 0) and newest is not None:
+            # The format lets a hint be too high; it is also all that a lost file leaves behind.
+            _log.warning(
+                "%s/LATEST of %s says %d, the newest there is %d: the hint is wrong, or %s%d was "
+                "lost and what it held is not seen; if it was, restore it from a backup",
+                self.directory,
+                self.storage.scheme,
+                hint,
+                newest,
+                self.prefix,
+                hint,
+            )
+        return newest
+
+    def write_latest_hint(self, number: int) -> None:
+        """Point LATEST at a file."""
+        self.storage.overwrite(f"{self.directory}/LATEST", str(number).encode())
+
+    def write_earliest_hint(self, number: int) -> None:
+        """Point EARLIEST at a file."""
+        self.storage.overwrite(f"{self.directory}/EARLIEST", str(number).encode())
+
+    def _exists(self, number: int) -> bool:
+        return self.storage.exists(f"{self.directory}/{self.prefix}{number}")
+
+    def _read_latest_hint(self) -> int | None:
+        try:
+            content = self.storage.read(f"{self.directory}/LATEST")
+        except (NotFoundError, TooLargeError):
+            return None
+        text = content.decode("ascii", errors="replace").strip()
+        is_number = text.isascii() and text.isdigit() and len(text) <= len(str(1 << 63))
+        return int(text) if is_number and int(text) >= FIRST_ID else None
+
+
+def numbered_snapshots(storage: Storage, layout: TableLayout) -> NumberedFiles:
+    """The snapshots of a table or branch."""
+    return NumberedFiles(storage, layout.snapshot_directory, "snapshot-")
+
+
+def numbered_changelogs(storage: Storage, layout: TableLayout) -> NumberedFiles:
+    """The changelogs that outlive their snapshots."""
+    return NumberedFiles(storage, layout.changelog_directory, "changelog-")

@@ -1,0 +1,248 @@
+"""Index manifests: ``manifest/index-manifest-<uuid>-<n>``, every index file a snapshot has.
+
+Unlike a data manifest it is a whole state: it is rewritten when any index file changes, and a
+snapshot without such a change names the previous file again. How one state leads to the next
+is in ``paimon/index/combination.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.avro_file import optional_field
+from lakeformat.paimon.metadata.manifest import FileKind, read_manifest_bytes
+from lakeformat.paimon.metadata.record_file import decode_record_file, encode_record_file
+from lakeformat.paimon.options import TableOptions
+from lakeformat.storage import Storage
+
+__all__ = [
+    "DELETION_VECTORS",
+    "HASH",
+    "INDEX_ENTRY_FIELDS",
+    "DeletionVectorRange",
+    "GlobalIndexMeta",
+    "IndexManifestEntry",
+    "index_entry_from_record",
+    "index_entry_record",
+    "read_index_manifest",
+    "write_index_manifest",
+]
+
+FORMAT_VERSION = 1
+"""A permanent marker: fields are added without changing it, any other value is refused."""
+
+HASH = "HASH"
+DELETION_VECTORS = "DELETION_VECTORS"
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionVectorRange:
+    """Where in an index file the deletion vector of one data file is."""
+
+    data_file_name: str
+    offset: int
+    """Of the length field of the vector."""
+    length: int
+    """Without the length field and the checksum for 32-bit vectors, with them for 64-bit ones."""
+    cardinality: int | None = None
+    """Deleted rows; None in files of older writers."""
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalIndexMeta:
+    """What a global index covers; this version carries it over without using it."""
+
+    row_range_start: int
+    row_range_end: int
+    """The last row id, included."""
+    index_field_id: int
+    extra_field_ids: tuple[int, ...] | None = None
+    index_meta: bytes | None = None
+    source_meta: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexManifestEntry:
+    """One index file of one bucket."""
+
+    partition: bytes
+    """The partition's framed binary row; one without fields when unpartitioned."""
+    bucket: int
+    index_type: str
+    """``HASH``, ``DELETION_VECTORS`` or the type of a global index."""
+    file_name: str
+    file_size: int
+    row_count: int
+    """Of HASH files the number of hashes, of DELETION_VECTORS files the number of vectors."""
+    ranges: tuple[DeletionVectorRange, ...] | None = None
+    external_path: str | None = None
+    global_index: GlobalIndexMeta | None = None
+    kind: FileKind = FileKind.ADD
+    """Always ADD in a file; commit messages also carry DELETE."""
+
+
+def write_index_manifest(
+    storage: Storage,
+    layout: TableLayout,
+    name: str,
+    entries: Iterable[IndexManifestEntry],
+    options: TableOptions,
+) -> int:
+    """Write a whole state under a name nobody else uses; the size in bytes."""
+    content = encode_record_file(_SCHEMA, map(_state_record, entries), options)
+    with storage.open_output(layout.manifest(name)) as stream:
+        stream.write(content)
+    return len(content)
+
+
+def read_index_manifest(
+    storage: Storage, layout: TableLayout, name: str
+) -> list[IndexManifestEntry]:
+    """Every index file of a snapshot, in the order they were written."""
+    content, uri = read_manifest_bytes(storage, layout, name)
+    records = decode_record_file(content, uri, version=FORMAT_VERSION)
+    try:
+        return [index_entry_from_record(record) for record in records]
+    except (KeyError, TypeError, ValueError) as reason:
+        raise CorruptTableError(
+            f"{uri} is not an index manifest: {reason!r}; "
+            "restore the file from a backup or roll the table back to an earlier snapshot"
+        ) from None
+
+
+def _state_record(entry: IndexManifestEntry) -> dict[str, Any]:
+    assert entry.kind is FileKind.ADD, "a state holds no deleted index file"
+    return index_entry_record(entry)
+
+
+def index_entry_record(entry: IndexManifestEntry) -> dict[str, Any]:
+    """One entry as an Avro record."""
+    plain = {avro: getattr(entry, name) for avro, (name, _) in _PLAIN.items()}
+    ranges = entry.ranges
+    meta = entry.global_index
+    return {
+        "_VERSION": FORMAT_VERSION,
+        "_KIND": int(entry.kind),
+        **plain,
+        "_DELETIONS_VECTORS_RANGES": None if ranges is None else [*map(_range_record, ranges)],
+        "_GLOBAL_INDEX": None if meta is None else _global_index_record(meta),
+    }
+
+
+def _range_record(found: DeletionVectorRange) -> dict[str, Any]:
+    return {avro: getattr(found, name) for avro, (name, _) in _RANGE.items()}
+
+
+def _global_index_record(meta: GlobalIndexMeta) -> dict[str, Any]:
+    extra = meta.extra_field_ids
+    plain = {avro: getattr(meta, name) for avro, (name, _) in _GLOBAL_INDEX.items()}
+    return {**plain, "_EXTRA_FIELD_IDS": None if extra is None else list(extra)}
+
+
+def index_entry_from_record(record: Mapping[str, Any]) -> IndexManifestEntry:
+    """Read what ``index_entry_record`` made; ``TypeError`` where a value is of another kind."""
+    ranges = record.get("_DELETIONS_VECTORS_RANGES")
+    meta = record.get("_GLOBAL_INDEX")
+    return IndexManifestEntry(
+        **_members(record, _PLAIN),
+        # Java declares the items nullable, pypaimon does not; neither writes a null one.
+        ranges=None
+        if ranges is None
+        else tuple(DeletionVectorRange(**_members(item, _RANGE)) for item in ranges),
+        global_index=None if meta is None else _global_index(meta),
+        kind=FileKind(record["_KIND"]),
+    )
+
+
+def _global_index(record: Mapping[str, Any]) -> GlobalIndexMeta:
+    extra = record.get("_EXTRA_FIELD_IDS")
+    ids = None if extra is None else tuple(_typed(field_id, int) for field_id in extra)
+    return GlobalIndexMeta(**_members(record, _GLOBAL_INDEX), extra_field_ids=ids)
+
+
+def _members(record: Mapping[str, Any], members: Mapping[str, tuple[str, type]]) -> dict[str, Any]:
+    """Arguments by name, each of the type its field has."""
+    return {
+        name: None
+        if avro in _NULLABLE and record.get(avro) is None
+        else _typed(record[avro], expected)
+        for avro, (name, expected) in members.items()
+    }
+
+
+def _typed(value: Any, expected: type) -> Any:
+    if type(value) is not expected:
+        raise TypeError(f"{value!r} where {expected.__name__} belongs")
+    return value
+
+
+# Each field in the file with the attribute it becomes and the type of that.
+_PLAIN: dict[str, tuple[str, type]] = {
+    "_PARTITION": ("partition", bytes),
+    "_BUCKET": ("bucket", int),
+    "_INDEX_TYPE": ("index_type", str),
+    "_FILE_NAME": ("file_name", str),
+    "_FILE_SIZE": ("file_size", int),
+    "_ROW_COUNT": ("row_count", int),
+    "_EXTERNAL_PATH": ("external_path", str),
+}
+_RANGE: dict[str, tuple[str, type]] = {
+    "f0": ("data_file_name", str),
+    "f1": ("offset", int),
+    "f2": ("length", int),
+    "_CARDINALITY": ("cardinality", int),
+}
+_GLOBAL_INDEX: dict[str, tuple[str, type]] = {
+    "_ROW_RANGE_START": ("row_range_start", int),
+    "_ROW_RANGE_END": ("row_range_end", int),
+    "_INDEX_FIELD_ID": ("index_field_id", int),
+    "_INDEX_META": ("index_meta", bytes),
+    "_SOURCE_META": ("source_meta", bytes),
+}
+# Null, or absent from the files of older writers.
+_NULLABLE = {"_EXTERNAL_PATH", "_CARDINALITY", "_INDEX_META", "_SOURCE_META"}
+
+
+_RECORD = "org.apache.paimon.avro.generated.record"
+_RANGE_SCHEMA = {
+    "type": "record",
+    "name": f"{_RECORD}__DELETIONS_VECTORS_RANGES",
+    "fields": [
+        {"name": "f0", "type": "string"},
+        {"name": "f1", "type": "int"},
+        {"name": "f2", "type": "int"},
+        optional_field("_CARDINALITY", "long"),
+    ],
+}
+_GLOBAL_INDEX_SCHEMA = {
+    "type": "record",
+    "name": f"{_RECORD}__GLOBAL_INDEX",
+    "fields": [
+        {"name": "_ROW_RANGE_START", "type": "long"},
+        {"name": "_ROW_RANGE_END", "type": "long"},
+        {"name": "_INDEX_FIELD_ID", "type": "int"},
+        optional_field("_EXTRA_FIELD_IDS", {"type": "array", "items": "int"}),
+        optional_field("_INDEX_META", "bytes"),
+        optional_field("_SOURCE_META", "bytes"),
+    ],
+}
+INDEX_ENTRY_FIELDS: list[dict[str, Any]] = [
+    {"name": "_VERSION", "type": "int"},
+    {"name": "_KIND", "type": "int"},
+    {"name": "_PARTITION", "type": "bytes"},
+    {"name": "_BUCKET", "type": "int"},
+    {"name": "_INDEX_TYPE", "type": "string"},
+    {"name": "_FILE_NAME", "type": "string"},
+    {"name": "_FILE_SIZE", "type": "long"},
+    {"name": "_ROW_COUNT", "type": "long"},
+    optional_field(
+        "_DELETIONS_VECTORS_RANGES", {"type": "array", "items": ["null", _RANGE_SCHEMA]}
+    ),
+    optional_field("_EXTERNAL_PATH", "string"),
+    optional_field("_GLOBAL_INDEX", _GLOBAL_INDEX_SCHEMA),
+]
+_SCHEMA: dict[str, Any] = {"type": "record", "name": _RECORD, "fields": INDEX_ENTRY_FIELDS}

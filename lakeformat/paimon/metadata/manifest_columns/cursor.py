@@ -1,0 +1,248 @@
+"""Reads the same field of many Avro records at once, field after field.
+
+A cursor stands at one place per record. Places may be wrong, for a record may be none: then what
+is read means nothing, ``sound`` is false or the place the record ends at is, but no byte outside
+of the buffer is touched and no memory is taken for what cannot be there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lakeformat.files.avro.avro_container import READABLE_AFTER, NotPlainError
+from lakeformat.paimon.binary_row.unaligned import at_every_byte
+from lakeformat.paimon.metadata.manifest_columns.columns import (
+    BytesColumn,
+    Column,
+    ListColumn,
+    Mask,
+    NumberColumn,
+    Numbers,
+    Positions,
+)
+from lakeformat.paimon.metadata.manifest_columns.shape import FieldShape
+
+__all__ = ["Cursor"]
+
+Words = NDArray[np.uint64]
+
+_MOST_ITEMS = 4096
+"""Statistics of wider tables are left to the general decoder."""
+
+_ONE = np.uint64(1)
+_CONTINUES = np.uint64(0x8080808080808080)
+_PAYLOAD = np.uint64(0x7F7F7F7F7F7F7F7F)
+# Pairs of 7-, 14- and 28-bit groups, the upper one moved down by 1, 2 and 4 bits.
+_COMPRESSIONS = [
+    (np.uint64(0x007F007F007F007F), np.uint64(0x7F007F007F007F00), np.uint64(1)),
+    (np.uint64(0x00003FFF00003FFF), np.uint64(0x3FFF00003FFF0000), np.uint64(2)),
+    (np.uint64(0x000000000FFFFFFF), np.uint64(0x0FFFFFFF00000000), np.uint64(4)),
+]
+_SHORT_NUMBERS = np.array([(byte >> 1) ^ -(byte & 1) for byte in range(256)], np.int64)
+
+
+class Cursor:
+    """The place of every record in one buffer, and which of them still look like records."""
+
+    def __init__(self, data: NDArray[np.uint8], end: int, places: Positions) -> None:
+        """``places`` is moved; ``end`` is where the last record ends at the latest."""
+        assert end + READABLE_AFTER <= len(data)
+        self.places = places
+        self.sound: Mask = np.ones(len(places), np.bool_)
+        self._data = data
+        self._end = end
+
+    def read(self, field: FieldShape) -> Column:
+        """The next field of every record."""
+        if field.null_branch is None:
+            return self._read_present(field)
+        present = self._read_presence(field.null_branch)
+        if present is None:
+            return self._read_present(field)
+        rows = np.flatnonzero(present)
+        if not len(rows):
+            return self._only_nulls(field, present)
+        part = self._at(rows)
+        column = part._read_present(field)
+        self._return(rows, part)
+        return _spread(column, rows, present)
+
+    def _read_present(self, field: FieldShape) -> Column:
+        if field.is_list:
+            return self._read_list(field)
+        return NumberColumn(self._read_number()) if field.kind == "number" else self._read_bytes()
+
+    def _read_number(self) -> Numbers:
+        """One zig-zag number per record; the usual ones are one byte long."""
+        first = self._data.take(self.places, mode="clip")
+        if first.max(initial=0) >= 0x80:
+            return self._read_long_number()
+        self.places += 1
+        numbers: Numbers = _SHORT_NUMBERS.take(first)
+        return numbers
+
+    def _read_long_number(self) -> Numbers:
+        places = np.minimum(self.places, self._end, out=self.places)
+        words = at_every_byte(self._data, "u8")[places]
+        stops = ~words & _CONTINUES
+        lowest = stops & -stops
+        used = lowest | (lowest - _ONE)
+        groups = words & used & _PAYLOAD
+        for lower, upper, shift in _COMPRESSIONS:
+            groups = (groups & lower) | ((groups & upper) >> shift)
+        sizes = np.bitwise_count(used) >> 3
+        endless = np.flatnonzero(stops == 0)
+        if len(endless):
+            self._read_ninth_byte(endless, groups, sizes)
+        self.places += sizes
+        numbers: Numbers = (groups >> _ONE).view(np.int64) ^ -(groups & _ONE).view(np.int64)
+        return numbers
+
+    def _read_ninth_byte(self, rows: Positions, groups: Words, sizes: NDArray[np.uint8]) -> None:
+        """Numbers of nine and ten bytes; longer ones fit nowhere."""
+        ninth = self._data[self.places[rows] + 8].astype(np.uint64)
+        tenth = self._data[self.places[rows] + 9].astype(np.uint64)
+        has_tenth = ninth >= 0x80
+        self.sound[rows[has_tenth & (tenth > 1)]] = False
+        upper = np.where(has_tenth, tenth << np.uint64(63), np.uint64(0))
+        groups[rows] |= ((ninth & np.uint64(0x7F)) << np.uint64(56)) | upper
+        sizes[rows] = np.where(has_tenth, 10, 9)
+
+    def _read_bytes(self) -> BytesColumn:
+        sizes = self._read_size()
+        starts = self.places.copy()
+        self.places += sizes
+        return BytesColumn(self._data, starts, sizes)
+
+    def _read_size(self) -> Numbers:
+        """A number of bytes or items that the rest has room for; records with another are none."""
+        sizes = self._read_number()
+        np.minimum(self.places, self._end, out=self.places)
+        room = self._end - self.places
+        # Seen as unsigned, negative numbers are too large as well.
+        wrong = sizes.view(np.uint64) > room.view(np.uint64)
+        if wrong.any():
+            self.sound &= ~wrong
+            sizes[wrong] = 0
+        return sizes
+
+    def _read_presence(self, null_branch: int) -> Mask | None:
+        """Which records have a value; None if all have."""
+        branches = self._read_number()
+        low, high = branches.min(initial=1), branches.max(initial=0)
+        if low < 0 or high > 1:
+            self.sound &= (branches == 0) | (branches == 1)
+        elif low == high != null_branch:
+            return None
+        present: Mask = branches != null_branch
+        return present
+
+    def _read_list(self, field: FieldShape) -> ListColumn:
+        counts = self._read_size()
+        if counts.max(initial=0) > _MOST_ITEMS:
+            self.sound &= counts <= _MOST_ITEMS
+        if not self.sound.all():
+            counts[~self.sound] = 0
+        total = int(counts.sum())
+        if total > self._end:
+            raise NotPlainError("its lists hold more items than it has bytes")
+        starts = np.cumsum(counts) - counts
+        rows = np.flatnonzero(counts)
+        if not len(rows):
+            return ListColumn(self._no_items(field.kind), starts, counts)
+        part = self._at(rows)
+        items = part._read_items(field, counts[rows], starts[rows], total)
+        part.sound &= part._read_number() == 0  # one run of items, then none
+        self._return(rows, part)
+        return ListColumn(items, starts, counts)
+
+    def _read_items(
+        self, field: FieldShape, counts: Numbers, starts: Positions, total: int
+    ) -> NumberColumn | BytesColumn:
+        """Item after item of the records that still have one."""
+        item = field.item
+        read: list[tuple[Positions, NumberColumn | BytesColumn]] = []
+        for number in range(int(counts.max())):
+            rows = np.flatnonzero(counts > number)
+            if not self.sound.all():
+                rows = rows[self.sound[rows]]
+            if not len(rows):
+                break
+            if len(rows) == len(counts):
+                read.append((starts + number, self._read_item(item)))
+                continue
+            part = self._at(rows)
+            read.append((starts[rows] + number, part._read_item(item)))
+            self._return(rows, part)
+        return _in_order(read, total)
+
+    def _read_item(self, item: FieldShape) -> NumberColumn | BytesColumn:
+        column = self.read(item)
+        assert not isinstance(column, ListColumn), "lists of lists have no shape"
+        return column
+
+    def keep(self, rows: Positions) -> None:
+        """Go on with some of the records."""
+        self.places = self.places[rows]
+        self.sound = self.sound[rows]
+
+    def _only_nulls(self, field: FieldShape, present: Mask) -> Column:
+        zeros = np.zeros(len(present), np.int64)
+        if field.is_list:
+            return ListColumn(self._no_items(field.kind), zeros, zeros, present)
+        if field.kind == "number":
+            return NumberColumn(zeros, present)
+        return BytesColumn(self._data, zeros, zeros, present)
+
+    def _no_items(self, kind: str) -> NumberColumn | BytesColumn:
+        if kind == "number":
+            return NumberColumn(_NOTHING)
+        return BytesColumn(self._data, _NOTHING, _NOTHING)
+
+    def _at(self, rows: Positions) -> Cursor:
+        part = Cursor(self._data, self._end, self.places[rows])
+        part.sound = self.sound[rows]
+        return part
+
+    def _return(self, rows: Positions, part: Cursor) -> None:
+        self.places[rows] = part.places
+        self.sound[rows] = part.sound
+
+
+_NOTHING = np.zeros(0, np.int64)
+
+
+def _spread(column: Column, rows: Positions, present: Mask) -> Column:
+    """The values of some rows among nulls."""
+
+    def spread(values: Numbers) -> Numbers:
+        wide = np.zeros(len(present), np.int64)
+        wide[rows] = values
+        return wide
+
+    if isinstance(column, NumberColumn):
+        return NumberColumn(spread(column.numbers), present)
+    if isinstance(column, BytesColumn):
+        return BytesColumn(column.data, spread(column.starts), spread(column.sizes), present)
+    return ListColumn(column.items, spread(column.starts), spread(column.counts), present)
+
+
+def _in_order(
+    read: list[tuple[Positions, NumberColumn | BytesColumn]], total: int
+) -> NumberColumn | BytesColumn:
+    """Items that were read number by number, list after list."""
+    present = np.ones(total, np.bool_)
+    first, second = np.zeros(total, np.int64), np.zeros(total, np.int64)
+    for places, column in read:
+        if column.present is not None:
+            present[places] = column.present
+        if isinstance(column, NumberColumn):
+            first[places] = column.numbers
+        else:
+            first[places], second[places] = column.starts, column.sizes
+    known = None if present.all() else present
+    items = read[0][1]
+    if isinstance(items, BytesColumn):
+        return BytesColumn(items.data, first, second, known)
+    return NumberColumn(first, known)

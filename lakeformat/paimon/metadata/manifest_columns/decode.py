@@ -1,0 +1,149 @@
+"""Decodes manifests column by column: the same field of thousands of records in one step.
+
+Where a record starts is known only once the one before has been read. So every place that looks
+like the start of an entry is taken for one, all of them are read at once, and then each block must
+be a chain: from its start, through as many entries as it counts, each ending where the next starts,
+to its end. What merely looked like an entry is on no chain. A file that is anything else than
+this is not plain, and left to a general decoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lakeformat.files.avro.avro_container import AvroBlocks, NotPlainError
+from lakeformat.paimon.binary_row.unaligned import at_every_byte
+from lakeformat.paimon.metadata.manifest_columns.columns import (
+    Column,
+    ListColumn,
+    Numbers,
+    Positions,
+)
+from lakeformat.paimon.metadata.manifest_columns.concat import concat_columns
+from lakeformat.paimon.metadata.manifest_columns.cursor import Cursor
+from lakeformat.paimon.metadata.manifest_columns.shape import FieldShape
+
+__all__ = ["decode_columns"]
+
+_GROUP_BYTES = 1 << 20
+"""Blocks read together: enough for many records, and the records stay in the cache."""
+
+_EMPTY_ROW_SIZE = 12
+_FIRST_LOOK = 9
+"""After so many fields most places that are no entries have shown it."""
+
+_VERSION_BYTE = 4  # 2 as a zig-zag number
+_FIRST_PATHS = ["_VERSION", "_KIND", "_PARTITION"]
+
+# The first 8 bytes of an entry: version, kind 0 or 1, the size of the partition in one or two
+# bytes, and the arity it starts with, whose upper half is zero.
+_SHORT_SIZE = (np.uint64(0x000000FFFF81FDFF), np.uint64(0x0000000000000004))
+_LONG_SIZE = (np.uint64(0x0000FFFF8081FDFF), np.uint64(0x0000000000800004))
+
+
+def decode_columns(blocks: AvroBlocks, shape: Sequence[FieldShape]) -> list[Column]:
+    """Every field of every record; ``NotPlainError`` if it takes a general decoder to tell."""
+    if [field.path for field in shape[:3]] != _FIRST_PATHS:
+        raise NotPlainError("its records do not start as those of a manifest")
+    groups = [_decode_group(blocks.content, shape, *group) for group in _groups(blocks)]
+    if not groups:
+        return [Cursor(blocks.content, 0, np.zeros(0, np.int64)).read(field) for field in shape]
+    return [concat_columns(parts) for parts in zip(*groups, strict=True)]
+
+
+def _groups(blocks: AvroBlocks) -> Iterator[tuple[Positions, Positions, Numbers]]:
+    """Starts, ends and record counts of the blocks to be read together."""
+    starts = np.concatenate(([0], blocks.ends[:-1]))[: len(blocks.ends)]
+    filled = blocks.counts > 0
+    if (starts[~filled] != blocks.ends[~filled]).any():
+        raise NotPlainError("a block without records has content")
+    starts, ends, counts = starts[filled], blocks.ends[filled], blocks.counts[filled]
+    first = 0
+    while first < len(starts):
+        last = int(np.searchsorted(ends, starts[first] + _GROUP_BYTES))
+        last = min(max(last, first + 1), len(starts))
+        yield starts[first:last], ends[first:last], counts[first:last]
+        first = last
+
+
+def _decode_group(
+    content: NDArray[np.uint8],
+    shape: Sequence[FieldShape],
+    starts: Positions,
+    ends: Positions,
+    counts: Numbers,
+) -> list[Column]:
+    candidates = _find_candidates(content, int(starts[0]), int(ends[-1]))
+    cursor = Cursor(content, int(ends[-1]), candidates.copy())
+    columns = [cursor.read(field) for field in shape[:_FIRST_LOOK]]
+    if not cursor.sound.all():
+        likely = np.flatnonzero(cursor.sound)
+        candidates = candidates[likely]
+        cursor.keep(likely)
+        columns = [_chosen(column, likely) for column in columns]
+    columns += [cursor.read(field) for field in shape[_FIRST_LOOK:]]
+    following = np.where(cursor.sound, cursor.places, -1)
+    chosen = _follow(candidates, following, starts, ends, counts)
+    return columns if chosen is None else [_chosen(column, chosen) for column in columns]
+
+
+def _chosen(column: Column, rows: Positions) -> Column:
+    taken = column.take(rows)
+    return taken.compact() if isinstance(taken, ListColumn) else taken
+
+
+def _find_candidates(content: NDArray[np.uint8], start: int, end: int) -> Positions:
+    """Every place that looks like an entry, up to a partition with room for its arity."""
+    found = np.flatnonzero(content[start:end] == _VERSION_BYTE) + start
+    words = at_every_byte(content, "u8")[found]
+    is_short, is_long = (words & mask == wanted for mask, wanted in (_SHORT_SIZE, _LONG_SIZE))
+    likely = np.flatnonzero(is_short | is_long)
+    found, words, is_short = found[likely], words[likely].view(np.int64), is_short[likely]
+    # Zig-zag, so the lowest bit of a size is its sign.
+    sizes = np.where(is_short, words >> 17 & 0x3F, (words >> 17 & 0x3F) | (words >> 18 & 0x1FC0))
+    arity = np.where(is_short, words >> 40, words >> 48)
+    arity = (arity & 0xFF) << 8 | (arity >> 8 & 0xFF)
+    return found[sizes >= _EMPTY_ROW_SIZE + 8 * arity]
+
+
+def _follow(
+    candidates: Positions, following: Positions, starts: Positions, ends: Positions, counts: Numbers
+) -> Positions | None:
+    """Which candidates are on the chains of their blocks; None if all are."""
+    first = np.searchsorted(candidates, starts)
+    if not len(candidates) or (candidates[first.clip(max=len(candidates) - 1)] != starts).any():
+        raise NotPlainError("a block does not start with an entry")
+    if len(candidates) == counts.sum() and _is_one_chain(
+        candidates, following, first, ends, counts
+    ):
+        return None
+    if counts.sum() > len(candidates):
+        raise NotPlainError("a block has fewer entries than it counts")
+    place_of = np.searchsorted(candidates, following).clip(max=len(candidates) - 1)
+    links = np.where(candidates[place_of] == following, place_of, -1).tolist()
+    chosen: list[int] = []
+    for row, end, count in zip(first.tolist(), ends.tolist(), counts.tolist(), strict=True):
+        for _ in range(count - 1):
+            chosen.append(row)
+            row = links[row]
+            if row < 0:
+                raise NotPlainError("an entry does not end where the next one starts")
+        chosen.append(row)
+        if following[row] != end:
+            raise NotPlainError("a block does not end with its last entry")
+    return np.array(chosen, np.int64)
+
+
+def _is_one_chain(
+    candidates: Positions, following: Positions, first: Positions, ends: Positions, counts: Numbers
+) -> bool:
+    """Whether nothing but entries was found."""
+    whole = np.concatenate((first, [len(candidates)]))
+    return bool(
+        (np.diff(whole) == counts).all()
+        and (following[:-1] == candidates[1:]).all()
+        and following[-1] == ends[-1]
+    )

@@ -1,0 +1,162 @@
+"""Lets each DELETE meet its ADD, for all entries of a snapshot at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.paimon.metadata.manifest_columns.columns import (
+    BytesColumn,
+    Mask,
+    Positions,
+    equal_bytes,
+)
+from lakeformat.paimon.metadata.manifest_columns.entries import ManifestColumns
+from lakeformat.paimon.metadata.manifest_entry import ManifestEntry
+
+__all__ = ["Outcome", "added_twice", "cancel_pairs", "deleted_without_add", "live_rows", "meet"]
+
+Words = NDArray[np.uint64]
+
+_WORD_BYTES = 8
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_FOLD = np.uint64(32)
+
+
+def live_rows(columns: ManifestColumns, source: str) -> Positions:
+    """The rows of the files left, in commit order; ``source`` names the table in errors."""
+    kept = cancel_pairs(columns, source)
+    stray = kept[columns.is_delete[kept]]
+    if len(stray):
+        [entry] = columns.entries(stray[:1])
+        raise deleted_without_add(entry, source)
+    return kept
+
+
+def cancel_pairs(columns: ManifestColumns, source: str) -> Positions:
+    """The rows left, in commit order; a DELETE whose ADD is not among the entries stays."""
+    outcome = meet(columns)
+    if len(outcome.added_again):
+        [entry] = columns.entries(outcome.added_again[:1])
+        raise added_twice(entry, source)
+    return outcome.left
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of entries once each DELETE has met its ADD."""
+
+    left: Positions
+    """The rows left, in commit order; a DELETE whose ADD is not among the entries stays."""
+    added_again: Positions
+    """ADDs of a file that was there already, in commit order."""
+
+
+def meet(columns: ManifestColumns) -> Outcome:
+    """Let each DELETE meet its ADD, and find the files that are added twice."""
+    everything = np.arange(len(columns))
+    # File names are unique but for files that move up a level: mostly this is all it takes.
+    if not columns.is_delete.any() and _all_differ(_mix(columns.file_name, 0)):
+        return Outcome(everything, everything[:0])
+    history = _by_identity(columns)
+    is_delete = columns.is_delete[history.rows]
+    twice = history.goes_on & ~is_delete[:-1] & ~is_delete[1:]
+    # In the history of one file an ADD and the DELETE right after it leave no trace.
+    ends = history.goes_on & ~is_delete[:-1] & is_delete[1:]
+    cancelled = np.zeros(len(columns), np.bool_)
+    cancelled[history.rows[:-1][ends]] = True
+    cancelled[history.rows[1:][ends]] = True
+    return Outcome(np.flatnonzero(~cancelled), np.sort(history.rows[1:][twice]))
+
+
+def added_twice(entry: ManifestEntry, source: str) -> CorruptTableError:
+    """Two ADDs of one file without a DELETE between them."""
+    return CorruptTableError(
+        f"{source} adds {entry.file.file_name} of bucket {entry.bucket} twice; "
+        "roll the table back to the snapshot before the second commit"
+    )
+
+
+def deleted_without_add(entry: ManifestEntry, source: str) -> CorruptTableError:
+    """A DELETE of a file that no earlier entry has added."""
+    return CorruptTableError(
+        f"{source} deletes {entry.file.file_name} of bucket {entry.bucket}, "
+        "which it never added; roll the table back to the snapshot before that commit"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Histories:
+    """Rows sorted by the file they speak of, and in commit order for each file."""
+
+    rows: Positions
+    goes_on: Mask
+    """Whether the next row speaks of the same file."""
+
+
+def _by_identity(columns: ManifestColumns) -> _Histories:
+    """Sort by a hash of most of the identity, then compare all of it."""
+    hashes = _hash(columns)
+    rows = np.argsort(hashes, kind="stable")
+    alike = np.flatnonzero(hashes[rows[1:]] == hashes[rows[:-1]])
+    goes_on = np.zeros(max(len(rows) - 1, 0), np.bool_)
+    equal = _are_equal(columns, rows[alike], rows[alike + 1])
+    if not equal.all():
+        return _by_exact_identity(columns)
+    goes_on[alike] = True
+    return _Histories(rows, goes_on)
+
+
+def _by_exact_identity(columns: ManifestColumns) -> _Histories:
+    """As ``_by_identity`` without hashes, for the day on which two of them collide."""
+    found: dict[object, list[int]] = {}
+    for row, entry in enumerate(columns.entries()):
+        found.setdefault(entry.identity, []).append(row)
+    rows = np.array([row for group in found.values() for row in group], np.int64)
+    goes_on = np.ones(len(rows), np.bool_)
+    goes_on[np.cumsum([len(group) for group in found.values()]) - 1] = False
+    return _Histories(rows, goes_on[:-1])
+
+
+def _hash(columns: ManifestColumns) -> Words:
+    hashes = _mix(columns.file_name, 0)
+    hashes = _mix(columns.partition, hashes)
+    for numbers in (columns.bucket.numbers, columns.level.numbers):
+        hashes = _step(hashes, numbers.view(np.uint64))
+    return hashes
+
+
+def _mix(column: BytesColumn, hashes: Words | int) -> Words:
+    """Mix the values of a column into hashes, word after word."""
+    mixed = _step(np.asarray(hashes, np.uint64), column.sizes.view(np.uint64))
+    every = np.arange(len(column))
+    for done in range(0, int(column.sizes.max(initial=0)), _WORD_BYTES):
+        rows = every if (column.sizes > done).all() else np.flatnonzero(column.sizes > done)
+        mixed[rows] = _step(mixed[rows], column.take(rows).words(done))
+    return mixed
+
+
+def _step(hashes: Words, words: Words) -> Words:
+    mixed: Words = (hashes ^ words) * _FACTOR
+    return mixed ^ (mixed >> _FOLD)
+
+
+def _all_differ(hashes: Words) -> bool:
+    ordered = np.sort(hashes)
+    return not (ordered[1:] == ordered[:-1]).any()
+
+
+def _are_equal(columns: ManifestColumns, first: Positions, second: Positions) -> Mask:
+    """Whether pairs of rows have all seven parts of the identity in common."""
+    equal: Mask = columns.bucket.numbers[first] == columns.bucket.numbers[second]
+    equal &= columns.level.numbers[first] == columns.level.numbers[second]
+    for column in (columns.partition, columns.file_name):
+        equal &= equal_bytes(column.take(first), column.take(second))
+    for rare in (columns.extra_files, columns.embedded_file_index, columns.external_path):
+        if rare.present is None or rare.present.any():
+            pairs = zip(rare.take(first).values(), rare.take(second).values(), strict=True)
+            equal &= np.fromiter((one == other for one, other in pairs), np.bool_, len(first))
+    return equal

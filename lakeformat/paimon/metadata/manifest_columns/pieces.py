@@ -1,0 +1,171 @@
+"""Parts of records before they are put side by side: small numbers in a word, and byte strings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lakeformat.files.avro.avro_packing import avro_number
+from lakeformat.paimon.binary_row.unaligned import at_every_byte, move_bytes
+from lakeformat.paimon.metadata.manifest_columns.columns import (
+    BytesColumn,
+    Mask,
+    Numbers,
+    Positions,
+)
+
+__all__ = ["BytesPiece", "Piece", "WordPiece", "join_words", "number_piece", "write_pieces"]
+
+Words: TypeAlias = NDArray[np.uint64]
+Sizes: TypeAlias = int | Positions
+"""Bytes by record; a number while it is the same in all of them."""
+
+_WORD_BYTES = 8
+_SPILL = _WORD_BYTES - 1
+"""How far a word may reach beyond the bytes it is written for."""
+
+_LARGEST_IN_WORD = np.uint64(1 << 56)
+# Groups of 56, 28 and 14 bits, the upper half of each moved up by 4, 2 and 1 bits.
+_SPREADS = [
+    (np.uint64(0x000000000FFFFFFF), np.uint64(0x00FFFFFFF0000000), np.uint64(4)),
+    (np.uint64(0x00003FFF00003FFF), np.uint64(0x0FFFC0000FFFC000), np.uint64(2)),
+    (np.uint64(0x007F007F007F007F), np.uint64(0x3F803F803F803F80), np.uint64(1)),
+]
+_CONTINUES = np.array(
+    [sum(0x80 << 8 * byte for byte in range(size - 1)) for size in range(9)], np.uint64
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WordPiece:
+    """Up to 8 bytes of every record, the lowest first; those beyond the size are zero."""
+
+    words: Words
+    sizes: Sizes
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class BytesPiece:
+    """Bytes of every record that lie in some other buffer, readable 8 bytes beyond each."""
+
+    data: NDArray[np.uint8]
+    starts: Positions
+    sizes: Sizes
+
+
+Piece: TypeAlias = WordPiece | BytesPiece
+
+
+def number_piece(numbers: Numbers, present: Mask | None = None) -> Piece:
+    """Zig-zag numbers; nothing where one is not present."""
+    zigzag = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
+    most = zigzag.max(initial=0)
+    if most >= _LARGEST_IN_WORD:
+        return _long_numbers(numbers, present)
+    if most < 0x80:
+        words: Words = zigzag
+        sizes: Sizes = 1
+    else:
+        words, sizes = _spread(zigzag, int(most))
+    if present is not None:
+        words, sizes = np.where(present, words, np.uint64(0)), np.where(present, sizes, 0)
+    return WordPiece(words, sizes, max((int(most).bit_length() + 6) // 7, 1))
+
+
+def join_words(pieces: Sequence[Piece]) -> list[Piece]:
+    """The same bytes in fewer pieces: words that fit into one become one."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        last = joined[-1] if joined else None
+        if (
+            isinstance(piece, WordPiece)
+            and isinstance(last, WordPiece)
+            and last.most + piece.most <= _WORD_BYTES
+        ):
+            # A shift by all 64 bits cannot happen: the second piece has at least one byte.
+            shift = np.uint64(8) * np.asarray(last.sizes, np.uint64)
+            words = last.words | (piece.words << shift)
+            joined[-1] = WordPiece(words, last.sizes + piece.sizes, last.most + piece.most)
+        else:
+            joined.append(piece)
+    return joined
+
+
+def write_pieces(pieces: Sequence[Piece], rows: int) -> tuple[NDArray[np.uint8], Positions]:
+    """The bytes of all records, 8 readable ones after them, and where each record ends."""
+    sizes = np.zeros(rows, np.int64)
+    for piece in pieces:
+        sizes += piece.sizes
+    ends = np.cumsum(sizes)
+    data = np.zeros((int(ends[-1]) if rows else 0) + _WORD_BYTES, np.uint8)
+    places = ends - sizes
+    after = sum(_least(piece) for piece in pieces)
+    for piece in pieces:
+        after -= _least(piece)
+        if isinstance(piece, WordPiece):
+            _write_words(data, places, piece, may_spill=after + _least(piece) >= _WORD_BYTES)
+        else:
+            _write_bytes(data, places, piece, may_spill=after >= _SPILL)
+        places = places + piece.sizes
+    return data, ends
+
+
+def _least(piece: Piece) -> int:
+    return piece.sizes if isinstance(piece.sizes, int) else int(piece.sizes.min(initial=0))
+
+
+def _spread(zigzag: Words, most: int) -> tuple[Words, Sizes]:
+    """Seven bits to a byte, with the bit that says that another byte follows."""
+    words = zigzag
+    for lower, upper, shift in _SPREADS:
+        words = (words & lower) | ((words & upper) << shift)
+    sizes = np.ones(len(words), np.int64)
+    for bits in range(7, most.bit_length(), 7):
+        sizes += zigzag >= np.uint64(1 << bits)
+    return words | _CONTINUES[sizes], sizes
+
+
+def _long_numbers(numbers: Numbers, present: Mask | None) -> BytesPiece:
+    known = np.ones(len(numbers), np.bool_) if present is None else present
+    pairs = zip(numbers.tolist(), known.tolist(), strict=True)
+    column = BytesColumn.of(
+        [avro_number(number) if is_known else b"" for number, is_known in pairs]
+    )
+    return BytesPiece(column.data, column.starts, column.sizes)
+
+
+def _write_words(
+    data: NDArray[np.uint8], places: Positions, piece: WordPiece, *, may_spill: bool
+) -> None:
+    """Bytes after the word belong to the same record and are written later, or are kept."""
+    if may_spill:
+        at_every_byte(data, "u8")[places] = piece.words
+        return
+    every = np.arange(len(places))
+    for byte in range(piece.most):
+        rows = every if isinstance(piece.sizes, int) else np.flatnonzero(piece.sizes > byte)
+        shifted = piece.words[rows] >> np.uint64(8 * byte)
+        data[places[rows] + byte] = (shifted & np.uint64(0xFF)).astype(np.uint8)
+
+
+def _write_bytes(
+    data: NDArray[np.uint8], places: Positions, piece: BytesPiece, *, may_spill: bool
+) -> None:
+    sizes = np.broadcast_to(np.asarray(piece.sizes, np.int64), (len(places),))
+    if not may_spill:
+        move_bytes(data, places, piece.data, piece.starts, sizes)
+        return
+    into, words = at_every_byte(data, "u8"), at_every_byte(piece.data, "u8")
+    starts, done, most = piece.starts, 0, int(sizes.max(initial=0))
+    is_even = most == sizes.min(initial=most)
+    while done < most:
+        if not is_even:
+            rows = np.flatnonzero(sizes > done)
+            places, starts, sizes = places[rows], starts[rows], sizes[rows]
+        into[places + done] = words[starts + done]
+        done += _WORD_BYTES

@@ -1,0 +1,165 @@
+"""Reads the content of a manifest to columns, whoever wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.files.avro.avro_container import (
+    AvroBlocks,
+    BlockLimitError,
+    NotPlainError,
+    join_blocks,
+    read_blocks,
+)
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.manifest_columns.columns import BytesColumn, Column, ListColumn
+from lakeformat.paimon.metadata.manifest_columns.decode import decode_columns
+from lakeformat.paimon.metadata.manifest_columns.entries import (
+    ManifestColumns,
+    columns_of,
+    from_decoded,
+)
+from lakeformat.paimon.metadata.manifest_columns.schema import COLUMN_PATHS, MANIFEST_SHAPE
+from lakeformat.paimon.metadata.manifest_columns.shape import FieldShape, parse_shape
+from lakeformat.paimon.metadata.manifest_entry import FORMAT_VERSION, FileKind, ManifestEntry
+from lakeformat.paimon.metadata.record_file import decode_record_file
+
+__all__ = [
+    "OpenManifest",
+    "decode_manifest",
+    "decode_manifest_by_record",
+    "join_manifests",
+    "open_manifest",
+]
+
+# From year 1 to 9999: what a DataFileMeta can hold.
+_FIRST_MILLI, _LAST_MILLI = -62_135_596_800_000, 253_402_300_799_999
+
+# Without these a file is no manifest; all others were added by some release.
+_ALWAYS_THERE = [*COLUMN_PATHS.values()][: [*COLUMN_PATHS].index("extra_files") + 1]
+
+
+def decode_manifest(content: bytes, uri: str) -> ManifestColumns:
+    """The entries of a manifest, in the order they were written."""
+    return join_manifests([open_manifest(content, uri)])[0]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenManifest:
+    """A manifest whose blocks are unpacked, as far as it is built like those of known writers."""
+
+    content: bytes
+    uri: str
+    blocks: AvroBlocks | None
+
+
+def open_manifest(content: bytes, uri: str) -> OpenManifest:
+    """Unpack a manifest; most of the time is spent outside of Python's lock."""
+    try:
+        return OpenManifest(content, uri, read_blocks(content))
+    except BlockLimitError:
+        raise CorruptTableError(
+            f"{uri} ({len(content)} bytes) claims to unpack to far more than a manifest can hold; "
+            "restore the file from a backup or roll the table back to an earlier snapshot"
+        ) from None
+    except NotPlainError:
+        return OpenManifest(content, uri, None)
+
+
+def join_manifests(manifests: Sequence[OpenManifest]) -> tuple[ManifestColumns, list[int]]:
+    """The entries of many manifests, and how many are of each.
+
+    Those of one writer after another are decoded together.
+    """
+    parts: list[ManifestColumns] = []
+    lengths: list[int] = []
+    for _, run in groupby(manifests, lambda each: each.blocks and each.blocks.schema):
+        together = list(run)
+        try:
+            parts.append(_decode_plain([each.blocks for each in together]))
+            lengths += [int(each.blocks.counts.sum()) for each in together if each.blocks]
+        except NotPlainError:
+            alone = [_decode_one(each) for each in together]
+            parts += alone
+            lengths += map(len, alone)
+    return ManifestColumns.concat(parts), lengths
+
+
+def _decode_one(manifest: OpenManifest) -> ManifestColumns:
+    try:
+        return _decode_plain([manifest.blocks])
+    except NotPlainError:
+        # Built by another writer than those we know, or damaged: the general decoder tells which.
+        return columns_of(decode_manifest_by_record(manifest.content, manifest.uri))
+
+
+def _decode_plain(manifests: Sequence[AvroBlocks | None]) -> ManifestColumns:
+    """Entries without a general decoder: ``NotPlainError`` where that would be needed."""
+    plain = [blocks for blocks in manifests if blocks is not None]
+    if not plain or len(plain) < len(manifests):
+        raise NotPlainError("not every file is built like a manifest")
+    blocks = join_blocks(plain)
+    shape = parse_shape(blocks.schema)
+    _check_fields({field.path: field for field in shape})
+    columns = decode_columns(blocks, shape)
+    found = from_decoded({field.path: column for field, column in zip(shape, columns, strict=True)})
+    _check_values(found)
+    return found
+
+
+def decode_manifest_by_record(content: bytes, uri: str) -> list[ManifestEntry]:
+    """The entries of a manifest, record by record, by the file's own schema and in its format."""
+    records = decode_record_file(content, uri, version=FORMAT_VERSION)
+    try:
+        return [_from_record(record) for record in records]
+    except (KeyError, TypeError, ValueError, AttributeError) as reason:
+        raise CorruptTableError(
+            f"{uri} is not a manifest: {reason!r}; "
+            "restore the file from a backup or roll the table back to an earlier snapshot"
+        ) from None
+
+
+def _from_record(record: Mapping[str, Any]) -> ManifestEntry:
+    return ManifestEntry(
+        FileKind(record["_KIND"]),
+        record["_PARTITION"],
+        record["_BUCKET"],
+        record["_TOTAL_BUCKETS"],
+        DataFileMeta.from_record(record["_FILE"]),
+    )
+
+
+def _check_fields(found: Mapping[str, FieldShape]) -> None:
+    """Fields are matched by name; those of newer writers are passed over."""
+    for path, ours in MANIFEST_SHAPE.items():
+        theirs = found.get(path)
+        if theirs is None:
+            if path in _ALWAYS_THERE:
+                raise NotPlainError(f"it has no field {path}")
+        elif theirs.contents != ours.contents:
+            raise NotPlainError(f"its field {path} is of another type")
+        elif ours.null_branch is None and theirs.null_branch is not None:
+            raise NotPlainError(f"its field {path} may be null")
+
+
+def _check_values(columns: ManifestColumns) -> None:
+    """Refuse what an entry cannot hold."""
+    for name, path in COLUMN_PATHS.items():
+        if MANIFEST_SHAPE[path].kind == "string" and not _is_text(getattr(columns, name)):
+            raise NotPlainError(f"its field {path} is not UTF-8")
+    times = columns.creation_time.numbers
+    if (times < _FIRST_MILLI).any() or (times > _LAST_MILLI).any():
+        raise NotPlainError("it has a creation time that no calendar has")
+
+
+def _is_text(column: Column) -> bool:
+    if isinstance(column, ListColumn):
+        column = column.items
+    assert isinstance(column, BytesColumn)
+    return len(column) == 0 or not np.any(column.sizes) or column.is_text()

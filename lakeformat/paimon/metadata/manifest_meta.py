@@ -1,0 +1,29 @@
+"""What a manifest list says about one manifest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lakeformat.paimon.metadata.simple_stats import EMPTY_STATS, SimpleStats
+
+__all__ = ["ManifestMeta"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestMeta:
+    """What a manifest list knows about one manifest; members older writers lack are None."""
+
+    file_name: str
+    file_size: int
+    num_added_files: int
+    num_deleted_files: int
+    schema_id: int
+    partition_stats: SimpleStats = EMPTY_STATS
+    min_bucket: int | None = None
+    max_bucket: int | None = None
+    min_level: int | None = None
+    max_level: int | None = None
+    min_row_id: int | None = None
+    max_row_id: int | None = None
+    named_by: str | None = field(default=None, compare=False, repr=False)
+    """The address of the list it was read from, for errors about the manifest."""

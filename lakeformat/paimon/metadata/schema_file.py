@@ -1,0 +1,268 @@
+"""Schema files: ``schema/schema-<n>``, written once, the highest number is in force."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from lakeformat.environment import Environment
+from lakeformat.errors import (
+    CommitConflictError,
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+    UnavailableError,
+)
+from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, numbered
+from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file, newer_version
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.schema_changes import SchemaChange, apply_changes
+from lakeformat.storage import Storage
+from lakeformat.types.types import (
+    ArrayType,
+    DataField,
+    DataType,
+    MapType,
+    MultisetType,
+    RowType,
+    VectorType,
+)
+
+__all__ = [
+    "alter_schema",
+    "create_schema",
+    "latest_schema_id",
+    "read_schema",
+    "require_schema_of",
+    "schema_ids",
+    "table_exists",
+]
+
+MAX_LOST_RACES = 20
+NEWEST_VERSION = 3
+FIRST_ID = 0
+
+
+def table_exists(storage: Storage, layout: TableLayout) -> bool:
+    """A directory is a table as soon as it holds one schema."""
+    return bool(_numbers(storage, layout))
+
+
+def schema_ids(storage: Storage, layout: TableLayout) -> list[int]:
+    """The numbers of all schemas, ascending; none may be missing between them."""
+    found = _numbers(storage, layout)
+    # Java up to 0.9 gave a new branch the newest schema only.
+    first = FIRST_ID if layout.branch == MAIN_BRANCH else min(found, default=FIRST_ID)
+    for number in sorted({*range(first, max(found, default=first))}.difference(found)):
+        # Whoever lists while two schemas are made may see the second alone.
+        if not storage.exists(layout.schema(number)):
+            raise CorruptTableError(
+                f"{storage.uri(layout.schema(number))} is missing, though schema {found[-1]} is "
+                f"there and no writer removes an older one; {Remedy.SCHEMA}"
+            )
+    return found
+
+
+def _numbers(storage: Storage, layout: TableLayout) -> list[int]:
+    names = (info.name for info in storage.list(layout.schema_directory))
+    return sorted(n for n in (numbered(name, "schema-") for name in names) if n is not None)
+
+
+def latest_schema_id(storage: Storage, layout: TableLayout) -> int | None:
+    """The number of the schema in force; None when the table does not exist."""
+    return max(schema_ids(storage, layout), default=None)
+
+
+def read_schema(storage: Storage, layout: TableLayout, schema_id: int) -> TableSchema:
+    """One schema version."""
+    path = layout.schema(schema_id)
+    try:
+        content = storage.read(path)
+    except NotFoundError:
+        raise CorruptTableError(
+            f"schema {schema_id} is missing: {storage.uri(path)}; {Remedy.SCHEMA}"
+        ) from None
+    schema = decode_json_file(content, storage.uri(path), _checked, Remedy.SCHEMA)
+    if schema.id != schema_id:
+        raise CorruptTableError(
+            f"{storage.uri(path)} says it is schema {schema.id}; {Remedy.SCHEMA}"
+        )
+    return schema
+
+
+def require_schema_of(
+    storage: Storage, layout: TableLayout, snapshot: Snapshot, *, known: int
+) -> None:
+    """Refuse a snapshot whose schema is not there: its newest columns would be lost silently.
+
+    ``known`` is a schema that the caller has read.
+    """
+    if snapshot.schema_id == known:
+        return
+    latest = latest_schema_id(storage, layout)
+    if latest is None or snapshot.schema_id > latest:
+        raise CorruptTableError(
+            f"snapshot {snapshot.id} of {storage.uri(layout.root)} was committed under schema "
+            f"{snapshot.schema_id}, the newest schema is {latest}; {Remedy.SCHEMA}"
+        )
+    if not storage.exists(layout.schema(snapshot.schema_id)):
+        read_schema(storage, layout, snapshot.schema_id)
+
+
+def create_schema(storage: Storage, layout: TableLayout, schema: TableSchema) -> bool:
+    """Publish a schema version; False if its number is taken."""
+    content = schema.to_json()
+    try:
+        _checked(json.loads(content))
+    except (ValueError, TypeError, AttributeError, RecursionError, InvalidRequestError) as reason:
+        raise InvalidRequestError(
+            f"the schema of {storage.uri(layout.root)} could not be read back: {reason}; nothing "
+            "was changed"
+        ) from None
+    try:
+        return storage.create(layout.schema(schema.id), content)
+    except NotFoundError:
+        if schema.id != FIRST_ID:
+            raise  # the table was renamed or dropped
+        storage.make_directory(layout.schema_directory.rpartition("/")[0])
+        return storage.create(layout.schema(schema.id), content)
+
+
+def alter_schema(
+    storage: Storage,
+    layout: TableLayout,
+    changes: Sequence[SchemaChange],
+    environment: Environment,
+) -> TableSchema:
+    """Publish a schema that differs from the newest by ``changes``, all of them or none.
+
+    Where another writer was first, the changes are checked again on its schema. Changes that
+    change nothing write nothing. Where the table was renamed or dropped meanwhile, and perhaps
+    made anew, what was published is taken back.
+    """
+    for _ in range(MAX_LOST_RACES):
+        first = _first_schema(storage, layout)
+        current = _schema_in_force(storage, layout)
+        altered = apply_changes(
+            current,
+            changes,
+            has_snapshots=bool(snapshot_ids(storage, layout)),
+            now=environment.now_millis(),
+        )
+        if altered is current:
+            return altered
+        if _publish(storage, layout, altered):
+            _require_same_table(storage, layout, first, altered)
+            return altered
+    raise CommitConflictError(
+        f"the schema of {storage.uri(layout.root)} was changed by others {MAX_LOST_RACES} times "
+        "while this change was tried; nothing was changed, try again"
+    )
+
+
+def _schema_in_force(storage: Storage, layout: TableLayout) -> TableSchema:
+    latest = latest_schema_id(storage, layout)
+    if latest is None:
+        raise NotFoundError(f"{storage.uri(layout.root)} is not a table: it has no schema file")
+    return read_schema(storage, layout, latest)
+
+
+def _first_schema(storage: Storage, layout: TableLayout) -> bytes | None:
+    """What tells a table from another one that was made in its place."""
+    known = schema_ids(storage, layout)
+    try:
+        return storage.read(layout.schema(known[0])) if known else None
+    except NotFoundError:
+        return None
+
+
+def _require_same_table(
+    storage: Storage, layout: TableLayout, first: bytes | None, published: TableSchema
+) -> None:
+    """No storage publishes under the condition that another file is there: look afterwards."""
+    path = layout.schema(published.id)
+    try:
+        found = _first_schema(storage, layout)
+    except CorruptTableError:
+        found = None  # ours lies alone where the table was
+    if found == first:
+        return
+    storage.delete(path)
+    raise CommitConflictError(
+        f"{storage.uri(layout.root)} is not the table it was when this change began: another "
+        "program renamed or dropped it meanwhile. Nothing was changed; open it under its present "
+        "name and try again"
+    )
+
+
+def _publish(storage: Storage, layout: TableLayout, schema: TableSchema) -> bool:
+    """Whether the schema is in place now; a lost answer is found by reading the file back."""
+    try:
+        return create_schema(storage, layout, schema)
+    except UnavailableError:
+        try:
+            return storage.read(layout.schema(schema.id)) == schema.to_json()
+        except NotFoundError:
+            pass  # it was not published: the failure is the answer
+        raise
+
+
+def _checked(members: Mapping[str, Any]) -> TableSchema:
+    """A schema, or ``ValueError`` when it holds what no writer can have meant."""
+    version = members.get("version")
+    if isinstance(version, int) and NEWEST_VERSION < version < 1 << 63:
+        raise newer_version("schema", version, NEWEST_VERSION)
+    try:
+        schema = TableSchema.from_json(members)
+        ids = [field.id for field in _all_fields(schema.fields)]
+    except RecursionError:
+        raise ValueError("its types are nested too deeply") from None
+    numbers = (schema.id, schema.version, schema.time_millis, schema.highest_field_id, *ids)
+    if not all(type(number) is int and 0 <= number < 1 << 63 for number in numbers):
+        raise ValueError("a number is negative, too large or no whole number")
+    for text in _texts(schema):
+        if not isinstance(text, str):
+            raise ValueError(f"{text!r} is no text")
+        text.encode()  # half of a surrogate pair is no text
+    _refuse_repeated("field id", ids)
+    _refuse_repeated("column", schema.column_names)
+    for key in (*schema.partition_keys, *schema.primary_keys):
+        if key not in schema.column_names:
+            raise ValueError(f"its key {key!r} is no column")
+    return schema
+
+
+def _texts(schema: TableSchema) -> Iterator[object]:
+    yield from (*schema.partition_keys, *schema.primary_keys)
+    yield from (*schema.options, *schema.options.values())
+    yield schema.comment or ""
+    for field in _all_fields(schema.fields):
+        yield from (field.name, field.description or "", field.default_value or "")
+
+
+def _refuse_repeated(what: str, values: Iterable[object]) -> None:
+    for value, times in Counter(values).items():
+        if times > 1:
+            raise ValueError(f"its {what} {value!r} is there {times} times")
+
+
+def _all_fields(fields: Iterable[DataField]) -> Iterator[DataField]:
+    """Columns and the fields of every ROW inside them."""
+    for field in fields:
+        yield field
+        yield from _fields_inside(field.type)
+
+
+def _fields_inside(data_type: DataType) -> Iterator[DataField]:
+    match data_type:
+        case RowType(fields=fields):
+            yield from _all_fields(fields)
+        case ArrayType(element=part) | VectorType(element=part) | MultisetType(element=part):
+            yield from _fields_inside(part)
+        case MapType(key=key, value=value):
+            yield from _fields_inside(key)
+            yield from _fields_inside(value)

@@ -1,0 +1,111 @@
+"""Minimum, maximum and null count of columns, as manifests hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.paimon.binary_row import (
+    FramedRows,
+    Value,
+    decode_row,
+    encode_row,
+    frame_row,
+    unframe_row,
+    values_from_arrow,
+)
+from lakeformat.types.types import DataType
+
+__all__ = [
+    "EMPTY_ROW",
+    "EMPTY_STATS",
+    "SIMPLE_STATS_FIELDS",
+    "SimpleStats",
+    "may_contain_partition",
+    "partition_stats",
+]
+
+EMPTY_ROW = bytes(12)
+"""A row without fields: its arity as a big-endian int32, then eight bytes of header."""
+
+SIMPLE_STATS_FIELDS = [
+    {"name": "_MIN_VALUES", "type": "bytes"},
+    {"name": "_MAX_VALUES", "type": "bytes"},
+    {
+        "name": "_NULL_COUNTS",
+        "type": ["null", {"type": "array", "items": ["null", "long"]}],
+        "default": None,
+    },
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleStats:
+    """Two framed binary rows and a null count for each column they cover."""
+
+    min_values: bytes = EMPTY_ROW
+    max_values: bytes = EMPTY_ROW
+    null_counts: tuple[int | None, ...] | None = ()
+
+    def to_record(self) -> dict[str, Any]:
+        counts = None if self.null_counts is None else list(self.null_counts)
+        return {
+            "_MIN_VALUES": self.min_values,
+            "_MAX_VALUES": self.max_values,
+            "_NULL_COUNTS": counts,
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> SimpleStats:
+        counts = record.get("_NULL_COUNTS")
+        return cls(
+            record["_MIN_VALUES"],
+            record["_MAX_VALUES"],
+            None if counts is None else tuple(counts),
+        )
+
+
+EMPTY_STATS = SimpleStats()
+"""Covers no column."""
+
+
+def partition_stats(partitions: pa.Array, types: Sequence[DataType]) -> SimpleStats:
+    """The exact bounds and null counts of partitions, given as framed rows."""
+    if not types:
+        return EMPTY_STATS
+    rows = FramedRows(partitions, types)
+    columns = [rows.column(position) for position in range(len(types))]
+    bounds = [_bounds(*pair) for pair in zip(columns, types, strict=True)]
+    least, most = zip(*bounds, strict=True)
+    return SimpleStats(
+        frame_row(encode_row(least, types), len(types)),
+        frame_row(encode_row(most, types), len(types)),
+        tuple(column.null_count for column in columns),
+    )
+
+
+def may_contain_partition(stats: SimpleStats, partition: bytes, types: Sequence[DataType]) -> bool:
+    """Whether bounds leave room for a partition, given as a framed row."""
+    rows = [unframe_row(row) for row in (partition, stats.min_values, stats.max_values)]
+    if any(arity != len(types) for arity, _ in rows):
+        return True  # bounds that cover nothing say nothing
+    values = zip(*(decode_row(row, types) for _, row in rows), strict=True)
+    # Written so that what compares with nothing, a missing bound or NaN, leaves room as well.
+    return not any(
+        None not in (value, least, most) and (value < least or value > most)
+        for value, least, most in values
+    )
+
+
+def _bounds(column: pa.Array, data_type: DataType) -> tuple[Value, Value]:
+    """The smallest and the largest value; None for both where nulls are all there is."""
+    if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+        return None, None  # which is larger than every number, but compares with none
+    found = pc.min_max(column)
+    bounds = pa.array([found["min"], found["max"]], column.type)
+    least, most = values_from_arrow(bounds, data_type)
+    return least, most

@@ -1,0 +1,130 @@
+"""Snapshot files: ``snapshot/snapshot-<n>``, one per published commit, never changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from lakeformat.paimon.metadata.json_file import newer_version
+from lakeformat.paimon.metadata.json_member import Member, read_members, write_members
+
+__all__ = ["CommitKind", "Snapshot"]
+
+CURRENT_VERSION = 3
+
+
+class CommitKind(StrEnum):
+    """What a commit did to the table."""
+
+    APPEND = "APPEND"
+    COMPACT = "COMPACT"
+    OVERWRITE = "OVERWRITE"
+    ANALYZE = "ANALYZE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One published state of the table; members that older writers lack are None."""
+
+    id: int
+    schema_id: int
+    base_manifest_list: str
+    delta_manifest_list: str
+    commit_user: str
+    commit_identifier: int
+    commit_kind: CommitKind
+    time_millis: int
+    version: int = CURRENT_VERSION
+    uuid: str | None = None
+    base_manifest_list_size: int | None = None
+    delta_manifest_list_size: int | None = None
+    changelog_manifest_list: str | None = None
+    changelog_manifest_list_size: int | None = None
+    index_manifest: str | None = None
+    writer_version: str | None = None
+    total_record_count: int = 0
+    delta_record_count: int = 0
+    changelog_record_count: int | None = None
+    watermark: int | None = None
+    statistics: str | None = None
+    properties: Mapping[str, str] | None = None
+    next_row_id: int | None = None
+    operation: str | None = None
+
+    @property
+    def identity(self) -> str:
+        """What tells it from another of its number, as a rollback makes: older writers give no
+        uuid."""
+        if self.uuid is not None:
+            return self.uuid
+        return f"{self.id}:{self.time_millis}:{self.delta_manifest_list}"
+
+    def to_json(self) -> bytes:
+        """The content of the snapshot file; absent members are left out."""
+        return json.dumps(self.members(), indent=2, ensure_ascii=False).encode()
+
+    def members(self) -> dict[str, Any]:
+        """The members of the snapshot file; a tag holds them too."""
+        return write_members(_MEMBERS, self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every member by its Python name, for programs."""
+        values = {member.name: getattr(self, member.name) for member in _MEMBERS}
+        return {**values, "commit_kind": str(self.commit_kind)}
+
+    @classmethod
+    def from_json(cls, members: Mapping[str, Any]) -> Snapshot:
+        """Read the members of a snapshot file; unknown ones are ignored."""
+        known = read_members(_MEMBERS, members)
+        known["commit_kind"] = CommitKind(known["commit_kind"])
+        # Java reads a number that is not there as 0, in all but the members that may be null.
+        known = {"version": 0, "schema_id": 0, "commit_identifier": 0, "time_millis": 0, **known}
+        if known["version"] > CURRENT_VERSION:
+            raise newer_version("snapshot", known["version"], CURRENT_VERSION)
+        if "properties" in known:
+            known["properties"] = _properties(known["properties"])
+        return cls(**known)
+
+
+def _properties(members: Mapping[str, Any]) -> dict[str, str]:
+    """Values are read as text, whatever scalar they are."""
+    for key, value in members.items():
+        if isinstance(value, dict | list):
+            raise ValueError(f"property {key!r} is {value!r}, not text")
+        f"{key}{value}".encode()  # half of a surrogate pair is no text
+    return {
+        key: value if isinstance(value, str) else json.dumps(value)
+        for key, value in members.items()
+        if value is not None
+    }
+
+
+_MEMBERS = (
+    Member("version", "version", int),
+    Member("uuid", "uuid", str),
+    Member("id", "id", int, required=True),
+    Member("schemaId", "schema_id", int),
+    Member("baseManifestList", "base_manifest_list", str, required=True),
+    Member("baseManifestListSize", "base_manifest_list_size", int),
+    Member("deltaManifestList", "delta_manifest_list", str, required=True),
+    Member("deltaManifestListSize", "delta_manifest_list_size", int),
+    Member("changelogManifestList", "changelog_manifest_list", str),
+    Member("changelogManifestListSize", "changelog_manifest_list_size", int),
+    Member("indexManifest", "index_manifest", str),
+    Member("commitUser", "commit_user", str, required=True),
+    Member("commitIdentifier", "commit_identifier", int),
+    Member("commitKind", "commit_kind", str, required=True),
+    Member("timeMillis", "time_millis", int),
+    Member("totalRecordCount", "total_record_count", int),
+    Member("deltaRecordCount", "delta_record_count", int),
+    Member("changelogRecordCount", "changelog_record_count", int),
+    Member("watermark", "watermark", int),
+    Member("statistics", "statistics", str),
+    Member("properties", "properties", dict),
+    Member("nextRowId", "next_row_id", int),
+    Member("operation", "operation", str),
+    Member("writerVersion", "writer_version", str),
+)

@@ -1,0 +1,126 @@
+"""The snapshots a table has: which is the newest, which are there, how one is published."""
+
+from __future__ import annotations
+
+import logging
+
+from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.hints import numbered_snapshots
+from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.storage import Storage
+from lakeformat.storage.empty_directory import empty_remover
+
+__all__ = [
+    "FIRST_SNAPSHOT_ID",
+    "is_still_newest",
+    "latest_snapshot",
+    "latest_snapshot_id",
+    "publish_snapshot",
+    "read_snapshot",
+    "read_snapshot_if_present",
+    "snapshot_ids",
+    "write_hints",
+]
+
+FIRST_SNAPSHOT_ID = 1
+_LOOKS = 3
+_log = logging.getLogger(__name__)
+
+
+def latest_snapshot(storage: Storage, layout: TableLayout) -> Snapshot | None:
+    """The newest snapshot; None for a table nobody has committed to."""
+    latest = latest_snapshot_id(storage, layout)
+    for _ in range(_LOOKS):
+        if latest is None:
+            return None
+        found = read_snapshot_if_present(storage, layout, latest)
+        if found is not None:
+            return found
+        latest = latest_snapshot_id(storage, layout)  # it has expired since: there is a newer one
+    return None if latest is None else read_snapshot(storage, layout, latest)
+
+
+def is_still_newest(storage: Storage, layout: TableLayout, known: Snapshot) -> bool:
+    """Whether a snapshot that was the newest still is.
+
+    Snapshots expire from the oldest on: where the next number is not there and this one is,
+    nothing was published. A rollback may have given the number to another snapshot.
+    """
+    if storage.exists(layout.snapshot(known.id + 1)):
+        return False
+    found = read_snapshot_if_present(storage, layout, known.id)
+    return found is not None and found.identity == known.identity
+
+
+def latest_snapshot_id(storage: Storage, layout: TableLayout) -> int | None:
+    """The number of the newest snapshot; None for a table nobody has committed to."""
+    return numbered_snapshots(storage, layout).latest_id()
+
+
+def snapshot_ids(storage: Storage, layout: TableLayout) -> list[int]:
+    """The numbers of all snapshots that are there, ascending."""
+    return numbered_snapshots(storage, layout).ids()
+
+
+def read_snapshot(storage: Storage, layout: TableLayout, snapshot_id: int) -> Snapshot:
+    """One snapshot; ``NotFoundError`` when it does not exist or has expired."""
+    snapshot = read_snapshot_if_present(storage, layout, snapshot_id)
+    if snapshot is None:
+        ids = snapshot_ids(storage, layout)
+        there = f"snapshots {ids[0]} to {ids[-1]} exist" if ids else "it has no snapshot yet"
+        raise NotFoundError(
+            f"snapshot {snapshot_id} of {storage.uri(layout.root)} does not exist "
+            f"or has expired; {there}"
+        )
+    return snapshot
+
+
+def read_snapshot_if_present(
+    storage: Storage, layout: TableLayout, snapshot_id: int
+) -> Snapshot | None:
+    """One snapshot; None when it does not exist or has expired."""
+    path = layout.snapshot(snapshot_id)
+    try:
+        content = storage.read(path)
+    except NotFoundError:
+        return None
+    snapshot = decode_json_file(content, storage.uri(path), Snapshot.from_json, Remedy.SNAPSHOT)
+    if snapshot.id != snapshot_id:
+        raise CorruptTableError(
+            f"{storage.uri(path)} says it is snapshot {snapshot.id}; {Remedy.SNAPSHOT}"
+        )
+    return snapshot
+
+
+def publish_snapshot(storage: Storage, layout: TableLayout, snapshot: Snapshot) -> bool:
+    """Make a snapshot visible: the instant a commit happens. False if the number is taken."""
+    return storage.create(layout.snapshot(snapshot.id), snapshot.to_json())
+
+
+def write_hints(storage: Storage, layout: TableLayout, snapshot_id: int) -> None:
+    """Point ``LATEST`` at a snapshot just published; failing costs readers a listing, no more."""
+    files = numbered_snapshots(storage, layout)
+    try:
+        files.write_latest_hint(snapshot_id)
+        if not storage.exists(layout.earliest_hint):
+            ids = files.ids()
+            if ids:
+                files.write_earliest_hint(ids[0])
+            else:  # the table or branch was moved away a moment ago
+                _free_place(storage, layout)
+    except LakeError as error:
+        # Without a traceback: a commit that is done ends with this, before the eyes of people.
+        _log.warning(
+            "hints of %s not updated, which costs readers a listing and nothing else: %s",
+            *(storage.uri(layout.root), error),
+        )
+
+
+def _free_place(storage: Storage, layout: TableLayout) -> None:
+    """Take a hint back that would be all there is of a table or branch of the old name."""
+    storage.delete(layout.latest_hint)
+    directories = empty_remover(storage)
+    if directories is not None and directories.remove_empty_directory(layout.snapshot_directory):
+        directories.remove_empty_directory(layout.metadata_root)

@@ -1,0 +1,181 @@
+"""Staged results: commit messages that wait in a file below the table for their publication.
+
+A staged result is a JSON file ``staged/staged-<name>``; its name is made of a commit identity, so
+that a repetition finds it, or is unique. Whoever publishes it says so first, in
+``staged/claim-<name>``. No other engine knows the directory.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lakeformat.environment import Environment
+from lakeformat.errors import InvalidRequestError, NotFoundError, UnavailableError
+from lakeformat.paimon.layout import TableLayout, suffixed
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.storage import Storage
+from lakeformat.storage.base import LARGE_FILE
+
+__all__ = [
+    "StagedResult",
+    "claim",
+    "claimant",
+    "delete_staged",
+    "no_such_result",
+    "read_staged",
+    "read_staged_if_present",
+    "release",
+    "restore_staged",
+    "staged_name",
+    "staged_names",
+    "write_staged",
+]
+
+_PREFIX = "staged-"
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedResult:
+    """What one run has written and nobody has published yet."""
+
+    name: str
+    created_millis: int
+    messages: tuple[CommitMessage, ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows in its new files."""
+        return sum(file.row_count for each in self.messages for file in each.new_files)
+
+    @property
+    def files(self) -> int:
+        """Its new files."""
+        return sum(len(each.new_files) for each in self.messages)
+
+    @property
+    def bytes(self) -> int:
+        """Of its new files."""
+        return sum(file.file_size for each in self.messages for file in each.new_files)
+
+
+def staged_name(user: str, identifier: int) -> str:
+    """The name of what a commit identity has staged."""
+    digest = hashlib.blake2b(json.dumps([user, identifier]).encode(), digest_size=16)
+    return digest.hexdigest()
+
+
+def staged_names(storage: Storage, layout: TableLayout) -> list[str]:
+    """The names of all staged results of a branch."""
+    found = (
+        suffixed(info.name, _PREFIX)
+        for info in storage.list(layout.staged_directory)
+        if not info.is_directory
+    )
+    return [name for name in found if name is not None]
+
+
+def read_staged(storage: Storage, layout: TableLayout, name: str) -> StagedResult:
+    """A staged result by its name."""
+    found = read_staged_if_present(storage, layout, name)
+    if found is None:
+        raise no_such_result(storage, layout, name)
+    return found
+
+
+def no_such_result(storage: Storage, layout: TableLayout, name: str) -> NotFoundError:
+    """The error of a name under which nothing waits."""
+    return NotFoundError(
+        f"{storage.uri(layout.staged(name))} is no staged result: it was published under another "
+        "identity, discarded, or never there"
+    )
+
+
+def read_staged_if_present(storage: Storage, layout: TableLayout, name: str) -> StagedResult | None:
+    """A staged result; None where nothing waits under the name."""
+    path = layout.staged(name)
+    try:
+        content = storage.read(path, LARGE_FILE)
+    except NotFoundError:
+        return None
+    try:
+        record = json.loads(content)
+        if record["version"] != _VERSION:
+            raise ValueError(f"its version is {record['version']}, not {_VERSION}")
+        messages = [base64.b64decode(each, validate=True) for each in record["messages"]]
+        created = int(record["createdMillis"])
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as reason:
+        raise InvalidRequestError(
+            f"{storage.uri(path)} is no staged result of this version: {reason}; stage and commit "
+            "with the same version of the library"
+        ) from None
+    return StagedResult(
+        name=name,
+        created_millis=created,
+        messages=tuple(CommitMessage.from_bytes(each) for each in messages),
+    )
+
+
+def write_staged(
+    storage: Storage,
+    layout: TableLayout,
+    name: str,
+    messages: Sequence[CommitMessage],
+    environment: Environment,
+) -> bool:
+    """Write a staged result; False if one of that name is there, which stays as it is."""
+    content = _content(environment.now_millis(), messages)
+    path = layout.staged(name)
+    try:
+        return storage.create(path, content)
+    except UnavailableError:
+        # The answer was lost: what is there tells whose it is.
+        if storage.exists(path) and storage.read(path, LARGE_FILE) == content:
+            return True
+        raise
+
+
+def restore_staged(storage: Storage, layout: TableLayout, result: StagedResult) -> None:
+    """Write one again as it was."""
+    storage.create(layout.staged(result.name), _content(result.created_millis, result.messages))
+
+
+def delete_staged(
+    storage: Storage, layout: TableLayout, name: str, *, with_claim: bool = True
+) -> None:
+    """Remove what names a staged result, and then the claim on it; its data files stay."""
+    storage.delete(layout.staged(name))
+    if with_claim:
+        release(storage, layout, name)
+
+
+def claim(storage: Storage, layout: TableLayout, name: str, user: str) -> bool:
+    """Say that a result is being published; False if that is said already."""
+    return storage.create(layout.staged_claim(name), user.encode("utf-8"))
+
+
+def claimant(storage: Storage, layout: TableLayout, name: str) -> str | None:
+    """Who is publishing a result, or has broken off; None for nobody."""
+    try:
+        return storage.read(layout.staged_claim(name)).decode("utf-8", "replace")
+    except NotFoundError:
+        return None
+
+
+def release(storage: Storage, layout: TableLayout, name: str) -> None:
+    """Nobody is publishing a result any more."""
+    storage.delete(layout.staged_claim(name))
+
+
+def _content(created_millis: int, messages: Sequence[CommitMessage]) -> bytes:
+    record: dict[str, Any] = {
+        "version": _VERSION,
+        "createdMillis": created_millis,
+        "messages": [base64.b64encode(each.to_bytes()).decode("ascii") for each in messages],
+    }
+    return json.dumps(record).encode("utf-8")

@@ -1,0 +1,173 @@
+"""Tags: ``tag/tag-<name>``, snapshots that stay readable after ``snapshot-<n>`` has expired."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from lakeformat.errors import NotFoundError
+from lakeformat.paimon.layout import TableLayout, suffixed
+from lakeformat.paimon.metadata.file_name_part import check_file_name_part
+from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.storage import Storage
+from lakeformat.types.type_rules import is_whole_number
+
+__all__ = [
+    "Tag",
+    "create_tag",
+    "delete_tag",
+    "read_tag",
+    "read_tag_if_present",
+    "read_tags",
+    "replace_tag",
+    "snapshot_content",
+    "tag_names",
+]
+
+NANOS_PER_MICRO = 1_000
+_PARTS = range(5, 8)
+"""How many numbers a creation time has: year, month, day, hour, minute, second, nanosecond."""
+
+_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A named snapshot; the two times are there only if it was made to expire."""
+
+    name: str
+    snapshot: Snapshot
+    create_time: datetime | None = None
+    """The maker's wall clock, without a zone and to the microsecond."""
+    time_retained: timedelta | None = None
+
+    def to_json(self) -> bytes:
+        """The content of the tag file: the snapshot and, if it is to expire, when."""
+        members = self.snapshot.members()
+        if self.create_time is not None:
+            members["tagCreateTime"] = _time_parts(self.create_time)
+        if self.time_retained is not None:
+            members["tagTimeRetained"] = self.time_retained.total_seconds()
+        return json.dumps(members, indent=2, ensure_ascii=False).encode()
+
+    @classmethod
+    def from_json(cls, name: str, members: Mapping[str, Any]) -> Tag:
+        """Read the members of a tag file; unknown ones are ignored."""
+        created, retained = members.get("tagCreateTime"), members.get("tagTimeRetained")
+        return cls(
+            name,
+            Snapshot.from_json(members),
+            None if created is None else _create_time(created),
+            None if retained is None else _time_retained(retained),
+        )
+
+
+def tag_names(storage: Storage, layout: TableLayout) -> list[str]:
+    """The names of all tags, sorted."""
+    files = (info.name for info in storage.list(layout.tag_directory) if not info.is_directory)
+    return sorted(name for name in (suffixed(file, "tag-") for file in files) if name is not None)
+
+
+def read_tags(storage: Storage, layout: TableLayout) -> list[Tag]:
+    """Every tag, by name; one that is deleted meanwhile is left out."""
+    names = tag_names(storage, layout)
+    found = (read_tag_if_present(storage, layout, name) for name in names)
+    return [tag for tag in found if tag is not None]
+
+
+def read_tag(storage: Storage, layout: TableLayout, name: str) -> Tag:
+    """One tag; ``NotFoundError`` says which there are."""
+    tag = read_tag_if_present(storage, layout, name)
+    if tag is None:
+        names = tag_names(storage, layout)
+        there = f"its tags are {', '.join(map(repr, names))}" if names else "it has no tag"
+        raise NotFoundError(f"{storage.uri(layout.root)} has no tag {name!r}; {there}")
+    return tag
+
+
+def read_tag_if_present(storage: Storage, layout: TableLayout, name: str) -> Tag | None:
+    """One tag; None when it does not exist or was deleted."""
+    path = layout.tag(_checked(name))
+    try:
+        content = storage.read(path)
+    except NotFoundError:
+        return None
+    return decode_json_file(
+        content, storage.uri(path), lambda members: Tag.from_json(name, members), Remedy.TAG
+    )
+
+
+def snapshot_content(storage: Storage, layout: TableLayout, name: str) -> bytes:
+    """The snapshot file a tag stands for, with every member it had."""
+    path = layout.tag(_checked(name))
+    members = decode_json_file(storage.read(path), storage.uri(path), dict, Remedy.TAG)
+    for own in ("tagCreateTime", "tagTimeRetained"):
+        members.pop(own, None)
+    return json.dumps(members, indent=2, ensure_ascii=False).encode()
+
+
+def create_tag(storage: Storage, layout: TableLayout, tag: Tag) -> bool:
+    """Publish a tag; False, and nothing changed, if its name is taken."""
+    return storage.create(layout.tag(_checked(tag.name)), tag.to_json())
+
+
+def replace_tag(storage: Storage, layout: TableLayout, tag: Tag) -> None:
+    """Let the name of a tag mean another snapshot."""
+    storage.overwrite(layout.tag(_checked(tag.name)), tag.to_json())
+
+
+def delete_tag(storage: Storage, layout: TableLayout, name: str) -> None:
+    """Remove the file of a tag, and no file its snapshot leads to."""
+    storage.delete(layout.tag(_checked(name)))
+
+
+def _checked(name: str) -> str:
+    check_file_name_part("tag name", name)
+    return name
+
+
+def _time_parts(moment: datetime) -> list[int]:
+    """Java leaves out a second, and a nanosecond, that is zero at the end."""
+    parts = [*moment.timetuple()[:6], moment.microsecond * NANOS_PER_MICRO]
+    while len(parts) > _PARTS.start and parts[-1] == 0:
+        del parts[-1]
+    return parts
+
+
+def _create_time(value: Any) -> datetime:
+    if isinstance(value, str):
+        return datetime.fromisoformat(value).replace(tzinfo=None)
+    if (
+        not isinstance(value, list)
+        or len(value) not in _PARTS
+        or not all(map(is_whole_number, value))
+    ):
+        raise ValueError(f"tagCreateTime is {value!r}, not [year, month, day, hour, minute, …]")
+    year, month, day, hour, minute, second, nanos = [*value, 0, 0][: _PARTS.stop - 1]
+    micros = nanos // NANOS_PER_MICRO
+    try:
+        return datetime(year, month, day, hour, minute, second, micros)  # noqa: DTZ001 - no zone
+    except OverflowError as reason:
+        raise ValueError(f"tagCreateTime is {value!r}: {reason}") from None
+
+
+def _time_retained(value: Any) -> timedelta:
+    try:
+        return timedelta(seconds=_seconds(value))
+    except OverflowError as reason:
+        raise ValueError(f"tagTimeRetained is {value!r}: {reason}") from None
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    found = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(f"tagTimeRetained is {value!r}, neither seconds nor a text like 'PT24H'")
+    days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds

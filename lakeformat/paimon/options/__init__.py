@@ -1,0 +1,5 @@
+"""Every option of a table, declared once, in a file per subject; ``TableOptions`` has them all."""
+
+from lakeformat.paimon.options.table import TableOptions, declared_options, find_option
+
+__all__ = ["TableOptions", "declared_options", "find_option"]

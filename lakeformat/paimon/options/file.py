@@ -1,0 +1,215 @@
+"""The options of data and changelog files: their format, names, places and statistics.
+
+Declared like all options of a table, and read as part of ``TableOptions``.
+"""
+
+from __future__ import annotations
+
+from lakeformat.files.codecs import COMPRESSIONS
+from lakeformat.paimon.options.kinds import (
+    ADDRESSES,
+    BOOLEAN,
+    FILE_NAME_PART,
+    RELATIVE_PATH,
+    SCHEME,
+    SIZE,
+    STATISTICS_MODE,
+    TIME_ZONE_NAME,
+    WEIGHTS,
+    one_of,
+    or_unset,
+    per_level,
+    whole_number,
+)
+from lakeformat.paimon.options.option import ColumnOption, Group, Option
+
+__all__ = ["FileOptions"]
+
+_FORMAT = one_of("parquet", "orc", "avro")
+_COMPRESSION = one_of(*COMPRESSIONS)
+
+
+class FileOptions:
+    """What new files of a table are like."""
+
+    file_format = Option(
+        "file.format",
+        _FORMAT,
+        "parquet",
+        "Format of new data files; files that exist are read by their own name's ending.",
+    )
+    file_compression = Option(
+        "file.compression",
+        _COMPRESSION,
+        "zstd",
+        "Compression of new data files; lz4 when processor time is scarcer than storage. Parquet, "
+        "ORC and Avro have their own each; engines on the JVM read brotli only with a library.",
+        group=Group.PERFORMANCE,
+    )
+    file_format_per_level = Option(
+        "file.format.per.level",
+        per_level(_FORMAT),
+        "",
+        "Format of a primary-key table's new files by level, where it is not file.format.",
+    )
+    file_compression_per_level = Option(
+        "file.compression.per.level",
+        per_level(_COMPRESSION),
+        "",
+        "Compression of a primary-key table's new files by level, where it is not "
+        "file.compression: little for level 0, which is soon rewritten.",
+        group=Group.PERFORMANCE,
+    )
+    file_compression_zstd_level = Option(
+        "file.compression.zstd-level",
+        whole_number(1, 22),
+        "1",
+        "Level of zstd for data files and manifests; higher is smaller and slower, and not for "
+        "ORC files.",
+        group=Group.PERFORMANCE,
+    )
+    parquet_enable_dictionary = Option(
+        "parquet.enable.dictionary",
+        BOOLEAN,
+        "true",
+        "Encode columns of new Parquet files that repeat values by a dictionary; false is for "
+        "readers that know none.",
+        group=Group.PERFORMANCE,
+    )
+    orc_timestamp_ltz_legacy_type = Option(
+        "orc.timestamp-ltz.legacy.type",
+        BOOLEAN,
+        "true",
+        "Whether TIMESTAMP_LTZ in ORC files is a wall clock of the JVM that wrote them, as Java "
+        "has it by default; false is the instant itself, the same in every zone.",
+    )
+    orc_writer_timezone = Option(
+        "lake.orc-writer-timezone",
+        or_unset(TIME_ZONE_NAME),
+        "",
+        "Time zone of the JVMs that write the table's ORC files, for files that do not name it: "
+        "those without a TIMESTAMP column. Unset is UTC.",
+    )
+    target_file_size_bytes = Option(
+        "target-file-size",
+        SIZE,
+        "256 mb",
+        "A writer starts a new data file once the current one has reached this size; unset, it is "
+        "128 mb for primary-key tables.",
+        group=Group.PERFORMANCE,
+    )
+    data_file_prefix = Option(
+        "data-file.prefix",
+        FILE_NAME_PART,
+        "data-",
+        "How names of new data files begin; set it to tell the files of several writers apart.",
+    )
+    changelog_file_prefix = Option(
+        "changelog-file.prefix",
+        FILE_NAME_PART,
+        "changelog-",
+        "How names of new changelog files begin.",
+    )
+    changelog_file_format = Option(
+        "changelog-file.format",
+        or_unset(_FORMAT),
+        "",
+        "Format of new changelog files, where it is not that of data files of their level.",
+    )
+    changelog_file_compression = Option(
+        "changelog-file.compression",
+        or_unset(_COMPRESSION),
+        "",
+        "Compression of new changelog files, where it is not that of data files of their level.",
+        group=Group.PERFORMANCE,
+    )
+    changelog_statistics_mode = Option(
+        "changelog-file.stats-mode",
+        or_unset(STATISTICS_MODE),
+        "",
+        "Like metadata.stats-mode, for changelog files, which few readers filter.",
+        group=Group.PERFORMANCE,
+    )
+    file_suffix_include_compression = Option(
+        "file.suffix.include.compression",
+        BOOLEAN,
+        "false",
+        "Put the compression into names of new files, as in data-….zst.parquet, for other tools.",
+    )
+    data_file_thin_mode = Option(
+        "data-file.thin-mode",
+        BOOLEAN,
+        "false",
+        "Leave the copies of key columns out of new files of a primary-key table: less to write.",
+        group=Group.PERFORMANCE,
+    )
+    statistics_mode = Option(
+        "metadata.stats-mode",
+        STATISTICS_MODE,
+        "truncate(16)",
+        "Which statistics manifests keep of each column, for scans to skip files by.",
+        group=Group.PERFORMANCE,
+    )
+    statistics_mode_per_level = Option(
+        "metadata.stats-mode.per.level",
+        per_level(STATISTICS_MODE),
+        "",
+        "Like metadata.stats-mode, for new files of some levels of a primary-key table.",
+        group=Group.PERFORMANCE,
+    )
+    statistics_keep_first_n_columns = Option(
+        "metadata.stats-keep-first-n-columns",
+        whole_number(-1, 2**31 - 1),
+        "-1",
+        "Keep statistics of so many leading columns only, for wide tables; -1 is all of them.",
+        group=Group.PERFORMANCE,
+    )
+    statistics_dense_store = Option(
+        "metadata.stats-dense-store",
+        BOOLEAN,
+        "true",
+        "Leave columns without statistics out of manifests; false is for readers before 0.9.",
+        group=Group.PERFORMANCE,
+    )
+    column_statistics_mode = ColumnOption(
+        "fields.<column>.stats-mode",
+        STATISTICS_MODE,
+        "none",
+        "Like metadata.stats-mode, for one column; if it is not set, that option decides.",
+        group=Group.PERFORMANCE,
+    )
+    data_file_path_directory = Option(
+        "data-file.path-directory",
+        RELATIVE_PATH,
+        "",
+        "Directory below the table that holds its data files, to keep them apart from metadata.",
+        mutable=False,
+    )
+    data_file_external_paths = Option(
+        "data-file.external-paths",
+        ADDRESSES,
+        "",
+        "Directories outside the table that new data and changelog files go to, once "
+        "data-file.external-paths.strategy says how.",
+    )
+    data_file_external_paths_strategy = Option(
+        "data-file.external-paths.strategy",
+        one_of("none", "round-robin", "specific-fs", "entropy-inject", "weight-robin"),
+        "none",
+        "Whether new files go to no external path, to each in turn, in turn to those with the "
+        "scheme of data-file.external-paths.specific-fs, in turn with directories named by a hash "
+        "(for stores that limit requests by prefix), or by chance and weight.",
+    )
+    data_file_external_paths_specific_fs = Option(
+        "data-file.external-paths.specific-fs",
+        SCHEME,
+        "",
+        "Which of the external paths the strategy specific-fs uses.",
+    )
+    data_file_external_paths_weights = Option(
+        "data-file.external-paths.weights",
+        WEIGHTS,
+        "",
+        "How often the strategy weight-robin uses each external path, in their order, such as "
+        "10,5,15; empty is each in turn.",
+    )

@@ -1,0 +1,75 @@
+"""Options that shape files and not rows: ignored here, and named by ``health``."""
+
+from __future__ import annotations
+
+from lakeformat.paimon.options.foreign.declaration import ForeignClass, by_key
+
+__all__ = ["LAYOUT", "LAYOUT_PATTERNS"]
+
+LAYOUT = by_key(
+    ForeignClass.LAYOUT,
+    {
+        "size of the blocks inside of data files; files written here have row groups instead": (
+            "file.block-size",
+        ),
+        "rows of a data file at most; files written here end by size alone": (
+            "target-file-row-num",
+        ),
+        "encodings of columns; files written here have those of their writer": (
+            "orc.column.encoding.direct",
+            "orc.dictionary.key.threshold",
+        ),
+        "size of a file of deletion vectors; here each bucket has one": (
+            "deletion-vector.index-file.target-size",
+        ),
+        "order and content of manifests; those written here are unsorted and keep statistics": (
+            "manifest-sort.enabled",
+            "manifest-sort.max-rewrite-size",
+            "manifest-sort.partition-field",
+            "manifest.delete-file-drop-stats",
+            "manifest.merge-optimize.enabled",
+        ),
+        "order of rows in data files; a compaction has none, unless it is given --order-by": (
+            "clustering.columns",
+            "clustering.history-partition.idle-to-full-sort",
+            "clustering.history-partition.limit",
+            "clustering.incremental",
+            "clustering.incremental.mode",
+            "clustering.incremental.optimize-write",
+            "clustering.strategy",
+            "sink.clustering.by-columns",
+            "sink.clustering.strategy",
+        ),
+        "shredding of VARIANT columns; those written here are in one piece": (
+            "parquet.variant.shreddingSchema",
+            "variant.inferShreddingSchema",
+            "variant.shredding.adaptive.maxInferBufferRow",
+            "variant.shredding.adaptive.retentionRatio",
+            "variant.shredding.inferenceMode",
+            "variant.shredding.maxInferBufferRow",
+            "variant.shredding.maxSchemaDepth",
+            "variant.shredding.maxSchemaWidth",
+            "variant.shredding.minFieldCardinalityRatio",
+            "variant.shreddingSchema",
+        ),
+        "indexes beside the data files; files written here have none until Java compacts them": (
+            "pk-bitmap.index.columns",
+            "pk-btree.index.columns",
+            "pk-full-text.index.columns",
+            "pk-multivalue.index.columns",
+            "pk-vector.index.columns",
+        ),
+    },
+)
+
+LAYOUT_PATTERNS = by_key(
+    ForeignClass.LAYOUT,
+    {
+        "a setting of Java's writer of that format; files written here do not have it": (
+            "avro.*",
+            "orc.*",
+            "parquet.*",
+        ),
+    },
+)
+"""Keys that begin like this and are declared nowhere else."""

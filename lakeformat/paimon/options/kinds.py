@@ -1,0 +1,292 @@
+"""What the text of an option may be, and how it becomes a value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+from fractions import Fraction
+from typing import Generic, TypeVar
+
+from lakeformat.types.java_zones import find_zone
+
+__all__ = [
+    "ADDRESSES",
+    "ASKED_DURATION",
+    "BOOLEAN",
+    "BUCKETS",
+    "COLUMN_NAMES",
+    "DURATION",
+    "FILE_NAME_PART",
+    "OPTIONAL_DURATION",
+    "OPTIONAL_MILLIS",
+    "OPTIONAL_NUMBER",
+    "OPTIONAL_SIZE",
+    "OPTIONAL_SNAPSHOT",
+    "RATIO",
+    "RELATIVE_PATH",
+    "SCHEME",
+    "SIZE",
+    "STATISTICS_MODE",
+    "TEXT",
+    "TIME_ZONE",
+    "TIME_ZONE_NAME",
+    "WEIGHTS",
+    "Kind",
+    "one_of",
+    "or_unset",
+    "per_level",
+    "whole_number",
+]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[T]):
+    """How the text of an option becomes a value."""
+
+    name: str
+    parse: Callable[[str], T]
+
+
+_MOST = 2**63 - 1
+"""Bytes and milliseconds are 64 bits in other engines."""
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_LEVEL = re.compile(r"[0-9]{1,9}")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/.*")
+_SCHEME_NAME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+_SIZE = re.compile(r"([0-9]+)\s*([a-zµ]*)")
+_SIZE_UNITS: dict[str, int | Fraction] = {
+    **dict.fromkeys(("", "b", "bytes"), 1),
+    **dict.fromkeys(("k", "kb", "kibibytes"), 1 << 10),
+    **dict.fromkeys(("m", "mb", "mebibytes"), 1 << 20),
+    **dict.fromkeys(("g", "gb", "gibibytes"), 1 << 30),
+    **dict.fromkeys(("t", "tb", "tebibytes"), 1 << 40),
+}
+_DURATION_UNITS: dict[str, int | Fraction] = {
+    **dict.fromkeys(("", "ms", "milli", "millis", "millisecond", "milliseconds"), 1),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1_000),
+    **dict.fromkeys(("min", "m", "minute", "minutes"), 60_000),
+    **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
+    **dict.fromkeys(("d", "day", "days"), 86_400_000),
+    **dict.fromkeys(("µs", "micro", "micros", "microsecond", "microseconds"), Fraction(1, 10**3)),
+    **dict.fromkeys(("ns", "nano", "nanos", "nanosecond", "nanoseconds"), Fraction(1, 10**6)),
+}
+
+
+def _with_unit(units: Mapping[str, int | Fraction]) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        found = _SIZE.fullmatch(text.strip().lower())
+        if found is None or found[2] not in units:
+            known = ", ".join(unit for unit in units if unit)
+            raise ValueError(f"write a number and a unit out of {known}")
+        value = int(int(found[1]) * units[found[2]])
+        if value > _MOST:
+            raise ValueError("that is more than 64 bits can say")
+        return value
+
+    return parse
+
+
+def _integer(text: str) -> int:
+    if not _INTEGER.fullmatch(text.strip()):
+        raise ValueError("it is no whole number")
+    return int(text)
+
+
+def whole_number(low: int, high: int) -> Kind[int]:
+    """A number between two bounds, both included."""
+
+    def parse(text: str) -> int:
+        value = _integer(text)
+        if not low <= value <= high:
+            raise ValueError("out of range")
+        return value
+
+    return Kind(str(low) if low == high else f"a whole number from {low} to {high}", parse)
+
+
+def one_of(*values: str) -> Kind[str]:
+    """One word out of a list, whatever its letter case."""
+
+    def parse(text: str) -> str:
+        value = text.strip().lower()
+        if value not in values:
+            raise ValueError("this version writes no other")
+        return value
+
+    return Kind(" or ".join(values), parse)
+
+
+def or_unset(kind: Kind[str]) -> Kind[str]:
+    """A kind that may also be empty: the table says nothing, and another option decides."""
+    return Kind(f"{kind.name}; empty if unset", lambda text: kind.parse(text) if text else "")
+
+
+def per_level(kind: Kind[T]) -> Kind[Mapping[int, T]]:
+    """A value for each of some levels, as in ``0:avro,3:parquet``."""
+
+    def parse(text: str) -> Mapping[int, T]:
+        values: dict[int, T] = {}
+        for item in filter(None, (item.strip() for item in text.split(","))):
+            level, colon, value = item.partition(":")
+            if not colon or not _LEVEL.fullmatch(level.strip()):
+                raise ValueError(f"{item!r} is not a level, a colon and a value")
+            if int(level) in values:
+                raise ValueError(f"level {int(level)} is there twice")
+            values[int(level)] = kind.parse(value.strip())
+        return values
+
+    return Kind(f"level:value, … where a value is {kind.name}", parse)
+
+
+def _statistics_mode(text: str) -> str:
+    value = text.strip().lower()
+    found = re.fullmatch(r"truncate\((\d+)\)", value)
+    if value in ("none", "counts", "full") or (found and int(found[1]) > 0):
+        return value
+    raise ValueError("nothing else says which statistics to keep")
+
+
+def _file_name_part(text: str) -> str:
+    if not text or "/" in text or not text.isprintable():
+        raise ValueError("it becomes part of a file name")
+    return text
+
+
+def _buckets(text: str) -> int:
+    value = _integer(text)
+    if value not in (UNAWARE, POSTPONE) and not 1 <= value < 2**31:
+        raise ValueError("there is no such number of buckets")
+    return value
+
+
+UNAWARE, POSTPONE = -1, -2
+BUCKETS: Kind[int] = Kind("-1, -2 or a number of buckets", _buckets)
+SIZE: Kind[int] = Kind("a size such as '128 mb'", _with_unit(_SIZE_UNITS))
+DURATION: Kind[int] = Kind("a duration such as '10 s'", _with_unit(_DURATION_UNITS))
+
+
+def _asked_duration(text: str) -> int:
+    # Options are in milliseconds if they name no unit, as in Java; nobody who types 7 means that.
+    if text.strip().isdecimal():
+        raise ValueError(f"a number needs a unit, as in '{text.strip()} d'")
+    return DURATION.parse(text)
+
+
+ASKED_DURATION: Kind[int] = Kind("a duration such as '10 s'", _asked_duration)
+"""What somebody says in a call or a command."""
+OPTIONAL_DURATION: Kind[int | None] = Kind(
+    "a duration such as '10 s', or empty", lambda text: DURATION.parse(text) if text else None
+)
+OPTIONAL_SIZE: Kind[int | None] = Kind(
+    "a size such as '128 mb', or empty", lambda text: SIZE.parse(text) if text else None
+)
+OPTIONAL_NUMBER: Kind[int | None] = Kind(
+    "a whole number from 1, or empty",
+    lambda text: whole_number(1, 2**63 - 1).parse(text) if text else None,
+)
+OPTIONAL_MILLIS: Kind[int | None] = Kind(
+    "a number of milliseconds since 1970, or empty",
+    lambda text: whole_number(-(2**63), _MOST).parse(text) if text else None,
+)
+OPTIONAL_SNAPSHOT: Kind[int | None] = Kind(
+    "the number of a snapshot, 0 for none, or empty",
+    lambda text: whole_number(0, 2**63 - 1).parse(text) if text else None,
+)
+TEXT: Kind[str] = Kind("a text", str)
+TIME_ZONE: Kind[tzinfo] = Kind("a time zone such as 'UTC' or 'Europe/Berlin'", find_zone)
+
+
+def _zone_name(text: str) -> str:
+    find_zone(text)
+    return text.strip()
+
+
+TIME_ZONE_NAME: Kind[str] = Kind(TIME_ZONE.name, _zone_name)
+
+
+def _boolean(text: str) -> bool:
+    value = text.strip().lower()
+    if value not in ("true", "false"):
+        raise ValueError("it is neither")
+    return value == "true"
+
+
+def _ratio(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError("it is no number") from None
+    if not 0 <= value <= 1:
+        raise ValueError("out of range")
+    return value
+
+
+RATIO: Kind[float] = Kind("a number from 0 to 1", _ratio)
+BOOLEAN: Kind[bool] = Kind("true or false", _boolean)
+STATISTICS_MODE: Kind[str] = Kind("none, counts, truncate(n) or full", _statistics_mode)
+
+
+_METADATA_DIRECTORIES = frozenset(
+    {
+        "branch",
+        "changelog",
+        "consumer",
+        "index",
+        "manifest",
+        "schema",
+        "snapshot",
+        "staged",
+        "statistics",
+        "stream",
+        "tag",
+    }
+)
+
+
+def _relative_path(text: str) -> str:
+    parts = text.strip("/").split("/")
+    if text and any(part in ("", ".", "..") for part in parts):
+        raise ValueError("it leads out of the table")
+    if "\0" in text or parts[0] in _METADATA_DIRECTORIES:
+        raise ValueError(f"{parts[0]!r} is for metadata: choose another name, such as 'data'")
+    return text.strip("/")
+
+
+RELATIVE_PATH: Kind[str] = Kind("a path below the table", _relative_path)
+FILE_NAME_PART: Kind[str] = Kind("printable text without '/'", _file_name_part)
+
+
+def _addresses(text: str) -> tuple[str, ...]:
+    addresses = tuple(address.strip() for address in text.split(",")) if text else ()
+    for address in addresses:
+        if not _ADDRESS.fullmatch(address):
+            raise ValueError(f"{address!r} does not begin with a scheme such as file:/")
+    return addresses
+
+
+def _column_names(text: str) -> tuple[str, ...]:
+    # Names are taken as they stand, spaces included: so Java does.
+    return tuple(text.split(",")) if text else ()
+
+
+def _weights(text: str) -> tuple[int, ...]:
+    weights = tuple(_integer(weight) for weight in text.split(",")) if text else ()
+    if any(not 1 <= weight < 2**31 for weight in weights):
+        raise ValueError("a weight is 1 or more")
+    return weights
+
+
+def _scheme(text: str) -> str:
+    if text and not _SCHEME_NAME.fullmatch(text):
+        raise ValueError("it has letters, digits, '+', '.' and '-' only")
+    return text.lower()
+
+
+ADDRESSES: Kind[tuple[str, ...]] = Kind("URIs of directories, with commas between", _addresses)
+COLUMN_NAMES: Kind[tuple[str, ...]] = Kind("columns, with commas between", _column_names)
+WEIGHTS: Kind[tuple[int, ...]] = Kind("whole numbers from 1, with commas between", _weights)
+SCHEME: Kind[str] = Kind("the scheme of a URI, such as s3", _scheme)

@@ -1,0 +1,96 @@
+"""Checks of a key that no option has: a slip of the pen, or a credential in the wrong place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.options.foreign import FOREIGN_OPTIONS
+from lakeformat.paimon.options.option import COLUMN, ColumnOption, Option
+
+__all__ = ["check_own_key"]
+
+_SEPARATORS = re.compile(r"[-_.]")
+_CREDENTIALS = frozenset({"credential", "credentials", "passwd", "password", "secret", "token"})
+_LIMITS = ((24, 3), (12, 2), (6, 1))
+"""The number of edits that make a slip, by the length of a key; a shorter key is never one."""
+
+
+def check_own_key(key: str, declared: Sequence[Option[Any]]) -> None:
+    """Raise if an undeclared key is a slip of the pen, with the key that was meant.
+
+    Raise, too, if its value would be a credential, which every reader of the table could see, or
+    if it asks for an index that would not be built.
+    """
+    if key in FOREIGN_OPTIONS:
+        return
+    if not _CREDENTIALS.isdisjoint(_folded(key).split("-")):
+        raise InvalidRequestError(
+            f"option {key!r} names a credential, and options of a table are stored as plain text "
+            "in its schema: give it to the catalog or the connection instead"
+        )
+    known = (
+        *(name for option in declared for name in (option.key, *option.older_keys)),
+        *FOREIGN_OPTIONS,
+    )
+    meant = _meant_as(key, known)
+    of_column = (_of_same_column(option, key) for option in declared)
+    if (meant := meant or next(filter(None, of_column), None)) is not None:
+        raise InvalidRequestError(
+            f"there is no option {key!r}; did you mean {meant!r}? A key of your own is kept if it "
+            "differs from every option by more than a few letters"
+        )
+    if not key.strip() or key.startswith("file-index."):
+        raise InvalidRequestError(
+            f"option {key!r} is not supported: write the key of an option, or one of your own that "
+            "is not empty and does not begin with 'file-index.'"
+        )
+
+
+def _of_same_column(option: Option[Any], key: str) -> str | None:
+    """Return the key of an option for the column that a key names, if only its end is a slip.
+
+    Names of columns are long or short, so only the ends are compared.
+    """
+    if not isinstance(option, ColumnOption):
+        return None
+    start, end = option.key.split(COLUMN)
+    column, dot, last = key.removeprefix(start).rpartition(".")
+    is_slip = key.startswith(start) and _meant_as(dot + last, [end]) is not None
+    return option.key_of(column) if is_slip else None
+
+
+def _meant_as(key: str, known: Iterable[str]) -> str | None:
+    """Return the known key that differs from this one by few letters; None if none does."""
+    text = _folded(key)
+    limit = next((edits for length, edits in _LIMITS if len(text) >= length), -1)
+    near = [
+        (edits, other)
+        for other in known
+        if abs(len(other) - len(text)) <= limit
+        and (edits := _edits(text, _folded(other), limit)) <= limit
+    ]
+    return min(near)[1] if near else None
+
+
+def _folded(key: str) -> str:
+    return _SEPARATORS.sub("-", key.lower())
+
+
+def _edits(first: str, second: str, limit: int) -> int:
+    """Letters to insert, delete, replace or swap; anything above the limit counts as one more."""
+    last: list[int] = []
+    before: list[int] = []
+    row: list[int] = [*range(len(second) + 1)]
+    for i, letter in enumerate(first, start=1):
+        last, before, row = before, row, [i]
+        for j, other in enumerate(second, start=1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other))
+            if last and j > 1 and (letter, first[i - 2]) == (second[j - 2], other):
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+        if min(row) > limit:
+            return limit + 1
+    return row[-1]

@@ -1,0 +1,469 @@
+"""Every table option, declared once: key, type, default, meaning, and whether it may change.
+
+Parsing, validation, the typed accessor and ``docs/reference/options.md`` come from the
+declarations in ``TableOptions``. Code takes a ``TableOptions``, never a raw dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from typing import Any, TypeVar
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.options.bucket import BucketOptions
+from lakeformat.paimon.options.changelog import ChangelogOptions
+from lakeformat.paimon.options.compaction import CompactionOptions
+from lakeformat.paimon.options.expiry import ExpiryOptions
+from lakeformat.paimon.options.file import FileOptions
+from lakeformat.paimon.options.file_index import FileIndexOptions
+from lakeformat.paimon.options.foreign import (
+    ForeignClass,
+    ForeignOption,
+    Trait,
+    find_foreign,
+)
+from lakeformat.paimon.options.kinds import (
+    BOOLEAN,
+    BUCKETS,
+    COLUMN_NAMES,
+    DURATION,
+    FILE_NAME_PART,
+    OPTIONAL_DURATION,
+    OPTIONAL_SNAPSHOT,
+    SIZE,
+    TEXT,
+    one_of,
+    whole_number,
+)
+from lakeformat.paimon.options.merge import MergeOptions
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.options.option import ColumnOption, Group, Option
+from lakeformat.paimon.options.partition import PartitionOptions
+from lakeformat.paimon.options.read import ReadOptions
+from lakeformat.paimon.options.spelling import check_own_key
+from lakeformat.paimon.options.tag import TagOptions
+from lakeformat.paimon.options.time_travel import TimeTravelOptions
+from lakeformat.paimon.options.write import WriteOptions
+
+__all__ = [
+    "TableOptions",
+    "declared_options",
+    "find_option",
+]
+
+T = TypeVar("T")
+
+_TARGET_OF_LEVELS = "128 mb"
+"""Of a primary-key table's files, where it says nothing of target-file-size."""
+
+
+class TableOptions(
+    BucketOptions,
+    ChangelogOptions,
+    CompactionOptions,
+    ExpiryOptions,
+    FileIndexOptions,
+    FileOptions,
+    MergeOptions,
+    PartitionOptions,
+    ReadOptions,
+    TagOptions,
+    TimeTravelOptions,
+    WriteOptions,
+):
+    """The options of one table, typed; keys that are not declared are kept as they are."""
+
+    bucket = Option(
+        "bucket",
+        BUCKETS,
+        "-1",
+        "Number of buckets; -1 is one for an append table and as many as it needs for a "
+        "primary-key table, whose rows -2 puts off until a compaction.",
+    )
+    bucket_key = Option(
+        "bucket-key",
+        COLUMN_NAMES,
+        "",
+        "Columns that decide which bucket a row is in; unset, the primary key does.",
+        mutable=False,
+    )
+    bucket_function = Option(
+        "bucket-function.type",
+        one_of("default", "mod", "hive"),
+        "default",
+        "How the bucket key becomes a bucket: by hash, by remainder, or as Hive does.",
+        mutable=False,
+    )
+    manifest_compression = Option(
+        "manifest.compression",
+        one_of("zstd", "snappy", "deflate", "gzip", "zlib", "lz4", "none", "null", "uncompressed"),
+        "zstd",
+        "Compression of new manifests. One that manifest.format lacks is replaced by the one most "
+        "like it: in Avro none by null, and lz4 by snappy, where Java fails to commit.",
+        group=Group.PERFORMANCE,
+    )
+    manifest_format = Option(
+        "manifest.format",
+        one_of("avro", "orc", "parquet"),
+        "avro",
+        "Format of manifests, manifest lists and index manifests; readers other than Java know "
+        "avro alone.",
+        mutable=False,
+    )
+    manifest_target_size_bytes = Option(
+        "manifest.target-file-size",
+        SIZE,
+        "8 mb",
+        "Commits merge small manifests into ones of about this size; larger is fewer files to "
+        "read for a plan and more to write for a merge.",
+        group=Group.PERFORMANCE,
+    )
+    manifest_full_compaction_size_bytes = Option(
+        "manifest.full-compaction-threshold-size",
+        SIZE,
+        "16 mb",
+        "Once manifests that are small or delete files take this much, a commit rewrites all of "
+        "them and drops deleted files; raise it where commits must stay short.",
+        group=Group.PERFORMANCE,
+    )
+    manifest_merge_min_count = Option(
+        "manifest.merge-min-count",
+        whole_number(1, 1_000_000),
+        "30",
+        "How many small manifests are left before a commit merges them; lower it for tables that "
+        "are read far more often than written.",
+        group=Group.PERFORMANCE,
+    )
+    index_file_in_data_file_dir = Option(
+        "index-file-in-data-file-dir",
+        BOOLEAN,
+        "false",
+        "Whether index files lie beside the data files instead of in one directory.",
+        mutable=False,
+    )
+    partition_default_name = Option(
+        "partition.default-name",
+        FILE_NAME_PART,
+        "__DEFAULT_PARTITION__",
+        "Directory of rows whose partition value is null, empty or blank.",
+        mutable=False,
+    )
+    partition_legacy_name = Option(
+        "partition.legacy-name",
+        BOOLEAN,
+        "true",
+        "Whether directories spell dates and times as numbers, as the first releases did.",
+        mutable=False,
+    )
+    deletion_vectors_enabled = Option(
+        "deletion-vectors.enabled",
+        BOOLEAN,
+        "false",
+        "Whether compaction marks replaced rows instead of leaving them to be merged when read; "
+        "rows not compacted yet are then invisible.",
+        mutable=False,
+    )
+    deletion_vectors_merge_on_read = Option(
+        "deletion-vectors.merge-on-read",
+        BOOLEAN,
+        "false",
+        "Whether reads of a table with deletion vectors also see rows not compacted yet.",
+    )
+    add_column_before_partition = Option(
+        "add-column-before-partition",
+        BOOLEAN,
+        "false",
+        "New columns go before the partition columns instead of last, where nobody says where.",
+    )
+    alter_column_null_to_not_null_disabled = Option(
+        "alter-column-null-to-not-null.disabled",
+        BOOLEAN,
+        "true",
+        "Refuse to make a column NOT NULL; false is for those who know that it holds no null.",
+    )
+    disable_explicit_type_casting = Option(
+        "disable-explicit-type-casting",
+        BOOLEAN,
+        "false",
+        "Refuse to change a column to a type that cannot hold each of its values.",
+    )
+    commit_max_retries = Option(
+        "commit.max-retries",
+        whole_number(0, 1_000_000),
+        "10",
+        "How often a commit tries again after another writer was first; raise it for many writers.",
+    )
+    commit_min_retry_wait_millis = Option(
+        "commit.min-retry-wait",
+        DURATION,
+        "10 ms",
+        "Pause before the first retry of a commit; it doubles with each further one.",
+        group=Group.PERFORMANCE,
+    )
+    commit_max_retry_wait_millis = Option(
+        "commit.max-retry-wait",
+        DURATION,
+        "10 s",
+        "Longest pause between two attempts of a commit.",
+        group=Group.PERFORMANCE,
+    )
+
+    commit_timeout_millis = Option(
+        "commit.timeout",
+        OPTIONAL_DURATION,
+        "",
+        "How long a commit goes on trying; empty is as long as its retries last.",
+    )
+    commit_user_prefix = Option(
+        "commit.user-prefix",
+        TEXT,
+        "",
+        "How the user of commits without an identity of their own begins, to tell jobs apart.",
+    )
+    commit_force_create_snapshot = Option(
+        "commit.force-create-snapshot",
+        BOOLEAN,
+        "false",
+        "Whether a commit without any change makes a snapshot all the same.",
+    )
+    snapshot_ignore_empty_commit = Option(
+        "snapshot.ignore-empty-commit",
+        BOOLEAN,
+        "true",
+        "Whether a commit without any change makes no snapshot.",
+    )
+    commit_discard_duplicate_files = Option(
+        "commit.discard-duplicate-files",
+        BOOLEAN,
+        "false",
+        "Whether an append leaves out files the table has already, instead of adding them again.",
+    )
+    commit_last_safe_snapshot = Option(
+        "commit.strict-mode.last-safe-snapshot",
+        OPTIONAL_SNAPSHOT,
+        "",
+        "Refuse a commit if another user has changed its partitions after this snapshot, 0 for the "
+        "whole history; empty is not to look.",
+    )
+    overwrite_upgrade = Option(
+        "overwrite-upgrade",
+        BOOLEAN,
+        "true",
+        "Whether files that overwrite a primary-key table go to the highest level at once.",
+        group=Group.PERFORMANCE,
+    )
+    row_tracking_enabled = Option(
+        "row-tracking.enabled",
+        BOOLEAN,
+        "false",
+        "Whether every row gets a number that stays its own.",
+        mutable=False,
+    )
+    row_tracking_partition_group = Option(
+        "row-tracking.partition-group-on-commit",
+        BOOLEAN,
+        "true",
+        "Whether a commit numbers the rows of one partition after the other.",
+    )
+    data_evolution_enabled = Option(
+        "data-evolution.enabled",
+        BOOLEAN,
+        "false",
+        "Whether later files may replace single columns of rows by their numbers, which takes "
+        "'row-tracking.enabled'. Such tables are read and appended to here; their columns are "
+        "changed by other engines.",
+        mutable=False,
+    )
+    write_only = Option(
+        "write-only",
+        BOOLEAN,
+        "false",
+        "Whether other engines' writers leave compaction and expiry to jobs of their own, as "
+        "writers here always do.",
+        older_keys=("write.compaction-skip",),
+    )
+
+    @property
+    def level_count(self) -> int:
+        """How many levels a primary-key table has."""
+        levels = self.num_levels
+        return self.compaction_trigger + 1 if levels is None else levels
+
+    @property
+    def keeps_moved_rows(self) -> bool:
+        """Whether the deletion that takes a row out of the partition it leaves would be ignored."""
+        return self.merge_engine == "deduplicate" and self.ignore_delete
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether compactions of a table with a primary key merge new rows with all older ones."""
+        return (
+            self.changelog_producer == "lookup"
+            or self.merge_engine == "first-row"
+            or self.deletion_vectors_enabled
+            or self.force_lookup
+        )
+
+    def __init__(self, raw: Mapping[str, str] | None = None) -> None:
+        self._raw = dict(raw or {})
+
+    def of_level(self, level: int) -> TableOptions:
+        """As they hold for the data files of one level of a primary-key table."""
+        return self._with(
+            {
+                TableOptions.target_file_size_bytes: self._raw.get(
+                    TableOptions.target_file_size_bytes.key, _TARGET_OF_LEVELS
+                ),
+                TableOptions.file_format: self.file_format_per_level.get(level),
+                TableOptions.file_compression: self.file_compression_per_level.get(level),
+                TableOptions.statistics_mode: self.statistics_mode_per_level.get(level),
+            }
+        )
+
+    def of_changelog(self, level: int) -> TableOptions:
+        """As they hold for the changelog files that are written beside data files of a level."""
+        return self.of_level(level)._with(
+            {
+                TableOptions.file_format: self.changelog_file_format,
+                TableOptions.file_compression: self.changelog_file_compression,
+                TableOptions.statistics_mode: self.changelog_statistics_mode,
+            }
+        )
+
+    def of_postponed(self, prefix: str, file_format: str) -> TableOptions:
+        """As they hold for files of rows that wait for a bucket: nobody looks for rows in them."""
+        return self.of_level(0)._with(
+            {
+                TableOptions.data_file_prefix: prefix,
+                TableOptions.file_format: file_format,
+                TableOptions.statistics_mode: "none",
+            }
+        )
+
+    def _with(self, values: Mapping[Option[Any], str | None]) -> TableOptions:
+        """With other values, as far as they are known."""
+        known = {option.key: value for option, value in values.items() if value}
+        return TableOptions({**self._raw, **known})
+
+    def text(self, option: Option[Any]) -> str:
+        """The text of an option as the table sets it, or its default."""
+        for key in (option.key, *option.older_keys):
+            if key in self._raw:
+                return self._raw[key]
+        return option.default
+
+    def of_column(self, option: Option[T], column: str) -> T | None:
+        """What a table sets for one column; None if it does not say."""
+        assert isinstance(option, ColumnOption)
+        text = self._raw.get(option.key_of(column))
+        return None if text is None else option.parse(text)
+
+    def to_dict(self) -> dict[str, str]:
+        """What the table sets explicitly, declared or not."""
+        return dict(self._raw)
+
+    def unknown(self) -> list[str]:
+        """Return the keys on no list of this version: kept for the engine that set them."""
+        return sorted(
+            key for key in self._raw if find_option(key) is None and find_foreign(key) is None
+        )
+
+    def ignored_layout(self) -> list[str]:
+        """Return the keys that shape files in other engines and are not carried out here."""
+        found = ((key, find_foreign(key)) for key in self._raw if find_option(key) is None)
+        return sorted(key for key, option in found if option and option.kind is ForeignClass.LAYOUT)
+
+    def forbidding(
+        self, operation: Operation, traits: frozenset[Trait]
+    ) -> list[tuple[str, ForeignOption]]:
+        """Return the options for which an operation would be wrong, each with its declaration."""
+        found = []
+        for key, value in self._raw.items():
+            if find_option(key) is not None or (option := find_foreign(key)) is None:
+                continue
+            if option.forbids(operation, value, traits):
+                found.append((key, option))
+        return sorted(found, key=lambda each: each[0])
+
+    def validate(self) -> None:
+        """Raise unless this version carries out every option that decides about rows.
+
+        For options that a caller gives here; a table of another engine may have any.
+        """
+        for key, value in self._raw.items():
+            if find_option(key) is not None:
+                continue
+            check_own_key(key, declared_options())
+            option = find_foreign(key)
+            if option is not None and not option.is_harmless(value):
+                raise InvalidRequestError(
+                    f"option {key!r} {option.says}, which this version does not carry out: leave "
+                    "it out here; a table that needs it is made and cared for by another engine"
+                )
+        self.check_values()
+
+    def misread(self) -> dict[str, InvalidRequestError]:
+        """Return the error about each value that has not its option's type, by the key set."""
+        found = {}
+        for key, text in self._raw.items():
+            if (option := find_option(key)) is not None:
+                try:
+                    option.parse(text)
+                except InvalidRequestError as error:
+                    found[key] = error
+        return found
+
+    @staticmethod
+    def uses(key: str, operation: Operation) -> bool:
+        """Return True if an operation reads that option, or may read it in some step."""
+        return find_option(key) in _used_by(operation)
+
+    def check_values(self, operation: Operation | None = None) -> None:
+        """Raise unless every value has its option's type; only those that an operation uses."""
+        for option in _used_by(operation):
+            if isinstance(option, ColumnOption):
+                for key in filter(option.sets, self._raw):
+                    option.parse(self._raw[key])
+            else:
+                option.parse(self.text(option))
+
+
+@cache
+def declared_options() -> tuple[Option[Any], ...]:
+    """Every declaration, by key."""
+    members = (vars(owner).values() for owner in TableOptions.__mro__)
+    found = [value for values in members for value in values if isinstance(value, Option)]
+    return tuple(sorted(found, key=lambda option: option.key))
+
+
+@lru_cache(maxsize=4096)
+def find_option(key: str) -> Option[Any] | None:
+    """Return the declaration of a key, older names included; None if it has none."""
+    return next((option for option in declared_options() if option.sets(key)), None)
+
+
+@cache
+def _used_by(operation: Operation | None) -> tuple[Option[Any], ...]:
+    """Return the options that an operation reads, or may read in some step; None is all."""
+    if operation is None:
+        return declared_options()
+    if operation in (Operation.WRITE, Operation.COMPACT):
+        others = (ExpiryOptions, PartitionOptions, TagOptions, TimeTravelOptions)
+        unused = {option for group in others for option in _of(group)}
+        return tuple(option for option in declared_options() if option not in unused)
+    if operation is Operation.COMMIT:
+        starts = ("commit.", "manifest.")
+        return tuple(option for option in declared_options() if option.key.startswith(starts))
+    if operation is Operation.EXPIRE:  # the rules of retention are read before anything is done
+        return (
+            TableOptions.file_operation_threads,
+            TableOptions.snapshot_clean_empty_directories,
+        )
+    if operation is Operation.TAG:
+        return (TableOptions.tag_default_time_retained_millis, TableOptions.tag_create_success_file)
+    return ()
+
+
+def _of(group: type) -> tuple[Option[Any], ...]:
+    return tuple(value for value in vars(group).values() if isinstance(value, Option))

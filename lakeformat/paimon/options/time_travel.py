@@ -1,0 +1,106 @@
+"""The options that name the state a scan shows where the call names none.
+
+Declared like all options of a table, and read as part of ``TableOptions``.
+"""
+
+from __future__ import annotations
+
+from lakeformat.paimon.options.kinds import OPTIONAL_MILLIS, OPTIONAL_NUMBER, TEXT, one_of
+from lakeformat.paimon.options.option import Option
+
+__all__ = ["TimeTravelOptions"]
+
+
+class TimeTravelOptions:
+    """A state by number, tag, time or watermark; at most one of these may be set."""
+
+    scan_mode = Option(
+        "scan.mode",
+        one_of(
+            "default",
+            "latest-full",
+            "full",
+            "latest",
+            "compacted-full",
+            "from-timestamp",
+            "from-creation-timestamp",
+            "from-file-creation-time",
+            "from-snapshot",
+            "from-snapshot-full",
+            "incremental",
+        ),
+        "default",
+        "Which state a scan shows: the newest, that of the newest compaction, or the one another "
+        "option names. Where a stream begins the call says.",
+        older_keys=("log.scan",),
+    )
+    scan_snapshot_id = Option(
+        "scan.snapshot-id",
+        OPTIONAL_NUMBER,
+        "",
+        "A scan shows the snapshot of this number.",
+    )
+    scan_tag_name = Option(
+        "scan.tag-name",
+        TEXT,
+        "",
+        "A scan shows the state of this tag.",
+    )
+    scan_version = Option(
+        "scan.version",
+        TEXT,
+        "",
+        "A scan shows the tag of this name; if there is none, the snapshot of this number, or that "
+        "of a watermark written as watermark-1700000000000.",
+    )
+    scan_timestamp = Option(
+        "scan.timestamp",
+        TEXT,
+        "",
+        "A scan shows the newest snapshot of this time or before, such as 2024-01-31 10:00:00, in "
+        "the time zone of the machine that reads.",
+    )
+    scan_timestamp_millis = Option(
+        "scan.timestamp-millis",
+        OPTIONAL_MILLIS,
+        "",
+        "A scan shows the newest snapshot of this time or before, in milliseconds since 1970.",
+        older_keys=("log.scan.timestamp-millis",),
+    )
+    scan_watermark = Option(
+        "scan.watermark",
+        OPTIONAL_MILLIS,
+        "",
+        "A scan shows the oldest snapshot whose watermark is this or later.",
+    )
+    scan_file_creation_time_millis = Option(
+        "scan.file-creation-time-millis",
+        OPTIONAL_MILLIS,
+        "",
+        "A scan shows those files of the newest snapshot that were written at this time or later.",
+    )
+    scan_creation_time_millis = Option(
+        "scan.creation-time-millis",
+        OPTIONAL_MILLIS,
+        "",
+        "A scan shows the oldest snapshot of this time or later; if it is older or newer than all "
+        "snapshots, it does what scan.file-creation-time-millis does.",
+    )
+    incremental_between = Option(
+        "incremental-between",
+        TEXT,
+        "",
+        "Changes instead of a state: scans are refused, read the changes by a call.",
+    )
+    incremental_between_timestamp = Option(
+        "incremental-between-timestamp",
+        TEXT,
+        "",
+        "Changes instead of a state: scans are refused, read the changes by a call.",
+    )
+    incremental_to_auto_tag = Option(
+        "incremental-to-auto-tag",
+        TEXT,
+        "",
+        "Changes instead of a state: scans are refused, read the changes by a call.",
+    )

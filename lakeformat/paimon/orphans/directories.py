@@ -1,0 +1,253 @@
+"""Where a table keeps its files: its directories, listed one after the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.datafile.entropy import is_entropy_directory
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import MAIN_BRANCH, REGISTERED_MARK, TableLayout, partition_directory
+from lakeformat.paimon.metadata.branch_directory import branches
+from lakeformat.paimon.metadata.schema_file import read_schema, schema_ids
+from lakeformat.paimon.orphans.readers import Readers, readers_of
+from lakeformat.storage import FileInfo, Storage
+
+__all__ = ["Area", "Listing", "TableDirectories", "find_directories"]
+
+_BUCKET = re.compile(r"bucket-(\d+|postpone)")
+_AT_A_TIME = 64
+_BYTES_OF_A_FILE = 16 << 10
+"""How much work a listed file is thought to be, as bytes that a task would read meanwhile."""
+_BYTES_OF_A_REQUEST = 16 << 20
+"""The same of the first request: so few directories share a task that none holds up the rest."""
+
+
+class Area(Enum):
+    """What a directory holds."""
+
+    BUCKET = "bucket"
+    """Data and changelog files, maybe index files."""
+    SHARED = "shared"
+    """Manifests, index files or statistics of all branches."""
+    BRANCH = "branch"
+    """What a branch has of its own: only files prepared for publication may go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of one directory."""
+
+    area: Area
+    storage: Storage
+    directory: str
+    files: Sequence[FileInfo]
+
+
+@dataclass(frozen=True, slots=True)
+class TableDirectories:
+    """The directories a table puts files in; all others are nobody's business here."""
+
+    roots: tuple[tuple[Storage, str], ...]
+    """Where partitions and buckets lie."""
+    shared: tuple[str, ...]
+    of_branches: tuple[str, ...]
+    partition_keys: tuple[str, ...]
+    storage: Storage = field(repr=False)
+    external_paths: tuple[str, ...] = ()
+    """Addresses outside of the table that one of its schemas names."""
+    readers: Readers = field(default_factory=Readers)
+
+    def listings(self, files_in: Mapping[str, int] | None = None) -> Iterator[Listing]:
+        """List each directory once, a few at a time, with no more than those in memory.
+
+        ``files_in`` says of partitions' directories how many files they are thought to have:
+        where others than threads of this process list, the largest come first.
+        """
+        here = Readers(self.readers.threads)
+        for area, directories in ((Area.BRANCH, self.of_branches), (Area.SHARED, self.shared)):
+            found_in = here.each(self.storage.list, directories, _AT_A_TIME)
+            for directory, found in zip(directories, found_in, strict=True):
+                yield Listing(area, self.storage, directory, _files(found))
+        prefixes = _prefixes(self.partition_keys)
+        for storage, root in self.roots:
+            tree = _Tree(storage, prefixes, here)
+            for directory, found in self._buckets(tree, root, files_in or {}):
+                yield Listing(Area.BUCKET, storage, directory, found)
+
+    def _buckets(
+        self, tree: _Tree, root: str, files_in: Mapping[str, int]
+    ) -> Iterator[tuple[str, list[FileInfo]]]:
+        """The files of each bucket; of many branches each is looked through elsewhere."""
+        branches = [(root, 0)] if self.readers.executor is None else tree.branches(root)
+        if not self.readers.are_elsewhere(len(branches)):
+            yield from tree.buckets(*branches)
+            return
+
+        def size_of(branch: _Depth) -> int:
+            directory, depth = branch
+            if depth > len(tree.prefixes):  # a bucket: its partition says how large it may be
+                directory = directory.rpartition("/")[0]
+            files = files_in.get(directory.removeprefix(root).strip("/"), 0)
+            return _BYTES_OF_A_REQUEST + files * _BYTES_OF_A_FILE
+
+        for found in self.readers.each(tree, branches, 1, size_of):
+            yield from found
+
+
+_Depth: TypeAlias = tuple[str, int]
+"""A directory, and how many partition keys lead to it; those with a bucket are one deeper."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """Directories below a place where partitions lie; it can be pickled and called elsewhere."""
+
+    storage: Storage
+    prefixes: tuple[str, ...]
+    """What the names of partitions' directories begin with, level by level."""
+    readers: Readers
+
+    def __call__(self, branch: _Depth) -> list[tuple[str, list[FileInfo]]]:
+        """All bucket directories from some directory on, with their files."""
+        return list(self.buckets(branch))
+
+    def buckets(self, *branches: _Depth) -> Iterator[tuple[str, list[FileInfo]]]:
+        """Bucket directories one by one with their files; the deepest first, so that few wait."""
+        waiting = [*branches]
+        while waiting:
+            window, waiting = waiting[-_AT_A_TIME:], waiting[:-_AT_A_TIME]
+            for (directory, depth), found in self._listed(window):
+                if depth > len(self.prefixes):
+                    yield directory, _files(found)
+                    waiting += [
+                        (info.path, depth + 1)
+                        for info in found
+                        if info.is_directory and is_entropy_directory(info.name)
+                    ]
+                else:
+                    waiting += self._below(found, depth)
+
+    def branches(self, root: str) -> list[_Depth]:
+        """As many directories as are worth sending away, that hold all buckets together."""
+        level = [(root, 0)]
+        while len(level) < _AT_A_TIME and level[0][1] <= len(self.prefixes):
+            depth = level[0][1]
+            below = [each for _, found in self._listed(level) for each in self._below(found, depth)]
+            if not below:
+                break
+            level = below
+        return level
+
+    def _listed(self, level: Sequence[_Depth]) -> Iterator[tuple[_Depth, list[FileInfo]]]:
+        directories = [directory for directory, _ in level]
+        found = self.readers.each(self.storage.list, directories, _AT_A_TIME)
+        return zip(level, found, strict=True)
+
+    def _below(self, found: Sequence[FileInfo], depth: int) -> list[_Depth]:
+        """The directories of the next key or bucket; a link among them is refused when listed."""
+        return [
+            (info.path, depth + 1) for info in found if _is_inside(info.name, self.prefixes[depth:])
+        ]
+
+
+def find_directories(
+    handle: TableHandle, *, external_paths: bool, readers: Readers | None = None
+) -> TableDirectories:
+    """The directories of a table and all its branches; what lies outside only if asked for."""
+    storage, layout = handle.storage, handle.layout
+    data_paths = {layout.data_path: None}
+    outside: dict[str, None] = {}
+    for branch in _branches(storage, layout):
+        for schema_id in schema_ids(storage, branch):
+            options = read_schema(storage, branch, schema_id).table_options
+            with _naming(storage.uri(branch.schema(schema_id))):
+                data_paths[options.data_file_path_directory] = None
+                outside |= dict.fromkeys(options.data_file_external_paths)
+    roots = [(storage, _joined(layout.root, path)) for path in data_paths]
+    for address in outside if external_paths else ():
+        roots += _outside(handle, address, data_paths)
+    return TableDirectories(
+        roots=tuple({place.uri(path): (place, path) for place, path in roots}.values()),
+        shared=tuple(_joined(layout.root, name) for name in ("manifest", "index", "statistics")),
+        of_branches=tuple(
+            directory
+            for branch in _branches(storage, layout)
+            for directory in (
+                branch.snapshot_directory,
+                branch.changelog_directory,
+                branch.schema_directory,
+                branch.tag_directory,
+                branch.consumer_directory,
+                branch.staged_directory,
+                branch.stream_directory,
+            )
+        ),
+        partition_keys=tuple(handle.schema.partition_keys),
+        storage=storage,
+        external_paths=tuple(outside),
+        readers=readers or readers_of(handle),
+    )
+
+
+def _outside(
+    handle: TableHandle, address: str, data_paths: Iterable[str]
+) -> list[tuple[Storage, str]]:
+    """Return the places at an external path that partitions lie in; none may be another table's."""
+    near, table, allowed = handle.storage, handle.uri, handle.external_roots
+    allowed.require_no_table(address, near, table)
+    place, directory = allowed.place(address, near, table)
+    if place.exists(f"{directory}/{REGISTERED_MARK}"):
+        return []  # plain files, which a migration registered
+    roots = {path: (place, _joined(directory.rstrip("/"), path)) for path in data_paths}
+    prefixes = _prefixes(handle.schema.partition_keys)
+    for path, root in roots.items():
+        here = tuple(filter(None, path.split("/")))
+        allowed.require_no_table(address, near, table, here)
+        for info in place.list(root[1]):
+            if _is_inside(info.name, prefixes):
+                allowed.require_no_table(address, near, table, (*here, info.name))
+    return [*roots.values()]
+
+
+@contextmanager
+def _naming(schema: str) -> Iterator[None]:
+    """Name the schema in an error about where it puts files."""
+    try:
+        yield
+    except InvalidRequestError as reason:
+        raise InvalidRequestError(
+            f"{schema} says where files of its table lie, and cannot be right: {reason}. Nothing "
+            "was deleted; no program of the format writes such a schema, so look who did"
+        ) from None
+
+
+def _prefixes(partition_keys: Sequence[str]) -> tuple[str, ...]:
+    """Return the beginnings of partitions' directories, level by level."""
+    return tuple(partition_directory([(key, "")]).lower() for key in partition_keys)
+
+
+def _is_inside(name: str, prefixes: Sequence[str]) -> bool:
+    """Whether a directory is a partition's by its next key, or a bucket's after the last."""
+    if prefixes:
+        return name.lower().startswith(prefixes[0])
+    return _BUCKET.fullmatch(name) is not None
+
+
+def _branches(storage: Storage, layout: TableLayout) -> Iterator[TableLayout]:
+    yield layout.on_branch(MAIN_BRANCH)
+    for branch in branches(storage, layout):
+        yield layout.on_branch(branch.name)
+
+
+def _files(found: Sequence[FileInfo]) -> list[FileInfo]:
+    return [info for info in found if not info.is_directory]
+
+
+def _joined(*parts: str) -> str:
+    return "/".join(part for part in parts if part)

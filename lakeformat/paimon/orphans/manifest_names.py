@@ -1,0 +1,83 @@
+"""The names of files that a manifest holds, read wherever there is room for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from lakeformat.files.changelog_packs import is_packed, real_name
+from lakeformat.paimon.layout import TableLayout
+from lakeformat.paimon.metadata.manifest import ManifestColumns, read_manifests
+from lakeformat.paimon.metadata.manifest_list import ManifestMeta
+from lakeformat.paimon.orphans.name_set import Numbers, numbers_of
+from lakeformat.storage import Storage
+
+__all__ = ["ManifestNames", "ReadNames", "encoded", "last_part"]
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestNames:
+    """Names in the order of their entries.
+
+    They are no numbers yet: those are another process's own.
+    """
+
+    names: list[bytes]
+    is_delete: npt.NDArray[np.bool_]
+    """Whether the entry takes the file out."""
+    files_of: dict[bytes, int] = field(default_factory=dict)
+    """How many entries there are of each partition, if somebody asks."""
+
+    def numbers(self) -> Numbers:
+        """The names as this process keeps them."""
+        return numbers_of(self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadNames:
+    """Reads a manifest; it can be pickled and called elsewhere."""
+
+    storage: Storage
+    layout: TableLayout
+    is_counted: bool = False
+    """Whether files are counted by partition."""
+
+    def __call__(self, manifest: ManifestMeta) -> ManifestNames:
+        """Data files, what lies beside them and where outside of the table."""
+        columns = read_manifests(self.storage, self.layout, [manifest])
+        beside = _beside(columns)
+        names = [name or b"" for name in columns.file_name.values()]
+        names = [real_name(name) if is_packed(name) else name for name in names]
+        names += [name for name, _ in beside]
+        is_delete = np.append(columns.is_delete, np.array([gone for _, gone in beside], np.bool_))
+        counted = Counter(columns.partition.values()) if self.is_counted else {}
+        files_of = {partition or b"": count for partition, count in counted.items()}
+        return ManifestNames(names, is_delete, files_of)
+
+
+def encoded(name: str) -> bytes:
+    """A name as manifests hold it; of a listing it may be no text."""
+    return name.encode(errors="surrogateescape")
+
+
+def last_part(address: str) -> str:
+    """The name at the end of an address."""
+    return address.rpartition("/")[2]
+
+
+def _beside(columns: ManifestColumns) -> list[tuple[bytes, bool]]:
+    """Other names than those of data files, each with whether its entry takes it out."""
+    is_delete = columns.is_delete.tolist()
+    pairs: list[tuple[bytes, bool]] = []
+    if columns.extra_files.counts.any():
+        for names, gone in zip(columns.extra_files.texts(), is_delete, strict=True):
+            pairs += [(encoded(name), gone) for name in names or ()]
+    external = columns.external_path
+    if external.present is None or external.present.any():
+        for address, gone in zip(external.texts(), is_delete, strict=True):
+            if address:
+                pairs.append((real_name(encoded(last_part(address))), gone))
+    return pairs

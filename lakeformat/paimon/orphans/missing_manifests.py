@@ -1,0 +1,229 @@
+"""Takes manifests out of a table that its newest snapshot leads to and that are gone.
+
+What they added is lost with them, whatever of it is still there: nobody else names those files.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from lakeformat.errors import (
+    CommitConflictError,
+    CommitOutcomeUnknownError,
+    CorruptTableError,
+    InvalidRequestError,
+    LakeError,
+)
+from lakeformat.paimon.clean.parallel import in_parallel
+from lakeformat.paimon.commit.attempt_files import AttemptFiles
+from lakeformat.paimon.commit.changes import Changes
+from lakeformat.paimon.commit.identity import BATCH_IDENTIFIER
+from lakeformat.paimon.commit.publish import Outcome, check_place, publish
+from lakeformat.paimon.expired_meanwhile import again_if_overtaken, is_overtaken
+from lakeformat.paimon.handle import TableHandle, require_allowed
+from lakeformat.paimon.metadata.manifest import ManifestColumns, cancel_pairs, read_manifests
+from lakeformat.paimon.metadata.manifest_list import ManifestMeta, manifests_of
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, write_hints
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.types.count_text import counted
+
+__all__ = ["MissingManifestsReport", "remove_missing_manifests"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingManifestsReport:
+    """The outcome of one look for manifests that are gone."""
+
+    table: str
+    dry_run: bool
+    snapshot_id: int | None
+    """The snapshot whose manifests were looked for."""
+    published: int | None
+    """The snapshot without the missing manifests."""
+    checked_manifests: int
+    missing_manifests: tuple[str, ...]
+    missing_files: int
+    """Data files that only they named: lost with their rows."""
+    rows_before: int
+    rows_after: int
+    """As the files say: rows that others replace or delete are counted too."""
+    objection: str | None
+    """Why they would not be taken out, if so; only a dry run comes so far then."""
+    reason: str
+    """One sentence for the log: what happened, or why nothing did."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+def remove_missing_manifests(handle: TableHandle, *, dry_run: bool) -> MissingManifestsReport:
+    """Find them, and publish a snapshot of what the others name unless it is a dry run.
+
+    Refused where one of them took files out, too: nobody knows any more which.
+    """
+    require_allowed(handle, Operation.COMMIT)
+    report, head, live = again_if_overtaken(handle, lambda: _look(handle, dry_run=dry_run))
+    if dry_run or head is None or live is None:
+        return report
+    if report.objection is not None:
+        raise InvalidRequestError(report.objection)
+    number = _publish(handle, head, live)
+    taken = counted(len(report.missing_manifests), "manifest")
+    reason = f"took {taken} out: published as snapshot {number}"
+    lost = report.missing_files
+    _log.warning("%s: %d data files are lost with them; %s", handle.uri, lost, reason)
+    return replace(report, published=number, reason=reason)
+
+
+def _look(
+    handle: TableHandle, *, dry_run: bool
+) -> tuple[MissingManifestsReport, Snapshot | None, ManifestColumns | None]:
+    """What is gone of the newest snapshot, and what would be left of it if anything is."""
+    head = latest_snapshot(handle.storage, handle.layout)
+    if head is None:
+        return _report(handle, None, [], [], None, dry_run=dry_run), None, None
+    manifests = manifests_of(handle.storage, handle.layout, head)
+    there = in_parallel(handle, lambda each: _is_there(handle, each), manifests)
+    left = [each for each, is_there in zip(manifests, there, strict=True) if is_there]
+    missing = [each for each, is_there in zip(manifests, there, strict=True) if not is_there]
+    if not missing:
+        return _report(handle, head, manifests, [], None, dry_run=dry_run), head, None
+    live = _live(handle, head, left)
+    report = _report(handle, head, manifests, missing, live, dry_run=dry_run)
+    report = replace(report, objection=_objection(handle, head, missing))
+    if is_overtaken(handle, head.id):
+        raise CorruptTableError(
+            f"{counted(len(missing), 'manifest')} of snapshot {head.id} of {handle.uri} went while "
+            "a newer one came: look again"
+        )
+    return report, head, live
+
+
+def _is_there(handle: TableHandle, manifest: ManifestMeta) -> bool:
+    return handle.storage.exists(handle.layout.manifest(manifest.file_name))
+
+
+def _live(handle: TableHandle, head: Snapshot, manifests: list[ManifestMeta]) -> ManifestColumns:
+    """What the others add and nobody took out; what was added by one that is gone may be so."""
+    columns = read_manifests(handle.storage, handle.layout, manifests)
+    kept = columns.take(cancel_pairs(columns, f"snapshot {head.id} of {handle.uri}"))
+    return kept.filter(~kept.is_delete)
+
+
+def _objection(handle: TableHandle, head: Snapshot, missing: list[ManifestMeta]) -> str | None:
+    remedy = (
+        "go back to a snapshot that is whole (`rollback`, or a tag), or restore the manifests from "
+        "a backup"
+    )
+    deleting = [each for each in missing if each.num_deleted_files]
+    if deleting:
+        return (
+            f"manifest {deleting[0].file_name} of {handle.uri} is gone, and took "
+            f"{counted(deleting[0].num_deleted_files, 'file')} out of the table: without it they "
+            f"would come back, and nobody knows which those are; {remedy}"
+        )
+    if head.index_manifest is not None and not handle.schema.primary_keys:
+        return (
+            f"{handle.uri} marks deleted rows in index files, and nobody knows which of those are "
+            f"of data files that are lost with the manifests; {remedy}"
+        )
+    return None
+
+
+def _publish(handle: TableHandle, head: Snapshot, live: ManifestColumns) -> int:
+    """One attempt: whoever commits meanwhile reads the damage, and so would a second one."""
+    files = AttemptFiles(handle)
+    try:
+        snapshot = _build(handle, head, live, files)
+        outcome = publish(handle, snapshot)
+        if outcome is Outcome.COMMITTED:
+            outcome = check_place(handle, snapshot, Changes(), head)
+    except LakeError:
+        files.delete_all()
+        raise
+    if outcome is Outcome.UNKNOWN:
+        raise CommitOutcomeUnknownError(
+            f"the storage did not say whether {handle.uri} has snapshot {snapshot.id} without the "
+            "missing manifests: look whether it is there before you repeat it"
+        )
+    if outcome is Outcome.LOST:
+        files.delete_all()
+        raise CommitConflictError(
+            f"somebody has committed to {handle.uri} since snapshot {head.id}, so nothing was "
+            "changed: try again"
+        )
+    write_hints(handle.storage, handle.layout, snapshot.id)
+    return snapshot.id
+
+
+def _build(
+    handle: TableHandle, head: Snapshot, live: ManifestColumns, files: AttemptFiles
+) -> Snapshot:
+    base, delta = files.write_entries(live), files.write_list([])
+    rows = int(live.row_count.numbers.sum())
+    prefix, unique = handle.options.commit_user_prefix, handle.environment.new_id()
+    return replace(
+        head,
+        id=head.id + 1,
+        uuid=handle.environment.new_id(),
+        base_manifest_list=base.name,
+        base_manifest_list_size=base.size,
+        delta_manifest_list=delta.name,
+        delta_manifest_list_size=delta.size,
+        changelog_manifest_list=None,
+        changelog_manifest_list_size=None,
+        changelog_record_count=None,
+        commit_user=f"{prefix}_{unique}" if prefix else unique,
+        commit_identifier=BATCH_IDENTIFIER,
+        commit_kind=CommitKind.OVERWRITE,
+        time_millis=handle.environment.now_millis(),
+        total_record_count=rows,
+        delta_record_count=rows - head.total_record_count,
+        statistics=None,
+        writer_version=None,
+        operation=None,
+    )
+
+
+def _lost(missing: list[ManifestMeta]) -> int:
+    return sum(each.num_added_files for each in missing)
+
+
+def _report(
+    handle: TableHandle,
+    head: Snapshot | None,
+    manifests: list[ManifestMeta],
+    missing: list[ManifestMeta],
+    live: ManifestColumns | None,
+    *,
+    dry_run: bool,
+) -> MissingManifestsReport:
+    before = 0 if head is None else head.total_record_count
+    after = before if live is None else int(live.row_count.numbers.sum())
+    of = "" if head is None else f" of snapshot {head.id}, the newest,"
+    gone = "none is gone"
+    if missing:
+        gone = f"{len(missing)} gone, with the names of {counted(_lost(missing), 'data file')}"
+        gone += f": of {counted(before, 'row')} {after:,} would be left"
+    todo = ""
+    if missing and dry_run:
+        todo = "; nothing was changed. Restore them from a backup, or take them out: dry_run=False"
+    return MissingManifestsReport(
+        table=handle.uri,
+        dry_run=dry_run,
+        snapshot_id=None if head is None else head.id,
+        published=None,
+        checked_manifests=len(manifests),
+        missing_manifests=tuple(each.file_name for each in missing),
+        missing_files=_lost(missing),
+        rows_before=before,
+        rows_after=after,
+        objection=None,
+        reason=f"{counted(len(manifests), 'manifest')}{of} looked for: {gone}{todo}",
+    )

@@ -1,0 +1,199 @@
+"""Goes through a table's directories and tells which files nothing leads to."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import IO, cast
+
+from lakeformat.errors import LakeError
+from lakeformat.files.changelog_packs import PACK_PREFIX
+from lakeformat.paimon.clean import FileClass
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.orphans.directories import Area, Listing, TableDirectories
+from lakeformat.paimon.orphans.file_names import is_known, is_temporary, writer_of
+from lakeformat.paimon.orphans.manifest_names import encoded
+from lakeformat.paimon.orphans.name_set import numbers_of
+from lakeformat.paimon.orphans.references import References
+from lakeformat.paimon.partition import partition_path
+from lakeformat.storage import FileInfo, Storage
+
+__all__ = ["Candidate", "Scan", "scan_table"]
+
+_IN_MEMORY_BYTES = 8 << 20
+_AT_A_TIME = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file that is old and that nothing leads to, as far as was known when it was listed."""
+
+    storage: Storage
+    path: str
+    kind: FileClass
+    size: int
+    modified_millis: int
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.rpartition("/")[2]
+
+
+@dataclass(slots=True)
+class Scan:
+    """What was found; candidates are kept on disk once there are many."""
+
+    references: References
+    files: int = 0
+    bytes: int = 0
+    young_files: int = 0
+    young_bytes: int = 0
+    unknown_files: int = 0
+    writing_files: int = 0
+    """Candidates that stay because of their writers."""
+    writers_at_work: set[int] = field(default_factory=set)
+    """Numbers of writers that have made a young file."""
+    _storages: list[Storage] = field(default_factory=list)
+    _lines: IO[str] = field(default_factory=lambda: _spooled())
+
+    def add(self, storage: Storage, info: FileInfo, kind: FileClass) -> None:
+        """A file that may go."""
+        if storage not in self._storages:
+            self._storages.append(storage)
+        place = self._storages.index(storage)
+        line = [place, info.path, kind, info.size, info.modified_millis]
+        self._lines.write(json.dumps(line) + "\n")
+
+    def is_at_work(self, name: str) -> bool:
+        """Whether whoever wrote a file has written another one that is young."""
+        writer = writer_of(name)
+        return writer is not None and hash(writer) in self.writers_at_work
+
+    def candidates(self) -> Iterator[list[Candidate]]:
+        """The files nothing leads to by now either, and whose writers are done; some at a time."""
+        self._lines.seek(0)
+        self.writing_files = 0
+        lines = map(json.loads, self._lines)
+        while window := list(islice(lines, _AT_A_TIME)):
+            self.references.catch_up()
+            found = [
+                Candidate(self._storages[place], path, FileClass(kind), size, modified)
+                for place, path, kind, size, modified in window
+            ]
+            needed = self.references.names.contains(
+                numbers_of(encoded(each.name) for each in found)
+            ).tolist()
+            orphans = [each for each, is_needed in zip(found, needed, strict=True) if not is_needed]
+            done = [each for each in orphans if not self.is_at_work(each.name)]
+            self.writing_files += len(orphans) - len(done)
+            yield done
+
+    def close(self) -> None:
+        """Forget the candidates."""
+        self._lines.close()
+
+
+def _spooled() -> IO[str]:
+    file = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, "w+", encoding="ascii")  # noqa: SIM115
+    return cast(IO[str], file)  # closed with the scan
+
+
+def scan_table(
+    scan: Scan, handle: TableHandle, directories: TableDirectories, floor_millis: int
+) -> None:
+    """Look at every file once; what is committed meanwhile is found by ``Scan.candidates``."""
+    for listing in directories.listings(_files_in(scan.references)):
+        if listing.area is Area.BRANCH:
+            _look_at_branch(scan, listing, floor_millis)
+        else:
+            _look_at(scan, handle, listing, floor_millis)
+
+
+def _files_in(references: References) -> dict[str, int]:
+    """How many files have been named of each directory of partitions, by its path."""
+    found: Counter[str] = Counter()
+    schema = references.handle.schema
+    for partition, count in references.files_of.items():
+        try:
+            parts = partition_path(schema, partition).split("/")
+        except LakeError:  # it only says what is best begun with
+            continue
+        for depth in range(1, len(parts) + 1):
+            found["/".join(parts[:depth])] += count
+    return found
+
+
+def _look_at_branch(scan: Scan, listing: Listing, floor_millis: int) -> None:
+    for info in listing.files:
+        if is_temporary(info.name):
+            scan.files += 1
+            scan.bytes += info.size
+            _judge(scan, listing, info, FileClass.OTHER, floor_millis)
+
+
+def _look_at(scan: Scan, handle: TableHandle, listing: Listing, floor_millis: int) -> None:
+    files = listing.files
+    scan.files += len(files)
+    scan.bytes += sum(info.size for info in files)
+    needed = scan.references.names.contains(numbers_of(encoded(info.name) for info in files))
+    if listing.area is Area.SHARED:  # newer writers put files beside a manifest that is needed
+        owners = numbers_of(encoded(info.name.partition(".")[0]) for info in files)
+        needed |= scan.references.names.contains(owners)
+    for info, is_needed in zip(files, needed.tolist(), strict=True):
+        if not is_needed:
+            _judge(scan, listing, info, _kind(handle, listing, info.name), floor_millis)
+        elif info.modified_millis >= floor_millis:
+            _remember(scan, info.name)
+
+
+def _judge(
+    scan: Scan, listing: Listing, info: FileInfo, kind: FileClass, floor_millis: int
+) -> None:
+    """Of a file that nothing leads to."""
+    if info.modified_millis >= floor_millis:
+        scan.young_files += 1
+        scan.young_bytes += info.size
+        _remember(scan, info.name)
+    elif info.modified_millis <= 0 or not (is_temporary(info.name) or is_known(info.name)):
+        scan.unknown_files += 1
+    else:
+        scan.add(listing.storage, info, kind)
+
+
+def _remember(scan: Scan, name: str) -> None:
+    writer = writer_of(name)
+    if writer is not None:
+        scan.writers_at_work.add(hash(writer))
+
+
+_PREFIXES = (
+    ("manifest-list-", FileClass.MANIFEST_LIST),
+    ("index-manifest-", FileClass.INDEX_MANIFEST),
+    ("manifest-", FileClass.MANIFEST),
+    ("stat-", FileClass.STATISTICS),
+    ("index-", FileClass.INDEX),
+)
+
+
+def _kind(handle: TableHandle, listing: Listing, name: str) -> FileClass:
+    if is_temporary(name):
+        return FileClass.OTHER
+    known = next((kind for prefix, kind in _PREFIXES if name.startswith(prefix)), None)
+    if listing.area is Area.BUCKET and known is not FileClass.INDEX:
+        is_changelog = name.startswith((handle.options.changelog_file_prefix, PACK_PREFIX))
+        return FileClass.CHANGELOG if is_changelog else FileClass.DATA
+    if known is not None:
+        return known
+    return FileClass.INDEX if listing.directory.endswith("/index") else FileClass.OTHER
+
+
+def newest_number_at(times: Sequence[tuple[int, int]], millis: int) -> int | None:
+    """Of snapshots as (time, number), sorted, the newest at some moment."""
+    at = bisect_right(times, millis, key=lambda each: each[0])
+    return times[at - 1][1] if at else None

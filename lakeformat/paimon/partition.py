@@ -1,0 +1,104 @@
+"""Partitions: their values, as text, and the directory their files are in.
+
+The values of a partition are in its binary row; a directory name cannot be read back, because
+null, empty and blank values share one.
+"""
+
+from __future__ import annotations
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
+from lakeformat.paimon.binary_row import Value, decode_row, unframe_row, values_to_arrow
+from lakeformat.paimon.layout import partition_directory
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.type_rules import names_a_directory
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import DataField
+from lakeformat.types.value_text import cast_text, internal_text
+
+__all__ = [
+    "or_default_name",
+    "partition_fields",
+    "partition_name",
+    "partition_path",
+    "partition_texts",
+    "partition_values",
+]
+
+_JAVA_WHITESPACE = (
+    "\t\n\x0b\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009"
+    "\u200a\u2028\u2029\u205f\u3000"
+)
+"""``Character.isWhitespace``: without the spaces that break no line and U+0085, unlike Python."""
+
+
+def partition_fields(schema: TableSchema) -> tuple[DataField, ...]:
+    """The columns the table is partitioned by, in the order of its directories."""
+    by_name = {field.name: field for field in schema.fields}
+    return tuple(by_name[key] for key in schema.partition_keys)
+
+
+def partition_values(schema: TableSchema, partition: bytes) -> tuple[Value, ...]:
+    """The values of a partition's framed binary row."""
+    fields = partition_fields(schema)
+    arity, row = unframe_row(partition)
+    if arity != len(fields):
+        raise CorruptTableError(
+            f"a partition has {arity} values, the table is partitioned by {len(fields)} columns"
+        )
+    return decode_row(row, [field.type for field in fields])
+
+
+def partition_texts(schema: TableSchema, partition: bytes) -> tuple[str | None, ...]:
+    """Each value as directory names spell it, before anything is escaped; null stays None."""
+    legacy = schema.table_options.partition_legacy_name
+    return tuple(
+        None if value is None else _text(value, field, legacy=legacy)
+        for value, field in zip(
+            partition_values(schema, partition), partition_fields(schema), strict=True
+        )
+    )
+
+
+def partition_path(schema: TableSchema, partition: bytes) -> str:
+    """The directory of a partition below the table; empty when there are no partitions."""
+    default = schema.table_options.partition_default_name
+    texts = partition_texts(schema, partition)
+    return partition_directory(
+        [
+            (key, or_default_name(text, default))
+            for key, text in zip(schema.partition_keys, texts, strict=True)
+        ]
+    )
+
+
+def partition_name(schema: TableSchema, partition: bytes) -> str:
+    """A partition for people: a text whose directory is that of null as well stands in quotes."""
+    default = schema.table_options.partition_default_name
+    texts = partition_texts(schema, partition)
+    return "/".join(
+        f"{key}={text!r}"
+        if text is not None and or_default_name(text, default) == default
+        else partition_directory([(key, default if text is None else text)])
+        for key, text in zip(schema.partition_keys, texts, strict=True)
+    )
+
+
+def or_default_name(text: str | None, default: str) -> str:
+    """What a directory calls a value: by its text, or by ``default`` if it is null or blank."""
+    return text if text is not None and text.strip(_JAVA_WHITESPACE) else default
+
+
+def _text(value: Value, field: DataField, *, legacy: bool) -> str:
+    if not names_a_directory(field.type):
+        raise UnsupportedError(
+            f"the table is partitioned by {field.name!r} of type {type_to_json(field.type)}, "
+            "which this version has no directory for"
+        )
+    column = values_to_arrow([value], field.type)
+    try:
+        shown = internal_text(column, field.type) if legacy else cast_text(column, field.type)
+    except InvalidRequestError as reason:
+        raise CorruptTableError(
+            f"the value of partition column {field.name!r} is none of its type: {reason}"
+        ) from None
+    return str(shown[0].as_py())

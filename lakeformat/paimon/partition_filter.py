@@ -1,0 +1,178 @@
+"""Which partitions somebody speaks of: all of them, some by value, or some by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.paimon.binary_row import FramedRows, decode_row, unframe_row, values_from_arrow
+from lakeformat.paimon.metadata.simple_stats import SimpleStats, may_contain_partition
+from lakeformat.paimon.partition import partition_fields
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.casts import cast_array
+from lakeformat.types.types import STRING, DataField, DataType
+
+__all__ = ["PartitionFilter", "PartitionSpec", "some_partitions", "these_partitions"]
+
+PartitionSpec: TypeAlias = Mapping[str, Any]
+"""Values of some partition columns, such as ``{"dt": "2024-01-01"}``; text is cast as in SQL."""
+
+_LOOKED_UP = 100
+"""Above so many partitions, looking each up costs more than it saves."""
+
+_Values: TypeAlias = Mapping[int, pa.Array]
+"""By position of the partition column, one value."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFilter:
+    """The partitions that meet one of several specs, or have one of several rows."""
+
+    schema: TableSchema
+    specs: tuple[_Values, ...] = ()
+    rows: pa.Array | None = None
+
+    def mask(self, partitions: pa.Array) -> NDArray[np.bool_]:
+        """Which of these framed rows are meant."""
+        if self.rows is not None:
+            return _to_numpy(pc.is_in(partitions, self.rows))
+        different = partitions.dictionary_encode()
+        meant = self._meets_one(different.dictionary)
+        found: NDArray[np.bool_] = meant[different.indices.to_numpy()]
+        return found
+
+    def may_hold(self, stats: SimpleStats) -> bool:
+        """Whether files with such partitions may be meant; False only where none can be."""
+        fields = partition_fields(self.schema)
+        types = [field.type for field in fields]
+        if self.rows is not None:
+            return len(self.rows) > _LOOKED_UP or any(
+                may_contain_partition(stats, row.as_py(), types) for row in self.rows
+            )
+        if self.is_everything or len(self.specs) > _LOOKED_UP:
+            return True
+        return any(_may_meet(spec, stats, types) for spec in self.specs)
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether every partition is meant, also those that come later."""
+        return any(not spec for spec in self.specs)
+
+    def _meets_one(self, partitions: pa.Array) -> NDArray[np.bool_]:
+        types = [field.type for field in partition_fields(self.schema)]
+        meant = np.zeros(len(partitions), np.bool_)
+        if self.is_everything or not len(partitions):
+            return ~meant
+        framed = FramedRows(partitions, types)
+        columns = {at: framed.column(at) for spec in self.specs for at in spec}
+        for spec in self.specs:
+            meets = np.ones(len(partitions), np.bool_)
+            for position, value in spec.items():
+                meets &= _equals(columns[position], value)
+            meant |= meets
+        return meant
+
+
+def these_partitions(schema: TableSchema, rows: pa.Array) -> PartitionFilter:
+    """Exactly these partitions, given as framed rows."""
+    return PartitionFilter(schema, rows=rows.unique())
+
+
+def some_partitions(schema: TableSchema, specs: Collection[PartitionSpec]) -> PartitionFilter:
+    """The partitions that have the values of one spec; an empty spec means all of them."""
+    return PartitionFilter(schema, tuple(_values(schema, spec) for spec in specs))
+
+
+def _values(schema: TableSchema, spec: PartitionSpec) -> _Values:
+    if not isinstance(spec, Mapping):
+        raise InvalidRequestError(
+            f"a partition is named by its values, as in {{'dt': '2024-01-01'}}, got {spec!r}"
+        )
+    fields = partition_fields(schema)
+    unknown = [key for key in spec if key not in schema.partition_keys]
+    if unknown:
+        keys = ", ".join(schema.partition_keys)
+        known = f"the table is partitioned by {keys}" if keys else "the table has no partitions"
+        raise InvalidRequestError(f"{unknown[0]!r} is no partition column: {known}")
+    default = schema.table_options.partition_default_name
+    return {
+        position: _value(spec[field.name], field, default)
+        for position, field in enumerate(fields)
+        if field.name in spec
+    }
+
+
+def _value(value: Any, field: DataField, default: str) -> pa.Array:
+    """One value, cast from text as SQL does; null and the name of its directory are null."""
+    text = None if value is None or value == default else _as_text(value)
+    try:
+        found = cast_array(pa.array([text], pa.string()), STRING, field.type)
+    except LakeError as reason:
+        raise InvalidRequestError(
+            f"{value!r} is no value of the partition column {field.name!r}: {reason}"
+        ) from None
+    if text is not None and not _says(text, found):
+        raise InvalidRequestError(
+            f"{value!r} is no value of the partition column {field.name!r}, whose type would make "
+            f"it {found[0].as_py()!r}: name the partition as it is"
+        )
+    return found
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _says(text: str, found: pa.Array) -> bool:
+    """Whether the cast kept the whole value; dates and times may be spelled in several ways."""
+    kind = found.type
+    if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+        try:
+            return Decimal(text.strip()) == Decimal(found[0].as_py())
+        except InvalidOperation:
+            return False
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return str(found[0].as_py()).rstrip() == text.rstrip()
+    return True
+
+
+def _may_meet(spec: _Values, stats: SimpleStats, types: list[DataType]) -> bool:
+    rows = [unframe_row(row) for row in (stats.min_values, stats.max_values)]
+    if any(arity != len(types) for arity, _ in rows):
+        return True  # bounds that cover nothing say nothing
+    least, most = (decode_row(row, types) for _, row in rows)
+    for position, value in spec.items():
+        [wanted] = values_from_arrow(value, types[position])
+        bounds = (least[position], most[position])
+        if None in (wanted, *bounds):
+            continue
+        if wanted < bounds[0] or wanted > bounds[1]:
+            return False
+    return True
+
+
+def _equals(column: pa.Array, value: pa.Array) -> NDArray[np.bool_]:
+    if value.null_count:
+        return _to_numpy(pc.is_null(column))
+    if pa.types.is_floating(value.type) and math.isnan(value[0].as_py()):
+        return _to_numpy(pc.fill_null(pc.is_nan(column), False))
+    return _to_numpy(pc.fill_null(pc.equal(column, value[0]), False))
+
+
+def _to_numpy(mask: pa.Array) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = mask.to_numpy(zero_copy_only=False)
+    return found

@@ -1,0 +1,31 @@
+"""What a drop of partitions would delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.partition_filter import PartitionSpec
+from lakeformat.paimon.partitions.live import chosen, live_partitions
+from lakeformat.paimon.partitions.report import DropPartitionsPlan
+from lakeformat.types.type_rules import require_list
+
+__all__ = ["plan_drop_partitions"]
+
+
+def plan_drop_partitions(
+    handle: TableHandle, partitions: Sequence[PartitionSpec]
+) -> DropPartitionsPlan:
+    """The partitions that meet one of the specs now."""
+    require_list("partitions", partitions, "[{'dt': '2024-01-01'}]")
+    head = latest_snapshot(handle.storage, handle.layout)
+    live = live_partitions(handle, head)
+    there = chosen(handle, live, partitions)
+    missing = [spec for spec in partitions if not chosen(handle, live, [spec])]
+    return DropPartitionsPlan(
+        table=handle.uri,
+        snapshot_id=None if head is None else head.id,
+        partitions=tuple(there),
+        missing=tuple(dict(spec) for spec in missing),
+    )

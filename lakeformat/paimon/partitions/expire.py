@@ -1,0 +1,228 @@
+"""Expiry of partitions: rows too old go, partition by partition, in commits of their own.
+
+The files stay until the snapshots that name them expire. What is deleted is decided on one
+snapshot; by the time of their last write, partitions that somebody writes to meanwhile are
+looked at again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError
+from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.handle import TableHandle, require_allowed
+from lakeformat.paimon.metadata.data_file_meta import local_wall_clock
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.options.option import Option
+from lakeformat.paimon.partition_filter import these_partitions
+from lakeformat.paimon.partitions.expired import UPDATE_TIME, ExpireRules, Expiry, pick_expired
+from lakeformat.paimon.partitions.live import LivePartition, live_partitions
+from lakeformat.paimon.partitions.mark_done import remove_done_directory
+from lakeformat.paimon.partitions.report import ExpiredPartition, ExpirePartitionsReport
+from lakeformat.paimon.partitions.time_format import fill_pattern, time_format
+from lakeformat.paimon.read.past_time import PastTime, past_millis
+
+__all__ = ["ExpireRequest", "expire_partitions"]
+
+_log = logging.getLogger(__name__)
+_PLANS = 10
+"""So often partitions that others write to are looked at again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpireRequest:
+    """What a caller says in place of the table's options; None leaves an option as it is."""
+
+    expiration_time: PastTime | None = None
+    strategy: str | None = None
+    timestamp_pattern: str | None = None
+    timestamp_formatter: str | None = None
+    max_num: int | None = None
+    batch_size: int | None = None
+
+    def rules(self, handle: TableHandle) -> ExpireRules:
+        """The rules that hold, checked."""
+        if not handle.schema.partition_keys:
+            raise InvalidRequestError(
+                f"{handle.uri} has no partitions, so none of them can expire: delete old rows by "
+                "an overwrite, or make a table that is partitioned by time"
+            )
+        options = _with_request(handle.options, self)
+        expiration = self._expiration(handle)
+        pattern = options.partition_timestamp_pattern
+        strategy = options.partition_expiration_strategy
+        if strategy != UPDATE_TIME:
+            fill_pattern(pattern, dict.fromkeys(handle.schema.partition_keys, ""))  # refuses it
+        return ExpireRules(
+            strategy=strategy,
+            expiration=expiration,
+            pattern=pattern,
+            format=time_format(options.partition_timestamp_formatter),
+            max_num=options.partition_expiration_max_num,
+            batch_size=options.partition_expiration_batch_size,
+        )
+
+    def _expiration(self, handle: TableHandle) -> timedelta:
+        asked = self.expiration_time
+        if isinstance(asked, timedelta):
+            found = asked
+        elif asked is None:
+            millis = handle.options.partition_expiration_time_millis
+            if millis is None:
+                raise InvalidRequestError(
+                    f"{handle.uri} does not set 'partition.expiration-time', so its partitions "
+                    "stay for ever: set the option by alter_table(…, "
+                    "set_option('partition.expiration-time', '7 d')), or say expiration_time='7 d'"
+                )
+            found = timedelta(milliseconds=millis)
+        else:
+            now = handle.environment.now_millis()
+            try:
+                found = timedelta(milliseconds=now - past_millis("expiration_time", asked, now))
+            except OverflowError:
+                found = timedelta.max
+        if found <= timedelta(0):
+            raise InvalidRequestError(
+                f"expiration_time {found} is not above zero: every partition would have expired. "
+                "drop_partitions deletes those you name, truncate() all rows"
+            )
+        return found
+
+
+def expire_partitions(
+    handle: TableHandle, request: ExpireRequest, *, dry_run: bool = False
+) -> ExpirePartitionsReport:
+    """Delete the rows of partitions that have expired; with ``dry_run`` only say which."""
+    rules = request.rules(handle)
+    if not dry_run:
+        require_allowed(handle, Operation.COMMIT)
+    now = local_wall_clock(handle.environment.now_millis())
+    try:
+        older_than = now - rules.expiration
+    except OverflowError:
+        older_than = datetime.min  # noqa: DTZ901 - a wall clock, as files have it
+    run = _Run(handle, rules, older_than)
+    if dry_run:
+        run.plan()
+    else:
+        run.until_done()
+    report = run.report(dry_run=dry_run)
+    _log.info("expire partitions %s", report)
+    for path, why in report.unknown:
+        _log.info("partition %s of %s stays: %s", path, handle.uri, why)  # the report says it, too
+    return report
+
+
+@dataclass(slots=True)
+class _Run:
+    """What has happened so far."""
+
+    handle: TableHandle
+    rules: ExpireRules
+    older_than: datetime
+    _plan: Expiry = field(default_factory=Expiry)
+    _done: list[ExpiredPartition] = field(default_factory=list)
+    _snapshot_ids: list[int] = field(default_factory=list)
+
+    def plan(self) -> Snapshot | None:
+        """Look at the newest snapshot; what was deleted before counts for the limit."""
+        head = latest_snapshot(self.handle.storage, self.handle.layout)
+        there = live_partitions(self.handle, head)
+        rules = replace(self.rules, max_num=self.rules.max_num - len(self._done))
+        self._plan = pick_expired(self.handle.schema, there, rules, self.older_than)
+        return head
+
+    def until_done(self) -> None:
+        """Delete what is planned, batch by batch; what is overtaken is planned again."""
+        for tries_left in reversed(range(_PLANS)):
+            head = self.plan()
+            try:
+                self._delete(head, self._plan.expired)
+            except CommitConflictError:
+                if not tries_left:
+                    raise
+            else:
+                return
+
+    def _delete(self, head: Snapshot | None, expired: Sequence[ExpiredPartition]) -> None:
+        # By its values a partition is too old whatever is written to it meanwhile.
+        pinned = self.rules.strategy == UPDATE_TIME
+        for batch in _batches(expired, self.rules.batch_size):
+            rows = pa.array([each.partition.row for each in batch], pa.large_binary())
+            read = head.id if pinned and head is not None else None
+            report = commit_messages(
+                self.handle,
+                [],
+                CommitOptions(read_snapshot=read),
+                overwrite=these_partitions(self.handle.schema, rows),
+            )
+            if report.snapshot_id is not None:
+                self._snapshot_ids.append(report.snapshot_id)
+            self._done += batch
+            for each in batch:
+                self._remove_mark(each.partition)
+
+    def _remove_mark(self, partition: LivePartition) -> None:
+        """A partition without rows is not done; a mark that stays is looked at no more."""
+        try:
+            remove_done_directory(self.handle, partition.path)
+        except LakeError as error:
+            _log.warning("the mark that %s is done stays: %s", partition.path, error)
+
+    def report(self, *, dry_run: bool) -> ExpirePartitionsReport:
+        """What was deleted, or would be."""
+        plan = self._plan
+        expired = plan.expired if dry_run else tuple(self._done)
+        return ExpirePartitionsReport(
+            table=self.handle.uri,
+            dry_run=dry_run,
+            strategy=self.rules.strategy,
+            older_than=self.older_than.isoformat(" ", "seconds"),
+            expired=expired,
+            left=plan.left,
+            kept=plan.kept,
+            unknown=plan.unknown,
+            snapshot_ids=tuple(self._snapshot_ids),
+            reason=_reason(expired, plan, dry_run=dry_run),
+        )
+
+
+def _reason(expired: Sequence[ExpiredPartition], plan: Expiry, *, dry_run: bool) -> str:
+    would = "partitions that would be deleted" if dry_run else "partitions deleted"
+    parts = [f"{would}: {len(expired)}" if expired else "no partition expired"]
+    if plan.left:
+        parts.append(f"waiting for the next run ('partition.expiration-max-num'): {plan.left}")
+    if plan.unknown:
+        parts.append(f"staying because nobody can tell their age: {len(plan.unknown)}")
+    return "; ".join(parts)
+
+
+def _batches(
+    expired: Sequence[ExpiredPartition], size: int | None
+) -> Iterator[Sequence[ExpiredPartition]]:
+    step = size or max(len(expired), 1)
+    for start in range(0, len(expired), step):
+        yield expired[start : start + step]
+
+
+def _with_request(options: TableOptions, request: ExpireRequest) -> TableOptions:
+    """The options with what the request says in their place, each parsed by its own rules."""
+    said: dict[Option[Any], object] = {
+        TableOptions.partition_expiration_strategy: request.strategy,
+        TableOptions.partition_timestamp_pattern: request.timestamp_pattern,
+        TableOptions.partition_timestamp_formatter: request.timestamp_formatter,
+        TableOptions.partition_expiration_max_num: request.max_num,
+        TableOptions.partition_expiration_batch_size: request.batch_size,
+    }
+    texts = {option.key: str(value) for option, value in said.items() if value is not None}
+    return TableOptions({**options.to_dict(), **texts})

@@ -1,0 +1,101 @@
+"""Which partitions have expired: pure rules over what is there and what time it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+
+from lakeformat.paimon.binary_row import FramedRows
+from lakeformat.paimon.partition import partition_fields
+from lakeformat.paimon.partitions.live import LivePartition
+from lakeformat.paimon.partitions.report import ExpiredPartition
+from lakeformat.paimon.partitions.time_format import TimeFormat, fill_pattern
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.types.value_text import cast_text
+
+__all__ = ["ExpireRules", "Expiry", "pick_expired"]
+
+UPDATE_TIME = "update-time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpireRules:
+    """When a partition has expired, and how many go at once."""
+
+    strategy: str
+    expiration: timedelta
+    pattern: str
+    format: TimeFormat
+    max_num: int
+    batch_size: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expiry:
+    """What is to be deleted, and what stays for which reason."""
+
+    expired: tuple[ExpiredPartition, ...] = ()
+    left: int = 0
+    kept: int = 0
+    unknown: tuple[tuple[str, str], ...] = ()
+
+
+def pick_expired(
+    schema: TableSchema,
+    partitions: Sequence[LivePartition],
+    rules: ExpireRules,
+    older_than: datetime,
+) -> Expiry:
+    """The partitions from before ``older_than``, first those that sort first by their values."""
+    texts = partition_value_texts(schema, [partition.row for partition in partitions])
+    found: list[tuple[str, ExpiredPartition]] = []
+    unknown: list[tuple[str, str]] = []
+    for partition, values in zip(partitions, texts, strict=True):
+        time = _time_of(schema, partition, values, rules)
+        if isinstance(time, str):
+            unknown.append((partition.path, time))
+        elif time < older_than:
+            told = "last written" if rules.strategy == UPDATE_TIME else "of"
+            reason = f"{told} {time:%Y-%m-%d %H:%M:%S}, before {older_than:%Y-%m-%d %H:%M:%S}"
+            joined = ",".join("" if value is None else value for value in values)
+            found.append((joined, ExpiredPartition(partition=partition, reason=reason)))
+    found.sort(key=lambda each: each[0])
+    expired = tuple(each for _, each in found[: rules.max_num])
+    return Expiry(
+        expired=expired,
+        left=len(found) - len(expired),
+        kept=len(partitions) - len(found) - len(unknown),
+        unknown=tuple(unknown),
+    )
+
+
+def _time_of(
+    schema: TableSchema,
+    partition: LivePartition,
+    values: Sequence[str | None],
+    rules: ExpireRules,
+) -> datetime | str:
+    """When a partition is of, or why nobody can tell."""
+    if rules.strategy == UPDATE_TIME:
+        return partition.updated or "one of its files does not say when it was made"
+    text = fill_pattern(rules.pattern, dict(zip(schema.partition_keys, values, strict=True)))
+    if text is None:
+        return "a value that its time is made of is null"
+    time = rules.format.parse(text)
+    return time or f"{text!r} is no time that 'partition.timestamp-formatter' reads"
+
+
+def partition_value_texts(
+    schema: TableSchema, rows: Sequence[bytes]
+) -> list[tuple[str | None, ...]]:
+    """The values of each partition as SQL casts them to text: a date is '2024-01-31'."""
+    fields = partition_fields(schema)
+    framed = FramedRows(pa.array(rows, pa.large_binary()), [field.type for field in fields])
+    columns = [
+        cast_text(framed.column(position), field.type).to_pylist()
+        for position, field in enumerate(fields)
+    ]
+    return list(zip(*columns, strict=True))

@@ -1,0 +1,97 @@
+"""The partitions of a snapshot, with what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.paimon.handle import TableHandle, require_no_chain
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.partition import partition_path
+from lakeformat.paimon.partition_filter import PartitionSpec, some_partitions
+from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.paimon.read.row_ranges import rows_by_file
+
+__all__ = ["LivePartition", "chosen", "live_partitions"]
+
+_NEVER = -(2**63)
+_SUMS = [("rows", "sum"), ("bytes", "sum"), ("rows", "count"), ("made", "max"), ("known", "min")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivePartition:
+    """One partition that has files."""
+
+    row: bytes
+    """Its framed binary row."""
+    path: str
+    """Its directory below the table."""
+    rows: int
+    """Rows of its files, before any are merged."""
+    files: int
+    bytes: int
+    updated: datetime | None
+    """When its newest file was made, by the clock of the writer; None if a file does not say."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "partition": self.path,
+            "rows": self.rows,
+            "files": self.files,
+            "bytes": self.bytes,
+            "updated": None if self.updated is None else self.updated.isoformat(" "),
+        }
+
+
+def live_partitions(handle: TableHandle, snapshot: Snapshot | None) -> list[LivePartition]:
+    """Every partition of a snapshot, by its path."""
+    require_no_chain(handle)
+    if snapshot is None:
+        return []
+    files = plan_columns(handle, snapshot).columns
+    encoded = files.partition.to_arrow().dictionary_encode()
+    made = files.creation_time
+    known = np.ones(len(files), np.bool_) if made.present is None else made.present
+    table = pa.table(
+        {
+            "place": encoded.indices.cast(pa.int64()),
+            "rows": rows_by_file(handle.schema, files),
+            "bytes": files.file_size.numbers,
+            "made": np.where(known, made.numbers, _NEVER),
+            "known": known.astype(np.int8),
+        }
+    )
+    sums = table.group_by("place", use_threads=False).aggregate(_SUMS)
+    rows = encoded.dictionary.take(sums["place"].combine_chunks()).to_pylist()
+    found = [
+        LivePartition(
+            row=row,
+            path=partition_path(handle.schema, row),
+            rows=each["rows_sum"],
+            files=each["rows_count"],
+            bytes=each["bytes_sum"],
+            updated=_wall_clock(each["made_max"]) if each["known_min"] else None,
+        )
+        for row, each in zip(rows, sums.to_pylist(), strict=True)
+    ]
+    return sorted(found, key=lambda partition: partition.path)
+
+
+def chosen(
+    handle: TableHandle, found: list[LivePartition], specs: Collection[PartitionSpec]
+) -> list[LivePartition]:
+    """The partitions that meet one of the specs."""
+    meant = some_partitions(handle.schema, specs)
+    mask = meant.mask(pa.array([partition.row for partition in found], pa.large_binary()))
+    return [partition for partition, is_meant in zip(found, mask, strict=True) if is_meant]
+
+
+def _wall_clock(millis: int) -> datetime:
+    """Files hold their writer's wall clock as if it were UTC."""
+    return datetime.fromtimestamp(millis / 1000, UTC).replace(tzinfo=None)

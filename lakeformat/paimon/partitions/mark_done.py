@@ -1,0 +1,181 @@
+"""Marks partitions as done, for whoever waits until a day is complete.
+
+A mark says nothing to readers of the table; jobs outside look for it. Marking again is harmless:
+it keeps the time of the first mark and writes the time of the last.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
+from lakeformat.paimon.binary_row import encode_row, frame_row, values_from_arrow
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.json_file import NO_JSON
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.options.kinds import Kind
+from lakeformat.paimon.partition import partition_fields, partition_path
+from lakeformat.paimon.partition_filter import PartitionSpec, some_partitions
+from lakeformat.paimon.partitions.live import chosen, live_partitions
+from lakeformat.paimon.partitions.report import DonePartition, MarkDoneReport
+from lakeformat.storage.base import TooLargeError
+from lakeformat.storage.empty_directory import remove_empty_directory
+from lakeformat.types.type_rules import is_list
+
+__all__ = ["mark_partitions_done", "remove_done_directory"]
+
+_log = logging.getLogger(__name__)
+SUCCESS_FILE = "_SUCCESS"
+_DONE_SUFFIX = ".done"
+_SUCCESS_ACTION, _DIRECTORY_ACTION = "success-file", "done-partition"
+_NEEDS = {
+    "mark-event": "a metastore that takes events, which no catalog here is",
+    "http-report": "a service that is told, and this version calls none",
+    "custom": "a Java class",
+}
+
+
+def mark_partitions_done(
+    handle: TableHandle,
+    partitions: Sequence[PartitionSpec],
+    *,
+    actions: Sequence[str] | None = None,
+    allow_empty: bool = False,
+    dry_run: bool = False,
+) -> MarkDoneReport:
+    """Mark partitions, each named by all its values; refused for one without rows."""
+    asked = _checked_actions(handle, actions)
+    found = [_one(handle, spec, allow_empty=allow_empty) for spec in _checked(handle, partitions)]
+    done = []
+    for path, rows in dict(found).items():
+        repeated = _creation_time(handle, path) is not None
+        marks = _marks(handle, path, asked)
+        if not dry_run:
+            _mark(handle, path, asked)
+        marked = DonePartition(
+            partition=path,
+            marks=tuple(handle.storage.uri(mark) for mark in marks),
+            rows=rows,
+            repeated=repeated,
+        )
+        done.append(marked)
+    verb = "partitions that would be marked" if dry_run else "partitions marked"
+    report = MarkDoneReport(
+        table=handle.uri,
+        dry_run=dry_run,
+        actions=asked,
+        partitions=tuple(done),
+        reason=f"{verb} as done by {', '.join(asked)}: {len(done)}",
+    )
+    _log.info("mark partitions done %s", report)
+    return report
+
+
+def remove_done_directory(handle: TableHandle, path: str) -> None:
+    """Take back the mark ``done-partition`` of a partition that has expired."""
+    directory = _done_directory(handle, path)
+    if handle.storage.directory_exists(directory):
+        remove_empty_directory(handle.storage, directory)
+
+
+def _checked_actions(handle: TableHandle, actions: Sequence[str] | None) -> tuple[str, ...]:
+    kind: Kind[tuple[str, ...]] = TableOptions.partition_mark_done_action.kind
+    if actions is None:
+        found = handle.options.partition_mark_done_action
+    else:
+        try:
+            found = kind.parse(",".join(actions))
+        except (ValueError, TypeError) as reason:
+            raise InvalidRequestError(f"{actions!r} do not mark a partition: {reason}") from None
+    for action in found:
+        if action in _NEEDS:
+            raise UnsupportedError(
+                f"the action {action!r} needs {_NEEDS[action]}; nothing was marked. Mark "
+                f"partitions of {handle.uri} by 'success-file' or 'done-partition', and let the "
+                "job that asks tell others"
+            )
+    return tuple(dict.fromkeys(found))
+
+
+def _checked(handle: TableHandle, partitions: Sequence[PartitionSpec]) -> list[PartitionSpec]:
+    keys = handle.schema.partition_keys
+    if not keys:
+        raise InvalidRequestError(f"{handle.uri} has no partitions, so none can be marked")
+    if not partitions or not is_list(partitions):
+        raise InvalidRequestError(
+            f"say which partitions are done, as in [{{{keys[0]!r}: '2024-01-01'}}], got "
+            f"{partitions!r}"
+        )
+    for spec in partitions:
+        some_partitions(handle.schema, [spec])  # which refuses what is no partition
+        if missing := [key for key in keys if key not in spec]:
+            raise InvalidRequestError(
+                f"{dict(spec)!r} names no whole partition: {missing[0]!r} is missing. A partition "
+                f"is done as a whole: give a value for each of {', '.join(keys)}"
+            )
+    return list(partitions)
+
+
+def _one(handle: TableHandle, spec: PartitionSpec, *, allow_empty: bool) -> tuple[str, int]:
+    """The directory of a partition, and its rows."""
+    head = latest_snapshot(handle.storage, handle.layout)
+    there = chosen(handle, live_partitions(handle, head), [spec])
+    if there:
+        return there[0].path, there[0].rows
+    path = partition_path(handle.schema, _row(handle, spec))
+    if not allow_empty:
+        raise NotFoundError(
+            f"partition {path} of {handle.uri} has no rows: check its values. If a day without "
+            "rows is what you mean, pass allow_empty=True"
+        )
+    return path, 0
+
+
+def _row(handle: TableHandle, spec: PartitionSpec) -> bytes:
+    [values] = some_partitions(handle.schema, [spec]).specs
+    fields = partition_fields(handle.schema)
+    found: list[Any] = [
+        values_from_arrow(values[position], field.type)[0] for position, field in enumerate(fields)
+    ]
+    return frame_row(encode_row(found, [field.type for field in fields]), len(fields))
+
+
+def _marks(handle: TableHandle, path: str, actions: Sequence[str]) -> list[str]:
+    places = {
+        _SUCCESS_ACTION: _success_file(handle, path),
+        _DIRECTORY_ACTION: _done_directory(handle, path),
+    }
+    return [places[action] for action in actions]
+
+
+def _mark(handle: TableHandle, path: str, actions: Sequence[str]) -> None:
+    for action in actions:
+        if action == _DIRECTORY_ACTION:
+            handle.storage.make_directory(_done_directory(handle, path))
+            continue
+        now = handle.environment.now_millis()
+        made = _creation_time(handle, path)
+        times = {"creationTime": now if made is None else made, "modificationTime": now}
+        content = json.dumps(times, indent=2, separators=(",", " : ")).encode()
+        handle.storage.overwrite(_success_file(handle, path), content)
+
+
+def _creation_time(handle: TableHandle, path: str) -> int | None:
+    """When a partition was marked first; None if it was not, or if a crash has torn the mark."""
+    with suppress(NotFoundError, TooLargeError, *NO_JSON, KeyError, TypeError):
+        return int(json.loads(handle.storage.read(_success_file(handle, path)))["creationTime"])
+    return None
+
+
+def _success_file(handle: TableHandle, path: str) -> str:
+    return f"{handle.layout.root}/{path}/{SUCCESS_FILE}"
+
+
+def _done_directory(handle: TableHandle, path: str) -> str:
+    """What other engines make of the partition whose last value ends in ``.done``."""
+    return f"{handle.layout.root}/{path}{_DONE_SUFFIX}"

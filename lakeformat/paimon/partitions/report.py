@@ -1,0 +1,108 @@
+"""What was done to partitions, for people and programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lakeformat.paimon.partitions.live import LivePartition
+
+__all__ = [
+    "DonePartition",
+    "DropPartitionsPlan",
+    "ExpirePartitionsReport",
+    "ExpiredPartition",
+    "MarkDoneReport",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpiredPartition:
+    """A partition that goes, and why."""
+
+    partition: LivePartition
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {**self.partition.to_dict(), "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpirePartitionsReport:
+    """The outcome of an expiry of partitions, or what it would be."""
+
+    table: str
+    dry_run: bool
+    strategy: str
+    older_than: str
+    """The time, by this machine's clock, before which a partition has expired."""
+    expired: tuple[ExpiredPartition, ...]
+    """In the order they go."""
+    left: int
+    """How many more have expired and wait for the next run, as the limit says."""
+    kept: int
+    """How many are young enough."""
+    unknown: tuple[tuple[str, str], ...]
+    """Partitions of which nobody can tell the age, each with the reason; they stay."""
+    snapshot_ids: tuple[int, ...]
+    reason: str
+    """One sentence for the log: what happened, or why nothing did."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        members = {name: getattr(self, name) for name in _PLAIN}
+        expired = [each.to_dict() for each in self.expired]
+        unknown = [{"partition": path, "reason": why} for path, why in self.unknown]
+        return {**members, "expired": expired, "unknown": unknown}
+
+
+_PLAIN = ("table", "dry_run", "strategy", "older_than", "left", "kept", "snapshot_ids", "reason")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropPartitionsPlan:
+    """The partitions that a drop would delete now."""
+
+    table: str
+    snapshot_id: int | None
+    partitions: tuple[LivePartition, ...]
+    missing: tuple[dict[str, Any], ...] = ()
+    """What was asked for, and no partition has."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "table": self.table,
+            "snapshot_id": self.snapshot_id,
+            "partitions": [partition.to_dict() for partition in self.partitions],
+            "missing": [dict(spec) for spec in self.missing],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DonePartition:
+    """A partition that was marked, or would be."""
+
+    partition: str
+    marks: tuple[str, ...]
+    """The files and directories that say so."""
+    rows: int
+    repeated: bool
+    """Whether it was marked before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkDoneReport:
+    """The outcome of marking partitions as done."""
+
+    table: str
+    dry_run: bool
+    actions: tuple[str, ...]
+    partitions: tuple[DonePartition, ...]
+    reason: str
+    """One sentence for the log: what happened."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)

@@ -1,0 +1,43 @@
+"""Which partitions the commits of a range have changed, from their delta manifests alone."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from lakeformat.errors import SnapshotExpiredError
+from lakeformat.paimon.expired_meanwhile import telling_of_expiry
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import read_manifests
+from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
+from lakeformat.paimon.partition import partition_texts
+
+__all__ = ["touched_partitions"]
+
+
+def touched_partitions(handle: TableHandle, after: int, upto: int) -> list[dict[str, str | None]]:
+    """The partitions with files that were added or deleted; snapshots that expired are not asked.
+
+    Values are spelt as in directory names. A table without partitions has none.
+    """
+    if not handle.schema.partition_keys:
+        return []
+    rows: set[bytes] = set()
+    for number in range(after + 1, upto + 1):
+        snapshot = read_snapshot_if_present(handle.storage, handle.layout, number)
+        with suppress(SnapshotExpiredError), telling_of_expiry(handle, snapshot):
+            rows.update(_changed(handle, snapshot) if snapshot is not None else ())
+    keys = handle.schema.partition_keys
+    texts = (partition_texts(handle.schema, row) for row in rows)
+    return [
+        dict(zip(keys, values, strict=True))
+        for values in sorted(texts, key=lambda values: [value or "" for value in values])
+    ]
+
+
+def _changed(handle: TableHandle, snapshot: Snapshot) -> list[bytes]:
+    delta = manifests_of(handle.storage, handle.layout, snapshot, ListKind.DELTA)
+    found = read_manifests(handle.storage, handle.layout, delta)
+    rows: list[bytes] = found.partition.to_arrow().unique().to_pylist()
+    return rows

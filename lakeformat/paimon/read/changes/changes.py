@@ -1,0 +1,101 @@
+"""Changes of a table between two snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pyarrow as pa
+
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.read.changes.files import ChangedFiles, ChangeFiles
+from lakeformat.paimon.read.changes.rows import ChangedRows
+from lakeformat.paimon.read.changes.state_diff import StateDiff
+from lakeformat.paimon.read.changes.window import ChangeMode, Window, read_change
+from lakeformat.paimon.read.rows import Rows
+
+__all__ = ["Changes", "ChangesPart"]
+
+_PLANNED_AT_ONCE = 16
+"""Snapshots whose files are looked up at the same time."""
+
+
+class Changes(Rows):
+    """The changes of a window; nothing is read before a result is asked for.
+
+    The first column is ``rowkind``: ``+I`` inserted, ``-U`` and ``+U`` before and after an
+    update, ``-D`` deleted. Snapshots come in their order.
+    """
+
+    def __init__(
+        self, handle: TableHandle, window: Window, asked: ChangedRows, *, keep_deletes: bool = False
+    ) -> None:
+        super().__init__(asked.schema, self._changes)
+        self._handle = handle
+        self._window = window
+        self._asked = asked
+        self._keep_deletes = keep_deletes
+
+    @property
+    def mode(self) -> str:
+        """Where the changes are found: ``delta``, ``changelog`` or ``diff``."""
+        return str(self._window.mode)
+
+    @property
+    def snapshot_ids(self) -> range:
+        """The snapshots whose changes these are, in their order."""
+        return self._window.snapshot_ids
+
+    def parts(self) -> list[ChangesPart]:
+        """The same rows in parts that follow each other, for many readers; they can be pickled.
+
+        Each file is a part, or each bucket that differs where two states are compared.
+        """
+        handle, window, asked = self._handle, self._window, self._asked
+        if window.mode is ChangeMode.DIFF:
+            buckets = self._difference().by_bucket()
+            return [ChangesPart(self.schema, each.rows, each.size_bytes) for each in buckets]
+        find = partial(self._files_of, ChangeFiles(handle, asked))
+        with ThreadPoolExecutor(_PLANNED_AT_ONCE) as pool:
+            planned = [*pool.map(find, window.snapshot_ids)]
+        files = [part for found in planned for part in found.parts()]
+        return [
+            ChangesPart(self.schema, partial(_rows_of, handle, asked, each), each.size_bytes)
+            for each in files
+        ]
+
+    def _changes(self) -> Iterator[pa.RecordBatch]:
+        if self._window.mode is ChangeMode.DIFF:
+            yield from self._difference().rows()
+            return
+        files = ChangeFiles(self._handle, self._asked)
+        for number in self._window.snapshot_ids:
+            yield from files.rows(self._files_of(files, number))
+
+    def _difference(self) -> StateDiff:
+        before, after = self._window.before_state, self._window.after_state
+        return StateDiff.plan(
+            self._handle, before, after, self._asked, keep_deletes=self._keep_deletes
+        )
+
+    def _files_of(self, files: ChangeFiles, number: int) -> ChangedFiles:
+        find = files.delta if self._window.mode is ChangeMode.DELTA else files.changelog
+        return find(read_change(self._handle, number))
+
+
+class ChangesPart(Rows):
+    """Some of the changes of a window, for one reader."""
+
+    def __init__(
+        self, schema: pa.Schema, read: Callable[[], Iterator[pa.RecordBatch]], size_bytes: int
+    ) -> None:
+        super().__init__(schema, read)
+        self.size_bytes = size_bytes
+        """How large the files are that are read for it."""
+
+
+def _rows_of(
+    handle: TableHandle, asked: ChangedRows, found: ChangedFiles
+) -> Iterator[pa.RecordBatch]:
+    return ChangeFiles(handle, asked).rows(found)

@@ -1,0 +1,49 @@
+"""Commits of data-evolution tables that replace columns of rows which were there before."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import ManifestColumns, read_manifests
+from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
+from lakeformat.paimon.read.row_ranges import (
+    joins_columns,
+    refuse_side_file,
+    shares_rows,
+    side_files,
+)
+
+__all__ = ["require_new_rows"]
+
+
+def require_new_rows(handle: TableHandle, snapshot: Snapshot, files: ManifestColumns) -> None:
+    """Raise if files of a commit are no added rows, but new values of older ones."""
+    if not len(files) or not joins_columns(handle.schema):
+        return
+    if found := side_files(files):
+        refuse_side_file(found[0])
+    updates = shares_rows(files)
+    updates |= files.first_row_id.numbers < _first_new_row(handle, snapshot)
+    if updates.any():
+        [name] = files.file_name.take(np.flatnonzero(updates)[:1]).texts()
+        raise UnsupportedError(
+            f"snapshot {snapshot.id} of {handle.uri} replaces columns of rows that were there "
+            f"before ({name}), which this version does not read as changes: scan snapshot "
+            f"{snapshot.id} whole, then read the changes after it"
+        )
+
+
+def _first_new_row(handle: TableHandle, snapshot: Snapshot) -> int:
+    """The id of the first row that a commit added, or a smaller one that no row has."""
+    if snapshot.id == 1:
+        return 0
+    storage, layout = handle.storage, handle.layout
+    before = read_snapshot_if_present(storage, layout, snapshot.id - 1)
+    if before is not None and before.next_row_id is not None:
+        return before.next_row_id
+    base = read_manifests(storage, layout, manifests_of(storage, layout, snapshot, ListKind.BASE))
+    return int(np.max(base.first_row_id.numbers + base.row_count.numbers, initial=0))

@@ -1,0 +1,94 @@
+"""Rows with what each of them does: the column ``rowkind`` before those of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import CorruptTableError, InvalidRequestError
+from lakeformat.paimon.datafile.system_fields import VALUE_KIND
+from lakeformat.paimon.read.where import Partitions, columns_named, row_filter
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.rows.conditions.filter import PredicateFilter, Where
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.types import STRING, DataField, with_nullability
+
+__all__ = ["ROW_KIND", "ChangedRows", "changed_rows"]
+
+ROW_KIND = DataField(2_147_483_644, "rowkind", with_nullability(STRING, nullable=False))
+"""``+I`` inserted, ``-U`` and ``+U`` before and after an update, ``-D`` deleted."""
+
+_KINDS = pa.array(["+I", "-U", "+U", "-D"])
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRows:
+    """Which columns of changes are asked for, and which rows."""
+
+    fields: tuple[DataField, ...]
+    """The table's columns that must be read: those asked for and those the condition looks at."""
+    wanted: tuple[DataField, ...]
+    where: PredicateFilter | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the result."""
+        return to_arrow_schema((ROW_KIND, *self.wanted))
+
+    def of_stored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows as a primary-key table's files have them, each with its kind as a number."""
+        kinds = batch.column(VALUE_KIND.name)
+        if batch.num_rows and not 0 <= pc.min(kinds).as_py() <= pc.max(kinds).as_py() < len(_KINDS):
+            raise CorruptTableError(
+                f"a row says that it is of kind {pc.min_max(kinds)}, and there are 0 to 3; "
+                "restore its data file from a backup"
+            )
+        return self._shape(_KINDS.take(kinds), batch)
+
+    def inserted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows that are all inserted."""
+        return self.all_of("+I", batch)
+
+    def all_of(self, kind: str, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows that are all of one kind."""
+        return self._shape(pa.repeat(pa.scalar(kind), batch.num_rows), batch)
+
+    def _shape(self, kinds: pa.Array, batch: pa.RecordBatch) -> pa.RecordBatch:
+        schema = to_arrow_schema((ROW_KIND, *self.fields))
+        columns = [batch.column(field.name) for field in self.fields]
+        found = pa.RecordBatch.from_arrays([kinds, *columns], schema=schema)
+        if self.where is not None:
+            found = found.filter(self.where.mask(found))
+        return found.select(self.schema.names)
+
+
+def changed_rows(
+    schema: TableSchema,
+    columns: Sequence[str] | None,
+    where: Where | None,
+    partitions: Partitions | None,
+) -> ChangedRows:
+    """Check what is asked for; ``rowkind`` is always there, and conditions may look at it."""
+    by_name = {field.name: field for field in schema.fields}
+    wanted = tuple(by_name[name] for name in _names(columns, by_name))
+    bound = row_filter(schema, where, partitions, (ROW_KIND,))
+    looked_at = bound.columns if bound is not None else frozenset()
+    fields = {field.name: field for field in wanted}
+    fields |= {name: by_name[name] for name in sorted(looked_at - {ROW_KIND.name})}
+    if not fields:  # a batch needs a column to have rows
+        fields = dict([next(iter(by_name.items()))])
+    return ChangedRows(tuple(fields.values()), wanted, bound)
+
+
+def _names(columns: Sequence[str] | None, by_name: dict[str, DataField]) -> list[str]:
+    if columns is None:
+        return [*by_name]
+    names = columns_named(columns)
+    if not names or any(name not in by_name and name != ROW_KIND.name for name in names):
+        raise InvalidRequestError(
+            f"columns must name some of {', '.join(by_name)}, got {columns!r}"
+        )
+    return [name for name in dict.fromkeys(names) if name != ROW_KIND.name]

@@ -1,0 +1,266 @@
+"""What is different between two states of a primary-key table, key by key.
+
+Both states of a bucket are read in the order of keys, side by side: memory is a few batches of each
+of their sorted runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.errors import UnsupportedError
+from lakeformat.paimon.datafile.system_fields import VALUE_KIND
+from lakeformat.paimon.expired_meanwhile import telling_of_expiry
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.index.deletion_vector import DeletionVector
+from lakeformat.paimon.merge.order import MergeOrder
+from lakeformat.paimon.merge.row_kinds import DELETE, is_retract
+from lakeformat.paimon.merge.streams import rounds_of
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.read.changes.rows import ChangedRows
+from lakeformat.paimon.read.data_files import DataFiles
+from lakeformat.paimon.read.deletions import DeletedRows, find_deleted_rows
+from lakeformat.paimon.read.equal_rows import equal_rows
+from lakeformat.paimon.read.merged_kinds import MergedKinds
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.rows.groups import KeyGroups, Mask
+from lakeformat.rows.prune import on_columns
+from lakeformat.rows.take_rows import take_rows
+from lakeformat.types.types import DataField
+
+__all__ = ["StateDiff"]
+
+_Place: TypeAlias = tuple[bytes, int]
+_FileIdentity: TypeAlias = tuple[object, ...]
+_Batches: TypeAlias = Iterator[pa.RecordBatch]
+_DEDUPLICATE = "deduplicate"
+
+
+@dataclass(frozen=True, slots=True)
+class StateDiff:
+    """The rows of a state that one before has not or has otherwise; it can be pickled.
+
+    With ``keep_deletes`` also, as ``-D``, those of the state before whose key is gone.
+    """
+
+    handle: TableHandle
+    asked: ChangedRows
+    keep_deletes: bool
+    before: Snapshot | None
+    after: Snapshot | None
+    files_before: tuple[ManifestEntry, ...]
+    files_after: tuple[ManifestEntry, ...]
+
+    @classmethod
+    def plan(
+        cls,
+        handle: TableHandle,
+        before: Snapshot | None,
+        after: Snapshot | None,
+        asked: ChangedRows,
+        *,
+        keep_deletes: bool,
+    ) -> StateDiff:
+        """Find the files of both states; states with other buckets are refused."""
+        with telling_of_expiry(handle, before, after):
+            mine, theirs = _files_of(handle, before, asked), _files_of(handle, after, asked)
+        _require_same_buckets(handle, [*mine, *theirs])
+        return cls(handle, asked, keep_deletes, before, after, mine, theirs)
+
+    @property
+    def size_bytes(self) -> int:
+        """How large the files are."""
+        return sum(entry.file.file_size for entry in (*self.files_before, *self.files_after))
+
+    def by_bucket(self) -> list[StateDiff]:
+        """Parts of it: one for each bucket that differs."""
+        with telling_of_expiry(self.handle, self.before, self.after):
+            old, new = self._states()
+            places = _changed(old, new)
+        return [
+            replace(
+                self,
+                files_before=tuple(old.buckets.get(place, ())),
+                files_after=tuple(new.buckets.get(place, ())),
+            )
+            for place in places
+        ]
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Stream them, bucket after bucket."""
+        with telling_of_expiry(self.handle, self.before, self.after):
+            for joined in self._joined():
+                for batch in joined.changed(keep_deletes=self.keep_deletes):
+                    shaped = self.asked.of_stored(batch)
+                    if shaped.num_rows:
+                        yield shaped
+
+    def _joined(self) -> Iterator[_Joined]:
+        schema = self.handle.schema
+        old, new = self._states()
+        by_new_files = not self.keep_deletes and _newest_file_decides(schema)
+        for place in _changed(old, new):
+            sides = _of_new_files(schema, old, new, place) if by_new_files else None
+            whole = old.rows(place, old.files(place)), new.rows(place, new.files(place))
+            yield from _rounds(schema, *(sides or whole))
+
+    def _states(self) -> tuple[_State, _State]:
+        return (
+            _State(self.handle, self.before, self.files_before),
+            _State(self.handle, self.after, self.files_after),
+        )
+
+
+def _files_of(
+    handle: TableHandle, snapshot: Snapshot | None, asked: ChangedRows
+) -> tuple[ManifestEntry, ...]:
+    if snapshot is None:
+        return ()
+    conditions = () if asked.where is None else asked.where.conditions()
+    # Other columns than those of the key are known after the merge only.
+    conditions = on_columns(conditions, handle.schema.primary_keys)
+    found = plan_files(handle, snapshot, conditions=conditions)
+    return tuple(entry for entry in found if entry.bucket >= 0)
+
+
+def _by_place(entries: Iterable[ManifestEntry]) -> dict[_Place, list[ManifestEntry]]:
+    found: dict[_Place, list[ManifestEntry]] = {}
+    for entry in entries:
+        found.setdefault((entry.partition, entry.bucket), []).append(entry)
+    return found
+
+
+class _State:
+    """Some files of one state, and their merged rows."""
+
+    def __init__(
+        self, handle: TableHandle, snapshot: Snapshot | None, entries: Iterable[ManifestEntry]
+    ) -> None:
+        self.buckets = _by_place(entries)
+        self._deleted = DeletedRows(handle, ())
+        if snapshot is not None:
+            self._deleted = find_deleted_rows(handle, snapshot)
+            files = DataFiles(handle, snapshot, self._deleted)
+            self._reader = MergedKinds(handle.schema, files, handle.schema.fields)
+
+    def files(self, place: _Place) -> dict[_FileIdentity, DeletionVector | None]:
+        """What makes the rows of each file: the file, and which of its rows are deleted."""
+        vectors = self._deleted.vectors(*place)
+        found = self.buckets.get(place, ())
+        return {entry.identity: vectors.get(entry.file.file_name) for entry in found}
+
+    def rows(
+        self,
+        place: _Place,
+        files: Container[_FileIdentity],
+        wanted: tuple[DataField, ...] | None = None,
+        *,
+        keep_retracts: bool = False,
+    ) -> _Batches:
+        """The merged rows of some files of a bucket, in the order of their keys."""
+        chosen = [entry for entry in self.buckets.get(place, ()) if entry.identity in files]
+        if not chosen:
+            return iter(())
+        reader = replace(self._reader, wanted=wanted or self._reader.wanted)
+        return reader.read(chosen, keep_retracts=keep_retracts)
+
+
+def _changed(old: _State, new: _State) -> list[_Place]:
+    """The buckets whose files, or whose deleted rows, are not the same."""
+    places = dict.fromkeys([*new.buckets, *old.buckets])
+    return [place for place in places if old.files(place) != new.files(place)]
+
+
+def _of_new_files(
+    schema: TableSchema, old: _State, new: _State, place: _Place
+) -> tuple[_Batches, _Batches] | None:
+    """Both sides by the files that only one state has; None if those do not tell the difference.
+
+    After a rollback a key may be in a file that went, and what it is now in one that was there all
+    the time.
+    """
+    mine, theirs = old.files(place), new.files(place)
+    went = {name for name in mine if name not in theirs or mine[name] != theirs[name]}
+    came = {name for name in theirs if name not in mine or mine[name] != theirs[name]}
+    if went:
+        keys = schema.key_fields
+        gone, there = old.rows(place, went, keys), new.rows(place, came, keys, keep_retracts=True)
+        if any(each.is_gone.any() for each in _rounds(schema, gone, there)):
+            return None
+    return old.rows(place, went), new.rows(place, came, keep_retracts=True)
+
+
+def _rounds(schema: TableSchema, before: _Batches, after: _Batches) -> Iterator[_Joined]:
+    """All keys of both sides, some at a time, in their order."""
+    order = MergeOrder(tuple(field.name for field in schema.key_fields))
+    for parts in rounds_of([before, after], order.keys):
+        sides = dict(parts)
+        rows = pa.Table.from_batches([*sides.get(0, ()), *sides.get(1, ())]).combine_chunks()
+        count_before = sum(batch.num_rows for batch in sides.get(0, ()))
+        yield _Joined(schema, rows, count_before, order.group(rows, numbered=False))
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """Some keys of two sides that have each key once, key by key."""
+
+    schema: TableSchema
+    rows: pa.Table
+    """Those of the state before, then those of the state after."""
+    count_before: int
+    groups: KeyGroups
+
+    @property
+    def is_gone(self) -> Mask:
+        """Which keys only the state before has."""
+        gone: Mask = self.groups.newest < self.count_before
+        return gone
+
+    def changed(self, *, keep_deletes: bool) -> Iterator[pa.RecordBatch]:
+        """The rows of keys that are new or otherwise; with ``keep_deletes`` also of those gone."""
+        rows, groups, is_gone = self.rows, self.groups, self.is_gone
+        firsts, is_changed = groups.oldest, ~is_gone
+        both = np.flatnonzero(groups.sizes == 2)
+        columns = self.schema.column_names
+        is_changed[both] = ~equal_rows(
+            take_rows(rows.select(columns), firsts[both]),
+            take_rows(rows.select(columns), groups.newest[both]),
+        )
+        is_changed &= ~is_retract(rows[VALUE_KIND.name].to_numpy()[groups.newest])
+        chosen = is_changed | is_gone if keep_deletes else is_changed
+        found = take_rows(rows, groups.newest[chosen])
+        kinds = np.where(is_gone[chosen], DELETE, found[VALUE_KIND.name].to_numpy()).astype(np.int8)
+        at = found.schema.get_field_index(VALUE_KIND.name)
+        yield from found.set_column(at, found.schema.field(at), pa.array(kinds)).to_batches()
+
+
+def _newest_file_decides(schema: TableSchema) -> bool:
+    """Whether a row of a new file says alone what became of its key.
+
+    Then files of both states need not be read. A row that was written again unchanged counts as
+    changed, as it does in Java.
+    """
+    options = schema.table_options
+    return options.merge_engine == _DEDUPLICATE and not options.sequence_field
+
+
+def _require_same_buckets(handle: TableHandle, entries: Iterable[ManifestEntry]) -> None:
+    """By partition: a bucket of the one state may have no rows in the other."""
+    found: dict[bytes, set[int]] = {}
+    for entry in entries:
+        found.setdefault(entry.partition, set()).add(entry.total_buckets)
+    counts = next((each for each in found.values() if len(each) > 1), None)
+    if counts is not None:
+        shown = " and ".join(str(count) for count in sorted(counts))
+        raise UnsupportedError(
+            f"a partition of {handle.uri} has {shown} buckets in the two states: rows of one key "
+            "are in different buckets, which cannot be compared; compare states on one side of "
+            "the change of buckets"
+        )

@@ -1,0 +1,78 @@
+"""All rows of a snapshot with what each of them does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakeformat.paimon.expired_meanwhile import telling_of_expiry
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.read.buckets import visible_buckets
+from lakeformat.paimon.read.changes.rows import ChangedRows
+from lakeformat.paimon.read.data_files import DataFiles
+from lakeformat.paimon.read.deletions import find_deleted_rows
+from lakeformat.paimon.read.merged_kinds import MergedKinds
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.paimon.read.waiting_rows import merged_buckets, tells_waiting_rows
+from lakeformat.rows.prune import on_columns
+
+__all__ = ["StateRows"]
+
+
+@dataclass(frozen=True, slots=True)
+class StateRows:
+    """The merged rows of a snapshot; None is the table before its first."""
+
+    handle: TableHandle
+    snapshot: Snapshot | None
+    asked: ChangedRows
+    least_level: int = 0
+    """Files below it are left out."""
+    is_told: bool = False
+    """Whether rows that wait are read if a stream of changes tells them before."""
+    keep_retracts: bool = False
+    """Whether a key whose last row is a retract has that row, instead of none."""
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """Stream the rows, ``rowkind`` first."""
+        if self.snapshot is None:
+            return
+        with telling_of_expiry(self.handle, self.snapshot):
+            yield from self._read(self.snapshot)
+
+    def _read(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
+        files = DataFiles(self.handle, snapshot, find_deleted_rows(self.handle, snapshot))
+        group = merged_buckets if self._merges_waiting else visible_buckets
+        live = self._live_files(snapshot)
+        for bucket in group(self.handle.schema, live, level_zero=self.is_told):
+            for batch in self._of_bucket(files, bucket):
+                if batch.num_rows:
+                    yield batch
+
+    @property
+    def _merges_waiting(self) -> bool:
+        return self.is_told and not self.least_level and tells_waiting_rows(self.handle.schema)
+
+    def _live_files(self, snapshot: Snapshot) -> list[ManifestEntry]:
+        schema, where = self.handle.schema, self.asked.where
+        conditions = () if where is None else where.conditions()
+        if schema.primary_keys:  # other columns are known after the merge only
+            keys = schema.partition_keys if self._merges_waiting else schema.primary_keys
+            conditions = on_columns(conditions, keys)
+        found = plan_files(self.handle, snapshot, conditions=conditions)
+        return [entry for entry in found if entry.file.level >= self.least_level]
+
+    def _of_bucket(
+        self, files: DataFiles, bucket: tuple[ManifestEntry, ...]
+    ) -> Iterator[pa.RecordBatch]:
+        asked = self.asked
+        if not self.handle.schema.primary_keys:
+            for entry in bucket:
+                yield from map(asked.inserted, files.rows(entry, asked.fields))
+            return
+        merged = MergedKinds(self.handle.schema, files, asked.fields)
+        yield from map(asked.of_stored, merged.read(bucket, keep_retracts=self.keep_retracts))

@@ -1,0 +1,272 @@
+"""A stream of changes: where it starts, the snapshots after that, and how far its reader is.
+
+The reader decides when to look again; nothing here waits. Progress is kept only when the reader
+says that it is done with a snapshot, so that after a crash it gets again what it was at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.branch_directory import require_branch_still
+from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.paimon.metadata.consumer import Consumer, read_consumer, write_consumer
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import (
+    FIRST_SNAPSHOT_ID,
+    latest_snapshot,
+    read_snapshot_if_present,
+    snapshot_ids,
+)
+from lakeformat.paimon.read.changes.files import (
+    NO_PRODUCER,
+    ChangedFiles,
+    ChangeFiles,
+    changelog_producer,
+)
+from lakeformat.paimon.read.changes.rows import ChangedRows
+from lakeformat.paimon.read.changes.state_rows import StateRows
+from lakeformat.paimon.read.time_travel import (
+    Moment,
+    newest_at,
+    newest_compacted,
+    require_number,
+    to_millis,
+)
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["ChangeStream", "StreamBegin", "StreamStart", "StreamedChanges", "least_told_level"]
+
+_MODES = (
+    "latest-full",
+    "latest",
+    "from-snapshot",
+    "from-snapshot-full",
+    "from-timestamp",
+    "compacted-full",
+)
+_AT_SNAPSHOT = ("from-snapshot", "from-snapshot-full")
+_LOOKUP, _FULL_COMPACTION = "lookup", "full-compaction"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStart:
+    """Where a stream begins that nobody has read from yet."""
+
+    mode: str
+    snapshot: int | None = None
+    as_of: Moment | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in _MODES:
+            raise InvalidRequestError(f"mode is one of {', '.join(_MODES)}, got {self.mode!r}")
+        if (self.mode in _AT_SNAPSHOT) is (self.snapshot is None):
+            raise InvalidRequestError(
+                f"mode {self.mode!r} and snapshot={self.snapshot!r}: the modes "
+                f"{' and '.join(_AT_SNAPSHOT)} start at a snapshot, the others do not"
+            )
+        if self.snapshot is not None:
+            require_number("a snapshot is named by its number", self.snapshot)
+        if (self.mode == "from-timestamp") is (self.as_of is None):
+            raise InvalidRequestError(
+                f"mode {self.mode!r} and as_of={self.as_of!r}: the mode from-timestamp starts at a "
+                "time, the others do not"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class StreamBegin:
+    """The snapshot whose changes come first, and the one all rows of come before them."""
+
+    next_snapshot: int
+    full: int | None
+
+
+class StreamedChanges:
+    """What one snapshot brought: all rows it had, or what it changed."""
+
+    def __init__(
+        self, snapshot_id: int, schema: pa.Schema, batches: Iterator[pa.RecordBatch], *, full: bool
+    ) -> None:
+        self.snapshot_id = snapshot_id
+        self.is_full = full
+        """Whether these are all rows of the snapshot, and no changes."""
+        self.schema = schema
+        self._batches = batches
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Stream the rows, ``rowkind`` first; they can be read once."""
+        yield from self._batches
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as one Arrow table; they can be read once."""
+        return pa.Table.from_batches(self.to_batches(), schema=self.schema)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All rows as a pandas DataFrame; they can be read once."""
+        return self.to_arrow().to_pandas()
+
+
+class ChangeStream:
+    """Hands out snapshot after snapshot; iterating ends when there is no newer one yet."""
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        start: StreamStart,
+        asked: ChangedRows,
+        consumer: str | None = None,
+    ) -> None:
+        self._handle = handle
+        self._start = start
+        self._asked = asked
+        self._files = ChangeFiles(handle, asked)
+        self._consumer = consumer
+        self._uses_delta = changelog_producer(handle) == NO_PRODUCER
+        self._next = self._stored_progress()
+        self._full: Snapshot | None = None
+        if self._next is None:
+            self._begin()
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns the rows will have."""
+        return self._asked.schema
+
+    @property
+    def next_snapshot(self) -> int | None:
+        """The snapshot whose changes come next; None before there is a first one to start at."""
+        return self._next
+
+    def __iter__(self) -> Iterator[StreamedChanges]:
+        return self
+
+    def __next__(self) -> StreamedChanges:
+        found = self.poll()
+        if found is None:
+            raise StopIteration
+        return found
+
+    def starts_at(self) -> StreamBegin:
+        """Where it begins, for a reader that reads elsewhere; nothing is handed out."""
+        if self._next is None and self._full is None:
+            self._begin()
+        full = None if self._full is None else self._full.id
+        return StreamBegin(FIRST_SNAPSHOT_ID if self._next is None else self._next, full)
+
+    def poll(self) -> StreamedChanges | None:
+        """What is next; None while nothing is new. Snapshots without changes are passed over."""
+        if self._next is None and self._full is None:
+            self._begin()
+        if self._full is not None:
+            full, self._full = self._full, None
+            return StreamedChanges(full.id, self.schema, self._state(full), full=True)
+        while self._next is not None and (snapshot := self._read(self._next)) is not None:
+            self._next += 1
+            if self._files.reads_overwrite(snapshot):
+                find = self._files.overwrite
+            elif self._uses_delta and snapshot.commit_kind is CommitKind.APPEND:
+                find = self._files.delta
+            elif not self._uses_delta and snapshot.changelog_manifest_list is not None:
+                find = self._files.changelog
+            else:
+                continue
+            rows = self._rows(find, snapshot)
+            return StreamedChanges(snapshot.id, self.schema, rows, full=False)
+        return None
+
+    def acknowledge(self) -> None:
+        """Keep that all handed out so far is dealt with; what comes after it will not expire."""
+        if self._consumer is None:
+            raise InvalidRequestError("this stream has no consumer to remember for: name one")
+        if self._next is not None and self._full is None:
+            progress = Consumer(self._consumer, self._next)
+            require_branch_still(self._handle.storage, self._handle.layout)
+            write_consumer(self._handle.storage, self._handle.layout, progress)
+
+    def _stored_progress(self) -> int | None:
+        if self._consumer is None:
+            return None
+        handle = self._handle
+        found = read_consumer(handle.storage, handle.layout, self._consumer, handle.environment)
+        return None if found is None else found.next_snapshot
+
+    def _begin(self) -> None:
+        """Find the first snapshot, or leave it open while the table has none."""
+        latest = latest_snapshot(self._handle.storage, self._handle.layout)
+        match self._start.mode:
+            case "latest-full":
+                self._go_on_after(latest)
+            case "compacted-full":
+                self._go_on_after(newest_compacted(self._handle) or latest)
+            case "latest":
+                self._next = FIRST_SNAPSHOT_ID if latest is None else latest.id + 1
+            case "from-snapshot":
+                self._next = self._at_least_earliest()
+            case "from-snapshot-full":
+                self._go_on_after(self._read(self._at_least_earliest()))
+            case _:
+                self._next = self._first_at()
+
+    def _go_on_after(self, full: Snapshot | None) -> None:
+        if full is not None:
+            self._full, self._next = full, full.id + 1
+
+    def _at_least_earliest(self) -> int:
+        assert self._start.snapshot is not None
+        return max(self._start.snapshot, self._earliest())
+
+    def _first_at(self) -> int:
+        """The first snapshot of the time or later; all there are when none is older."""
+        assert self._start.as_of is not None
+        before = newest_at(self._handle, to_millis(self._start.as_of) - 1)
+        return self._earliest() if before is None else before.id + 1
+
+    def _read(self, number: int) -> Snapshot | None:
+        """A snapshot, or its changelog; None while it is not there yet."""
+        handle = self._handle
+        found = read_snapshot_if_present(handle.storage, handle.layout, number)
+        if found is not None:
+            return found
+        if number in changelog_ids(handle.storage, handle.layout):
+            return read_changelog(handle.storage, handle.layout, number)
+        ids = snapshot_ids(handle.storage, handle.layout)
+        if not ids or number > ids[-1]:
+            return None
+        raise NotFoundError(
+            f"snapshot {number} of {handle.uri} comes next and has expired: the earliest there is "
+            f"is {self._earliest()}; start again from it, or with all rows, and give the stream a "
+            "consumer so that what it has not read is kept"
+        )
+
+    def _earliest(self) -> int:
+        storage, layout = self._handle.storage, self._handle.layout
+        ids = [*changelog_ids(storage, layout), *snapshot_ids(storage, layout)]
+        return min(ids, default=FIRST_SNAPSHOT_ID)
+
+    def _rows(
+        self, find: Callable[[Snapshot], ChangedFiles], snapshot: Snapshot
+    ) -> Iterator[pa.RecordBatch]:
+        yield from self._files.rows(find(snapshot))
+
+    def _state(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
+        """All rows; those that will come as changelog are not among them yet."""
+        least = least_told_level(self._handle)
+        rows = StateRows(self._handle, snapshot, self._asked, least_level=least, is_told=True)
+        return rows.read()
+
+
+def least_told_level(handle: TableHandle) -> int:
+    """The level from which on the rows of files will not come as changelog any more."""
+    if not handle.schema.primary_keys:
+        return 0
+    highest = handle.options.level_count - 1
+    return {_LOOKUP: 1, _FULL_COMPACTION: highest}.get(changelog_producer(handle), 0)

@@ -1,0 +1,227 @@
+"""The rows of one live file: where it is, how its schema was, which of its rows are deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache, partial
+
+import pyarrow as pa
+
+from lakeformat.errors import CorruptTableError, LakeError
+from lakeformat.files.changelog_packs import packed_part
+from lakeformat.files.file_format import FileFormat
+from lakeformat.files.orc.instants import InstantRule
+from lakeformat.files.parquet.row_groups import PickGroups
+from lakeformat.paimon.binary_row import values_to_arrow
+from lakeformat.paimon.datafile.instant_bounds import instant_bounds, instant_rule
+from lakeformat.paimon.datafile.reader import BATCH_ROWS, KeepRows, read_batches, read_key_values
+from lakeformat.paimon.file_places import data_file_place
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.referrer import naming, referred_to_by
+from lakeformat.paimon.metadata.schema_file import read_schema
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.partition import partition_fields, partition_path, partition_values
+from lakeformat.paimon.read.deletions import DeletedRows
+from lakeformat.paimon.read.plan import find_manifest
+from lakeformat.paimon.read.pruning.row_groups import group_picker
+from lakeformat.paimon.read.report import ScanReport
+from lakeformat.rows.prune import Conjunction
+from lakeformat.storage import Storage
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.types import DataField
+
+__all__ = ["DataFiles"]
+
+Fields = tuple[DataField, ...]
+
+
+class DataFiles:
+    """Reads files of one snapshot of one table."""
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        snapshot: Snapshot,
+        deleted: DeletedRows,
+        report: ScanReport | None = None,
+    ) -> None:
+        self._handle = handle
+        self._report = report
+        self._snapshot = snapshot
+        self._deleted = deleted
+        self._directory: Callable[[bytes], str] = cache(
+            lambda partition: partition_path(handle.schema, partition)
+        )
+        self._fields: Callable[[int], Fields] = cache(self._read_fields)
+        self._instants = instant_rule(handle.options)
+
+    def rows(
+        self,
+        entry: ManifestEntry,
+        wanted: Fields,
+        conditions: Conjunction = (),
+        batch_rows: int = BATCH_ROWS,
+        *,
+        with_deleted: bool = False,
+    ) -> Iterator[pa.RecordBatch]:
+        """The columns ``wanted`` of the rows that are not deleted, in file order.
+
+        Row groups that cannot hold a row which meets all conditions are left out.
+        """
+        keep = None if with_deleted else self._deleted.keep(entry)
+        file_fields = self._fields(entry.file.schema_id)
+        keys = self._handle.schema.partition_keys
+        others = tuple(field for field in file_fields if field.name not in keys)
+        constants, asked = self._constants(entry, wanted) if others else {}, wanted
+        if constants:
+            # A file that another program wrote into the directory of its partition lacks these.
+            file_fields = others
+            asked = tuple(field for field in wanted if field.name not in constants)
+            asked = asked or others[:1]  # a batch needs a column to have rows
+        with self._naming_manifest(entry):
+            storage, path = self.place(entry)
+            batches = read_batches(
+                storage,
+                path,
+                file_fields=file_fields,
+                wanted=asked,
+                write_cols=entry.file.write_cols,
+                keep=keep,
+                row_count=entry.file.row_count,
+                batch_rows=batch_rows,
+                pick=self._picker(entry, conditions),
+                in_threads=self._handle.environment.has_idle_cores,
+                instants=self._instants_of(entry.file),
+            )
+            for batch in self._until_given_up(batches):
+                yield _with_constants(batch, wanted, constants) if constants else batch
+
+    def _constants(self, entry: ManifestEntry, wanted: Fields) -> dict[str, pa.Array]:
+        """Of an append table, the columns that have the value of the partition in every row."""
+        schema = self._handle.schema
+        names = {field.name for field in wanted} & set(schema.partition_keys)
+        if schema.primary_keys or not names:
+            return {}
+        with naming(f"_PARTITION of data file {entry.file.file_name}"):
+            values = partition_values(schema, entry.partition)
+            pairs = zip(partition_fields(schema), values, strict=True)
+            return {
+                field.name: values_to_arrow([value], field.type)
+                for field, value in pairs
+                if field.name in names
+            }
+
+    def key_values(
+        self,
+        entry: ManifestEntry,
+        wanted: Fields,
+        conditions: Conjunction = (),
+        batch_rows: int = BATCH_ROWS,
+        *,
+        numbered: bool = True,
+        encoded: Collection[str] = (),
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a primary-key table's file, after sequence number and kind of each.
+
+        The number is left out unless ``numbered``. Texts of the columns ``encoded`` come as
+        dictionaries where the file has them so.
+        """
+        keep = self._deleted.keep(entry)
+        with self._naming_manifest(entry):
+            storage, path = self.place(entry)
+            batches = read_key_values(
+                storage,
+                path,
+                file_fields=self._fields(entry.file.schema_id),
+                wanted=wanted,
+                keep=keep,
+                row_count=entry.file.row_count,
+                batch_rows=batch_rows,
+                pick=self._picker(entry, conditions),
+                numbered=numbered,
+                encoded=encoded,
+                in_threads=self._handle.environment.has_idle_cores,
+                instants=self._instants_of(entry.file),
+                section=packed_part(entry.file.file_name),
+            )
+            yield from self._until_given_up(batches)
+
+    def _instants_of(self, file: DataFileMeta) -> InstantRule | None:
+        """The rule for an ORC file, with the bounds its manifest has."""
+        if not self._instants.is_legacy or not file.file_name.endswith(FileFormat.ORC):
+            return None
+        fields = self._fields(file.schema_id)
+        return replace(self._instants, bounds=partial(instant_bounds, file, fields))
+
+    def _until_given_up(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if self._handle.environment.is_given_up():
+                raise LakeError(f"reading {self._handle.uri} was given up")
+            yield batch
+
+    def _picker(self, entry: ManifestEntry, conditions: Conjunction) -> PickGroups | None:
+        """What picks row groups; None if all are read and nobody counts them."""
+        if self._report is None and not conditions:
+            return None
+        report = self._report or ScanReport()
+        report.opened(entry.file.file_size)
+        stored = self._fields(entry.file.schema_id)
+        return group_picker(conditions, self._handle.schema.fields, stored, report)
+
+    @contextmanager
+    def _naming_manifest(self, entry: ManifestEntry) -> Iterator[None]:
+        """Name manifest and snapshot too when a file is damaged; they are looked for only then."""
+        try:
+            yield
+        except CorruptTableError as reason:
+            handle, snapshot = self._handle, self._snapshot
+            manifest = find_manifest(handle, snapshot, entry)
+            source = (
+                f"{manifest} of snapshot {snapshot.id}, written under schema-{entry.file.schema_id}"
+            )
+            with referred_to_by(source):
+                raise CorruptTableError(str(reason)) from reason
+
+    def has_fields_of_table(self, file: DataFileMeta) -> bool:
+        """Whether a file was written with the columns the table has now."""
+        return self._fields(file.schema_id) == self._handle.schema.fields
+
+    def stored_ids(self, file: DataFileMeta) -> frozenset[int]:
+        """The ids of the columns a file has."""
+        fields, names = self._fields(file.schema_id), file.write_cols
+        return frozenset(field.id for field in fields if names is None or field.name in names)
+
+    def keep(self, entry: ManifestEntry) -> KeepRows | None:
+        """The rows of a file that are not deleted; None if that is all of them."""
+        return self._deleted.keep(entry)
+
+    def place(self, entry: ManifestEntry) -> tuple[Storage, str]:
+        """Return storage and path of a file."""
+        handle, file = self._handle, entry.file
+        with naming(f"_PARTITION of data file {file.file_name}"):
+            directory = self._directory(entry.partition)
+        return data_file_place(handle, entry.bucket, file, directory)
+
+    def _read_fields(self, schema_id: int) -> Fields:
+        handle = self._handle
+        if schema_id == handle.schema.id:
+            return handle.schema.fields
+        return read_schema(handle.storage, handle.layout, schema_id).fields
+
+
+def _with_constants(
+    batch: pa.RecordBatch, wanted: Fields, constants: dict[str, pa.Array]
+) -> pa.RecordBatch:
+    """The columns wanted, those of the file and those that are the same in every row."""
+    schema = to_arrow_schema(wanted)
+    arrays = []
+    for field in schema:
+        if field.name in constants:
+            arrays.append(pa.repeat(constants[field.name][0].cast(field.type), batch.num_rows))
+        else:
+            arrays.append(batch.column(field.name))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,145 @@
+"""Rows that are deleted without their files having been rewritten: deletion vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.paimon.expired_meanwhile import telling_of_expiry
+from lakeformat.paimon.file_places import index_file_place
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.index.damage import RESTORE
+from lakeformat.paimon.index.deletion_vector import DeletionVector, keep_mask
+from lakeformat.paimon.index.deletion_vector_file import read_deletion_vectors
+from lakeformat.paimon.metadata.index_manifest import (
+    DELETION_VECTORS,
+    DeletionVectorRange,
+    IndexManifestEntry,
+    read_index_manifest,
+)
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.referrer import referred_to_by
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.storage import Storage
+
+__all__ = ["DeletedRows", "deleted_rows_of", "find_deleted_rows", "find_vectors"]
+
+Place = tuple[bytes, int]
+"""Partition and bucket: file names are unique only inside one."""
+
+
+class DeletedRows:
+    """The deletion vectors of a snapshot; each index file is read when its bucket is."""
+
+    def __init__(
+        self, handle: TableHandle, entries: Iterable[IndexManifestEntry], source: str = ""
+    ) -> None:
+        """``source`` is the address of the index manifest the entries are from."""
+        self._handle = handle
+        self._source = source
+        self._entries: dict[Place, list[IndexManifestEntry]] = {}
+        for entry in entries:
+            self._entries.setdefault((entry.partition, entry.bucket), []).append(entry)
+        self._vectors: dict[Place, dict[str, DeletionVector]] = {}
+
+    def keep(self, file: ManifestEntry) -> Callable[[int, int], npt.NDArray[np.bool_]] | None:
+        """Which of ``count`` rows from ``start`` on are left; None when no row is deleted."""
+        vector = self._vector(file)
+        return None if vector is None else partial(keep_mask, vector)
+
+    def count(self, file: ManifestEntry) -> int:
+        """How many rows of the file are deleted."""
+        vector = self._vector(file)
+        return 0 if vector is None else vector.cardinality
+
+    def vectors(self, partition: bytes, bucket: int) -> dict[str, DeletionVector]:
+        """Every vector of a bucket by data file, those of files that are gone too."""
+        return dict(self._of_bucket((partition, bucket)))
+
+    def _vector(self, file: ManifestEntry) -> DeletionVector | None:
+        """The vector of a file.
+
+        Nobody asks for a vector that names no live file: Java leaves those of files that it
+        compacted away, and they mean nothing.
+        """
+        name, rows = file.file.file_name, file.file.row_count
+        vector = self._of_bucket((file.partition, file.bucket)).get(name)
+        if vector is not None and vector.positions and vector.positions.max() >= rows:
+            raise CorruptTableError(
+                f"{self._source} deletes row {vector.positions.max()} of {name}, "
+                f"which has {rows} rows; {RESTORE}"
+            )
+        return vector
+
+    def _of_bucket(self, place: Place) -> dict[str, DeletionVector]:
+        if place not in self._vectors:
+            self._vectors[place] = {}
+            for entry in self._entries.get(place, ()):
+                found = self._read(entry)
+                twice = sorted(found.keys() & self._vectors[place].keys())
+                if twice:
+                    raise self._two_vectors(twice[0])
+                self._vectors[place].update(found)
+        return self._vectors[place]
+
+    def _two_vectors(self, data_file_name: str) -> CorruptTableError:
+        return CorruptTableError(
+            f"{self._source} has two deletion vectors for {data_file_name}, and nothing says "
+            f"which of them is valid; {RESTORE}"
+        )
+
+    def _read(self, entry: IndexManifestEntry) -> dict[str, DeletionVector]:
+        ranges: tuple[DeletionVectorRange, ...] = entry.ranges or ()
+        names = [found.data_file_name for found in ranges]
+        if len(set(names)) < len(names):
+            raise self._two_vectors(next(name for name in names if names.count(name) > 1))
+        if len(ranges) != entry.row_count:
+            raise CorruptTableError(
+                f"{self._source} says that {entry.file_name} has {entry.row_count} deletion "
+                f"vectors, and where {len(ranges)} of them are; {RESTORE}"
+            )
+        with referred_to_by(self._source):
+            storage, path = self.place(entry)
+            return read_deletion_vectors(storage, path, ranges)
+
+    def place(self, entry: IndexManifestEntry) -> tuple[Storage, str]:
+        """Return storage and path of an index file."""
+        return index_file_place(self._handle, entry)
+
+
+def find_vectors(
+    handle: TableHandle, snapshot: Snapshot
+) -> dict[Place, tuple[IndexManifestEntry, ...]]:
+    """The index files with deletion vectors that a snapshot refers to, by partition and bucket."""
+    if snapshot.index_manifest is None:
+        return {}
+    who = referred_to_by(f"snapshot {snapshot.id} of {handle.uri}")
+    with telling_of_expiry(handle, snapshot), who:
+        entries = read_index_manifest(handle.storage, handle.layout, snapshot.index_manifest)
+    found: dict[Place, list[IndexManifestEntry]] = {}
+    for entry in entries:
+        if entry.index_type == DELETION_VECTORS:
+            found.setdefault((entry.partition, entry.bucket), []).append(entry)
+    return {place: tuple(there) for place, there in found.items()}
+
+
+def find_deleted_rows(handle: TableHandle, snapshot: Snapshot) -> DeletedRows:
+    """The deletion vectors a snapshot refers to."""
+    vectors = find_vectors(handle, snapshot)
+    return deleted_rows_of(
+        handle, snapshot, (entry for there in vectors.values() for entry in there)
+    )
+
+
+def deleted_rows_of(
+    handle: TableHandle, snapshot: Snapshot, entries: Iterable[IndexManifestEntry]
+) -> DeletedRows:
+    """Some of the deletion vectors a snapshot refers to."""
+    source = ""
+    if snapshot.index_manifest is not None:
+        source = handle.storage.uri(handle.layout.manifest(snapshot.index_manifest))
+    return DeletedRows(handle, entries, source)

@@ -1,0 +1,96 @@
+"""What a scan would read, and which conditions leave out the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.read.plan import plan_columns
+from lakeformat.paimon.read.row_filter import RowFilter
+from lakeformat.paimon.read.splits import Split
+from lakeformat.rows.prune import on_columns
+
+__all__ = ["ScanPlan", "explain_scan"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan:
+    """Counts of one scan before it reads; ``str`` is the same in sentences."""
+
+    snapshot_id: int | None
+    """None before the first commit."""
+    manifests: int
+    manifests_read: int
+    files: int
+    """Live files of the snapshot."""
+    left_out_by_partition: int
+    left_out_by_statistics: int
+    """By the ranges of keys and of other columns, which manifests hold."""
+    left_out_by_index: int
+    """By the file indexes that single files have."""
+    left_out_otherwise: int
+    """Not visible to a batch read, below the level asked for, or beyond the limit."""
+    files_to_read: int
+    bytes_to_read: int
+    """Of those files, whole; row groups and columns that are not needed are left out later."""
+    splits: int
+    raw_splits: int
+    """Whose rows are those of their files; the others are merged."""
+    decided_by: str | None = None
+    """The option of the table that chose the snapshot; None where no option did."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every count by its name, for programs."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        by = "" if self.decided_by is None else f" (the table sets {self.decided_by})"
+        if self.snapshot_id is None:
+            return f"no snapshot yet: nothing to read{by}"
+        return "\n".join(
+            (
+                f"snapshot {self.snapshot_id}{by}: {self.files} files in {self.manifests} "
+                f"manifests, of which {self.manifests_read} are read",
+                f"left out: {self.left_out_by_partition} files by partition, "
+                f"{self.left_out_by_statistics} by statistics, {self.left_out_by_index} by index, "
+                f"{self.left_out_otherwise} otherwise",
+                f"to read: {self.files_to_read} files, {self.bytes_to_read} bytes",
+                f"splits: {self.splits}, {self.raw_splits} as they are, "
+                f"{self.splits - self.raw_splits} merged",
+            )
+        )
+
+
+def explain_scan(
+    handle: TableHandle,
+    snapshot: Snapshot | None,
+    filters: Sequence[RowFilter],
+    splits: Sequence[Split],
+) -> ScanPlan:
+    """Plan again without conditions, and with those on partitions alone, to tell them apart."""
+    if snapshot is None:
+        return ScanPlan(None, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    conditions = [each for part in filters for each in part.conditions()]
+    on_partitions = on_columns(conditions, handle.schema.partition_keys)
+    everything = plan_columns(handle, snapshot)
+    by_partition = plan_columns(handle, snapshot, conditions=on_partitions)
+    planned = plan_columns(handle, snapshot, conditions=conditions)
+    with_statistics = len(planned.columns) + planned.left_out_by_index
+    found = sum(len(split.files) for split in splits)
+    return ScanPlan(
+        snapshot_id=snapshot.id,
+        manifests=planned.manifests,
+        manifests_read=planned.manifests_read,
+        files=len(everything.columns),
+        left_out_by_partition=len(everything.columns) - len(by_partition.columns),
+        left_out_by_statistics=len(by_partition.columns) - with_statistics,
+        left_out_by_index=planned.left_out_by_index,
+        left_out_otherwise=len(planned.columns) - found,
+        files_to_read=found,
+        bytes_to_read=sum(split.size_bytes for split in splits),
+        splits=len(splits),
+        raw_splits=sum(split.raw_convertible for split in splits),
+    )

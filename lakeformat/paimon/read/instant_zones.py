@@ -1,0 +1,40 @@
+"""The time zones in which the ORC files of a table were written, for what rewrites them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from lakeformat.files.file_format import FileFormat
+from lakeformat.files.orc.tail import file_zones
+from lakeformat.paimon.datafile.instant_format import keeping_instants
+from lakeformat.paimon.datafile.reader import naming_file
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.read.data_files import DataFiles
+from lakeformat.paimon.read.deletions import DeletedRows
+
+__all__ = ["rewriting_instants"]
+
+
+def rewriting_instants(
+    handle: TableHandle, snapshot: Snapshot | None, entries: Iterable[ManifestEntry]
+) -> TableHandle:
+    """The table with a format for new files that keeps the instants of these files."""
+    schema = keeping_instants(handle.schema, _zones(handle, snapshot, entries))
+    return handle if schema is handle.schema else replace(handle, schema=schema)
+
+
+def _zones(
+    handle: TableHandle, snapshot: Snapshot | None, entries: Iterable[ManifestEntry]
+) -> Iterator[str]:
+    """The zones that ORC files name, file by file."""
+    if snapshot is None:
+        return
+    files = DataFiles(handle, snapshot, DeletedRows(handle, ()))
+    for entry in entries:
+        if entry.file.file_name.endswith(FileFormat.ORC):
+            storage, path = files.place(entry)
+            with naming_file(storage.uri(path)), storage.open_input(path) as stream:
+                yield from file_zones(stream)

@@ -1,0 +1,241 @@
+"""Which data files a scan reads: the manifests of one snapshot, merged and pruned.
+
+Planning works on columns; Python objects are made of the files that are asked for in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+import numpy as np
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.paimon.expired_meanwhile import telling_of_expiry
+from lakeformat.paimon.handle import TableHandle, require_allowed
+from lakeformat.paimon.metadata.manifest import (
+    ManifestColumns,
+    ManifestEntry,
+    live_rows,
+    read_manifests,
+)
+from lakeformat.paimon.metadata.manifest_columns.columns import Positions
+from lakeformat.paimon.metadata.manifest_list import manifests_of
+from lakeformat.paimon.metadata.referrer import naming_row
+from lakeformat.paimon.metadata.schema_file import read_schema, require_schema_of
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.read.pruning.entries import EntryPruner, SchemaReader
+from lakeformat.paimon.read.pruning.file_indexes import IndexPruner
+from lakeformat.paimon.read.row_ranges import joins_columns, shares_rows
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.rows.prune import Condition, Conjunction, Mask, conjunctions
+
+__all__ = [
+    "BucketRows",
+    "FilePlan",
+    "find_manifest",
+    "naming_file",
+    "plan_columns",
+    "plan_files",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class BucketRows:
+    """The files of a plan by partition and bucket, those of a group in commit order."""
+
+    rows: Positions
+    """Positions in the plan, group after group, in the order their first file was committed."""
+    starts: Positions
+    """Where each group starts in ``rows``; the last ends with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlan:
+    """The live files of a snapshot that may hold rows asked for, in commit order."""
+
+    columns: ManifestColumns
+    manifests: int
+    """How many manifests the snapshot has."""
+    manifests_read: int
+    left_out_by_index: int = 0
+    """Files that statistics leave in and their own index does not."""
+
+    def buckets(self) -> BucketRows:
+        """Group the files by partition and bucket."""
+        columns = self.columns
+        partition = columns.partition.to_arrow().dictionary_encode().indices.to_numpy()
+        _, bucket = np.unique(columns.bucket.numbers, return_inverse=True)
+        places = partition.astype(np.int64) * (int(bucket.max(initial=0)) + 1) + bucket
+        by_place = np.argsort(places, kind="stable")
+        changes = np.flatnonzero(np.diff(places[by_place])) + 1
+        starts = np.concatenate(([0], changes)) if len(columns) else changes
+        return _in_commit_order(by_place, starts)
+
+    def places(self) -> list[Positions]:
+        """The positions of each bucket's files."""
+        groups = self.buckets()
+        return np.split(groups.rows, groups.starts[1:]) if len(self.columns) else []
+
+    def entries(self) -> list[ManifestEntry]:
+        """The files as objects."""
+        return self.columns.entries()
+
+
+def plan_files(
+    handle: TableHandle, snapshot: Snapshot, *, conditions: Conjunction = ()
+) -> list[ManifestEntry]:
+    """The live files that may hold rows which meet all conditions, in commit order."""
+    require_allowed(handle, Operation.READ)
+    return plan_columns(handle, snapshot, conditions=conditions).entries()
+
+
+def find_manifest(handle: TableHandle, snapshot: Snapshot, entry: ManifestEntry) -> str:
+    """Where the newest manifest is that adds a file, for an error about it; else the snapshot."""
+    source = _source(handle, snapshot)
+    try:
+        for manifest in reversed(manifests_of(handle.storage, handle.layout, snapshot)):
+            columns = read_manifests(handle.storage, handle.layout, [manifest])
+            names = columns.file_name.texts()
+            same = [row for row, name in enumerate(names) if name == entry.file.file_name]
+            for found in columns.entries(np.array(same, np.int64)):
+                if (found.kind, found.identity) == (entry.kind, entry.identity):
+                    return handle.storage.uri(handle.layout.manifest(manifest.file_name))
+    except CorruptTableError:  # gone meanwhile: the error that asks is the one to tell
+        return source
+    return source
+
+
+def plan_columns(
+    handle: TableHandle,
+    snapshot: Snapshot,
+    *,
+    conditions: Conjunction = (),
+    buckets: Collection[int] | None = None,
+) -> FilePlan:
+    """The live files that may hold rows which meet all conditions, in those buckets."""
+    pruner = EntryPruner(handle.schema, conditions, buckets, _schema_reader(handle))
+    require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)
+    with telling_of_expiry(handle, snapshot):
+        manifests = manifests_of(handle.storage, handle.layout, snapshot)
+    with naming_row(
+        len(manifests),
+        lambda row: pruner.pick_manifests([manifests[row]]),
+        lambda row: f"_PARTITION_STATS of {manifests[row].file_name} in {manifests[row].named_by}",
+    ):
+        picked = pruner.pick_manifests(manifests)
+    with telling_of_expiry(handle, snapshot):
+        read = read_manifests(handle.storage, handle.layout, picked)
+    # ADD and DELETE of a file are in one place, but need not have equal statistics.
+    with naming_file(handle, snapshot, read, "_PARTITION", pruner.by_place):
+        there = read.filter(pruner.by_place(read))
+    rows = live_rows(there, _source(handle, snapshot))
+    live = there if len(rows) == len(there) else there.take(rows)
+    plan = FilePlan(live, len(manifests), len(picked))
+    if not conditions or not len(live):
+        return plan
+    groups = [
+        [_left_in(handle, snapshot, asked, live) for asked in lists]
+        for lists in conjunctions(conditions)
+    ]
+    by_statistics = _in_each(groups, 0)
+    kept = _in_each(groups, 1)
+    if joins_columns(handle.schema):
+        by_statistics, kept = (mask | shares_rows(live) for mask in (by_statistics, kept))
+    return replace(
+        plan,
+        columns=_filtered(live, kept),
+        left_out_by_index=int((by_statistics & ~kept).sum()),
+    )
+
+
+def _in_each(groups: Sequence[Sequence[tuple[Mask, Mask]]], which: int) -> Mask:
+    """What some list of each group leaves in."""
+    found: Mask = np.logical_and.reduce(
+        [np.logical_or.reduce([masks[which] for masks in lists]) for lists in groups]
+    )
+    return found
+
+
+def _left_in(
+    handle: TableHandle, snapshot: Snapshot, asked: Sequence[Condition], live: ManifestColumns
+) -> tuple[Mask, Mask]:
+    """The live files that conditions leave in by statistics, and of those by file indexes too.
+
+    Together they are all that the rows which meet the conditions are merged of, or the bucket has
+    none; so files that alternatives leave in can be read together.
+    """
+    pruner = EntryPruner(handle.schema, asked, None, _schema_reader(handle))
+    with naming_file(handle, snapshot, live, "the statistics", pruner.by_statistics):
+        kept = pruner.by_place(live) & pruner.by_statistics(live)
+    found = FilePlan(_filtered(live, kept), 0, 0)
+    if handle.schema.primary_keys and len(found.columns):
+        with naming_file(
+            handle, snapshot, found.columns, "the statistics", partial(pruner.by_merged_values, [])
+        ):
+            there = pruner.by_merged_values(found.places(), found.columns)
+        kept[kept] = there
+        found = replace(found, columns=_filtered(found.columns, there))
+    by_indexes = kept.copy()
+    if len(found.columns):
+        by_indexes[kept] = _by_indexes(handle, snapshot, asked, found)
+    return kept, by_indexes
+
+
+def _filtered(columns: ManifestColumns, mask: Mask) -> ManifestColumns:
+    return columns if mask.all() else columns.filter(mask)
+
+
+def _by_indexes(
+    handle: TableHandle, snapshot: Snapshot, conditions: Sequence[Condition], plan: FilePlan
+) -> Mask:
+    """The files of a plan that their own index does not leave out."""
+
+    def named_by(entry: ManifestEntry) -> str:
+        return f"{find_manifest(handle, snapshot, entry)} of snapshot {snapshot.id}"
+
+    pruner = IndexPruner(handle, conditions, _schema_reader(handle), named_by)
+    return pruner.mask(plan.columns, plan.places)
+
+
+def naming_file(
+    handle: TableHandle,
+    snapshot: Snapshot,
+    columns: ManifestColumns,
+    what: str,
+    again: Callable[[ManifestColumns], object],
+) -> AbstractContextManager[None]:
+    """Say which file ``what`` is of, and in which manifest, when it cannot be decoded."""
+
+    def name(row: int) -> str:
+        [entry] = columns.entries(np.array([row]))
+        where = find_manifest(handle, snapshot, entry)
+        return f"{what} of data file {entry.file.file_name} in {where}"
+
+    return naming_row(len(columns), lambda row: again(columns.take(np.array([row]))), name)
+
+
+def _source(handle: TableHandle, snapshot: Snapshot) -> str:
+    return f"snapshot {snapshot.id} of {handle.uri}"
+
+
+def _schema_reader(handle: TableHandle) -> SchemaReader:
+    @cache
+    def read(schema_id: int) -> TableSchema:
+        if schema_id == handle.schema.id:
+            return handle.schema
+        return read_schema(handle.storage, handle.layout, schema_id)
+
+    return read
+
+
+def _in_commit_order(by_place: Positions, starts: Positions) -> BucketRows:
+    """Put groups in the order of their first rows."""
+    order = np.argsort(by_place[starts])
+    sizes = np.diff(np.append(starts, len(by_place)))[order]
+    ends = np.cumsum(sizes)
+    places = np.repeat(starts[order] - (ends - sizes), sizes) + np.arange(len(by_place))
+    return BucketRows(by_place[places], ends - sizes)

@@ -1,0 +1,108 @@
+"""Which buckets, and which files of a primary-key table's buckets, can hold rows asked for.
+
+What another column than the key holds can only be told after rows of one key have been merged, so
+bounds of such values rule out single files only where no key is in two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice, product
+
+import numpy as np
+
+from lakeformat.paimon.binary_row import Value, values_to_arrow
+from lakeformat.paimon.bucketing import bucket_function
+from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
+from lakeformat.paimon.metadata.manifest_columns.columns import Positions
+from lakeformat.paimon.read.buckets import has_unique_rows, skips_level_zero
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.rows.prune import Condition, Mask, Op
+from lakeformat.types.types import AtomicType, DataField, TypeName
+
+__all__ = ["HashedBuckets", "by_merged_values"]
+
+MOST_KEYS = 1000
+"""Hashing more keys than this would hardly leave a bucket out."""
+
+_WHOLE_ROW_WINS = ("deduplicate", "first-row")
+_EQUAL_WITH_OTHER_BYTES = (TypeName.FLOAT, TypeName.DOUBLE)
+"""0.0 and -0.0 are equal and hash differently."""
+
+
+class HashedBuckets:
+    """The buckets of the bucket keys that conditions name, if they name all of its columns."""
+
+    def __init__(self, schema: TableSchema, conditions: Sequence[Condition]) -> None:
+        options = schema.table_options
+        names = options.bucket_key or tuple(field.name for field in schema.key_fields)
+        by_name = {field.name: field for field in schema.fields}
+        self._fields = [by_name[name] for name in names if name in by_name]
+        self._kind = options.bucket_function
+        self._keys: list[tuple[Value, ...]] | None = None
+        values = [_values(field, conditions) for field in self._fields]
+        if options.bucket > 0 and names and len(self._fields) == len(names) and all(values):
+            keys = list(islice(product(*(found for found in values if found)), MOST_KEYS + 1))
+            self._keys = keys if len(keys) <= MOST_KEYS else None
+
+    def mask(self, columns: ManifestColumns) -> Mask:
+        """Where a bucket may hold one of the keys; each file knows how many buckets there were."""
+        mask = np.ones(len(columns), np.bool_)
+        if self._keys is None:
+            return mask
+        totals = columns.total_buckets.numbers
+        for total in np.unique(totals).tolist():
+            if total > 0:
+                rows = np.flatnonzero(totals == total)
+                mask[rows] = np.isin(columns.bucket.numbers[rows], self._buckets(total))
+        return mask
+
+    def _buckets(self, total: int) -> Positions:
+        assert self._keys is not None
+        types = [field.type for field in self._fields]
+        arrays = [
+            values_to_arrow([key[position] for key in self._keys], data_type)
+            for position, data_type in enumerate(types)
+        ]
+        return np.asarray(bucket_function(self._kind, types, total)(arrays), np.int64)
+
+
+def by_merged_values(
+    schema: TableSchema, columns: ManifestColumns, may_match: Mask, places: Sequence[Positions]
+) -> Mask:
+    """Which files are read, of those that ``may_match`` by the bounds of their values.
+
+    ``places`` are the positions of each bucket's files.
+    """
+    if skips_level_zero(schema):  # what is seen has each key once
+        return may_match
+    # With deletion vectors, too, rows of level 0 are merged with those above where reads see them.
+    whole = schema.table_options.merge_engine in _WHOLE_ROW_WINS
+    levels = columns.level.numbers
+    mask = np.ones(len(columns), np.bool_)
+    for rows in places:
+        if _has_each_key_once(schema, levels[rows]):
+            mask[rows] = may_match[rows]
+        elif whole:
+            mask[rows] = may_match[rows].any()
+    return mask
+
+
+def _has_each_key_once(schema: TableSchema, levels: Positions) -> bool:
+    if len(levels) == 1:
+        return True
+    if (levels == 0).any():
+        return False
+    return has_unique_rows(schema) or bool((levels == levels[0]).all())
+
+
+def _values(field: DataField, conditions: Sequence[Condition]) -> list[Value] | None:
+    """What a column must be one of; None if no condition says so."""
+    if not isinstance(field.type, AtomicType) or field.type.name in _EQUAL_WITH_OTHER_BYTES:
+        return None
+    for condition in conditions:
+        if condition.column == field.name and condition.op in (Op.EQUAL, Op.IN):
+            literal = condition.literal
+            found = literal if condition.op is Op.IN else (literal,)
+            return [value for value in found if value is not None] or None
+    return None

@@ -1,0 +1,297 @@
+"""Which manifests and which entries can hold rows that meet a scan's conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.paimon.binary_row import FramedRows
+from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
+from lakeformat.paimon.metadata.manifest_columns.columns import (
+    BytesColumn,
+    ListColumn,
+    NumberColumn,
+    Positions,
+    equal_lists,
+)
+from lakeformat.paimon.metadata.manifest_list import ManifestMeta
+from lakeformat.paimon.read.pruning.buckets import HashedBuckets, by_merged_values
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.rows.prune import (
+    Bounds,
+    Condition,
+    Conjunction,
+    Mask,
+    in_any,
+    may_meet,
+)
+from lakeformat.types.types import DataField, with_nullability
+
+__all__ = ["EntryPruner", "SchemaReader"]
+
+_EMPTY_ROW_SIZE = 12
+
+SchemaReader = Callable[[int], TableSchema]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPruner:
+    """The conditions and buckets a scan asks for, split by what can tell about them."""
+
+    schema: TableSchema
+    conditions: Conjunction
+    buckets: Collection[int] | None
+    read_schema: SchemaReader
+    """Finds the schema a file was written with."""
+
+    def pick_manifests(self, manifests: Sequence[ManifestMeta]) -> list[ManifestMeta]:
+        """The manifests that may hold files asked for, by their partitions and buckets."""
+        mask = self._in_any(lambda one: one.of_manifests(manifests))
+        return [manifest for manifest, may in zip(manifests, mask.tolist(), strict=True) if may]
+
+    def by_place(self, columns: ManifestColumns) -> Mask:
+        """The entries in partitions and buckets asked for: exact, and equal for ADD and DELETE."""
+        return self._in_any(lambda one: one.by_place(columns))
+
+    def by_statistics(self, columns: ManifestColumns) -> Mask:
+        """The live files that may hold rows asked for.
+
+        With a primary key only conditions on it count here: another row of the same key, in a
+        file that is left out, might be the one that is valid.
+        """
+        return self._in_any(lambda one: one.by_statistics(columns))
+
+    def by_merged_values(self, places: Sequence[Positions], columns: ManifestColumns) -> Mask:
+        """As ``by_statistics``, by columns of a keyed table that are not its key: whole buckets."""
+        return self._in_any(lambda one: one.by_merged_values(places, columns))
+
+    def _in_any(self, ask: Callable[[_Pruner], Mask]) -> Mask:
+        def of(conditions: Sequence[Condition]) -> Mask:
+            return ask(_Pruner(self.schema, conditions, self.buckets, self.read_schema))
+
+        return in_any(self.conditions, of)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pruner:
+    """What leaves out files by conditions without alternatives."""
+
+    schema: TableSchema
+    conditions: Sequence[Condition]
+    buckets: Collection[int] | None
+    read_schema: SchemaReader
+
+    def of_manifests(self, manifests: Sequence[ManifestMeta]) -> Mask:
+        mask = np.array([self._may_have_bucket(manifest) for manifest in manifests], np.bool_)
+        conditions = self._on_partitions
+        if conditions and manifests:
+            stats = [manifest.partition_stats for manifest in manifests]
+            known = _Statistics(
+                BytesColumn.of([each.min_values for each in stats]),
+                BytesColumn.of([each.max_values for each in stats]),
+                ListColumn.of_numbers([each.null_counts for each in stats]),
+                np.array([m.num_added_files + m.num_deleted_files for m in manifests], np.int64),
+            )
+            mask &= known.may_meet(conditions, self._partition_fields)
+        return mask
+
+    def by_place(self, columns: ManifestColumns) -> Mask:
+        mask = np.ones(len(columns), np.bool_)
+        if self.buckets is not None:
+            mask &= np.isin(columns.bucket.numbers, list(self.buckets))
+        mask &= HashedBuckets(self.schema, self.conditions).mask(columns)
+        if self._on_partitions:
+            values, ones = columns.partition, np.ones(len(columns), np.int64)
+            mask &= _Statistics(values, values, None, ones).may_meet(
+                self._on_partitions, self._partition_fields
+            )
+        return mask
+
+    def by_statistics(self, columns: ManifestColumns) -> Mask:
+        conditions = self._on_keys if self.schema.primary_keys else self._on_values
+        by = self._by_keys if self.schema.primary_keys else self._by_values
+        return self._by_schema(columns, by) if conditions else np.ones(len(columns), np.bool_)
+
+    def by_merged_values(self, places: Sequence[Positions], columns: ManifestColumns) -> Mask:
+        keys = {field.name for field in self.schema.key_fields}
+        if all(condition.column in keys for condition in self._on_values):
+            return np.ones(len(columns), np.bool_)
+        may_match = self._by_schema(columns, self._by_values)
+        return by_merged_values(self.schema, columns, may_match, places)
+
+    def _by_schema(
+        self,
+        columns: ManifestColumns,
+        by: Callable[[ManifestColumns, Sequence[DataField]], Mask],
+    ) -> Mask:
+        """What ``by`` says of the files of each schema, which it is told."""
+        mask = np.ones(len(columns), np.bool_)
+        for schema_id in np.unique(columns.schema_id.numbers).tolist():
+            rows = np.flatnonzero(columns.schema_id.numbers == schema_id)
+            mask[rows] = by(columns.take(rows), self.read_schema(schema_id).fields)
+        return mask
+
+    @property
+    def _partition_fields(self) -> list[DataField]:
+        return _named(self.schema.fields, self.schema.partition_keys)
+
+    @property
+    def _on_partitions(self) -> list[Condition]:
+        keys = self.schema.partition_keys
+        return [condition for condition in self.conditions if condition.column in keys]
+
+    @property
+    def _on_keys(self) -> list[Condition]:
+        keys = {field.name for field in self.schema.key_fields}
+        return [condition for condition in self.conditions if condition.column in keys]
+
+    @property
+    def _on_values(self) -> list[Condition]:
+        keys = self.schema.partition_keys
+        return [condition for condition in self.conditions if condition.column not in keys]
+
+    def _may_have_bucket(self, manifest: ManifestMeta) -> bool:
+        least, most = manifest.min_bucket, manifest.max_bucket
+        if self.buckets is None or least is None or most is None:
+            return True
+        return any(least <= bucket <= most for bucket in self.buckets)
+
+    def _by_keys(self, columns: ManifestColumns, fields: Sequence[DataField]) -> Mask:
+        stats = _Statistics(
+            columns.key_min_values,
+            columns.key_max_values,
+            columns.key_null_counts,
+            columns.row_count.numbers,
+        )
+        by_id = {field.id: field for field in fields}
+        stored = [by_id.get(field.id) for field in self.schema.key_fields]
+        covered = [field for field in stored if field is not None]
+        if len(covered) < len(stored):
+            return np.ones(len(columns), np.bool_)
+        return stats.may_meet(self._usable(self._on_keys, covered), covered, self._stored_name)
+
+    def _by_values(self, columns: ManifestColumns, fields: Sequence[DataField]) -> Mask:
+        mask = np.ones(len(columns), np.bool_)
+        whole = columns.write_cols
+        if whole.present is None or whole.present.any():
+            return mask  # files of some columns: those of the others decide about a row as well
+        for names, rows in _by_list(columns.value_stats_cols):
+            covered = list(fields) if names is None else _named(fields, names)
+            conditions = self._usable(self._on_values, covered)
+            part = columns.take(rows)
+            stats = _Statistics(
+                part.value_min_values,
+                part.value_max_values,
+                part.value_null_counts,
+                part.row_count.numbers,
+            )
+            mask[rows] = stats.may_meet(conditions, covered, self._stored_name)
+        return mask
+
+    def _usable(
+        self, conditions: Sequence[Condition], covered: Sequence[DataField]
+    ) -> list[Condition]:
+        """Conditions on columns that are covered, by id, and have kept their type."""
+        stored = {field.id: field.type for field in covered}
+        now = {field.name: field for field in self.schema.fields}
+        return [
+            condition
+            for condition in conditions
+            if condition.column in now
+            and (found := stored.get(now[condition.column].id)) is not None
+            and with_nullability(found, nullable=True)
+            == with_nullability(now[condition.column].type, nullable=True)
+        ]
+
+    def _stored_name(self, column: str, covered: Sequence[DataField]) -> int:
+        """Where a column of today is among the fields of a file."""
+        [wanted] = [field.id for field in self.schema.fields if field.name == column]
+        return [field.id for field in covered].index(wanted)
+
+
+def _position(column: str, covered: Sequence[DataField]) -> int:
+    return [field.name for field in covered].index(column)
+
+
+@dataclass(frozen=True, slots=True)
+class _Statistics:
+    """Rows of minima and maxima; without null counts they are the values themselves."""
+
+    least: BytesColumn
+    most: BytesColumn
+    nulls: ListColumn | None
+    row_counts: Positions
+
+    def may_meet(
+        self,
+        conditions: Sequence[Condition],
+        covered: Sequence[DataField],
+        position_of: Callable[[str, Sequence[DataField]], int] = _position,
+    ) -> Mask:
+        """Where all conditions may be met; rows that do not cover the fields tell nothing."""
+        mask = np.ones(len(self.least), np.bool_)
+        telling = np.flatnonzero(self._covers(len(covered)))
+        if not conditions or not len(telling):
+            return mask
+        types = [field.type for field in covered]
+        least = FramedRows(self.least.take(telling).to_arrow(), types)
+        most = least
+        if self.most is not self.least:
+            most = FramedRows(self.most.take(telling).to_arrow(), types)
+        for condition in conditions:
+            position = position_of(condition.column, covered)
+            first = least.column(position)
+            bounds = Bounds(
+                first,
+                first if most is least else most.column(position),
+                self._null_counts(position, telling, first),
+                pa.array(self.row_counts[telling]),
+            )
+            mask[telling] &= may_meet(condition, bounds, types[position])
+        return mask
+
+    def _covers(self, arity: int) -> Mask:
+        """Where both rows have so many fields, and the null counts too."""
+        covers: Mask = _arities(self.least) == arity
+        covers &= _arities(self.most) == arity
+        if self.nulls is not None:
+            covers &= self.nulls.counts == arity
+        return covers
+
+    def _null_counts(self, position: int, rows: Positions, values: pa.Array) -> pa.Array:
+        if self.nulls is None:
+            return values.is_null().cast(pa.int64())
+        items = self.nulls.items
+        assert isinstance(items, NumberColumn)
+        found = items.take(self.nulls.starts[rows] + position)
+        return pa.array(found.numbers, mask=None if found.present is None else ~found.present)
+
+
+def _arities(rows: BytesColumn) -> Positions:
+    """How many fields framed rows have, -1 where they are none."""
+    arities = rows.words(0).view(np.uint32)[::2].byteswap().astype(np.int64)
+    return np.where(rows.sizes < _EMPTY_ROW_SIZE, -1, arities)
+
+
+def _named(fields: Sequence[DataField], names: Sequence[str]) -> list[DataField]:
+    """The fields with these names; none of them if one is missing."""
+    by_name = {field.name: field for field in fields}
+    if any(name not in by_name for name in names):
+        return []
+    return [by_name[name] for name in names]
+
+
+def _by_list(column: ListColumn) -> Iterator[tuple[tuple[str, ...] | None, Positions]]:
+    """Each different list, or None, and the rows that have it."""
+    rest = np.arange(len(column))
+    if column.present is not None:
+        yield None, rest[~column.present]
+        rest = rest[column.present]
+    while len(rest):
+        same = equal_lists(column, rest, int(rest[0]))
+        [names] = column.take(rest[:1]).texts()
+        yield names, rest[same]
+        rest = rest[~same]

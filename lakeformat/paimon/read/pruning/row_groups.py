@@ -1,0 +1,61 @@
+"""Which row groups of a Parquet file can hold rows that meet a scan's conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lakeformat.files.parquet.row_groups import Footer, PickGroups
+from lakeformat.paimon.read.report import ScanReport
+from lakeformat.rows.prune import Bounds, Condition, Conjunction, Mask, in_any, may_meet
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.types import AtomicType, DataField, with_nullability
+
+__all__ = ["group_picker"]
+
+
+def group_picker(
+    conditions: Conjunction,
+    fields: Sequence[DataField],
+    stored: Sequence[DataField],
+    report: ScanReport,
+) -> PickGroups:
+    """Picks by conditions on today's ``fields`` in a file written with the fields ``stored``."""
+
+    def pick(footer: Footer, columns: Sequence[str]) -> Mask:
+        mask = in_any(conditions, lambda asked: _may_meet(footer, _usable(asked, fields, stored)))
+        groups = np.flatnonzero(mask).tolist()
+        report.picked(len(groups), len(footer), footer.size_bytes(groups, columns))
+        return mask
+
+    return pick
+
+
+def _may_meet(footer: Footer, asked: Sequence[tuple[Condition, DataField]]) -> Mask:
+    """Where rows of a group may meet all of some conditions."""
+    mask = np.ones(len(footer), np.bool_)
+    for condition, field in asked if len(footer) else ():
+        least, most = footer.bounds(field.name, to_arrow_type(field.type))
+        bounds = Bounds(least, most, footer.nulls(field.name), footer.rows)
+        mask &= may_meet(condition, bounds, field.type)
+    return mask
+
+
+def _usable(
+    conditions: Sequence[Condition], fields: Sequence[DataField], stored: Sequence[DataField]
+) -> list[tuple[Condition, DataField]]:
+    """Conditions on columns that are in the file, by id, with the type they have today."""
+    now = {field.name: field for field in fields}
+    then = {field.id: field for field in stored}
+    found = []
+    for condition in conditions:
+        today = now.get(condition.column)
+        field = None if today is None else then.get(today.id)
+        if today is None or field is None or not isinstance(field.type, AtomicType):
+            continue
+        if with_nullability(field.type, nullable=True) == with_nullability(
+            today.type, nullable=True
+        ):
+            found.append((condition, field))
+    return found

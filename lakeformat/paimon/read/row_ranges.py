@@ -1,0 +1,151 @@
+"""Files of a data-evolution table that hold columns of the same rows.
+
+A row has an id, and a file holds the rows from its first id on. A later file may hold other
+columns of those rows, or newer values of the same ones: such files are one group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+import numpy as np
+
+from lakeformat.errors import CorruptTableError, UnsupportedError
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.metadata.manifest import ManifestColumns, ManifestEntry
+from lakeformat.paimon.metadata.manifest_columns.columns import Mask, Positions
+from lakeformat.paimon.schema import TableSchema
+
+__all__ = [
+    "deletions_of",
+    "is_side_file",
+    "joins_columns",
+    "range_rows",
+    "refuse_side_file",
+    "row_ranges",
+    "rows_by_file",
+    "shares_rows",
+    "side_files",
+]
+
+_RESTORE = "restore the manifest from a backup or roll the table back to an earlier snapshot"
+
+
+def joins_columns(schema: TableSchema) -> bool:
+    """Return True if files of a table are joined by the ids of their rows."""
+    return schema.table_options.data_evolution_enabled and not schema.primary_keys
+
+
+def is_side_file(name: str) -> bool:
+    """Return True for a file that holds nothing but blobs or vectors, in a format of its own."""
+    return name.endswith(".blob") or ".vector." in name
+
+
+def side_files(columns: ManifestColumns) -> list[str]:
+    """Return the names of those files."""
+    return [name for name in columns.file_name.texts() if name and is_side_file(name)]
+
+
+def refuse_side_file(name: str, column: str | None = None) -> NoReturn:
+    """Raise for a file whose blobs or vectors are asked for."""
+    what = "a column" if column is None else f"column {column!r}"
+    raise UnsupportedError(
+        f"{what} lies in {name}, a file for blobs or vectors that this version does not read: "
+        "ask for the other columns, or read the table with another engine"
+    )
+
+
+def row_ranges(files: Iterable[ManifestEntry]) -> list[tuple[ManifestEntry, ...]]:
+    """Group files by the rows they hold, in the order of the ids; the newest of each first.
+
+    Side files come last. Of files with equal sequence numbers the one committed first counts as
+    the newest, as in Java.
+    """
+    by_start = sorted(files, key=lambda entry: _first(entry.file))
+    groups: list[list[ManifestEntry]] = []
+    end = -1
+    for entry in by_start:
+        first = _first(entry.file)
+        if first >= end:
+            groups.append([])
+        groups[-1].append(entry)
+        end = max(end, first + entry.file.row_count)
+    return [_newest_first(group) for group in groups]
+
+
+def range_rows(group: tuple[ManifestEntry, ...]) -> int:
+    """Return how many rows a group has, deleted ones included."""
+    return group[0].file.row_count
+
+
+def deletions_of(group: tuple[ManifestEntry, ...]) -> ManifestEntry:
+    """Return the file whose deletion vector marks the rows of a group: the oldest one."""
+    rows = [entry for entry in group if not is_side_file(entry.file.file_name)]
+    return min(rows, key=lambda e: (e.file.max_sequence_number, e.file.file_name))
+
+
+def shares_rows(columns: ManifestColumns) -> Mask:
+    """Return which files hold rows that another file holds too.
+
+    Their own statistics decide nothing: another file may hold a newer value.
+    """
+    order, again = _by_first_row(columns)
+    shared = np.zeros(len(columns), np.bool_)
+    shared[order[again]] = True
+    shared[order[:-1][again[1:]]] = True
+    return shared
+
+
+def rows_by_file(schema: TableSchema, columns: ManifestColumns) -> Positions:
+    """Return how many rows each file adds to the table: rows that it shares count once."""
+    rows = columns.row_count.numbers
+    if not joins_columns(schema):
+        return rows
+    order, again = _by_first_row(columns)
+    counted = rows.copy()
+    counted[order[again]] = 0
+    return counted
+
+
+def _by_first_row(columns: ManifestColumns) -> tuple[Positions, Mask]:
+    """The files with row ids in the order of those, and which hold rows of one before."""
+    ids = columns.first_row_id
+    known = np.flatnonzero(np.ones(len(columns), np.bool_) if ids.present is None else ids.present)
+    order = known[np.argsort(ids.numbers[known], kind="stable")]
+    starts = ids.numbers[order]
+    reached = np.maximum.accumulate(starts + columns.row_count.numbers[order])
+    again = np.zeros(len(order), np.bool_)
+    again[1:] = starts[1:] < reached[:-1]
+    return order, again
+
+
+def _first(file: DataFileMeta) -> int:
+    if file.first_row_id is None:
+        raise CorruptTableError(
+            f"data file {file.file_name} has no first row id, and 'data-evolution"
+            f".enabled' joins files by it; {_RESTORE}"
+        )
+    return file.first_row_id
+
+
+def _newest_first(group: list[ManifestEntry]) -> tuple[ManifestEntry, ...]:
+    rows = [entry for entry in group if not is_side_file(entry.file.file_name)]
+    if not rows:
+        raise CorruptTableError(
+            f"{group[0].file.file_name} holds a column of rows that no other file has; {_RESTORE}"
+        )
+    one = rows[0].file
+    for other in (entry.file for entry in rows[1:]):
+        if (other.first_row_id, other.row_count) != (one.first_row_id, one.row_count):
+            raise CorruptTableError(
+                f"{one.file_name} and {other.file_name} hold {_shown(one)} and "
+                f"{_shown(other)}: files that share rows must hold the same ones; {_RESTORE}"
+            )
+    rows.sort(key=lambda entry: -entry.file.max_sequence_number)
+    return (*rows, *(entry for entry in group if is_side_file(entry.file.file_name)))
+
+
+def _shown(file: DataFileMeta) -> str:
+    assert file.first_row_id is not None
+    return f"rows {file.first_row_id} to {file.first_row_id + file.row_count - 1}"

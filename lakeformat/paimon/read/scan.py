@@ -1,0 +1,297 @@
+"""A scan: the rows of one snapshot, in whatever form the caller wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.expired_meanwhile import telling_of_expiry
+from lakeformat.paimon.handle import TableHandle, require_allowed
+from lakeformat.paimon.layout import POSTPONE_BUCKET
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, written_millis
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.read.buckets import skips_level_zero, visible_buckets
+from lakeformat.paimon.read.data_files import DataFiles
+from lakeformat.paimon.read.deletions import DeletedRows, find_vectors
+from lakeformat.paimon.read.explain import ScanPlan, explain_scan
+from lakeformat.paimon.read.plain_files import PlainFiles, find_plain_files
+from lakeformat.paimon.read.plan import plan_files
+from lakeformat.paimon.read.report import ScanReport
+from lakeformat.paimon.read.results import Results
+from lakeformat.paimon.read.row_ranges import deletions_of, range_rows, row_ranges
+from lakeformat.paimon.read.split_reader import SplitReader
+from lakeformat.paimon.read.splits import Split, bucket_splits
+from lakeformat.paimon.read.waiting_rows import (
+    merged_buckets,
+    merges_waiting_rows,
+    tells_waiting_rows,
+)
+from lakeformat.paimon.read.where import columns_named, row_filter
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.rows.conditions.filter import PredicateFilter, Where
+from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.types import DataField
+
+__all__ = ["Scan"]
+
+
+class Scan(Results):
+    """The rows of a snapshot; nothing is read before a result is asked for."""
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        snapshot: Snapshot | None,
+        columns: Sequence[str] | None,
+        where: PredicateFilter | None = None,
+        limit: int | None = None,
+        *,
+        least_level: int = 0,
+        is_told: bool = False,
+        created_from_millis: int | None = None,
+        decided_by: str | None = None,
+    ) -> None:
+        """``least_level``: files below it are left out, as the read-optimised table asks;
+        ``is_told``: rows that wait are read if a stream of changes tells them before;
+        ``created_from_millis``: files written before are left out; ``decided_by``: the option
+        that chose the snapshot, if the call did not.
+        """
+        self._handle = handle
+        self._least_level = least_level
+        self._is_told = is_told
+        self._created_from = created_from_millis
+        self._decided_by = decided_by
+        self._snapshot = snapshot
+        self._fields = _project(handle.schema.fields, columns)
+        self._filters = [] if where is None else where.conjuncts()
+        self._limit = limit
+        self._planned: list[Split] | None = None
+        self.report = ScanReport()
+        """What had to be read so far."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """To read its splits elsewhere, which are not sent along."""
+        return {**self.__dict__, "_planned": None}
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns the rows will have."""
+        return to_arrow_schema(self._fields)
+
+    @property
+    def fields(self) -> tuple[DataField, ...]:
+        """The columns the rows will have, with their types in the table."""
+        return self._fields
+
+    @property
+    def table_schema(self) -> TableSchema:
+        """The schema the rows are read with."""
+        return self._handle.schema
+
+    @property
+    def conditions(self) -> tuple[PredicateFilter, ...]:
+        """What each row meets."""
+        return tuple(self._filters)
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The snapshot that is read; None if the table is empty."""
+        return self._snapshot
+
+    @property
+    def snapshot_id(self) -> int:
+        """The snapshot that is read, as ``read_snapshot`` of a commit takes it; 0 if empty."""
+        return 0 if self._snapshot is None else self._snapshot.id
+
+    def splits(self) -> list[Split]:
+        """The pieces the rows are in: each can be read alone, elsewhere too, in any order.
+
+        A limit holds for each of them.
+        """
+        # No lock: planning twice is harmless, and one for all scans would make them wait in line.
+        if self._planned is None:
+            self._planned = self._plan()
+        return self._planned
+
+    def read(self, split: Split) -> Iterator[pa.RecordBatch]:
+        """Stream the rows of one split of this scan, or of one with the same arguments."""
+        yield from _limited(self._read(split, self._fields), self._limit)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Stream the rows; memory holds a row group, or some batches of each file to merge."""
+        yield from _limited(self._all(), self._limit)
+
+    def count(self) -> int:
+        """How many rows there are: from metadata, unless rows must be merged or meet a condition.
+
+        Whether data files that are not read exist is not looked at.
+        """
+        found = 0
+        for split in self.splits():
+            if self._limit is not None and found >= self._limit:
+                break
+            found += self._count(split)
+        return found if self._limit is None else min(found, self._limit)
+
+    def meeting(self, where: Where) -> Scan:
+        """The same rows as far as they meet one more condition."""
+        bound = row_filter(self._handle.schema, where, None)
+        narrowed = copy(self)
+        narrowed._planned, narrowed.report = None, ScanReport()
+        narrowed._filters = [*self._filters, *([] if bound is None else bound.conjuncts())]
+        return narrowed
+
+    def known_count(self, split: Split) -> int | None:
+        """How many rows a split has, where metadata tell; None if they have to be read."""
+        if self._filters:
+            return None
+        if split.raw_convertible:
+            return self._count_raw(split)
+        return None if self._handle.schema.primary_keys else self._count_joined(split)
+
+    def plain_files(self, splits: Sequence[Split] | None = None) -> PlainFiles:
+        """What any Parquet reader may read itself, of all splits or of these; conditions and a
+        limit of the scan are not met by reading those files.
+        """
+        handle, snapshot = self._handle, self._snapshot
+        chosen = self.splits() if splits is None else splits
+        if snapshot is None or not chosen:
+            return PlainFiles((), ())
+        looked_at = {name for each in self._filters for name in each.columns}
+        return find_plain_files(
+            handle,
+            chosen,
+            frozenset({field.name for field in self._fields} | looked_at),
+            deleted=self._deleted,
+            place=DataFiles(handle, snapshot, DeletedRows(handle, ())).place,
+        )
+
+    def explain(self) -> ScanPlan:
+        """What would be read, and how many files which conditions leave out; reads no data."""
+        found = explain_scan(self._handle, self._snapshot, self._filters, self.splits())
+        return replace(found, decided_by=self._decided_by)
+
+    def _plan(self) -> list[Split]:
+        handle, snapshot = self._handle, self._snapshot
+        require_allowed(handle, Operation.READ)  # an empty table may be one of other branches
+        if snapshot is None or self._limit == 0:
+            return []
+        is_told = self._is_told
+        merges = tells_waiting_rows if is_told else merges_waiting_rows
+        merges_waiting = self._least_level == 0 and merges(handle.schema)
+        filters = self._filters
+        # A row that waits may change any other column of one that does not.
+        if merges_waiting or (is_told and skips_level_zero(handle.schema)):
+            keys = {*handle.schema.partition_keys}
+            filters = [each for each in filters if each.columns <= keys]
+        conditions = [c for each in filters for c in each.conditions()]
+        found = plan_files(handle, snapshot, conditions=conditions)
+        found = [entry for entry in found if entry.file.level >= self._least_level]
+        if self._created_from is not None:
+            found = [entry for entry in found if _is_from(entry.file, self._created_from)]
+        group = merged_buckets if merges_waiting else visible_buckets
+        vectors = find_vectors(handle, snapshot)
+        splits = [
+            split
+            for files in group(handle.schema, found, level_zero=is_told)
+            for split in self._splits_of(files, snapshot, vectors)
+        ]
+        return splits if self._limit is None or self._filters else self._enough(splits)
+
+    def _splits_of(
+        self,
+        files: tuple[ManifestEntry, ...],
+        snapshot: Snapshot,
+        vectors: Mapping[tuple[bytes, int], tuple[IndexManifestEntry, ...]],
+    ) -> list[Split]:
+        """The splits of a bucket, or the one of a partition in which rows wait for theirs."""
+        places = dict.fromkeys((entry.partition, entry.bucket) for entry in files)
+        marks = tuple(entry for place in places for entry in vectors.get(place, ()))
+        if any(entry.bucket == POSTPONE_BUCKET for entry in files):
+            return [Split(snapshot.id, files, raw_convertible=False, vectors=marks)]
+        return bucket_splits(self._handle.schema, snapshot.id, files, marks)
+
+    def _enough(self, splits: list[Split]) -> list[Split]:
+        """The first splits that have as many rows as the limit, as far as metadata tell."""
+        assert self._limit is not None
+        known = 0
+        for position, split in enumerate(splits):
+            if known >= self._limit:
+                return splits[:position]
+            known += self._count_raw(split) if split.raw_convertible else 0
+        return splits
+
+    def _all(self) -> Iterator[pa.RecordBatch]:
+        for split in self.splits():
+            yield from self._read(split, self._fields)
+
+    def _read(self, split: Split, fields: tuple[DataField, ...]) -> Iterator[pa.RecordBatch]:
+        handle, snapshot = self._handle, self._snapshot
+        if snapshot is None or split.snapshot_id != snapshot.id:
+            raise InvalidRequestError(
+                f"the split is of snapshot {split.snapshot_id} and this scan of "
+                f"{None if snapshot is None else snapshot.id}: read it with a scan of its snapshot"
+            )
+        files = DataFiles(handle, snapshot, self._deleted(split), self.report)
+        with telling_of_expiry(handle, snapshot):
+            yield from SplitReader(handle.schema, files, fields, self._filters).read(split)
+
+    def _deleted(self, split: Split) -> DeletedRows:
+        return DeletedRows(self._handle, split.vectors, self._vector_source())
+
+    def _vector_source(self) -> str:
+        snapshot = self._snapshot
+        if snapshot is None or snapshot.index_manifest is None:
+            return ""
+        return self._handle.storage.uri(self._handle.layout.manifest(snapshot.index_manifest))
+
+    def _count(self, split: Split) -> int:
+        if (known := self.known_count(split)) is not None:
+            return known
+        return sum(batch.num_rows for batch in self._read(split, self._handle.schema.fields[:0]))
+
+    def _count_raw(self, split: Split) -> int:
+        deleted = self._deleted(split)
+        with telling_of_expiry(self._handle, self._snapshot):
+            return sum(entry.file.row_count - deleted.count(entry) for entry in split.files)
+
+    def _count_joined(self, split: Split) -> int:
+        deleted, groups = self._deleted(split), row_ranges(split.files)
+        with telling_of_expiry(self._handle, self._snapshot):
+            gone = sum(deleted.count(deletions_of(group)) for group in groups)
+        return sum(map(range_rows, groups)) - gone
+
+
+def _is_from(file: DataFileMeta, millis: int) -> bool:
+    written = written_millis(file)
+    return written is not None and written >= millis
+
+
+def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    if limit is None:
+        yield from batches
+        return
+    left = limit
+    while left > 0 and (batch := next(batches, None)) is not None:
+        yield batch.slice(0, left)
+        left -= batch.num_rows
+
+
+def _project(fields: tuple[DataField, ...], columns: Sequence[str] | None) -> tuple[DataField, ...]:
+    if columns is None:
+        return fields
+    by_name = {field.name: field for field in fields}
+    names = columns_named(columns)
+    if not names or any(name not in by_name for name in names):
+        raise InvalidRequestError(
+            f"columns must name some of {', '.join(by_name)}, got {columns!r}"
+        )
+    return tuple(by_name[name] for name in names)

@@ -1,0 +1,132 @@
+"""Parts a bucket into splits: pieces that can be read one by one, by whomever, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lakeformat.paimon.merge.sections import key_sections
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.read.buckets import has_unique_rows
+from lakeformat.paimon.read.row_ranges import joins_columns, row_ranges
+from lakeformat.paimon.schema import TableSchema
+
+__all__ = ["Split", "bucket_splits", "file_sections"]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Files of one bucket that are read together; it can be pickled and read elsewhere."""
+
+    snapshot_id: int
+    files: tuple[ManifestEntry, ...]
+    raw_convertible: bool
+    """Whether the rows of its files are its rows as they are, without a merge or a join."""
+    vectors: tuple[IndexManifestEntry, ...] = ()
+    """The index files with the deletion vectors of its bucket."""
+
+    @property
+    def partition(self) -> bytes:
+        """The partition's framed binary row."""
+        return self.files[0].partition
+
+    @property
+    def bucket(self) -> int:
+        return self.files[0].bucket
+
+    @property
+    def size_bytes(self) -> int:
+        """Of its files, as they are stored."""
+        return sum(entry.file.file_size for entry in self.files)
+
+
+def bucket_splits(
+    schema: TableSchema,
+    snapshot_id: int,
+    files: Sequence[ManifestEntry],
+    vectors: tuple[IndexManifestEntry, ...] = (),
+) -> list[Split]:
+    """The splits of the visible files of one bucket."""
+    if joins_columns(schema):
+        return [
+            Split(
+                snapshot_id,
+                tuple(entry for group in pack for entry in group),
+                raw_convertible=all(len(group) == 1 for group in pack),
+                vectors=vectors,
+            )
+            for pack in _packs(schema, row_ranges(files))
+        ]
+    if not schema.primary_keys:
+        return [
+            Split(
+                snapshot_id, tuple(entry for [entry] in pack), raw_convertible=True, vectors=vectors
+            )
+            for pack in _packs(schema, [(entry,) for entry in _in_bucket_order(schema, files)])
+        ]
+    if _is_merged(schema, files):
+        units: list[tuple[ManifestEntry, ...]] = [(entry,) for entry in files]
+        may_be_raw = len(files)
+    else:
+        units = [
+            tuple(e for run in section for e in run) for section in file_sections(schema, files)
+        ]
+        may_be_raw = 1
+    splits = []
+    for pack in _packs(schema, units):
+        entries = tuple(entry for unit in pack for entry in unit)
+        is_raw = len(entries) <= may_be_raw and all(map(_has_no_retracts, entries))
+        splits.append(Split(snapshot_id, entries, is_raw, vectors))
+    return splits
+
+
+def file_sections(
+    schema: TableSchema, files: Sequence[ManifestEntry]
+) -> list[list[list[ManifestEntry]]]:
+    """The runs of each section of files, by the ranges of their keys, oldest first."""
+    key_types = [field.type for field in schema.key_fields]
+    sections = key_sections([entry.file for entry in files], key_types)
+    return [[[files[i] for i in run] for run in section] for section in sections]
+
+
+def _has_no_retracts(entry: ManifestEntry) -> bool:
+    """Whether it is known that each row of a file adds."""
+    return entry.file.delete_row_count == 0
+
+
+def _is_merged(schema: TableSchema, files: Sequence[ManifestEntry]) -> bool:
+    """Whether no key is in two files."""
+    levels = {entry.file.level for entry in files}
+    if 0 in levels or any(entry.file.delete_row_count for entry in files):
+        return False
+    return len(levels) == 1 or has_unique_rows(schema)
+
+
+def _in_bucket_order(
+    schema: TableSchema, files: Sequence[ManifestEntry]
+) -> Sequence[ManifestEntry]:
+    """Rows of a bucket come as they were written; without buckets, files as they were committed."""
+    if schema.table_options.bucket < 0:
+        return files
+    return sorted(files, key=lambda entry: entry.file.min_sequence_number)
+
+
+def _packs(
+    schema: TableSchema, units: Sequence[tuple[ManifestEntry, ...]]
+) -> Iterator[list[tuple[ManifestEntry, ...]]]:
+    """Neighbours together up to the target size; a unit is never parted."""
+    options = schema.table_options
+    capacity = options.source_split_target_size_bytes
+    pack: list[tuple[ManifestEntry, ...]] = []
+    taken = 0
+    for unit in units:
+        size = sum(entry.file.file_size for entry in unit)
+        weight = max(size, options.source_split_open_file_cost_bytes)
+        if pack and taken + weight > capacity:
+            yield pack
+            pack, taken = [], 0
+        pack.append(unit)
+        taken += weight
+    if pack:
+        yield pack

@@ -1,0 +1,270 @@
+"""A rollback that keeps history: a new snapshot with the rows of an old one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from lakeformat.errors import (
+    CommitConflictError,
+    CommitOutcomeUnknownError,
+    CorruptTableError,
+    LakeError,
+)
+from lakeformat.paimon.clean import Candidates, FileClass, Removal
+from lakeformat.paimon.clean.parallel import in_parallel
+from lakeformat.paimon.clean.places import FilePlaces
+from lakeformat.paimon.commit.attempt_files import AttemptFiles, WrittenList
+from lakeformat.paimon.commit.changes import Changes, as_deletes
+from lakeformat.paimon.commit.identity import BATCH_IDENTIFIER, CommitId
+from lakeformat.paimon.commit.manifest_merge import merge_manifests, pick_deletions
+from lakeformat.paimon.commit.publish import Outcome, check_place, publish
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.index_manifest import read_index_manifest
+from lakeformat.paimon.metadata.manifest import ManifestColumns, live_rows, meet, read_manifests
+from lakeformat.paimon.metadata.manifest_list import ManifestMeta, manifests_of
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, write_hints
+from lakeformat.paimon.metadata.tag import Tag, delete_tag
+from lakeformat.paimon.rollback.identity import properties_of
+from lakeformat.paimon.rollback.report import RollbackReport
+from lakeformat.paimon.tags.create import publish_tag
+from lakeformat.paimon.tags.in_use import protection_name
+from lakeformat.paimon.tags.source import Origin
+from lakeformat.storage.turns import turn
+from lakeformat.types.count_text import counted
+
+__all__ = ["Return", "plan_return", "publish_return", "report_return", "require_newest"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """The way from the newest snapshot to the rows of an older one."""
+
+    head: Snapshot
+    target: Origin
+    changes: ManifestColumns
+    """What goes, and then what comes back."""
+
+    @property
+    def added(self) -> ManifestColumns:
+        """The files that come back."""
+        return self.changes.filter(~self.changes.is_delete)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the table has these rows already, and says the same of them."""
+        target, head = self.target.snapshot, self.head
+        return not len(self.changes) and (target.index_manifest, target.schema_id) == (
+            head.index_manifest,
+            head.schema_id,
+        )
+
+
+def plan_return(handle: TableHandle, head: Snapshot, target: Origin) -> Return:
+    """Compare what both consist of, file by file."""
+    now, then = _live(handle, head), _live(handle, target.snapshot)
+    both = ManifestColumns.concat([now, as_deletes(then)])
+    left = meet(both).left
+    goes, comes = left[left < len(now)], left[left >= len(now)] - len(now)
+    # A file that changes its level is in both: what goes comes first.
+    changes = ManifestColumns.concat([as_deletes(now.take(goes)), then.take(comes)])
+    return Return(head, target, changes)
+
+
+def publish_return(
+    handle: TableHandle, plan: Return, commit: CommitId | None = None
+) -> RollbackReport:
+    """Protect the files, look whether all are there, and publish; a race lost is an error.
+
+    Expiry of other engines goes by what each snapshot has deleted, and would remove a file that
+    came back: a tag keeps it, until every snapshot from before has expired.
+    """
+    target, back = plan.target, [*_files_back(handle, plan)]
+    name = protection_name(target.snapshot.id, handle.environment.new_id()) if back else None
+    if name is not None:
+        publish_tag(handle, Tag(name, target.snapshot), target)
+    files = AttemptFiles(handle)
+    try:
+        _require_there(handle, target.snapshot, back)
+        with turn(
+            handle.storage,
+            handle.layout.snapshot_directory,
+            handle.environment.sleep_seconds,
+        ):
+            snapshot = _build(handle, plan, files, _Who.of(handle, commit, name))
+            _publish(handle, plan, snapshot, is_repeatable=commit is not None)
+    except CommitOutcomeUnknownError:
+        raise  # it may have been published: everything stays
+    except LakeError:
+        files.delete_all()
+        with suppress(LakeError):  # `tags.expire` finds it
+            if name is not None:
+                delete_tag(handle.storage, handle.layout, name)
+        raise
+    write_hints(handle.storage, handle.layout, snapshot.id)
+    _log.info("%s has the rows of snapshot %d as %d", handle.uri, target.snapshot.id, snapshot.id)
+    return report_return(handle, plan, snapshot.id, name)
+
+
+def report_return(
+    handle: TableHandle, plan: Return, snapshot_id: int, tag: str | None, *, dry_run: bool = False
+) -> RollbackReport:
+    """What was done, or would be."""
+    number, added = plan.target.snapshot.id, len(plan.added)
+    gone = len(plan.changes) - added
+    reason = f"snapshot {number} is the newest, and its rows are there already"
+    if not plan.is_empty:
+        verb = "would have" if dry_run else "has"
+        moved = f"{counted(added, 'file')} came back, {gone} went"
+        if dry_run:
+            moved = f"{counted(added, 'file')} would come back, {gone} would go"
+        reason = (
+            f"snapshot {snapshot_id} {verb} the rows of snapshot {number}: {moved}; all snapshots "
+            "stay"
+        )
+    return RollbackReport(
+        table=handle.uri,
+        target=number,
+        snapshot_id=snapshot_id,
+        as_latest=True,
+        added_files=added,
+        deleted_files=gone,
+        protection_tag=tag,
+        dry_run=dry_run,
+        reason=reason,
+    )
+
+
+def _live(handle: TableHandle, snapshot: Snapshot) -> ManifestColumns:
+    storage, layout = handle.storage, handle.layout
+    columns = read_manifests(storage, layout, manifests_of(storage, layout, snapshot))
+    return columns.take(live_rows(columns, f"snapshot {snapshot.id} of {handle.uri}"))
+
+
+def _require_there(handle: TableHandle, target: Snapshot, files: Sequence[Removal]) -> None:
+    """Refuse to go back to files that somebody has removed."""
+    there = in_parallel(handle, lambda each: each.storage.exists(each.path), files)
+    gone = [each.uri for each, is_there in zip(files, there, strict=True) if not is_there]
+    if gone:
+        raise CorruptTableError(
+            f"{handle.uri} cannot go back to snapshot {target.id}: {len(gone)} of its files are "
+            f"gone, {gone[0]} first; nothing was changed. Choose another snapshot, or restore the "
+            "files from a backup"
+        )
+
+
+def _files_back(handle: TableHandle, plan: Return) -> Iterator[Removal]:
+    """Every file the head does not need and the target does."""
+    data = Candidates(handle)
+    data.add(plan.added, FileClass.DATA, "comes back")
+    yield from data.removals()
+    target, places = plan.target.snapshot, FilePlaces(handle)
+    if target.index_manifest is not None and target.index_manifest != plan.head.index_manifest:
+        for entry in read_index_manifest(handle.storage, handle.layout, target.index_manifest):
+            yield places.index_file(entry, "comes back")
+
+
+@dataclass(frozen=True, slots=True)
+class _Who:
+    """Who goes back, and the tag that keeps what came back."""
+
+    commit: CommitId | None
+    user: str
+    identifier: int
+    tag: str | None
+
+    @classmethod
+    def of(cls, handle: TableHandle, commit: CommitId | None, tag: str | None) -> _Who:
+        """Somebody new where no identity is given."""
+        if commit is not None:
+            return cls(commit, commit.user, commit.identifier, tag)
+        prefix, unique = handle.options.commit_user_prefix, handle.environment.new_id()
+        return cls(None, f"{prefix}_{unique}" if prefix else unique, BATCH_IDENTIFIER, tag)
+
+
+def _build(handle: TableHandle, plan: Return, files: AttemptFiles, who: _Who) -> Snapshot:
+    """The members that say what the rows are, as the target has them."""
+    head, target = plan.head, plan.target.snapshot
+    base = files.write_list(_base(handle, plan, files))
+    delta: WrittenList = files.write_entries(plan.changes)
+    row_ids = [each for each in (head.next_row_id, target.next_row_id) if each is not None]
+    return Snapshot(
+        id=head.id + 1,
+        uuid=handle.environment.new_id(),
+        schema_id=target.schema_id,
+        base_manifest_list=base.name,
+        base_manifest_list_size=base.size,
+        delta_manifest_list=delta.name,
+        delta_manifest_list_size=delta.size,
+        index_manifest=target.index_manifest,
+        commit_user=who.user,
+        commit_identifier=who.identifier,
+        commit_kind=CommitKind.OVERWRITE,
+        time_millis=handle.environment.now_millis(),
+        total_record_count=target.total_record_count,
+        delta_record_count=target.total_record_count - head.total_record_count,
+        watermark=target.watermark,
+        statistics=target.statistics,
+        properties=properties_of(target, who.commit, who.tag),
+        next_row_id=max(row_ids, default=None),
+    )
+
+
+def _base(handle: TableHandle, plan: Return, files: AttemptFiles) -> list[ManifestMeta]:
+    """The manifests of the head, without deletions of what comes back.
+
+    pypaimon takes a file for deleted if any manifest deletes it, also where a later one adds it.
+    """
+    manifests = manifests_of(handle.storage, handle.layout, plan.head)
+    merge = pick_deletions(manifests) if len(plan.added) else None
+    if merge is None:
+        return manifests
+    return merge_manifests(handle, manifests, merge, files.new_manifest)
+
+
+def _publish(handle: TableHandle, plan: Return, snapshot: Snapshot, *, is_repeatable: bool) -> None:
+    outcome = publish(handle, snapshot)
+    if outcome is Outcome.COMMITTED:
+        try:
+            changes = Changes(table=plan.changes)
+            outcome = check_place(handle, snapshot, changes, plan.head)
+        except LakeError as error:
+            raise _unknown(handle, plan, snapshot, is_repeatable=is_repeatable) from error
+    if outcome is Outcome.UNKNOWN:
+        raise _unknown(handle, plan, snapshot, is_repeatable=is_repeatable)
+    if outcome is Outcome.LOST:
+        raise _overtaken(handle, plan.head, plan.target)
+
+
+def require_newest(handle: TableHandle, head: Snapshot, target: Origin) -> None:
+    """Refuse a rollback whose newest snapshot is no longer the newest: its files may be gone."""
+    newest = latest_snapshot(handle.storage, handle.layout)
+    if newest is None or newest.identity != head.identity:
+        raise _overtaken(handle, head, target)
+
+
+def _overtaken(handle: TableHandle, head: Snapshot, target: Origin) -> CommitConflictError:
+    return CommitConflictError(
+        f"the rollback of {handle.uri} to snapshot {target.snapshot.id} was planned on snapshot "
+        f"{head.id}, and another snapshot is the newest since: nothing was changed. Look at what "
+        "came in, and call it again if that shall go, too"
+    )
+
+
+def _unknown(
+    handle: TableHandle, plan: Return, snapshot: Snapshot, *, is_repeatable: bool
+) -> CommitOutcomeUnknownError:
+    advice = (
+        "repeat it with the same identity, which does nothing twice"
+        if is_repeatable
+        else f"look whether that is of user {snapshot.commit_user!r} before you repeat it"
+    )
+    return CommitOutcomeUnknownError(
+        f"the rollback of {handle.uri} to snapshot {plan.target.snapshot.id} got no answer from "
+        f"the storage and may be snapshot {snapshot.id}: {advice}. No file was removed"
+    )

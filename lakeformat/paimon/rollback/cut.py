@@ -1,0 +1,159 @@
+"""A rollback that takes newer snapshots out of history.
+
+Newest first, so that the table is at one of its own states all the time, and a repeat goes on
+where a crash has ended it. A fence tells commits that are under way that their base is gone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from lakeformat.errors import CommitConflictError, LakeError, NotFoundError, UnavailableError
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.consumer import Consumer, write_consumer
+from lakeformat.paimon.metadata.fence import ABANDONED_MILLIS, remove_old_fences, write_fence
+from lakeformat.paimon.metadata.hints import numbered_changelogs, numbered_snapshots
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import (
+    read_snapshot_if_present,
+    snapshot_ids,
+)
+from lakeformat.paimon.metadata.tag import delete_tag, snapshot_content
+from lakeformat.paimon.rollback.identity import StartedCut
+from lakeformat.paimon.rollback.plan import RollbackPlan, following
+from lakeformat.paimon.tags.source import Origin
+from lakeformat.paimon.tags.success_file import remove_success_file
+
+__all__ = ["cut_history"]
+
+_log = logging.getLogger(__name__)
+
+
+def cut_history(
+    handle: TableHandle, plan: RollbackPlan, cut: StartedCut | None = None
+) -> tuple[int, ...]:
+    """Make the target the newest snapshot; the numbers that went, newest first."""
+    storage, layout, target = handle.storage, handle.layout, plan.target
+    number = target.snapshot.id
+    _bring_back(handle, target)
+    strays = _strays(handle, number if plan.newest is None else plan.newest)
+    began = handle.environment.now_millis()
+    with _fence(handle, target, strays, cut):
+        _point_hint(handle, number)
+        for name in plan.tags:
+            delete_tag(storage, layout, name)
+            remove_success_file(handle, name)
+    gone = _remove_behind(handle, number, strays, began)
+    _remove_changelogs(handle, plan.changelogs)
+    for consumer in plan.consumers:
+        write_consumer(storage, layout, Consumer(consumer.id, number + 1))
+    _point_hint(handle, number)
+    remove_old_fences(storage, layout, handle.environment.now_millis())
+    _log.info("%s went back to snapshot %d; %s are gone", handle.uri, number, gone)
+    return tuple(gone)
+
+
+def _bring_back(handle: TableHandle, target: Origin) -> None:
+    """A snapshot only a tag keeps is there again before anything goes."""
+    if target.tag is None:
+        target.require_kept(handle, "a rollback to it")
+        return
+    storage, path = handle.storage, handle.layout.snapshot(target.snapshot.id)
+    try:
+        content = snapshot_content(storage, handle.layout, target.tag)
+    except NotFoundError:
+        target.require_kept(handle, "a rollback to it")
+        raise
+    try:
+        storage.create(path, content)
+    except UnavailableError:
+        if not storage.exists(path):
+            raise
+    try:
+        target.require_kept(handle, "a rollback to it")
+    except LakeError:
+        storage.delete(path)
+        raise
+    numbered_snapshots(handle.storage, handle.layout).write_earliest_hint(target.snapshot.id)
+
+
+@contextmanager
+def _fence(
+    handle: TableHandle, target: Origin, strays: Sequence[Snapshot], cut: StartedCut | None
+) -> Iterator[None]:
+    """Before anything goes: an expiry announces first and looks for fences then.
+
+    So either it finds the fence, or the target is found to be expiring here. If the block fails,
+    as on a full disk, no snapshot goes: the fence would only hold up expiry, which makes room. It
+    stays where the target, brought back by a tag, is the newest by the hint already.
+    """
+    if not strays:
+        yield
+        return
+    if cut is None:
+        unique = handle.environment.new_id()
+        write_fence(handle.storage, handle.layout, unique, strays)
+    else:
+        unique = cut.fence_off(target.snapshot.id, strays)
+    try:
+        Origin(target.snapshot).require_kept(handle, "a rollback to it")
+        yield
+    except LakeError:
+        with suppress(LakeError):
+            if numbered_snapshots(handle.storage, handle.layout).latest_id() != target.snapshot.id:
+                handle.storage.delete(handle.layout.fence(unique))
+        raise
+
+
+def _remove_behind(
+    handle: TableHandle, number: int, strays: Sequence[Snapshot], began: int
+) -> list[int]:
+    """Until nothing is behind the target but what was committed on it; the first are fenced."""
+    storage, layout, gone = handle.storage, handle.layout, list[int]()
+    while strays:
+        for snapshot in strays:
+            _require_awake(handle, number, began)
+            storage.delete(layout.snapshot(snapshot.id))
+            gone.append(snapshot.id)
+        strays = _strays(handle, following(snapshot_ids(storage, layout), number))
+        if strays:
+            write_fence(storage, layout, handle.environment.new_id(), strays)
+    return gone
+
+
+def _require_awake(handle: TableHandle, number: int, began: int) -> None:
+    """Whoever was suspended until expiry took its fence for abandoned must not go on."""
+    if handle.environment.now_millis() - began > ABANDONED_MILLIS // 2:
+        raise CommitConflictError(
+            f"the rollback of {handle.uri} to snapshot {number} was held up for so long that its "
+            "target may have expired meanwhile: look which snapshots are there, and repeat it"
+        )
+
+
+def _strays(handle: TableHandle, kept: int) -> list[Snapshot]:
+    """At first everything behind the target; later what was committed on something that went."""
+    behind = [each for each in snapshot_ids(handle.storage, handle.layout) if each > kept]
+    found = (read_snapshot_if_present(handle.storage, handle.layout, n) for n in behind[::-1])
+    return [snapshot for snapshot in found if snapshot is not None]
+
+
+def _remove_changelogs(handle: TableHandle, behind: Sequence[int]) -> None:
+    if not behind:
+        return
+    storage, layout = handle.storage, handle.layout
+    files = numbered_changelogs(storage, layout)
+    left = [each for each in files.ids() if each not in behind]
+    if left:
+        files.write_latest_hint(max(left))
+    for number in sorted(behind, reverse=True):
+        storage.delete(layout.changelog(number))
+    if not left:
+        for hint in ("LATEST", "EARLIEST"):
+            storage.delete(f"{layout.changelog_directory}/{hint}")
+
+
+def _point_hint(handle: TableHandle, number: int) -> None:
+    """Other engines take a hint for right if nothing is behind it."""
+    numbered_snapshots(handle.storage, handle.layout).write_latest_hint(number)

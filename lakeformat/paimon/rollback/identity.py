@@ -1,0 +1,200 @@
+"""Which rollback this is: repeated under one identity, it is done once.
+
+One that keeps history is a commit, and is found among the snapshots. One that cuts history leaves
+no snapshot of its own: its fence says what it was asked, and at its end what it did.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lakeformat.errors import CommitUndecidableError, CorruptTableError, InvalidRequestError
+from lakeformat.paimon.commit.deltas import delta_of
+from lakeformat.paimon.commit.identity import CommitId, EarlierCommits
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.fence import KEPT_MILLIS, create_fence, read_fence, write_fence
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.rollback.report import RollbackReport
+
+__all__ = ["EarlierReturns", "StartedCut", "find_cut", "properties_of"]
+
+_TARGET = "lake.rollback.target"
+_PROTECTION = "lake.rollback.protection-tag"
+_DONE = "-done"
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierReturns:
+    """Looks for one rollback among the snapshots, each of which is read once."""
+
+    handle: TableHandle
+    commits: EarlierCommits
+    snapshot: int | None
+    """The target, where it was said by its number."""
+
+    @classmethod
+    def of(cls, handle: TableHandle, commit: CommitId, snapshot: int | None) -> EarlierReturns:
+        """Under any kind: another commit of this identity is refused and not repeated."""
+        return cls(handle, EarlierCommits(handle, commit, tuple(CommitKind)), snapshot)
+
+    def find(self, head: Snapshot | None) -> RollbackReport | None:
+        """What an earlier try has published, up to ``head``."""
+        found = self.commits.find(head)
+        if found is None:
+            return None
+        said = found.properties or {}
+        if found.commit_kind is not CommitKind.OVERWRITE or _TARGET not in said:
+            raise _other(self.handle, self.commits.commit, f"snapshot {found.id}, no rollback")
+        target = int(said[_TARGET])
+        _require_same_target(self.handle, self.commits.commit, target, self.snapshot)
+        delta = delta_of(self.handle, found)
+        added = len(delta.filter(~delta.is_delete))
+        return RollbackReport(
+            table=self.handle.uri,
+            target=target,
+            snapshot_id=found.id,
+            as_latest=True,
+            added_files=added,
+            deleted_files=len(delta) - added,
+            protection_tag=said.get(_PROTECTION),
+            dry_run=False,
+            replayed=True,
+            reason=f"this rollback to snapshot {target} was published before, as snapshot "
+            f"{found.id}; nothing was done",
+        )
+
+
+def properties_of(
+    target: Snapshot, commit: CommitId | None, protection: str | None
+) -> Mapping[str, str] | None:
+    """The target's properties and, where a repetition has to be told apart, what was done."""
+    kept = {
+        key: value
+        for key, value in (target.properties or {}).items()
+        if key not in (_TARGET, _PROTECTION)
+    }
+    if commit is not None:
+        kept[_TARGET] = str(target.id)
+        kept |= {} if protection is None else {_PROTECTION: protection}
+    return kept or (None if target.properties is None else {})
+
+
+@dataclass(frozen=True, slots=True)
+class StartedCut:
+    """A rollback that cuts history, as far as earlier tries have come."""
+
+    handle: TableHandle
+    commit: CommitId
+    target: int | None = None
+    """What the first try has gone back to; None if this is the first."""
+    removed: frozenset[str] = frozenset()
+    """The snapshots it has taken out, or was about to."""
+    done: RollbackReport | None = None
+    """What it has done, where it came to its end."""
+
+    @property
+    def fence(self) -> str:
+        """The name of its fence, which is the same in every try."""
+        said = json.dumps([self.commit.user, self.commit.identifier])
+        return f"rollback-{hashlib.blake2b(said.encode(), digest_size=16).hexdigest()}"
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether an earlier try may have taken something out."""
+        return self.target is not None
+
+    def is_cut(self, first_behind: Snapshot | None) -> bool:
+        """Whether all it was to take out is gone: what follows the target is newer than it.
+
+        The one right behind the target goes last.
+        """
+        if not self.is_begun:
+            return False
+        return first_behind is None or first_behind.identity not in self.removed
+
+    def fence_off(self, target: int, removed: Sequence[Snapshot]) -> str:
+        """Say before anything goes what is taken out, and by whom; what is said is not changed.
+
+        The name of what was written now: an earlier try keeps its fence.
+        """
+        storage, layout = self.handle.storage, self.handle.layout
+        if create_fence(storage, layout, self.fence, removed, self._note(target)):
+            return self.fence
+        unique = self.handle.environment.new_id()
+        write_fence(storage, layout, unique, removed)
+        return unique
+
+    def finish(self, report: RollbackReport) -> None:
+        """Say that nothing is left to do: from here on a repetition does nothing."""
+        note = {**self._note(report.target), "report": report.to_dict()}
+        name = f"{self.fence}{_DONE}"
+        create_fence(self.handle.storage, self.handle.layout, name, (), note)
+
+    def _note(self, target: int) -> dict[str, Any]:
+        return {
+            "user": self.commit.user,
+            "identifier": self.commit.identifier,
+            "target": target,
+        }
+
+
+def find_cut(handle: TableHandle, commit: CommitId, snapshot: int | None) -> StartedCut:
+    """How far earlier tries have come, by what they have left."""
+    first = StartedCut(handle, commit)
+    begun, done = (
+        read_fence(handle.storage, handle.layout, name)
+        for name in (first.fence, f"{first.fence}{_DONE}")
+    )
+    found = done or begun
+    if found is None or found.note is None:
+        _require_young(handle, commit)
+        return first
+    target = found.note["target"]
+    _require_same_target(handle, commit, target, snapshot)
+    removed = frozenset() if begun is None else begun.removed
+    try:
+        report = None if done is None or done.note is None else _repeated(done.note["report"])
+    except (AttributeError, KeyError, TypeError) as reason:
+        path = handle.layout.fence(f"{first.fence}{_DONE}")
+        raise CorruptTableError(
+            f"{handle.storage.uri(path)} does not tell what a rollback did: {reason!r}; "
+            "restore the file from a backup"
+        ) from None
+    return StartedCut(handle, commit, target, removed, report)
+
+
+def _require_young(handle: TableHandle, commit: CommitId) -> None:
+    """Refuse what may have been done so long ago that its fence is gone."""
+    first, now = commit.first_try_millis, handle.environment.now_millis()
+    if first is not None and first < now - KEPT_MILLIS:
+        raise CommitUndecidableError(
+            f"{commit} began more than {KEPT_MILLIS // 86_400_000} days ago, and nothing tells "
+            f"any more whether that rollback of {handle.uri} was done: nothing was changed. "
+            "Look at its snapshots, and if it is still wanted call it under another user"
+        )
+
+
+def _repeated(said: Mapping[str, Any]) -> RollbackReport:
+    members: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in said.items()
+    }
+    reason = f"this rollback was done before ({said['reason']}); nothing was done now"
+    return replace(RollbackReport(**members), replayed=True, reason=reason)
+
+
+def _require_same_target(
+    handle: TableHandle, commit: CommitId, before: int, now: int | None
+) -> None:
+    if now not in (None, before):
+        raise _other(handle, commit, f"a rollback to snapshot {before}, and not to {now}")
+
+
+def _other(handle: TableHandle, commit: CommitId, what: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"{commit} of {handle.uri} is {what}. One identity names one commit: nothing was changed "
+        "now; give this rollback another"
+    )

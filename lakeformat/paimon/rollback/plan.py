@@ -1,0 +1,146 @@
+"""What a rollback takes out of history: read first, and refused where others rely on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.branch_directory import branches
+from lakeformat.paimon.metadata.changelog_directory import changelog_ids
+from lakeformat.paimon.metadata.consumer import Consumer, read_consumers
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
+from lakeformat.paimon.metadata.tag import read_tags
+from lakeformat.paimon.rollback.identity import StartedCut
+from lakeformat.paimon.tags.in_use import is_protection
+from lakeformat.paimon.tags.source import Origin
+
+__all__ = ["RollbackPlan", "following", "objection_to", "plan_rollback", "require_unneeded"]
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackPlan:
+    """Everything newer than the target."""
+
+    target: Origin
+    snapshots: Sequence[int]
+    """Newest first."""
+    changelogs: Sequence[int]
+    tags: Sequence[str]
+    consumers: Sequence[Consumer]
+    branches: Sequence[str]
+    """Those that began at a newer snapshot than the target; they stay."""
+    newest: int | None = None
+    """Where an earlier try has begun: the last snapshot committed on the target since, or it."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the table is there already."""
+        found = (self.snapshots, self.changelogs, self.tags, self.consumers)
+        return self.target.tag is None and not any(found)
+
+
+def plan_rollback(
+    handle: TableHandle, target: Origin, cut: StartedCut | None = None
+) -> RollbackPlan:
+    """What is newer than a snapshot of this history, or a tag of one that has expired."""
+    storage, layout, number = handle.storage, handle.layout, target.snapshot.id
+    if cut is not None and cut.is_cut(read_snapshot_if_present(storage, layout, number + 1)):
+        return _rest(handle, target, cut)
+    ids = snapshot_ids(storage, layout)
+    if target.tag is not None and (number in ids or (ids and number > ids[-1])):
+        raise InvalidRequestError(
+            f"tag {target.tag!r} of {handle.uri} is of a history that was rolled back, in which "
+            f"snapshot {number} was another one: leave as_latest=False (--cut-history) out to have "
+            "its rows again"
+        )
+    behind = [each for each in ids if each > number]
+    return RollbackPlan(
+        target,
+        snapshots=behind[::-1],
+        changelogs=[each for each in changelog_ids(storage, layout) if each > number],
+        tags=_tags_behind(handle, number),
+        consumers=[
+            each
+            for each in read_consumers(storage, layout, handle.environment)
+            if each.next_snapshot > number + 1
+        ],
+        branches=_branches_behind(handle, behind),
+    )
+
+
+def following(ids: Sequence[int], number: int) -> int:
+    """The last of the snapshots that follow one without a gap."""
+    there = {*ids}
+    while number + 1 in there:
+        number += 1
+    return number
+
+
+def _rest(handle: TableHandle, target: Origin, cut: StartedCut) -> RollbackPlan:
+    """What an earlier try has left; what was committed on its target since is none of it."""
+    storage, layout, number = handle.storage, handle.layout, target.snapshot.id
+    ids = snapshot_ids(storage, layout)
+    ours, newest = [target.snapshot], number
+    while (since := read_snapshot_if_present(storage, layout, newest + 1)) is not None:
+        if since.identity in cut.removed:
+            break
+        ours.append(since)
+        newest += 1
+    tags = [tag for tag in read_tags(storage, layout) if tag.snapshot.id > number]
+    readers = read_consumers(storage, layout, handle.environment)
+    return RollbackPlan(
+        target,
+        snapshots=[each for each in ids if each > newest][::-1],
+        changelogs=[each for each in changelog_ids(storage, layout) if each > number],
+        tags=[tag.name for tag in tags if tag.snapshot not in ours],
+        consumers=[each for each in readers if each.next_snapshot > newest + 1],
+        branches=(),
+        newest=newest,
+    )
+
+
+def require_unneeded(handle: TableHandle, plan: RollbackPlan) -> None:
+    """Refuse to lose what somebody has given a name."""
+    if (objection := objection_to(handle, plan)) is not None:
+        raise InvalidRequestError(objection)
+
+
+def objection_to(handle: TableHandle, plan: RollbackPlan) -> str | None:
+    """Why a rollback that is not forced would refuse; None if it would not."""
+    number = plan.target.snapshot.id
+    named = [name for name in plan.tags if not is_protection(name)]
+    parts = [f"tag {', '.join(map(repr, named))}"] if named else []
+    if plan.branches:
+        parts.append(f"branch {', '.join(map(repr, plan.branches))}")
+    if not parts:
+        return None
+    return (
+        f"{' and '.join(parts)} of {handle.uri} began at a snapshot newer than {number}, which a "
+        "rollback takes out of history: tags would be deleted, branches would lose their "
+        "beginning. Leave as_latest=False (--cut-history) out, which keeps history, or say "
+        "force=True (--force)"
+    )
+
+
+def _tags_behind(handle: TableHandle, number: int) -> list[str]:
+    """Newest first; numbers are used again, and a tag of an old one would be taken for the new."""
+    tags = [tag for tag in read_tags(handle.storage, handle.layout) if tag.snapshot.id > number]
+    return [tag.name for tag in sorted(tags, key=lambda tag: -tag.snapshot.id)]
+
+
+def _branches_behind(handle: TableHandle, behind: Sequence[int]) -> list[str]:
+    """Branches that share a snapshot with what goes."""
+    storage, found = handle.storage, []
+    for branch in branches(storage, handle.layout):
+        layout = handle.layout.on_branch(branch.name)
+        if layout == handle.layout:
+            continue
+        shared = sorted({*behind} & {*snapshot_ids(storage, layout)})
+        first = shared[0] if shared else None
+        if first is not None and read_snapshot_if_present(
+            storage, layout, first
+        ) == read_snapshot_if_present(storage, handle.layout, first):
+            found.append(branch.name)
+    return found

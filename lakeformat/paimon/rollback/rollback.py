@@ -1,0 +1,162 @@
+"""``table.rollback``: the rows of an earlier snapshot again."""
+
+from __future__ import annotations
+
+from lakeformat.errors import (
+    CommitConflictError,
+    CorruptTableError,
+    InvalidRequestError,
+    NotFoundError,
+)
+from lakeformat.paimon.commit.identity import CommitId, require_commit_id
+from lakeformat.paimon.commit.same_table import require_same_table
+from lakeformat.paimon.handle import TableHandle, require_allowed
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.read.time_travel import Moment
+from lakeformat.paimon.rollback.as_latest import (
+    Return,
+    plan_return,
+    publish_return,
+    report_return,
+    require_newest,
+)
+from lakeformat.paimon.rollback.cut import cut_history
+from lakeformat.paimon.rollback.identity import EarlierReturns, StartedCut, find_cut
+from lakeformat.paimon.rollback.plan import (
+    RollbackPlan,
+    objection_to,
+    plan_rollback,
+    require_unneeded,
+)
+from lakeformat.paimon.rollback.report import RollbackReport
+from lakeformat.paimon.rollback.target import Target
+
+__all__ = ["rollback"]
+
+
+def rollback(
+    handle: TableHandle,
+    *,
+    snapshot: int | None = None,
+    tag: str | None = None,
+    as_of: Moment | None = None,
+    watermark: int | None = None,
+    as_latest: bool = True,
+    force: bool = False,
+    commit: CommitId | None = None,
+    dry_run: bool = False,
+) -> RollbackReport:
+    """Go back to a snapshot: by a new one, or without ``as_latest`` by taking newer ones away."""
+    if commit is not None:
+        require_commit_id(commit)
+    if as_latest and force:
+        raise InvalidRequestError(
+            "force=True is for a rollback that takes snapshots away: say as_latest=False "
+            "(--cut-history) with it, or leave it out"
+        )
+    require_allowed(handle, Operation.COMMIT if as_latest else Operation.EXPIRE)
+    require_same_table(handle)
+    said = Target(snapshot, tag, as_of, watermark)
+    who = None if dry_run else commit
+    if as_latest:
+        return _as_latest(handle, said, who, dry_run)
+    cut = None if who is None else find_cut(handle, who, snapshot)
+    if cut is not None and cut.done is not None:
+        return cut.done
+    return _cut(handle, said, cut, force=force, dry_run=dry_run)
+
+
+def _cut(
+    handle: TableHandle, said: Target, cut: StartedCut | None, *, force: bool, dry_run: bool
+) -> RollbackReport:
+    if cut is not None and cut.is_begun:
+        said = Target(snapshot=cut.target)  # whatever a time or a tag means by now
+    target = said.found(handle)
+    plan = plan_rollback(handle, target, cut)
+    if not force and not dry_run:
+        require_unneeded(handle, plan)
+    objection = objection_to(handle, plan) if dry_run and not force else None
+    gone = tuple(plan.snapshots) if dry_run or plan.is_empty else cut_history(handle, plan, cut)
+    report = RollbackReport(
+        table=handle.uri,
+        target=target.snapshot.id,
+        snapshot_id=target.snapshot.id,
+        as_latest=False,
+        removed_snapshots=gone,
+        removed_changelogs=tuple(plan.changelogs),
+        removed_tags=tuple(plan.tags),
+        moved_consumers=tuple(consumer.id for consumer in plan.consumers),
+        objection=objection,
+        dry_run=dry_run,
+        reason=_reason(plan, len(gone), dry_run, objection),
+    )
+    if cut is not None:
+        cut.finish(report)
+    return report
+
+
+def _as_latest(
+    handle: TableHandle, said: Target, commit: CommitId | None, dry_run: bool
+) -> RollbackReport:
+    head = _newest(handle)
+    earlier = None if commit is None else EarlierReturns.of(handle, commit, said.snapshot)
+    if earlier is not None and (done := earlier.find(head)):
+        return done
+    target = said.found(handle)
+    if head is None:
+        raise NotFoundError(f"{handle.uri} has no snapshot: go back to a tag with as_latest=False")
+    try:
+        plan = plan_return(handle, head, target)
+    except CorruptTableError as damage:
+        require_newest(handle, head, target)
+        target.require_kept(handle, "a rollback to it")  # else that is what happened
+        found = str(damage).removesuffix(".")
+        raise CorruptTableError(
+            f"{found}. Snapshot {target.snapshot.id} was compared with the newest, {head.id}, to "
+            "go back to it. If only newer ones are damaged, take them out of history: repeat the "
+            "rollback with as_latest=False (--cut-history)"
+        ) from damage
+    if plan.is_empty and earlier is None:  # else a repetition would take out what came since
+        return report_return(handle, plan, head.id, None, dry_run=dry_run)
+    if dry_run:
+        return report_return(handle, plan, head.id + 1, None, dry_run=True)
+    try:
+        return _published(handle, plan, commit)
+    except CommitConflictError:
+        done = None if earlier is None else earlier.find(_newest(handle))
+        if done is None:
+            raise
+        return done  # a twin was faster
+
+
+def _published(handle: TableHandle, plan: Return, commit: CommitId | None) -> RollbackReport:
+    """Publish the return; files of a newest snapshot that has gone since are no damage."""
+    try:
+        return publish_return(handle, plan, commit)
+    except CorruptTableError:
+        require_newest(handle, plan.head, plan.target)
+        raise
+
+
+def _newest(handle: TableHandle) -> Snapshot | None:
+    return latest_snapshot(handle.storage, handle.layout)
+
+
+def _reason(plan: RollbackPlan, count: int, dry_run: bool, objection: str | None) -> str:
+    number = plan.target.snapshot.id
+    if plan.is_empty:
+        return f"snapshot {number} is the newest already"
+    verb = "would be" if dry_run else "is"
+    said = [f"snapshot {number} {verb} the newest"]
+    gone = "would go" if dry_run else "gone"
+    said += [f"{gone}: {count} newer"] if count else []
+    said += [f"{gone}: tags {', '.join(map(repr, plan.tags))}"] if plan.tags else []
+    if plan.consumers:
+        names = ", ".join(repr(consumer.id) for consumer in plan.consumers)
+        said.append(f"consumers {names} read {number + 1} next")
+    if plan.branches:
+        said.append(f"branches {', '.join(map(repr, plan.branches))} began at newer ones and stay")
+    said.append("files only they led to are left to the removal of orphans")
+    return "; ".join(said) + (f". Will be refused without force: {objection}" if objection else "")

@@ -1,0 +1,94 @@
+"""Which snapshot a rollback goes back to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
+from lakeformat.paimon.read.past_time import refuse_future
+from lakeformat.paimon.read.time_travel import (
+    Moment,
+    moment_text,
+    newest_at,
+    require_number,
+    to_millis,
+)
+from lakeformat.paimon.tags.source import Origin, find_origin
+
+__all__ = ["Target"]
+
+_NO_WATERMARK = -(2**63)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What to go back to, as it was said."""
+
+    snapshot: int | None = None
+    tag: str | None = None
+    as_of: Moment | None = None
+    watermark: int | None = None
+
+    def found(self, handle: TableHandle) -> Origin:
+        """The snapshot asked for, or the tag that keeps it; the last one of a time or watermark."""
+        return _find(handle, self.snapshot, self.tag, self.as_of, self.watermark)
+
+
+def _find(
+    handle: TableHandle,
+    snapshot: int | None,
+    tag: str | None,
+    as_of: Moment | None,
+    watermark: int | None,
+) -> Origin:
+    said = {"snapshot": snapshot, "tag": tag, "as_of": as_of, "watermark": watermark}
+    given = [f"{name}=" for name, value in said.items() if value is not None]
+    if len(given) != 1:
+        asked = " and ".join(given) or "nothing"
+        raise InvalidRequestError(
+            f"say what to go back to, by one of snapshot=, tag=, as_of= and watermark=; got {asked}"
+        )
+    if as_of is not None:
+        millis = to_millis(as_of)
+        refuse_future("as_of", millis, handle.environment.now_millis())
+        found = newest_at(handle, millis)
+        if found is None:
+            raise NotFoundError(
+                f"{handle.uri} has no snapshot of {moment_text(millis)} or before: it had none "
+                "yet, or they have expired; a tag may keep one"
+            )
+        return Origin(found)
+    if watermark is not None:
+        return _at_watermark(handle, watermark)
+    found_origin = find_origin(handle, snapshot=snapshot, tag=tag)
+    return _live(handle, found_origin)
+
+
+def _live(handle: TableHandle, origin: Origin) -> Origin:
+    """An origin by the snapshot's own file, where that is there."""
+    number = origin.snapshot.id
+    found = read_snapshot_if_present(handle.storage, handle.layout, number)
+    return Origin(origin.snapshot) if found == origin.snapshot else origin
+
+
+def _at_watermark(handle: TableHandle, watermark: int) -> Origin:
+    """The last snapshot that has not passed it; one without a watermark has that before it."""
+    require_number("a watermark is a number of milliseconds", watermark)
+    last: Origin | None = None
+    current: int | None = None
+    for number in snapshot_ids(handle.storage, handle.layout):
+        snapshot = read_snapshot_if_present(handle.storage, handle.layout, number)
+        if snapshot is None:
+            continue
+        if snapshot.watermark not in (None, _NO_WATERMARK):
+            current = snapshot.watermark
+        if current is not None and current <= watermark:
+            last = Origin(snapshot)
+    if last is None:
+        raise NotFoundError(
+            f"{handle.uri} has no snapshot with watermark {watermark} or earlier: it never said "
+            "one, or those have expired"
+        )
+    return last

@@ -1,0 +1,136 @@
+"""Takes rows out of files of an append table: marked, or the files written again without them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from lakeformat.paimon.commit.abort import delete_written
+from lakeformat.paimon.datafile.file_description import describe_append_file
+from lakeformat.paimon.datafile.file_names import DataFileNames
+from lakeformat.paimon.datafile.rolling_writer import RollingWriter
+from lakeformat.paimon.handle import TableHandle, is_unaware
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.read.instant_zones import rewriting_instants
+from lakeformat.paimon.row_changes.find import Found, read_found, read_parts
+from lakeformat.paimon.row_changes.plan import ChangeUnit
+from lakeformat.paimon.row_changes.vectors import replace_vectors
+from lakeformat.paimon.write.assign import Place
+from lakeformat.paimon.write.new_files import bucket_places, file_origin
+
+__all__ = ["take_out_rows"]
+
+TakeRows = Callable[[pa.RecordBatch], None]
+"""Who gets the rows that are taken out."""
+
+
+def take_out_rows(
+    handle: TableHandle, unit: ChangeUnit, found: Sequence[Found], take: TakeRows | None
+) -> CommitMessage:
+    """What is to be committed; ``take`` gets the rows as they were, if anybody wants them.
+
+    When this raises, no file is left.
+    """
+    marks = handle.options.deletion_vectors_enabled
+    work = _Unit(handle, unit, take)
+    try:
+        for group in _groups(handle, [each for each in found if not marks and each.left]):
+            work.rewrite(group)
+        if take is not None:
+            work.hand_over([each for each in found if marks or not each.left])
+        gone = {each.entry.file.file_name for each in found if not marks or not each.left}
+        marked = {
+            name: each.positions
+            for each in found
+            if (name := each.entry.file.file_name) not in gone and each.positions is not None
+        }
+        new, replaced = replace_vectors(handle, unit, marked, gone)
+    except BaseException:
+        delete_written(handle, [work.message()])
+        raise
+    return CommitMessage(
+        table=handle.uri,
+        partition=unit.partition,
+        bucket=unit.bucket,
+        total_buckets=unit.files[0].total_buckets,
+        base_snapshot=unit.snapshot.id,
+        branch=handle.layout.branch,
+        new_files=tuple(work.made),
+        deleted_files=tuple(each.entry.file for each in found if each.entry.file.file_name in gone),
+        new_index_files=new,
+        deleted_index_files=replaced,
+    )
+
+
+def _groups(handle: TableHandle, found: Sequence[Found]) -> Iterator[Sequence[Found]]:
+    """The files whose rows may come to lie in one: in a queue each row keeps its number."""
+    if is_unaware(handle):
+        return iter([found] if found else [])
+    return iter([[each] for each in found])
+
+
+@dataclass(slots=True)
+class _Unit:
+    """Writes the files of one bucket again."""
+
+    handle: TableHandle
+    unit: ChangeUnit
+    take: TakeRows | None
+    made: list[DataFileMeta] = field(default_factory=list)
+
+    def rewrite(self, group: Sequence[Found]) -> None:
+        """New files with the rows that are left of some."""
+        unit = self.unit
+        entries = [each.entry for each in group]
+        handle = rewriting_instants(self.handle, unit.snapshot, entries)
+        directory, external = bucket_places(handle, Place(unit.partition, unit.bucket))
+        names = DataFileNames(handle.options, handle.environment.new_id())
+        fields = handle.schema.fields
+        writer = RollingWriter(
+            handle.storage, directory, fields, handle.options, names.next_data, external=external
+        )
+        number = min(each.entry.file.min_sequence_number for each in group)
+        try:
+            for rows in self._left(group):
+                writer.write(rows)
+            for file in writer.finish():
+                described = describe_append_file(
+                    file,
+                    fields,
+                    file_origin(handle),
+                    first_sequence_number=number,
+                    dense=handle.options.statistics_dense_store,
+                )
+                self.made.append(described)
+                number += file.row_count
+        except BaseException:
+            writer.abort()
+            raise
+
+    def hand_over(self, found: Sequence[Found]) -> None:
+        """The rows of files that are not written again."""
+        for each in found:
+            for rows in read_found(self.handle, self.unit, each):
+                self._give(rows)
+
+    def message(self) -> CommitMessage:
+        """What is written so far."""
+        unit = self.unit
+        return CommitMessage(
+            partition=unit.partition, bucket=unit.bucket, new_files=tuple(self.made)
+        )
+
+    def _left(self, group: Sequence[Found]) -> Iterator[pa.RecordBatch]:
+        for each in group:
+            for rows, mask in read_parts(self.handle, self.unit, each):
+                self._give(rows.filter(pa.array(mask)))
+                left = rows.filter(pa.array(~mask))
+                if left.num_rows:
+                    yield left
+
+    def _give(self, rows: pa.RecordBatch) -> None:
+        if self.take is not None and rows.num_rows:
+            self.take(rows)

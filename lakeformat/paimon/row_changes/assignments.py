@@ -1,0 +1,95 @@
+"""What an UPDATE puts into columns: the same value everywhere, or one computed from each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.write.conform import Conformer
+from lakeformat.rows.conditions.literals import literal_of
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.types import AtomicType, DataField
+
+__all__ = ["Assignments", "NewValue", "NewValues", "bind_assignments"]
+
+NewValue: TypeAlias = "Any | Callable[[pa.RecordBatch], Any]"
+"""A value of a column, or what computes them from the rows as they were."""
+NewValues: TypeAlias = Mapping[str, NewValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignments:
+    """New values of some columns of a table, checked against their types."""
+
+    values: Mapping[str, pa.Scalar | Callable[[pa.RecordBatch], Any]]
+    conform: Conformer
+
+    def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows with their new values; all of these are computed from the old ones."""
+        new = {name: _column(name, value, rows) for name, value in self.values.items()}
+        checked = self.conform(pa.RecordBatch.from_pydict(new))
+        for name in self.values:
+            position = rows.schema.get_field_index(name)
+            rows = rows.set_column(position, rows.schema.field(position), checked.column(name))
+        return rows
+
+
+def bind_assignments(schema: TableSchema, given: NewValues | None) -> Assignments:
+    """Refuse what names no column or fits none, before anything is read."""
+    by_name = {field.name: field for field in schema.fields}
+    asked: object = given
+    if (
+        given is None
+        or not isinstance(asked, Mapping)
+        or not asked
+        or any(name not in by_name for name in asked)
+    ):
+        raise InvalidRequestError(
+            "set says which columns get which values, as in {'price': 1}, and the columns are "
+            f"{', '.join(by_name)}; got {given!r}"
+        )
+    fields = tuple(by_name[name] for name in given)
+    values = {
+        name: value if callable(value) else _literal(value, by_name[name])
+        for name, value in given.items()
+    }
+    bound = Assignments(values, Conformer(fields))
+    constants = {name: value for name, value in values.items() if isinstance(value, pa.Scalar)}
+    Conformer(tuple(by_name[name] for name in constants))(
+        pa.RecordBatch.from_pydict({name: pa.repeat(v, 1) for name, v in constants.items()})
+    )
+    return bound
+
+
+def _literal(value: Any, field: DataField) -> pa.Scalar:
+    if isinstance(field.type, AtomicType):
+        return literal_of(value, field)
+    try:
+        kind = to_arrow_type(field.type)
+        return value.cast(kind) if isinstance(value, pa.Scalar) else pa.scalar(value, kind)
+    except (pa.ArrowException, TypeError, ValueError) as reason:
+        raise InvalidRequestError(
+            f"{value!r} is no value of column {field.name!r}: {reason}"
+        ) from None
+
+
+def _column(name: str, value: Any, rows: pa.RecordBatch) -> pa.Array:
+    if isinstance(value, pa.Scalar):
+        return pa.repeat(value, rows.num_rows)
+    found = value(rows)
+    if isinstance(found, pa.Scalar):
+        return pa.repeat(found, rows.num_rows)
+    if isinstance(found, pa.ChunkedArray):
+        found = found.combine_chunks()
+    if not isinstance(found, pa.Array) or len(found) != rows.num_rows:
+        had = f"{len(found)} values" if isinstance(found, pa.Array) else repr(found)[:100]
+        raise InvalidRequestError(
+            f"what computes column {name!r} was given {rows.num_rows} rows and answered {had}: it "
+            "returns an Arrow array with a value for each row, or one scalar"
+        )
+    return found

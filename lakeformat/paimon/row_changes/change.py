@@ -1,0 +1,352 @@
+"""DELETE and UPDATE: find the rows, write what takes their place, commit; again after a conflict.
+
+Rows that others add meanwhile to an append table are left alone. Whoever changed a file first,
+a compaction or another change of rows, is not undone: then the rows are looked for anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from lakeformat.errors import (
+    CommitConflictError,
+    CommitOutcomeUnknownError,
+    CorruptTableError,
+    InvalidRequestError,
+    LakeError,
+    NotFoundError,
+    UnsupportedError,
+)
+from lakeformat.paimon.commit.abort import delete_written
+from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.commit.identity import CommitId, EarlierCommits, require_same
+from lakeformat.paimon.commit.report import CommitReport
+from lakeformat.paimon.compact.plan import newest_schema
+from lakeformat.paimon.compact.report import Progress
+from lakeformat.paimon.handle import TableHandle, require_writable
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, latest_snapshot_id
+from lakeformat.paimon.read.where import row_filter
+from lakeformat.paimon.row_changes.append_files import take_out_rows
+from lakeformat.paimon.row_changes.assignments import Assignments, NewValues, bind_assignments
+from lakeformat.paimon.row_changes.find import Found, find_rows
+from lakeformat.paimon.row_changes.keyed import (
+    find_keyed_rows,
+    require_deletable,
+    require_updatable,
+    write_keyed_rows,
+)
+from lakeformat.paimon.row_changes.own_rows import OwnRowsWriter
+from lakeformat.paimon.row_changes.plan import ChangeUnit, plan_units
+from lakeformat.paimon.row_changes.report import Method, Operation, RowChangeReport
+from lakeformat.rows.conditions.filter import PredicateFilter, Where
+from lakeformat.types.count_text import counted
+
+__all__ = ["Tell", "delete_rows", "update_rows"]
+
+_log = logging.getLogger(__name__)
+_ATTEMPTS = 10
+"""So often rows are looked for anew before a busy table is left alone."""
+
+Tell = Callable[[Progress], None]
+"""Who hears how far the work has come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    operation: Operation
+    where: Where | None
+    new_values: NewValues | None = None
+    commit: CommitId | None = None
+    dry_run: bool = False
+    tell: Tell | None = None
+
+
+def delete_rows(
+    handle: TableHandle,
+    where: Where,
+    *,
+    commit: CommitId | None = None,
+    dry_run: bool = False,
+    tell: Tell | None = None,
+) -> RowChangeReport:
+    """Delete the rows that meet a condition."""
+    if where is None:
+        raise InvalidRequestError("say which rows to delete; truncate() deletes all of them")
+    return _changed(
+        handle,
+        _Request(
+            operation=Operation.DELETE, where=where, commit=commit, dry_run=dry_run, tell=tell
+        ),
+    )
+
+
+def update_rows(
+    handle: TableHandle,
+    where: Where | None,
+    new_values: NewValues,
+    *,
+    commit: CommitId | None = None,
+    dry_run: bool = False,
+    tell: Tell | None = None,
+) -> RowChangeReport:
+    """Give columns of the rows that meet a condition other values; None is for all rows."""
+    return _changed(
+        handle,
+        _Request(
+            operation=Operation.UPDATE,
+            where=where,
+            new_values=new_values,
+            commit=commit,
+            dry_run=dry_run,
+            tell=tell,
+        ),
+    )
+
+
+def _changed(handle: TableHandle, request: _Request) -> RowChangeReport:
+    if request.tell is not None and not callable(request.tell):
+        raise InvalidRequestError(f"tell is called with how far it has come, got {request.tell!r}")
+    CommitOptions(commit=request.commit)  # which refuses what is no identity
+    began = handle.environment.now_millis()
+    if (done := _replay(handle, request)) is not None:
+        return done
+    report = _attempts(handle, request)
+    _log.info("%s table=%s %s", request.operation, handle.uri, report.reason)
+    return replace(report, millis=handle.environment.now_millis() - began)
+
+
+def _attempts(handle: TableHandle, request: _Request) -> RowChangeReport:
+    """Tries until nobody else was first."""
+    refused: LakeError | None = None
+    for attempt in range(1, _ATTEMPTS + 1):
+        newest = latest_snapshot_id(handle.storage, handle.layout)
+        try:
+            return replace(_Attempt.on_newest(handle, request).run(), attempts=attempt)
+        except CommitConflictError as conflict:
+            refused = conflict
+        except (CorruptTableError, NotFoundError) as missing:
+            # Expiry follows writers: what was read may have gone once there is a newer snapshot.
+            if latest_snapshot_id(handle.storage, handle.layout) == newest:
+                raise
+            refused = missing
+        _log.info("%s of %s is planned again: %s", request.operation, handle.uri, refused)
+    raise CommitConflictError(
+        f"{request.operation} of rows of {handle.uri}: other commits changed the same files "
+        f"{_ATTEMPTS} times in a row. Repeat it while fewer of them are made. The last: {refused}"
+    ) from refused
+
+
+def _replay(handle: TableHandle, request: _Request) -> RowChangeReport | None:
+    if request.commit is None:
+        return None
+    kinds = (CommitKind.APPEND, CommitKind.OVERWRITE)
+    head = latest_snapshot(handle.storage, handle.layout)
+    found = EarlierCommits(handle, request.commit, kinds).find(head)
+    if found is None:
+        return None
+    kind = CommitKind.APPEND if handle.schema.primary_keys else CommitKind.OVERWRITE
+    require_same(handle, found, kind, request.operation)
+    return _replayed(handle, request, found.id)
+
+
+def _replayed(handle: TableHandle, request: _Request, number: int) -> RowChangeReport:
+    return RowChangeReport(
+        table=handle.uri,
+        operation=request.operation,
+        method=_method(handle),
+        dry_run=request.dry_run,
+        read_snapshot_id=None,
+        snapshot_id=number,
+        rows=None,
+        attempts=0,
+        replayed=True,
+        reason=f"this commit was published before, as snapshot {number}; nothing was done",
+    )
+
+
+def _method(handle: TableHandle) -> Method:
+    if handle.schema.primary_keys:
+        return Method.KEYS
+    return Method.VECTORS if handle.options.deletion_vectors_enabled else Method.REWRITE
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One try, on one snapshot, under the newest schema of that moment."""
+
+    handle: TableHandle
+    request: _Request
+    snapshot: Snapshot | None
+    where: PredicateFilter | None
+    assignments: Assignments | None
+    _files_read: int = 0
+
+    @classmethod
+    def on_newest(cls, handle: TableHandle, request: _Request) -> _Attempt:
+        snapshot = latest_snapshot(handle.storage, handle.layout)
+        handle = newest_schema(handle)  # after the snapshot: none of its files has a newer one
+        require_writable(handle)
+        if handle.options.data_evolution_enabled:
+            raise UnsupportedError(
+                f"{handle.uri} sets 'data-evolution.enabled', so new values of its rows go into "
+                f"files of single columns, which this version does not write: {request.operation} "
+                "its rows with another engine, such as MERGE INTO of Spark or Flink"
+            )
+        if handle.options.row_tracking_enabled:
+            raise UnsupportedError(
+                f"{handle.uri} numbers its rows ('row-tracking.enabled'), and this version would "
+                f"lose the numbers: {request.operation} its rows with another engine"
+            )
+        where = row_filter(handle.schema, request.where, None)
+        assignments = None
+        if request.operation is Operation.UPDATE:
+            assignments = bind_assignments(handle.schema, request.new_values)
+        if handle.schema.primary_keys and assignments is None:
+            require_deletable(handle)
+        elif handle.schema.primary_keys and assignments is not None:
+            require_updatable(handle, assignments)
+        return cls(handle, request, snapshot, where, assignments)
+
+    def run(self) -> RowChangeReport:
+        """Find, write and commit; where the commit is refused, nothing is left of it."""
+        if self.snapshot is None:
+            return self._report(rows=0)
+        if self.handle.schema.primary_keys:
+            return self._by_key(self.snapshot)
+        units = plan_units(self.handle, self.snapshot, self.where)
+        self._files_read = sum(len(unit.files) for unit in units)
+        found = self._find(units)
+        if self.request.dry_run or not found:
+            return self._of_files(found, [])
+        messages = self._take_out(found)
+        return self._of_files(found, messages, self._commit(messages, None))
+
+    def _find(self, units: Sequence[ChangeUnit]) -> list[tuple[ChangeUnit, list[Found]]]:
+        found, size = [], sum(unit.bytes for unit in units)
+        done = 0
+        for number, unit in enumerate(units):
+            self._tell(number, len(units), done, size)
+            if there := find_rows(self.handle, unit):
+                found.append((unit, there))
+            done += unit.bytes
+        self._tell(len(units), len(units), size, size)
+        return found
+
+    def _take_out(self, found: Sequence[tuple[ChangeUnit, list[Found]]]) -> list[CommitMessage]:
+        """The messages of all buckets, and of the rows with new values."""
+        messages: list[CommitMessage] = []
+        writer = None if self.assignments is None else OwnRowsWriter(self.handle)
+        take = None if writer is None else self._into(writer)
+        try:
+            for unit, there in found:
+                messages.append(take_out_rows(self.handle, unit, there, take))
+            return messages if writer is None else messages + writer.prepare()
+        except BaseException:
+            if writer is not None:
+                writer.abort()
+            delete_written(self.handle, messages)
+            raise
+
+    def _into(self, writer: OwnRowsWriter) -> Callable[[pa.RecordBatch], None]:
+        assignments = self.assignments
+        assert assignments is not None
+        return lambda rows: writer.write(assignments(rows))
+
+    def _by_key(self, snapshot: Snapshot) -> RowChangeReport:
+        scan = find_keyed_rows(self.handle, snapshot, self.where)
+        self._files_read = sum(len(split.files) for split in scan.splits())
+        if self.request.dry_run:
+            return self._report(rows=scan.count())
+        rows, messages = write_keyed_rows(self.handle, scan, self.assignments)
+        if not rows:
+            return self._report(rows=0)
+        # Nobody may have written the same keys since: their rows would be undone.
+        committed = self._commit(messages, snapshot.id)
+        return self._report(rows=rows, messages=messages, committed=committed)
+
+    def _commit(self, messages: list[CommitMessage], read: int | None) -> CommitReport:
+        request = self.request
+        options = CommitOptions(
+            commit=request.commit, operation=request.operation, read_snapshot=read
+        )
+        try:
+            report = commit_messages(self.handle, messages, options)
+        except CommitOutcomeUnknownError:
+            raise  # the table may refer to the files: they stay
+        except LakeError:
+            delete_written(self.handle, messages)
+            raise
+        if report.replayed:  # a twin with the same identity was faster
+            delete_written(self.handle, messages)
+        return report
+
+    def _of_files(
+        self,
+        found: Sequence[tuple[ChangeUnit, list[Found]]],
+        messages: list[CommitMessage],
+        committed: CommitReport | None = None,
+    ) -> RowChangeReport:
+        each = [one for _, there in found for one in there]
+        partly = sum(1 for one in each if one.left)
+        marks = _method(self.handle) is Method.VECTORS
+        report = self._report(
+            rows=sum(one.rows for one in each), messages=messages, committed=committed
+        )
+        return replace(
+            report,
+            files_marked=partly if marks else 0,
+            files_rewritten=0 if marks else partly,
+            files_removed=len(each) - partly,
+        )
+
+    def _report(
+        self,
+        *,
+        rows: int,
+        messages: Sequence[CommitMessage] = (),
+        committed: CommitReport | None = None,
+    ) -> RowChangeReport:
+        handle, request = self.handle, self.request
+        if committed is not None and committed.replayed and committed.snapshot_id is not None:
+            return _replayed(handle, request, committed.snapshot_id)
+        new = [file for message in messages for file in message.new_files]
+        return RowChangeReport(
+            table=handle.uri,
+            operation=request.operation,
+            method=_method(handle),
+            dry_run=request.dry_run,
+            read_snapshot_id=None if self.snapshot is None else self.snapshot.id,
+            snapshot_id=None if committed is None else committed.snapshot_id,
+            rows=rows,
+            files_read=self._files_read,
+            files_added=len(new),
+            bytes_added=sum(file.file_size for file in new),
+            reason=self._reason(rows, committed),
+        )
+
+    def _reason(self, rows: int, committed: CommitReport | None) -> str:
+        if self.snapshot is None or not rows:
+            return "no row meets the condition, so no snapshot was made"
+        what = counted(rows, "row")
+        done = "deleted" if self.assignments is None else "updated"
+        if committed is None:
+            return f"{what} would be {done}; nothing was changed"
+        return f"{what} {done}, {committed.reason}"
+
+    def _tell(self, done: int, units: int, size_done: int, size: int) -> None:
+        if self.request.tell is not None:
+            self.request.tell(
+                Progress(
+                    table=self.handle.uri,
+                    units=units,
+                    done=done,
+                    bytes=size,
+                    bytes_done=size_done,
+                )
+            )

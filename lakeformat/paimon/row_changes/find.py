@@ -1,0 +1,104 @@
+"""Where the rows are that meet a condition: only the columns it looks at are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from lakeformat.paimon.compact.row_places import PositionedRows
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.manifest import ManifestEntry
+from lakeformat.paimon.read.data_files import DataFiles
+from lakeformat.paimon.row_changes.plan import ChangeUnit
+from lakeformat.types.types import DataField
+
+__all__ = ["Found", "find_rows", "positioned_rows", "read_found", "read_parts"]
+
+Positions = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The rows of one file that meet a condition."""
+
+    entry: ManifestEntry
+    positions: Positions | None
+    """Where they are in the file, ascending; None for all rows that are left in it."""
+    rows: int
+    left: int
+    """How many rows of the file are neither among them nor deleted before."""
+
+    def mask(self, positions: Positions) -> Mask:
+        """Which of some rows of the file are among them."""
+        if self.positions is None:
+            return np.ones(len(positions), np.bool_)
+        there = np.zeros(self.entry.file.row_count, np.bool_)
+        there[self.positions] = True
+        return there[positions]
+
+
+def find_rows(handle: TableHandle, unit: ChangeUnit) -> list[Found]:
+    """The files of a unit that have such rows, each with where they are."""
+    deleted = positioned_rows(handle, unit)
+    files = DataFiles(handle, unit.snapshot, deleted)
+    found = []
+    for entry in unit.files:
+        there = entry.file.row_count - deleted.count(entry)
+        positions = None if unit.where is None else _positions(handle, unit, entry, files, deleted)
+        rows = there if positions is None else len(positions)
+        if rows:
+            found.append(Found(entry, None if rows == there else positions, rows, there - rows))
+    return found
+
+
+def read_parts(
+    handle: TableHandle, unit: ChangeUnit, found: Found
+) -> Iterator[tuple[pa.RecordBatch, Mask]]:
+    """All rows that are left in a file, each batch with which of them were found."""
+    deleted = positioned_rows(handle, unit)
+    files = DataFiles(handle, unit.snapshot, deleted)
+    for batch in files.rows(found.entry, handle.schema.fields):
+        yield batch, found.mask(deleted.last)
+
+
+def read_found(handle: TableHandle, unit: ChangeUnit, found: Found) -> Iterator[pa.RecordBatch]:
+    """The rows of a file that were found; row groups without any are not read."""
+    deleted = positioned_rows(handle, unit)
+    files = DataFiles(handle, unit.snapshot, deleted)
+    conditions = () if unit.where is None else unit.where.conditions()
+    for batch in files.rows(found.entry, handle.schema.fields, conditions):
+        mask = found.mask(deleted.last)
+        if mask.any():
+            yield batch if mask.all() else batch.filter(pa.array(mask))
+
+
+def positioned_rows(handle: TableHandle, unit: ChangeUnit) -> PositionedRows:
+    """The rows of its bucket that are deleted already."""
+    manifest = unit.snapshot.index_manifest
+    source = "" if manifest is None else handle.storage.uri(handle.layout.manifest(manifest))
+    return PositionedRows(handle, unit.vectors, source)
+
+
+def _positions(
+    handle: TableHandle,
+    unit: ChangeUnit,
+    entry: ManifestEntry,
+    files: DataFiles,
+    deleted: PositionedRows,
+) -> Positions:
+    where = unit.where
+    assert where is not None
+    fields: tuple[DataField, ...] = tuple(
+        field for field in handle.schema.fields if field.name in where.columns
+    )
+    fields = fields or handle.schema.fields[:1]  # a batch needs a column to have rows
+    parts = [np.zeros(0, np.int64)]
+    for batch in files.rows(entry, fields, where.conditions()):
+        mask = where.mask(batch).fill_null(False).to_numpy(zero_copy_only=False)
+        parts.append(deleted.last[mask])
+    return np.concatenate(parts)

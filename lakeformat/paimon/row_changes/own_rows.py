@@ -1,0 +1,27 @@
+"""Writes rows that the table has already: what is in them stays as it is."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.live_keys import find_keys
+from lakeformat.paimon.write.conform import Conformer
+from lakeformat.paimon.write.table_writer import TableWriter
+
+__all__ = ["OwnRowsWriter"]
+
+
+class OwnRowsWriter(TableWriter):
+    """A writer of rows that were read from the table, with all its columns."""
+
+    def __init__(self, handle: TableHandle) -> None:
+        super().__init__(handle, is_committed_here=True, find_keys=find_keys)
+        self._conform = _AsTheyAre(handle.schema.fields)
+
+
+class _AsTheyAre(Conformer):
+    """A null that is there stays a null, also where a new row would get a default."""
+
+    def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
+        return batch

@@ -1,0 +1,49 @@
+"""Deletion vectors of a bucket once more of its rows are deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+
+from lakeformat.paimon.handle import TableHandle, is_unaware
+from lakeformat.paimon.index.deletion_vector import DeletionVector
+from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
+from lakeformat.paimon.row_changes.find import Positions, positioned_rows
+from lakeformat.paimon.row_changes.plan import ChangeUnit
+from lakeformat.paimon.write.vector_file import write_vector_file
+
+__all__ = ["replace_vectors"]
+
+_Entries = tuple[IndexManifestEntry, ...]
+
+
+def replace_vectors(
+    handle: TableHandle, unit: ChangeUnit, marked: Mapping[str, Positions], gone: Set[str]
+) -> tuple[_Entries, _Entries]:
+    """The index files that come and those that go, of the files that are concerned alone.
+
+    ``marked`` are the positions of rows that are deleted now, ``gone`` the files that go.
+    """
+    replaced = _replaced(handle, unit, marked.keys() | gone, is_marked=bool(marked))
+    named = {each.data_file_name for entry in replaced for each in entry.ranges or ()}
+    known = positioned_rows(handle, unit).vectors(unit.partition, unit.bucket)
+    stay = (named & unit.live) - gone
+    vectors = {name: known[name] for name in sorted(stay)}
+    for name, positions in marked.items():
+        vector = DeletionVector.of(positions)
+        vectors[name] = vectors[name].merged(vector) if name in vectors else vector
+    if not vectors:
+        return (), replaced
+    return (write_vector_file(handle, unit.partition, unit.bucket, vectors),), replaced
+
+
+def _replaced(
+    handle: TableHandle, unit: ChangeUnit, concerned: Set[str], *, is_marked: bool
+) -> _Entries:
+    """The index files that name a file concerned; a bucket of a queue has one, if any."""
+    found = tuple(
+        entry
+        for entry in unit.vectors
+        if concerned & {each.data_file_name for each in entry.ranges or ()}
+    )
+    is_queue = not is_unaware(handle)
+    return unit.vectors if is_queue and (found or is_marked) else found

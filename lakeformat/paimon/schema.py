@@ -1,0 +1,253 @@
+"""A table's schema: columns, keys and options, and its JSON form on storage."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.options import TableOptions
+from lakeformat.types.arrow_types import from_arrow_type, to_arrow_schema
+from lakeformat.types.type_rules import MAX_DEPTH, check_fields, require_text
+from lakeformat.types.type_text import field_from_json, field_to_json, parse_type
+from lakeformat.types.types import (
+    ArrayType,
+    DataField,
+    DataType,
+    MapType,
+    MultisetType,
+    RowType,
+    VectorType,
+    with_nullability,
+)
+
+__all__ = ["ColumnList", "TableSchema", "new_schema"]
+
+CURRENT_VERSION = 3
+ColumnList: TypeAlias = "pa.Schema | Sequence[tuple[str, str]]"
+"""What a caller may give as columns: an Arrow schema or (name, type) pairs."""
+
+_RESERVED_NAMES = {"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "rowkind", "_ROW_ID"}
+_RESERVED_PREFIX = "_KEY_"
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """One version of a table's schema; immutable once written."""
+
+    id: int
+    fields: tuple[DataField, ...]
+    highest_field_id: int
+    partition_keys: tuple[str, ...] = ()
+    primary_keys: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    time_millis: int = 0
+    version: int = CURRENT_VERSION
+
+    @property
+    def table_options(self) -> TableOptions:
+        """The typed options, with the defaults older schema versions had."""
+        options = dict(self.options)
+        if self.version <= 1:
+            options.setdefault("bucket", "1")
+        if self.version <= 2:
+            options.setdefault("file.format", "orc")
+        return TableOptions(options)
+
+    @property
+    def key_fields(self) -> tuple[DataField, ...]:
+        """What identifies a row inside a partition: the primary key without partition columns.
+
+        In the order of the primary key, in which rows are sorted and keys are stored.
+        """
+        by_name = {column.name: column for column in self.fields}
+        return tuple(by_name[key] for key in self.primary_keys if key not in self.partition_keys)
+
+    @property
+    def column_names(self) -> list[str]:
+        return [f.name for f in self.fields]
+
+    def arrow_schema(self) -> pa.Schema:
+        """The table's rows in Arrow."""
+        return to_arrow_schema(self.fields)
+
+    def to_json(self) -> bytes:
+        """The content of the schema file."""
+        return json.dumps(self._members(), indent=2, ensure_ascii=False).encode()
+
+    def _members(self) -> dict[str, Any]:
+        members: dict[str, Any] = {
+            "version": self.version,
+            "id": self.id,
+            "fields": [field_to_json(f) for f in self.fields],
+            "highestFieldId": self.highest_field_id,
+            "partitionKeys": list(self.partition_keys),
+            "primaryKeys": list(self.primary_keys),
+            "options": dict(self.options),
+            "timeMillis": self.time_millis,
+        }
+        if self.comment is not None:  # Java reads a JSON null as the text "null"
+            members["comment"] = self.comment
+        return members
+
+    @classmethod
+    def from_json(cls, members: Mapping[str, Any]) -> TableSchema:
+        """Read the members of a schema file; unknown ones are ignored."""
+        options = members.get("options") or {}
+        return cls(
+            id=members["id"],
+            fields=tuple(field_from_json(value) for value in members["fields"]),
+            highest_field_id=members["highestFieldId"],
+            partition_keys=tuple(members["partitionKeys"]),
+            primary_keys=tuple(members["primaryKeys"]),
+            options={key: _as_text(value) for key, value in options.items()},
+            comment=members.get("comment"),
+            time_millis=members.get("timeMillis") or 0,
+            version=members.get("version", 1),
+        )
+
+
+def new_schema(
+    columns: ColumnList,
+    *,
+    primary_key: Sequence[str] = (),
+    partition_by: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
+    comment: str | None = None,
+    time_millis: int,
+) -> TableSchema:
+    """The first schema of a table, with every column and nested field numbered.
+
+    Columns of the primary key become NOT NULL. Keys may also be given as the options
+    ``primary-key`` and ``partition``, as SQL engines do; they are no options then.
+    """
+    if comment is not None:
+        require_text("comment", comment)
+    try:
+        named = _named_types(columns)
+    except RecursionError:
+        raise InvalidRequestError(f"types nest at most {MAX_DEPTH} deep") from None
+    names = [name for name, _ in named]
+    _check_names(names)
+    check_fields(DataField(0, name, data_type) for name, data_type in named)
+    settings = dict(options or {})
+    for key, value in settings.items():
+        require_text("an option's key", key)
+        require_text(f"the value of option {key!r}", value)
+    primary_keys = _keys("primary_key", "primary-key", primary_key, settings, names)
+    partition_keys = _keys("partition_by", "partition", partition_by, settings, names)
+    fields, highest = _number_fields(named)
+    schema = TableSchema(
+        id=0,
+        fields=tuple(_not_null(f) if f.name in primary_keys else f for f in fields),
+        highest_field_id=highest,
+        partition_keys=partition_keys,
+        primary_keys=primary_keys,
+        options=settings,
+        comment=comment,
+        time_millis=time_millis,
+    )
+    schema.table_options.validate()
+    schema.arrow_schema()  # refuses a type no data file can hold, before anything is written
+    return schema
+
+
+def _keys(
+    argument: str, option: str, given: Sequence[str], settings: dict[str, str], columns: list[str]
+) -> tuple[str, ...]:
+    """The columns of a key, taken out of the options if they are there."""
+    keys = _column_list(argument, given)
+    if option in settings:
+        if keys:
+            raise InvalidRequestError(f"give {argument} or the option {option!r}, not both")
+        listed = settings.pop(option).split(",")
+        keys = tuple(name.strip() for name in listed if name.strip())
+    for name in keys:
+        if name not in columns:
+            raise InvalidRequestError(
+                f"{argument} names {name!r}, which is no column; there are {', '.join(columns)}"
+            )
+        if keys.count(name) > 1:
+            raise InvalidRequestError(f"{argument} names {name!r} twice")
+    return keys
+
+
+def _column_list(argument: str, given: object) -> tuple[str, ...]:
+    """Callers without a type checker may pass anything, a single name above all."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InvalidRequestError(f"{argument} is a list of columns, got {given!r}")
+    if not all(isinstance(name, str) for name in given):
+        raise InvalidRequestError(f"{argument} is a list of names, got {given!r}")
+    return tuple(given)
+
+
+def _not_null(column: DataField) -> DataField:
+    return replace(column, type=with_nullability(column.type, nullable=False))
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _named_types(columns: ColumnList) -> list[tuple[str, DataType]]:
+    if isinstance(columns, pa.Schema):
+        return [(f.name, from_arrow_type(f.type, nullable=f.nullable)) for f in columns]
+    try:
+        return [(name, parse_type(text)) for name, text in columns]
+    except (TypeError, ValueError):
+        raise InvalidRequestError(
+            "a schema is a pyarrow.Schema or a list of (name, type) pairs such as "
+            f"[('id', 'BIGINT NOT NULL')], got {columns!r}"
+        ) from None
+
+
+def _check_names(names: list[str]) -> None:
+    if not names:
+        raise InvalidRequestError("a table needs at least one column")
+    for name in names:
+        require_text("a column's name", name)
+        if not name.strip() or name in _RESERVED_NAMES or re.match(_RESERVED_PREFIX, name):
+            raise InvalidRequestError(f"column name {name!r} is empty or reserved by the format")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InvalidRequestError(f"column names are given twice: {', '.join(repeated)}")
+
+
+def _number_fields(named: list[tuple[str, DataType]]) -> tuple[tuple[DataField, ...], int]:
+    """The columns with their ids, and the highest id handed out."""
+    numbering = _Numbering(next_id=len(named))
+    fields = tuple(
+        DataField(i, name, numbering.renumber(data_type))
+        for i, (name, data_type) in enumerate(named)
+    )
+    return fields, numbering.next_id - 1
+
+
+@dataclass(slots=True)
+class _Numbering:
+    """Hands out ids to nested fields, after those of the columns."""
+
+    next_id: int
+
+    def renumber(self, data_type: DataType) -> DataType:
+        match data_type:
+            case ArrayType(element=part) | VectorType(element=part) | MultisetType(element=part):
+                return replace(data_type, element=self.renumber(part))
+            case MapType(key=key, value=value):
+                return replace(data_type, key=self.renumber(key), value=self.renumber(value))
+            case RowType(fields=fields):
+                return replace(data_type, fields=tuple(self._field(f) for f in fields))
+        return data_type
+
+    def _field(self, old: DataField) -> DataField:
+        number = self.next_id
+        self.next_id += 1
+        return replace(old, id=number, type=self.renumber(old.type))

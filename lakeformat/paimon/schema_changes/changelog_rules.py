@@ -1,0 +1,81 @@
+"""Which producers of a changelog go together with the other options of a table."""
+
+from __future__ import annotations
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.schema import TableSchema
+
+__all__ = ["check_change_of_lookups", "check_changelog", "check_without_changelog"]
+
+_BY_COLUMN = ("aggregation", "partial-update")
+
+
+def check_changelog(schema: TableSchema) -> None:
+    """Raise unless the producer can say what its table's compactions do."""
+    options = schema.table_options
+    producer = options.changelog_producer
+    for name in options.changelog_row_deduplicate_ignore_fields:
+        if name not in schema.column_names:
+            raise InvalidRequestError(
+                "option 'changelog-producer.row-deduplicate-ignore-fields' names "
+                f"{name!r}, which is no column; there are {', '.join(schema.column_names)}"
+            )
+    if options.streaming_read_overwrite and producer in ("lookup", "full-compaction"):
+        raise InvalidRequestError(
+            f"option 'streaming-read-overwrite' is 'true', but 'changelog-producer' is "
+            f"{producer!r}, whose compactions would deliver the rows of an overwrite again; leave "
+            "the option out, or set the producer to 'input' or 'none'"
+        )
+    if producer == "full-compaction" and options.deletion_vectors_enabled:
+        raise InvalidRequestError(
+            "option 'deletion-vectors.enabled' is 'true', but 'changelog-producer' is "
+            "'full-compaction', which tells of nothing before a full compaction; set it to "
+            "'lookup', 'input' or 'none'"
+        )
+    if producer == "full-compaction" and options.force_lookup:
+        raise InvalidRequestError(
+            "option 'force-lookup' is 'true', but 'changelog-producer' is 'full-compaction': "
+            "what one looks up the other must not have seen; leave one of the two out"
+        )
+    if producer == "lookup" and options.full_compaction_delta_commits is not None:
+        raise InvalidRequestError(
+            f"option 'full-compaction.delta-commits' is {options.full_compaction_delta_commits}, "
+            "but 'changelog-producer' is 'lookup', whose changelog every compaction makes; leave "
+            "the option out, or set the producer to 'full-compaction'"
+        )
+
+
+def check_without_changelog(schema: TableSchema) -> None:
+    """Raise if a table without a primary key asks for what only keys make possible."""
+    options = schema.table_options
+    asked = {
+        "changelog-producer": options.changelog_producer != "none" and options.changelog_producer,
+        "force-lookup": options.force_lookup and "true",
+        "streaming-read-overwrite": options.streaming_read_overwrite and "true",
+    }
+    for key, value in asked.items():
+        if value:
+            other = ", or set 'streaming-read-append-overwrite'" if "overwrite" in key else ""
+            raise InvalidRequestError(
+                f"option {key!r} is {value!r}, and the table has no primary key; leave the option "
+                f"out, or give the table a primary key{other}"
+            )
+
+
+def check_change_of_lookups(before: TableSchema, after: TableSchema) -> None:
+    """Raise if rows that files have already would be merged otherwise than they were compacted.
+
+    With look-ups the lowest level that has a key has all of it; without, each level has a part.
+    ``deletion-vectors.enabled`` has a rule of its own.
+    """
+    old, new = before.table_options, after.table_options
+    if old.looks_up == new.looks_up or new.merge_engine not in _BY_COLUMN:
+        return
+    if old.deletion_vectors_enabled != new.deletion_vectors_enabled:
+        return
+    raise InvalidRequestError(
+        f"option 'changelog-producer' cannot change from {old.changelog_producer!r} to "
+        f"{new.changelog_producer!r} once a table with 'merge-engine' = {new.merge_engine!r} has a "
+        "snapshot: only with 'lookup' a compaction brings all of a key together, so the rows there "
+        "are would become others; make a new table with it and copy the rows"
+    )

@@ -1,0 +1,72 @@
+"""Options that name columns: they follow a renamed one, and must not name a dropped one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from lakeformat.paimon.file_index_types import INDEXABLE
+
+__all__ = ["referenced_columns", "rename_in_options"]
+
+LISTS = (
+    "bucket-key",
+    "sequence.field",
+    *(f"file-index.{index_type}.columns" for index_type in INDEXABLE),
+)
+"""Their value is a list of columns."""
+
+SINGLE = ("rowkind.field", "record-level.time-field")
+"""Their value is a column."""
+
+_OF_COLUMN = re.compile(
+    rf"(?P<prefix>fields|file-index\.(?:{'|'.join(INDEXABLE)}))"
+    r"\.(?P<column>.+)\.(?P<suffix>[^.]+)"
+)
+"""``fields.<column>.<suffix>``, or a setting of an index: the value names no column."""
+
+_GROUPS = re.compile(r"fields\.(?P<columns>.+)\.(?P<suffix>sequence-group|nested-key)")
+"""``fields.<columns>.sequence-group``: key and value are lists of columns."""
+
+
+def rename_in_options(options: Mapping[str, str], old: str, new: str) -> dict[str, str]:
+    """The options of a table in which a column is called ``new`` from now on."""
+    renamed = {}
+    for key, value in options.items():
+        if key in (*LISTS, *SINGLE):
+            value = _renamed_list(value, old, new)
+        elif found := _GROUPS.fullmatch(key):
+            key = f"fields.{_renamed_list(found['columns'], old, new)}.{found['suffix']}"
+            value = _renamed_list(value, old, new)
+        elif (found := _OF_COLUMN.fullmatch(key)) and found["column"] == old:
+            key = f"{found['prefix']}.{new}.{found['suffix']}"
+        renamed[key] = value
+    return renamed
+
+
+def referenced_columns(options: Mapping[str, str]) -> dict[str, str]:
+    """Every column an option names, and one such option."""
+    found: dict[str, str] = {}
+    for key, value in options.items():
+        for column in _columns(key, value):
+            found.setdefault(column, key)
+    return found
+
+
+def _columns(key: str, value: str) -> Iterable[str]:
+    if key in (*LISTS, *SINGLE):
+        return _names(value)
+    if found := _GROUPS.fullmatch(key):
+        # The value of a nested-key names fields inside the column.
+        inside = _names(value) if found["suffix"] == "sequence-group" else []
+        return [*_names(found["columns"]), *inside]
+    found = _OF_COLUMN.fullmatch(key)
+    return [found["column"]] if found else []
+
+
+def _renamed_list(names: str, old: str, new: str) -> str:
+    return ",".join(new if name.strip() == old else name for name in names.split(","))
+
+
+def _names(names: str) -> list[str]:
+    return [name.strip() for name in names.split(",") if name.strip()]

@@ -1,0 +1,91 @@
+"""Finds a column, or a field inside one, by its path and puts something else in its place.
+
+The table itself is a ROW of its columns, so that one walk serves columns and nested fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import ArrayType, DataField, DataType, MapType, RowType
+
+__all__ = ["Fields", "edit_siblings", "edit_type", "position_of", "put", "shown"]
+
+Fields = tuple[DataField, ...]
+Path = tuple[str, ...]
+
+ELEMENT = "element"
+VALUE = "value"
+
+
+def edit_siblings(fields: Fields, path: Path, edit: Callable[[Fields], Fields]) -> Fields:
+    """The columns, with those beside the one a path names replaced by what ``edit`` returns."""
+
+    def edit_row(data_type: DataType) -> DataType:
+        if not isinstance(data_type, RowType):
+            raise InvalidRequestError(
+                f"{shown(path)} cannot be: {shown(path[:-1])} is {_named(data_type)}, "
+                "which has no fields"
+            )
+        return replace(data_type, fields=edit(data_type.fields))
+
+    return _edit_inside(fields, path[:-1], edit_row)
+
+
+def edit_type(fields: Fields, path: Path, edit: Callable[[DataType], DataType]) -> Fields:
+    """The columns, with the type of the one a path names replaced by what ``edit`` returns."""
+    return _edit_inside(fields, path, edit)
+
+
+def position_of(fields: Fields, name: str, path: Path) -> int:
+    """Where a name stands among siblings; ``path`` names the column in the error."""
+    for position, field in enumerate(fields):
+        if field.name == name:
+            return position
+    names = ", ".join(field.name for field in fields)
+    raise InvalidRequestError(f"there is no column {shown(path)}: beside it are {names}")
+
+
+def shown(path: Path) -> str:
+    """A path as errors show it."""
+    return repr(".".join(path))
+
+
+def _edit_inside(fields: Fields, path: Path, edit: Callable[[DataType], DataType]) -> Fields:
+    table = _edited(RowType(fields), path, 0, edit)
+    assert isinstance(table, RowType)
+    return table.fields
+
+
+def _edited(
+    data_type: DataType, path: Path, depth: int, edit: Callable[[DataType], DataType]
+) -> DataType:
+    if depth == len(path):
+        return edit(data_type)
+    step = path[depth]
+    match data_type:
+        case RowType(fields=fields):
+            position = position_of(fields, step, path[: depth + 1])
+            inner = _edited(fields[position].type, path, depth + 1, edit)
+            changed = replace(fields[position], type=inner)
+            return replace(data_type, fields=put(fields, position, changed))
+        case ArrayType(element=element) if step == ELEMENT:
+            return replace(data_type, element=_edited(element, path, depth + 1, edit))
+        case MapType(value=value) if step == VALUE:
+            return replace(data_type, value=_edited(value, path, depth + 1, edit))
+    raise InvalidRequestError(
+        f"there is no {shown(path[: depth + 1])}: {shown(path[:depth])} is {_named(data_type)}; "
+        f"into an ARRAY leads the step {ELEMENT!r}, into a MAP {VALUE!r}, into a ROW its fields"
+    )
+
+
+def put(fields: Fields, position: int, field: DataField) -> Fields:
+    """The fields with one of them replaced."""
+    return (*fields[:position], field, *fields[position + 1 :])
+
+
+def _named(data_type: DataType) -> str:
+    return str(type_to_json(data_type))

@@ -1,0 +1,120 @@
+"""What the format forbids to do to a column, each rule with its reason."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.schema_changes.changes import Path, Place, Position
+from lakeformat.paimon.schema_changes.column_path import shown
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.casts import can_cast, cast_array
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import AtomicType, DataField, DataType, TypeName
+
+__all__ = [
+    "check_cast",
+    "check_drop",
+    "check_key_nullability",
+    "check_nullability",
+    "check_rename",
+    "check_renamed_type",
+    "check_type_change",
+    "default_position",
+]
+
+
+def default_position(schema: TableSchema, path: Path) -> Position:
+    """Where a new column goes when nobody says it: last, or before the partition columns."""
+    if len(path) == 1 and schema.table_options.add_column_before_partition:
+        for field in schema.fields:
+            if field.name in schema.partition_keys:
+                return Position(Place.BEFORE, field.name)
+    return Position(Place.LAST)
+
+
+def check_drop(schema: TableSchema, path: Path) -> None:
+    """Keys stay: files are placed and merged by them."""
+    _refuse_partition_key(schema, path, "be dropped")
+    _refuse_primary_key(schema, path, "be dropped")
+
+
+def check_rename(schema: TableSchema, path: Path) -> None:
+    """Directories are called by partition columns."""
+    _refuse_partition_key(schema, path, "be renamed")
+
+
+def check_renamed_type(field: DataField, path: Path) -> None:
+    """Files of a BLOB column are found by its name."""
+    if isinstance(field.type, AtomicType) and field.type.name is TypeName.BLOB:
+        raise InvalidRequestError(f"column {shown(path)} is a BLOB, which cannot be renamed")
+
+
+def check_type_change(schema: TableSchema, path: Path) -> None:
+    """Files are placed, sorted and merged by the bytes of keys."""
+    _refuse_partition_key(schema, path, "change its type")
+    _refuse_primary_key(schema, path, "change its type")
+    for field in schema.fields:
+        if path == (field.name,) and field.default_value is not None:
+            raise UnsupportedError(
+                f"column {shown(path)} has the default value {field.default_value!r}; this "
+                "version does not check whether it is one of the new type"
+            )
+
+
+def check_key_nullability(schema: TableSchema, path: Path, *, nullable: bool) -> None:
+    """A row without key cannot be merged."""
+    if nullable:
+        _refuse_primary_key(schema, path, "be null")
+
+
+def check_nullability(schema: TableSchema, path: Path, old: DataType, *, nullable: bool) -> None:
+    """Rows that exist may be null: forbidding it asks for an option."""
+    option = type(schema.table_options).alter_column_null_to_not_null_disabled
+    if old.nullable and not nullable and option.parse(schema.table_options.text(option)):
+        raise InvalidRequestError(
+            f"column {shown(path)} cannot become NOT NULL, because rows that exist may be null "
+            f"there; if you know that none is, set {option.key!r} to 'false' first"
+        )
+
+
+def check_cast(schema: TableSchema, path: Path, old: DataType, new: DataType) -> None:
+    """Old files keep values of the old type: each must become one of the new type."""
+    option = type(schema.table_options).disable_explicit_type_casting
+    only_implicit = option.parse(schema.table_options.text(option))
+    if _has_cast(old, new, explicit=not only_implicit):
+        return
+    change = f"column {shown(path)} cannot change from {_text(old)} to {_text(new)}"
+    if only_implicit and _has_cast(old, new, explicit=True):
+        raise InvalidRequestError(f"{change} without loss, and {option.key!r} is set")
+    raise InvalidRequestError(
+        f"{change}: there is no such cast; the fields of a ROW, the element of an ARRAY and the "
+        "value of a MAP change one by one, by their path"
+    )
+
+
+def _has_cast(old: DataType, new: DataType, *, explicit: bool) -> bool:
+    """Whether the rules allow a cast and reading knows how to do it."""
+    is_blob = any(isinstance(t, AtomicType) and t.name is TypeName.BLOB for t in (old, new))
+    if is_blob or not isinstance(new, AtomicType) or not can_cast(old, new, explicit=explicit):
+        return False
+    try:
+        cast_array(pa.nulls(0, to_arrow_type(old)), old, new)
+    except InvalidRequestError:
+        return False
+    return True
+
+
+def _refuse_partition_key(schema: TableSchema, path: Path, what: str) -> None:
+    if len(path) == 1 and path[0] in schema.partition_keys:
+        raise InvalidRequestError(f"{shown(path)} is a partition column, which cannot {what}")
+
+
+def _refuse_primary_key(schema: TableSchema, path: Path, what: str) -> None:
+    if len(path) == 1 and path[0] in schema.primary_keys:
+        raise InvalidRequestError(f"{shown(path)} is a primary-key column, which cannot {what}")
+
+
+def _text(data_type: DataType) -> str:
+    return str(type_to_json(data_type))

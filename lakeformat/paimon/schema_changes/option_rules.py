@@ -1,0 +1,121 @@
+"""Which options of a table may change, and when: the rules of the format, and ours on top."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.options import TableOptions, declared_options
+from lakeformat.paimon.options.kinds import BOOLEAN
+from lakeformat.paimon.options.option import Option
+
+__all__ = ["check_removal", "check_setting"]
+
+IMMUTABLE = frozenset(
+    {
+        "type",
+        "bucket-key",
+        "bucket-function.type",
+        "merge-engine",
+        "primary-key",
+        "primary-key.nullable",
+        "partition",
+        "rowkind.field",
+        "sequence.snapshot-ordering",
+        "aggregation.remove-record-on-delete",
+        "partial-update.remove-record-on-delete",
+        "partial-update.remove-record-on-sequence-group",
+        "dynamic-bucket.initial-buckets",
+        "force-lookup",
+        "row-tracking.enabled",
+        "data-evolution.enabled",
+        "index-file-in-data-file-dir",
+        "data-file.path-directory",
+        "blob-field",
+        "blob-descriptor-field",
+        "blob-view-field",
+        "pk-clustering-override",
+    }
+)
+"""Fixed by the first snapshot."""
+
+NEVER = frozenset({"type", "path"})
+"""Fixed from the start."""
+
+ONLY_TO_TRUE = frozenset({"ignore-delete", "ignore-update-before"})
+UNAWARE_BUCKET = -1
+
+_NEWER_KEY = {older: option.key for option in declared_options() for older in option.older_keys}
+# Read here, whether or not this version declares them for tables of its own.
+_MODIFIABLE = Option("deletion-vectors.modifiable", BOOLEAN, "false", "Allows to turn them on.")
+_FLAGS = {
+    option.key: option
+    for option in (
+        TableOptions.deletion_vectors_enabled,
+        TableOptions.ignore_delete,
+        TableOptions.ignore_update_before,
+    )
+}
+
+
+def check_setting(options: Mapping[str, str], key: str, value: str, *, has_snapshots: bool) -> None:
+    """Refuse to set an option where the format or this version forbids it."""
+    if key in NEVER:
+        raise InvalidRequestError(f"option {key!r} cannot be changed; make a new table instead")
+    if has_snapshots:
+        _check_immutable(key)
+        if key == "bucket":
+            _check_bucket(options.get(key, str(UNAWARE_BUCKET)), value)
+        if (newer := _NEWER_KEY.get(key, key)) in _FLAGS:
+            _check_flag(options, newer, value)
+    TableOptions({key: value}).validate()
+
+
+def check_removal(options: Mapping[str, str], key: str, *, has_snapshots: bool) -> None:
+    """Refuse to put an option back to its default where the format forbids it."""
+    if key in NEVER:
+        raise InvalidRequestError(f"option {key!r} cannot be changed; make a new table instead")
+    if not has_snapshots:
+        return
+    _check_immutable(key)
+    if key == "bucket":
+        raise InvalidRequestError("option 'bucket' cannot be removed once a table has a snapshot")
+    if key == "deletion-vectors.enabled":
+        _check_flag(options, key, _FLAGS[key].default)
+
+
+def _check_immutable(key: str) -> None:
+    declared = {option.key for option in declared_options() if not option.mutable}
+    if key in IMMUTABLE | (declared - {"bucket", *_FLAGS}):
+        raise InvalidRequestError(
+            f"option {key!r} cannot change once a table has a snapshot, because files depend on "
+            "it; make a new table with it and copy the rows"
+        )
+
+
+def _check_bucket(old: str, new: str) -> None:
+    try:
+        before, after = int(old), int(new)
+    except ValueError:
+        raise InvalidRequestError(f"option 'bucket' is {new!r}, but must be a number") from None
+    if (before > 0) != (after > 0) or (before < 0 and before != after):
+        raise InvalidRequestError(
+            f"option 'bucket' cannot change from {before} to {after} once a table has a snapshot: "
+            "only between positive numbers"
+        )
+
+
+def _check_flag(options: Mapping[str, str], key: str, value: str) -> None:
+    table = TableOptions(options)
+    flag = _FLAGS[key]
+    before, after = flag.parse(table.text(flag)), flag.parse(value)
+    if key in ONLY_TO_TRUE and before and not after:
+        raise InvalidRequestError(f"option {key!r} cannot change from true to false")
+    if key not in ONLY_TO_TRUE and before != after:
+        if _MODIFIABLE.parse(table.text(_MODIFIABLE)):
+            return
+        raise InvalidRequestError(
+            f"option {key!r} cannot change from {before} to {after}: without a full compaction "
+            "rows could be read twice; set 'deletion-vectors.modifiable' to 'true' if you know "
+            "that there was one"
+        )

@@ -1,0 +1,106 @@
+"""Which options of a partial-update table go together, and with its columns."""
+
+from __future__ import annotations
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.aggregate_rules import check_function, function_of_column
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.schema_changes.sequence_groups import SequenceGroup, sequence_groups
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import AtomicType, DataField, TypeName
+
+__all__ = ["check_partial_update"]
+
+_SEQUENCES = (
+    TypeName.DECIMAL,
+    TypeName.TINYINT,
+    TypeName.SMALLINT,
+    TypeName.INT,
+    TypeName.BIGINT,
+    TypeName.FLOAT,
+    TypeName.DOUBLE,
+    TypeName.DATE,
+    TypeName.TIME,
+    TypeName.TIMESTAMP,
+    TypeName.TIMESTAMP_LTZ,
+)
+_NEEDS_NO_GROUP = "last_non_null_value"
+_REMOVE = TableOptions.remove_record_on_delete_of_partial_update.key
+_REMOVE_BY_GROUP = TableOptions.remove_record_on_sequence_group.key
+
+
+def check_partial_update(schema: TableSchema) -> None:
+    """Raise unless sequence groups, functions and what a delete does go together."""
+    groups = sequence_groups(schema)
+    for group in groups:
+        _check_group(schema, group)
+    _check_deletes(schema, groups)
+    _check_functions(schema, groups)
+
+
+def _check_group(schema: TableSchema, group: SequenceGroup) -> None:
+    by_name = {field.name: field for field in schema.fields}
+    for name in (*group.sequence, *group.protected):
+        if name not in by_name:
+            reason = f"which is no column; there are {', '.join(by_name)}"
+        elif name in schema.primary_keys:
+            reason = "a column of the primary key, which never changes; leave it out of the group"
+        elif name in group.sequence and not _is_sequence(by_name[name]):
+            reason = (
+                f"which is {type_to_json(by_name[name].type)}, as the sequence of a group; take a "
+                "column of numbers, dates, times or timestamps"
+            )
+        else:
+            continue
+        raise InvalidRequestError(f"option {group.option!r} names {name!r}, {reason}")
+
+
+def _is_sequence(column: DataField) -> bool:
+    return isinstance(column.type, AtomicType) and column.type.name in _SEQUENCES
+
+
+def _check_deletes(schema: TableSchema, groups: tuple[SequenceGroup, ...]) -> None:
+    options = schema.table_options
+    removes = options.remove_record_on_delete_of_partial_update
+    by_group = options.remove_record_on_sequence_group
+    for is_set, key in ((removes, _REMOVE), (bool(by_group), _REMOVE_BY_GROUP)):
+        if is_set and options.ignore_delete:
+            raise InvalidRequestError(
+                f"option {key!r} removes rows by deletes, which option 'ignore-delete' leaves out; "
+                "leave one of the two out"
+            )
+    if removes and groups:
+        raise InvalidRequestError(
+            f"option {_REMOVE!r} removes the whole row, but option {groups[0].option!r} lets "
+            f"deletes set columns to null; leave one out, or name in {_REMOVE_BY_GROUP!r} the "
+            "sequence columns whose deletes remove the row"
+        )
+    sequences = {name for group in groups for name in group.sequence}
+    for name in by_group:
+        if name not in sequences:
+            raise InvalidRequestError(
+                f"option {_REMOVE_BY_GROUP!r} names {name!r}, which is the sequence of no group; "
+                f"there are {', '.join(sorted(sequences)) or 'no groups'}"
+            )
+
+
+def _check_functions(schema: TableSchema, groups: tuple[SequenceGroup, ...]) -> None:
+    options = schema.table_options
+    protected = {name for group in groups for name in group.protected}
+    never = {*schema.primary_keys, *(name for group in groups for name in group.sequence)}
+    for field in schema.fields:
+        function = function_of_column(options, field.name)
+        if function is None or field.name in never:
+            continue
+        if field.name in protected:
+            check_function(function, field, options)
+        elif function != _NEEDS_NO_GROUP:
+            own = options.of_column(TableOptions.aggregate_function, field.name)
+            default = TableOptions.default_aggregate_function.key
+            key = f"fields.{field.name}.aggregate-function" if own else default
+            raise InvalidRequestError(
+                f"option {key!r} aggregates {field.name!r} with {function!r}, which takes a "
+                "sequence group in merge engine 'partial-update'; name the column in a "
+                f"'fields.<column>.sequence-group', or set its function to {_NEEDS_NO_GROUP!r}"
+            )

@@ -1,0 +1,55 @@
+"""Sequence groups of a partial-update table: columns that are only as new as some others say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.schema import TableSchema
+
+__all__ = ["SequenceGroup", "sequence_groups"]
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceGroup:
+    """The columns that say how new a row is, and those it is said of."""
+
+    option: str
+    """The key of the option that makes the group, for messages."""
+    sequence: tuple[str, ...]
+    """Compared from left to right, null the smallest."""
+    protected: tuple[str, ...]
+
+
+def sequence_groups(schema: TableSchema) -> tuple[SequenceGroup, ...]:
+    """The groups of a table, by option; raises where it would not be clear which one decides."""
+    start, end = TableOptions.sequence_group.key.split("<column>")
+    groups = tuple(
+        _group(key, key.removeprefix(start).removesuffix(end), text)
+        for key, text in sorted(schema.options.items())
+        if TableOptions.sequence_group.sets(key)
+    )
+    _check_apart(groups)
+    return groups
+
+
+def _group(key: str, names: str, text: str) -> SequenceGroup:
+    sequence = tuple(names.split(","))
+    protected = TableOptions.sequence_group.parse(text)
+    # A group may list its own sequence columns: they are as new as they say in any case.
+    return SequenceGroup(key, sequence, tuple(n for n in protected if n not in sequence))
+
+
+def _check_apart(groups: tuple[SequenceGroup, ...]) -> None:
+    """Refuse a column that would have to follow two sequences."""
+    owners: dict[str, str] = {}
+    for group in groups:
+        for name in (*group.sequence, *group.protected):
+            if name in owners:
+                where = "twice" if owners[name] == group.option else f"and {owners[name]!r} too"
+                raise InvalidRequestError(
+                    f"option {group.option!r} names the column {name!r} {where}: a column is in "
+                    "one sequence group only, once; leave it in one of them"
+                )
+            owners[name] = group.option

@@ -1,0 +1,197 @@
+"""What no table may be, whoever makes it and however it came about: the rules of the format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.options.kinds import POSTPONE, UNAWARE
+from lakeformat.paimon.options.option import Option
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.schema_changes.file_index_rules import check_file_indexes
+from lakeformat.paimon.schema_changes.format_rules import (
+    DATA_FILES,
+    files_of_table,
+    require_format_holds,
+)
+from lakeformat.paimon.schema_changes.merge_rules import check_merging
+from lakeformat.paimon.schema_changes.time_travel_rules import named_state
+from lakeformat.types.type_rules import check_fields, names_a_directory
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import AtomicType, DataField, TypeName
+
+__all__ = ["check_bucket_key", "check_external_paths", "check_table"]
+
+_NO_KEYS = (TypeName.VARIANT, TypeName.BLOB, TypeName.GEOMETRY, TypeName.GEOGRAPHY)
+_MOD_KEYS = (TypeName.INT, TypeName.BIGINT)
+_OF_LEVELS: tuple[Option[Any], ...] = (
+    TableOptions.file_format_per_level,
+    TableOptions.file_compression_per_level,
+    TableOptions.statistics_mode_per_level,
+    TableOptions.changelog_file_format,
+    TableOptions.changelog_file_compression,
+    TableOptions.changelog_statistics_mode,
+)
+
+
+def check_table(schema: TableSchema) -> None:
+    """Raise unless keys, buckets, merging, files and their places go together."""
+    check_fields(schema.fields)
+    _check_key_types(schema)
+    if schema.primary_keys and set(schema.primary_keys) <= set(schema.partition_keys):
+        raise InvalidRequestError(
+            f"the primary key {_listed(schema.primary_keys)} has partition columns only, so a "
+            "partition would have one row; add a column to it"
+        )
+    _check_buckets(schema)
+    _check_row_numbers(schema)
+    _check_files(schema)
+    check_file_indexes(schema)
+    check_merging(schema)
+    check_external_paths(schema.table_options)
+    named_state(schema.table_options)  # refuses two
+
+
+def _check_key_types(schema: TableSchema) -> None:
+    by_name = {field.name: field for field in schema.fields}
+    for what, keys in (
+        ("the primary key", schema.primary_keys),
+        ("the partition keys", schema.partition_keys),
+    ):
+        for name in keys:
+            if not _has_order(by_name[name]):
+                shown = type_to_json(by_name[name].type)
+                raise InvalidRequestError(
+                    f"column {name!r} is {shown}, which cannot be in {what}: its values have "
+                    "no order"
+                )
+    for name in schema.partition_keys:
+        if not names_a_directory(by_name[name].type):
+            raise InvalidRequestError(
+                f"column {name!r} is {type_to_json(by_name[name].type)}, which cannot be in the "
+                "partition keys: its values have no text to name a directory by"
+            )
+
+
+def _has_order(field: DataField) -> bool:
+    return isinstance(field.type, AtomicType) and field.type.name not in _NO_KEYS
+
+
+def _check_buckets(schema: TableSchema) -> None:
+    options = schema.table_options
+    bucket, keys = options.bucket, options.bucket_key
+    if bucket == UNAWARE:
+        if keys:
+            raise InvalidRequestError(
+                "option 'bucket-key' needs a number of buckets; set 'bucket' too, or leave it out"
+            )
+        return
+    if bucket == POSTPONE and not schema.primary_keys:
+        raise InvalidRequestError(
+            "option 'bucket' is '-2', which postpones rows of primary-key tables; give the table "
+            "a primary key or another number of buckets"
+        )
+    if not keys and not schema.primary_keys:
+        raise InvalidRequestError(
+            f"option 'bucket' is '{bucket}' and the table has no primary key: set 'bucket-key' "
+            "to the columns that decide which bucket a row is in"
+        )
+    check_bucket_key(schema, keys)
+    if options.bucket_function == "mod":
+        _check_mod(schema, keys)
+
+
+def _check_row_numbers(schema: TableSchema) -> None:
+    options = schema.table_options
+    if options.data_evolution_enabled and not options.row_tracking_enabled:
+        raise InvalidRequestError(
+            "option 'data-evolution.enabled' joins files by the numbers of their rows: set "
+            "'row-tracking.enabled' = 'true' too"
+        )
+    if options.data_evolution_enabled and (schema.primary_keys or options.bucket != UNAWARE):
+        raise InvalidRequestError(
+            "option 'data-evolution.enabled' is for tables without primary key and with "
+            "'bucket' = '-1'"
+        )
+
+
+def check_bucket_key(schema: TableSchema, keys: tuple[str, ...]) -> None:
+    """Raise unless each column of the bucket key can decide about a bucket."""
+    by_name = {field.name: field for field in schema.fields}
+    for name in keys:
+        if name not in by_name:
+            reason = "the table has no such column"
+        elif name in schema.partition_keys:
+            reason = "it is a partition column"
+        elif schema.primary_keys and name not in schema.primary_keys:
+            reason = f"it is not in the primary key {_listed(schema.primary_keys)}"
+        elif not isinstance(by_name[name].type, AtomicType):
+            reason = f"it is {type_to_json(by_name[name].type)}"
+        else:
+            continue
+        raise InvalidRequestError(
+            f"option 'bucket-key' names {name!r}, but {reason}; there are "
+            f"{', '.join(schema.column_names)}"
+        )
+
+
+def _check_mod(schema: TableSchema, keys: tuple[str, ...]) -> None:
+    names = keys or tuple(field.name for field in schema.key_fields)
+    types = [field.type for field in schema.fields if field.name in names]
+    if len(types) != 1 or not isinstance(types[0], AtomicType) or types[0].name not in _MOD_KEYS:
+        raise InvalidRequestError(
+            f"option 'bucket-function.type' is 'mod', which takes one INT or BIGINT column; the "
+            f"bucket key is {_listed(names)}"
+        )
+
+
+def _check_files(schema: TableSchema) -> None:
+    """Every format and compression a file of the table may get."""
+    options = schema.table_options
+    if schema.primary_keys:
+        for keys, of_files in files_of_table(options):
+            require_format_holds(schema.fields, of_files, keys)
+        return
+    for option in _OF_LEVELS:
+        if option.key in schema.options:
+            raise InvalidRequestError(
+                f"option {option.key!r} is for tables with a primary key: no other has levels "
+                "or changelog files"
+            )
+    require_format_holds(schema.fields, options, DATA_FILES)
+
+
+def check_external_paths(options: TableOptions) -> None:
+    """Raise where the strategy leaves no external path for a file."""
+    strategy = options.data_file_external_paths_strategy
+    if strategy == "none":
+        return
+    setting = TableOptions.data_file_external_paths_strategy.key
+    if not options.data_file_external_paths:
+        raise InvalidRequestError(
+            f"option {setting!r} is {strategy!r}, but 'data-file.external-paths' names no path"
+        )
+    _check_weights(options, strategy)
+    wanted = options.data_file_external_paths_specific_fs
+    schemes = [path.partition(":")[0].lower() for path in options.data_file_external_paths]
+    if strategy == "specific-fs" and wanted not in schemes:
+        raise InvalidRequestError(
+            f"option {setting!r} is 'specific-fs', but no path of 'data-file.external-paths' has "
+            f"the scheme {wanted!r}, which 'data-file.external-paths.specific-fs' asks for"
+        )
+
+
+def _check_weights(options: TableOptions, strategy: str) -> None:
+    weights, paths = options.data_file_external_paths_weights, options.data_file_external_paths
+    if strategy == "weight-robin" and weights and len(weights) != len(paths):
+        raise InvalidRequestError(
+            f"option 'data-file.external-paths.weights' has {len(weights)} weights for the "
+            f"{len(paths)} paths of 'data-file.external-paths', so some path has none; write one "
+            "weight for each path, in the same order"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"({', '.join(names)})"

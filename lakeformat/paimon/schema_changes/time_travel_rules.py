@@ -1,0 +1,89 @@
+"""The one state that the options of a table name for its scans, or the refusal of two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.options.option import Option
+
+__all__ = ["INCREMENTAL", "NamedState", "named_state"]
+
+INCREMENTAL = "incremental"
+_DEFAULT = "default"
+_NEWEST = ("latest-full", "full", "latest")
+
+_OPTIONS: Mapping[str, tuple[Option[Any], ...]] = {
+    "from-snapshot": (
+        TableOptions.scan_snapshot_id,
+        TableOptions.scan_tag_name,
+        TableOptions.scan_version,
+        TableOptions.scan_watermark,
+    ),
+    "from-snapshot-full": (TableOptions.scan_snapshot_id,),
+    "from-timestamp": (TableOptions.scan_timestamp_millis, TableOptions.scan_timestamp),
+    "from-file-creation-time": (TableOptions.scan_file_creation_time_millis,),
+    "from-creation-timestamp": (TableOptions.scan_creation_time_millis,),
+    INCREMENTAL: (
+        TableOptions.incremental_between,
+        TableOptions.incremental_between_timestamp,
+        TableOptions.incremental_to_auto_tag,
+    ),
+}
+"""Of each mode the options that say the rest: one of them is set."""
+_DEFAULT_MODES = [
+    (option, mode)
+    for mode, options in _OPTIONS.items()
+    if mode != "from-snapshot-full"
+    for option in options
+]
+"""Each option with the mode it means where no mode is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedState:
+    """The state that scans of a table show."""
+
+    option: Option[Any]
+    """That decides: ``scan.mode`` itself for the newest compaction."""
+    mode: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.option.key!r} = {self.text!r}"
+
+
+def named_state(options: TableOptions) -> NamedState | None:
+    """Return the state that the options name; None for the newest.
+
+    Options that contradict each other are refused, as Java refuses them: another reader might
+    follow the other one.
+    """
+    given = [each for each in _DEFAULT_MODES if options.text(each[0])]
+    if len(given) > 1:
+        listed = " and ".join(repr(option.key) for option, _ in given)
+        raise InvalidRequestError(
+            f"options {listed} name several states, and a scan shows one: remove all but one"
+        )
+    mode = options.scan_mode
+    if mode == _DEFAULT:
+        return _named(options, *given[0]) if given else None
+    wanted = _OPTIONS.get(mode, ())
+    for option, _ in given:
+        if option not in wanted:
+            raise InvalidRequestError(
+                f"option 'scan.mode' is {mode!r}, which does not go with {option.key!r}: remove "
+                "one of them"
+            )
+        return _named(options, option, mode)
+    if wanted:
+        listed = " or ".join(repr(option.key) for option in wanted)
+        raise InvalidRequestError(f"option 'scan.mode' is {mode!r} and takes {listed}: set it")
+    return None if mode in _NEWEST else _named(options, TableOptions.scan_mode, mode)
+
+
+def _named(options: TableOptions, option: Option[Any], mode: str) -> NamedState:
+    return NamedState(option, mode, options.text(option))

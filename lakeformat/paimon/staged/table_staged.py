@@ -1,0 +1,190 @@
+"""``table.staged``: results that are written, and published later by somebody else."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from lakeformat.errors import CommitOutcomeUnknownError, InvalidRequestError, LakeError
+from lakeformat.paimon.commit.checks import check_messages
+from lakeformat.paimon.commit.commit import find_commit
+from lakeformat.paimon.commit.identity import CommitId, require_commit_id
+from lakeformat.paimon.commit.report import CommitReport
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import suffixed
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.file_name_part import check_file_name_part
+from lakeformat.paimon.metadata.staged_result import (
+    StagedResult,
+    claim,
+    delete_staged,
+    no_such_result,
+    read_staged,
+    read_staged_if_present,
+    release,
+    staged_name,
+    staged_names,
+    write_staged,
+)
+from lakeformat.paimon.read.past_time import PastTime, past_millis
+from lakeformat.paimon.staged.discard import DiscardReport, discard, where_published
+from lakeformat.paimon.staged.order import require_order
+from lakeformat.storage import Storage, resolve
+from lakeformat.types.type_rules import require_list, require_text
+
+__all__ = ["TableStaged"]
+
+_USER = "staged-"
+
+
+class Commit(Protocol):
+    """``Table.commit``."""
+
+    def __call__(self, messages: Iterable[CommitMessage], *, commit: CommitId) -> CommitReport:
+        """Publish messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableStaged:
+    """The staged results of one table, or of one of its branches."""
+
+    _handle: TableHandle
+    _commit: Commit
+
+    def list(self) -> list[StagedResult]:
+        """Every result that waits, by name; one published meanwhile is left out."""
+        storage, layout = self._handle.storage, self._handle.layout
+        found = (
+            read_staged_if_present(storage, layout, name) for name in staged_names(storage, layout)
+        )
+        return [result for result in found if result is not None]
+
+    def address(self, name: str) -> str:
+        """Where the result of a name lies; what ``publish`` takes."""
+        check_file_name_part("staged result", name)
+        return self._handle.storage.uri(self._handle.layout.staged(name))
+
+    def find(self, commit: CommitId) -> StagedResult | None:
+        """What a commit identity has staged; None if nothing waits."""
+        require_commit_id(commit)
+        name = staged_name(commit.user, commit.identifier)
+        return read_staged_if_present(self._handle.storage, self._handle.layout, name)
+
+    def add(
+        self, messages: Iterable[CommitMessage], *, commit: CommitId | None = None
+    ) -> StagedResult:
+        """Let prepared files wait for their publication; no removal of orphans takes them.
+
+        If the same ``commit`` has staged a result before, that is the answer: give up the messages.
+        """
+        storage, layout = self._handle.storage, self._handle.layout
+        environment = self._handle.environment
+        if commit is None:
+            name = staged_name(environment.new_id(), 0)
+        else:
+            require_commit_id(commit)
+            name = staged_name(commit.user, commit.identifier)
+        write_staged(storage, layout, name, check_messages(messages), environment)
+        return read_staged(storage, layout, name)
+
+    def publish(self, addresses: Sequence[str], *, commit: CommitId | None = None) -> CommitReport:
+        """Publish staged results in one snapshot, once, and forget them.
+
+        Without a ``commit`` their names are the identity: the same ones together publish once.
+        """
+        require_list("addresses", addresses, "[result.address]")
+        names = sorted({self._name(address) for address in addresses})
+        commit = commit or _identity(names)
+        handle = self._handle
+        claimed = [
+            name for name in names if claim(handle.storage, handle.layout, name, commit.user)
+        ]
+        try:
+            report = self._publish(names, commit)
+        except CommitOutcomeUnknownError:
+            raise  # the claims stay: nobody may discard what may be published
+        except LakeError:
+            for name in claimed:
+                release(handle.storage, handle.layout, name)
+            raise
+        for name in names:
+            delete_staged(handle.storage, handle.layout, name)
+        return report
+
+    def discard(
+        self,
+        addresses: Sequence[str] | None = None,
+        *,
+        older_than: PastTime | None = None,
+        dry_run: bool = True,
+    ) -> Sequence[DiscardReport]:
+        """Give up results that nobody will publish, with their files; ask first which.
+
+        Those named, or those that have waited since before ``older_than``: a time, or an age such
+        as ``"7 d"``. One whose publication has begun stays: publish it again.
+        """
+        if (addresses is None) is (older_than is None):
+            raise InvalidRequestError("say which staged results: their addresses, or older_than")
+        if addresses is not None:
+            require_list("addresses", addresses, "[result.address]")
+            storage, layout = self._handle.storage, self._handle.layout
+            named = [read_staged(storage, layout, self._name(address)) for address in addresses]
+        else:
+            assert older_than is not None
+            millis = past_millis("older_than", older_than, self._handle.environment.now_millis())
+            named = [result for result in self.list() if result.created_millis < millis]
+        return [discard(self._handle, result, dry_run=dry_run) for result in named]
+
+    def _publish(self, names: Sequence[str], commit: CommitId) -> CommitReport:
+        storage, layout = self._handle.storage, self._handle.layout
+        read = {name: read_staged_if_present(storage, layout, name) for name in names}
+        results = [result for result in read.values() if result is not None]
+        done = find_commit(self._handle, commit)
+        if done is not None and len(results) < len(names):
+            # An earlier try broke off while it was forgetting them.
+            strange = [each for each in results if where_published(self._handle, each) is None]
+            if strange:
+                raise self._something_else(commit, done)
+            return done
+        if len(results) < len(names):
+            missing = next(name for name, result in read.items() if result is None)
+            raise no_such_result(storage, layout, missing)
+        if done is None:
+            require_order(self._handle, results)
+        report = self._commit([each for one in results for each in one.messages], commit=commit)
+        if report.unpublished_files:
+            raise self._something_else(commit, report)
+        return report
+
+    def _something_else(self, commit: CommitId, done: CommitReport) -> InvalidRequestError:
+        return InvalidRequestError(
+            f"{commit} has published something else before, as snapshot {done.snapshot_id} of "
+            f"{self._handle.uri}: nothing was published now; give these staged results another "
+            "identity"
+        )
+
+    def _name(self, address: str) -> str:
+        """The name in an address; one of another table is refused."""
+        storage, layout = self._handle.storage, self._handle.layout
+        require_text("the address of a staged result", address)
+        name = suffixed(address.rpartition("/")[2], "staged-")
+        is_ours = name is not None and address == self.address(name)
+        if name is None or not (is_ours or _is_at(address, storage, layout.staged(name))):
+            raise InvalidRequestError(
+                f"{address!r} is no staged result of {self._handle.uri}: give the address that "
+                "staging it returned, and the table it was staged for"
+            )
+        return name
+
+
+def _is_at(address: str, storage: Storage, path: str) -> bool:
+    """Whether an address spelled otherwise leads to a file."""
+    place, found = resolve(address, storage)
+    return place.uri(found) == storage.uri(path)
+
+
+def _identity(names: Sequence[str]) -> CommitId:
+    digest = hashlib.blake2b("\n".join(names).encode(), digest_size=16).hexdigest()
+    return CommitId(f"{_USER}{digest}", 0)

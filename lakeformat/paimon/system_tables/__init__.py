@@ -1,0 +1,24 @@
+"""System tables: a table's own metadata as rows, ``shop.orders$files`` and its siblings.
+
+``registry.py`` lists them; each has a module of its name beside it. Times are in UTC, those that a
+writer took from its own wall clock (creation times of files and tags) as that writer has them.
+"""
+
+from __future__ import annotations
+
+from lakeformat.paimon.system_tables.declaration import SystemTableDeclaration
+from lakeformat.paimon.system_tables.registry import find_system_table, system_table_names
+from lakeformat.paimon.system_tables.row_tables import Asked, RowTable, find_row_table
+from lakeformat.paimon.system_tables.scan import SystemScan
+from lakeformat.paimon.system_tables.source import Source
+
+__all__ = [
+    "Asked",
+    "RowTable",
+    "Source",
+    "SystemScan",
+    "SystemTableDeclaration",
+    "find_row_table",
+    "find_system_table",
+    "system_table_names",
+]

@@ -1,0 +1,23 @@
+"""``$branches``: other histories of the same table."""
+
+from __future__ import annotations
+
+from lakeformat.paimon.metadata.branch_directory import Branch, branches
+from lakeformat.paimon.system_tables.declaration import column, declare
+from lakeformat.paimon.system_tables.source import Source
+
+__all__ = ["BRANCHES"]
+
+
+def _branches(source: Source) -> list[Branch]:
+    return branches(source.handle.storage, source.handle.layout)
+
+
+BRANCHES = declare(
+    "branches",
+    _branches,
+    [
+        column("branch_name", "STRING NOT NULL", "name"),
+        column("create_time", "TIMESTAMP(3) NOT NULL", "create_millis"),
+    ],
+)

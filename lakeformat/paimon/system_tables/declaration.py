@@ -1,0 +1,70 @@
+"""How a system table is declared: its columns in order, each with the way to fill it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Sized
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.system_tables.source import Source
+from lakeformat.types.type_text import parse_type
+from lakeformat.types.types import DataField, DataType
+
+__all__ = ["Column", "SystemTableDeclaration", "column", "declare"]
+
+R = TypeVar("R", bound=Sized)
+Values: TypeAlias = Any
+"""A ``pyarrow.Array`` or a list of Python values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[R]):
+    """A column, and its values for the rows of a table; it is filled only if asked for."""
+
+    name: str
+    type: DataType
+    fill: Callable[[R], Values]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemTableDeclaration(Generic[R]):
+    """One kind of system table."""
+
+    name: str
+    columns: tuple[Column[R], ...]
+    open: Callable[[Source], R]
+    """What the columns are filled from, an object per row."""
+    of_snapshot: bool
+    """Whether it shows one snapshot, so that an older one can be asked for."""
+
+    @property
+    def schema(self) -> TableSchema:
+        """The columns as a table's schema."""
+        fields = tuple(
+            DataField(position, column.name, column.type)
+            for position, column in enumerate(self.columns)
+        )
+        return TableSchema(id=0, fields=fields, highest_field_id=len(fields) - 1)
+
+
+def column(name: str, type_text: str, fill: str | Callable[[R], Values]) -> Column[R]:
+    """A column, filled by a function or with an attribute of each row: ``"file.row_count"``."""
+    return Column(name, parse_type(type_text), _attribute(fill) if isinstance(fill, str) else fill)
+
+
+def declare(
+    name: str,
+    open: Callable[[Source], R],
+    columns: Sequence[Column[R]],
+    *,
+    of_snapshot: bool = False,
+) -> SystemTableDeclaration[R]:
+    """Declare a system table."""
+    return SystemTableDeclaration(name, tuple(columns), open, of_snapshot)
+
+
+def _attribute(path: str) -> Callable[[Any], list[Any]]:
+    get = attrgetter(path)
+    return lambda rows: [get(row) for row in rows]

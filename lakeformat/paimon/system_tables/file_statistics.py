@@ -1,0 +1,157 @@
+"""Column statistics of files as text, in the columns the table has now.
+
+Files of one schema that keep statistics of the same columns are one group, decoded together.
+Columns are matched by field id: one that a file lacks is null in each of its rows, one whose
+type changed is cast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.binary_row import FramedRows
+from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
+from lakeformat.paimon.metadata.manifest_columns.columns import BytesColumn, Positions
+from lakeformat.paimon.system_tables.source import Source
+from lakeformat.types.casts import cast_array
+from lakeformat.types.types import DataField, with_nullability
+from lakeformat.types.value_text import internal_text, join_texts
+
+__all__ = ["FileStatistics"]
+
+Names: TypeAlias = tuple[str, ...]
+_Key: TypeAlias = tuple[int, Names | None, Names | None]
+"""Schema, columns written and columns with statistics."""
+
+
+class FileStatistics:
+    """What manifests say about the values of some files."""
+
+    def __init__(self, source: Source, files: ManifestColumns) -> None:
+        self._source = source
+        self._files = files
+
+    def null_counts(self) -> pa.Array:
+        """``{id=0, note=2}`` for each file."""
+        return self._shown(_Group.null_count)
+
+    def least(self) -> pa.Array:
+        """``{id=1, note=a}`` for each file; texts may be cut."""
+        return self._shown(lambda group, field: group.bound(field, group.least))
+
+    def greatest(self) -> pa.Array:
+        """``{id=9, note=z}`` for each file; a text may be greater than any there is."""
+        return self._shown(lambda group, field: group.bound(field, group.greatest))
+
+    def _shown(self, show: Callable[[_Group, DataField], pa.Array]) -> pa.Array:
+        if not len(self._files):
+            return pa.array([], pa.string())
+        # Java prints them in the order of UTF-16.
+        fields = sorted(self._source.handle.schema.fields, key=lambda f: f.name.encode("utf-16be"))
+        parts = []
+        for group in self._groups:
+            texts = [_named(field.name, show(group, field)) for field in fields]
+            parts.append(join_texts(texts, rows=len(group.rows), brackets="{}"))
+        order = np.concatenate([group.rows for group in self._groups])
+        return pa.concat_arrays(parts).take(pa.array(np.argsort(order)))
+
+    @cached_property
+    def _groups(self) -> list[_Group]:
+        files = self._files
+        keys = zip(
+            files.schema_id.numbers.tolist(),
+            files.write_cols.texts(),
+            files.value_stats_cols.texts(),
+            strict=True,
+        )
+        rows: dict[_Key, list[int]] = {}
+        for row, key in enumerate(keys):
+            rows.setdefault(key, []).append(row)
+        return [self._group(key, np.array(members)) for key, members in rows.items()]
+
+    def _group(self, key: _Key, rows: Positions) -> _Group:
+        return _Group(rows, self._files.take(rows), _covered(self._source, *key))
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Files whose statistics are about the same columns."""
+
+    rows: Positions
+    files: ManifestColumns
+    covered: _Covered
+
+    @cached_property
+    def least(self) -> FramedRows:
+        return self._framed(self.files.value_min_values)
+
+    @cached_property
+    def greatest(self) -> FramedRows:
+        return self._framed(self.files.value_max_values)
+
+    def null_count(self, field: DataField) -> pa.Array:
+        """How many rows of each file are null in a column of the table."""
+        if field.id not in self.covered.written:
+            return pa.array(self.files.row_count.numbers, pa.int64())
+        position = self.covered.positions.get(field.id)
+        if position is None:
+            return pa.nulls(len(self.rows), pa.int64())
+        counts = self.files.value_null_counts.values()
+        known = [None if c is None or position >= len(c) else c[position] for c in counts]
+        return pa.array(known, pa.int64())
+
+    def bound(self, field: DataField, bounds: FramedRows) -> pa.Array:
+        """The least or the greatest value of a column of the table, as text."""
+        position = self.covered.positions.get(field.id)
+        if position is None:
+            return pa.nulls(len(self.rows), pa.string())
+        stored = self.covered.fields[position].type
+        values = bounds.column(position)
+        plain_types = [with_nullability(t, nullable=True) for t in (stored, field.type)]
+        if values.null_count == len(values):
+            return pa.nulls(len(values), pa.string())
+        if plain_types[0] != plain_types[1]:
+            try:
+                values = cast_array(values, stored, field.type)
+            except InvalidRequestError:  # nobody can say what the bound has become
+                return pa.nulls(len(values), pa.string())
+        return internal_text(values, field.type)
+
+    def _framed(self, rows: BytesColumn) -> FramedRows:
+        return FramedRows(rows.to_arrow(), [field.type for field in self.covered.fields])
+
+
+@dataclass(frozen=True, slots=True)
+class _Covered:
+    """The columns of a file, and those among them that have statistics."""
+
+    written: frozenset[int]
+    """Field ids of all columns."""
+    fields: tuple[DataField, ...]
+    """Columns with statistics, in the order of the rows that hold them."""
+    positions: dict[int, int]
+    """Where a field id is among ``fields``."""
+
+
+def _covered(
+    source: Source, schema_id: int, write_cols: Names | None, kept: Names | None
+) -> _Covered:
+    by_name = {field.name: field for field in source.schema(schema_id).fields}
+    names = [*by_name] if write_cols is None else write_cols
+    written = [by_name[name] for name in names if name in by_name]
+    fields = tuple(written if kept is None else [by_name[n] for n in kept if n in by_name])
+    positions = {field.id: position for position, field in enumerate(fields)}
+    return _Covered(frozenset(field.id for field in written), fields, positions)
+
+
+def _named(name: str, values: pa.Array) -> pa.Array:
+    texts = pc.fill_null(values.cast(pa.string()), "null")
+    return pc.binary_join_element_wise(f"{name}=", texts, "")

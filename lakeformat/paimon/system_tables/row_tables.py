@@ -1,0 +1,145 @@
+"""System tables with a table's own rows: ``$ro``, ``$audit_log`` and ``$binlog``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.read.changes.changes import Changes
+from lakeformat.paimon.read.changes.rows import ROW_KIND, ChangedRows, changed_rows
+from lakeformat.paimon.read.changes.state_rows import StateRows
+from lakeformat.paimon.read.changes.window import Window
+from lakeformat.paimon.read.rows import Rows
+from lakeformat.paimon.read.scan import Scan
+from lakeformat.paimon.read.where import Partitions, row_filter
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.system_tables.binlog import pack_updates, packed_schema
+from lakeformat.rows.conditions.filter import Where
+from lakeformat.types.type_rules import require_text
+from lakeformat.types.types import ArrayType, DataField, with_nullability
+
+__all__ = ["Asked", "RowTable", "find_row_table", "row_table_names"]
+
+_WITH_SEQUENCE_NUMBER = "table-read.sequence-number.enabled"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which rows and columns, as ``Table.scan`` and ``Table.changes`` take them."""
+
+    columns: Sequence[str] | None = None
+    where: Where | None = None
+    partitions: Partitions | None = None
+    limit: int | None = None
+
+    def of(self, schema: TableSchema) -> ChangedRows:
+        """What is asked for, of rows with their kinds."""
+        return changed_rows(schema, self.columns, self.where, self.partitions)
+
+
+@dataclass(frozen=True, slots=True)
+class RowTable:
+    """One kind of such a table."""
+
+    name: str
+    fields: Callable[[TableSchema], tuple[DataField, ...]]
+    scan: Callable[[TableHandle, Snapshot | None, Asked], Scan | Rows]
+    changes: Callable[[TableHandle, Window, Asked], Rows] | None = None
+
+    def schema(self, table: TableSchema) -> TableSchema:
+        """The columns as a table's schema."""
+        return replace(table, fields=self.fields(table))
+
+
+def row_table_names() -> list[str]:
+    """The names after the ``$``."""
+    return [*_BY_NAME]
+
+
+def find_row_table(name: str) -> RowTable | None:
+    """The table of a name, in whatever case it is written; None if there is none such."""
+    require_text("the name of a system table", name)
+    return _BY_NAME.get(name.lower())
+
+
+def _scan_top_level(handle: TableHandle, snapshot: Snapshot | None, asked: Asked) -> Scan:
+    """What the last full compaction left: nothing to merge, and nothing newer."""
+    where = row_filter(handle.schema, asked.where, asked.partitions)
+    least = handle.options.level_count - 1 if handle.schema.primary_keys else 0
+    return Scan(handle, snapshot, asked.columns, where, asked.limit, least_level=least)
+
+
+def _scan_audit_log(handle: TableHandle, snapshot: Snapshot | None, asked: Asked) -> Rows:
+    rows = StateRows(handle, snapshot, _audited(handle, asked), keep_retracts=True)
+    return Rows(rows.asked.schema, rows.read, asked.limit)
+
+
+def _change_audit_log(handle: TableHandle, window: Window, asked: Asked) -> Rows:
+    return Changes(handle, window, _audited(handle, asked), keep_deletes=True)
+
+
+def _scan_binlog(handle: TableHandle, snapshot: Snapshot | None, asked: Asked) -> Rows:
+    _refuse_condition(asked)
+    return _packed(_scan_audit_log(handle, snapshot, replace(asked, limit=None)), asked)
+
+
+def _change_binlog(handle: TableHandle, window: Window, asked: Asked) -> Rows:
+    _refuse_condition(asked)
+    return _packed(_change_audit_log(handle, window, asked), asked)
+
+
+def _packed(rows: Rows, asked: Asked) -> Rows:
+    schema = packed_schema(rows.schema)
+    return Rows(schema, lambda: pack_updates(rows.to_batches(), schema), asked.limit)
+
+
+def _audited(handle: TableHandle, asked: Asked) -> ChangedRows:
+    said = handle.options.to_dict().get(_WITH_SEQUENCE_NUMBER, "false")
+    if said.strip().lower() != "false":
+        raise UnsupportedError(
+            f"{handle.uri} sets {_WITH_SEQUENCE_NUMBER!r} to {said!r}: this version shows no "
+            "sequence numbers in $audit_log and $binlog; remove the option to read them without"
+        )
+    return asked.of(handle.schema)
+
+
+def _refuse_condition(asked: Asked) -> None:
+    if asked.where is not None:
+        raise InvalidRequestError(
+            "$binlog has arrays, which compare with no value: filter $audit_log, or name partitions"
+        )
+
+
+def _nullable(schema: TableSchema) -> tuple[DataField, ...]:
+    return tuple(
+        replace(field, type=with_nullability(field.type, nullable=True)) for field in schema.fields
+    )
+
+
+def _arrays(schema: TableSchema) -> tuple[DataField, ...]:
+    return tuple(
+        replace(field, type=ArrayType(field.type, nullable=False)) for field in _nullable(schema)
+    )
+
+
+_BY_NAME = {
+    table.name: table
+    for table in (
+        RowTable("ro", lambda schema: schema.fields, _scan_top_level),
+        RowTable(
+            "audit_log",
+            lambda schema: (ROW_KIND, *_nullable(schema)),
+            _scan_audit_log,
+            _change_audit_log,
+        ),
+        RowTable(
+            "binlog",
+            lambda schema: (ROW_KIND, *_arrays(schema)),
+            _scan_binlog,
+            _change_binlog,
+        ),
+    )
+}

@@ -1,0 +1,51 @@
+"""How a table forgets: expiry of its snapshots, and the consumers that keep them."""
+
+from __future__ import annotations
+
+from lakeformat.paimon.clean import Tell
+from lakeformat.paimon.consumers import TableConsumers
+from lakeformat.paimon.expire import ExpireReport, expire_snapshots
+from lakeformat.paimon.read.past_time import PastTime
+from lakeformat.paimon.table.reads import TableReads
+
+__all__ = ["TableExpiry"]
+
+
+class TableExpiry(TableReads):
+    """The part of a table that removes what nobody reads any more."""
+
+    def expire_snapshots(
+        self,
+        *,
+        retain_max: int | None = None,
+        retain_min: int | None = None,
+        older_than: PastTime | None = None,
+        limit: int | None = None,
+        dry_run: bool = False,
+        tell: Tell | None = None,
+    ) -> ExpireReport:
+        """Remove old snapshots with the files only they need; the newest always stays.
+
+        At least ``retain_min`` of the newest stay, and at most ``retain_max``; between those, what
+        was replaced before ``older_than`` goes: a time, or an age such as ``"2 d"``. What is not
+        said is as the table's options have it.
+        Nothing goes that a tag, a branch or a consumer needs. ``limit`` is how many go at most.
+
+        A ``dry_run`` removes nothing, and its report has each file with the reason. ``tell`` hears
+        of the files one by one instead, also of those removed. What an interrupted expiry has left
+        is finished first; a file that would not go is counted, and tried again by the next call.
+        """
+        return expire_snapshots(
+            self._handle,
+            retain_max=retain_max,
+            retain_min=retain_min,
+            older_than=older_than,
+            limit=limit,
+            dry_run=dry_run,
+            tell=tell,
+        )
+
+    @property
+    def consumers(self) -> TableConsumers:
+        """Readers of changes, and how far each has come."""
+        return TableConsumers(self._handle)

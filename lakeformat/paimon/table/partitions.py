@@ -1,0 +1,134 @@
+"""What is done to whole partitions, statistics of all rows, and metadata made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lakeformat.paimon.analyze.analyze import TellRows, analyze
+from lakeformat.paimon.analyze.report import AnalyzeReport
+from lakeformat.paimon.commit.compact_manifests import CompactManifestsReport, compact_manifests
+from lakeformat.paimon.commit.identity import CommitId
+from lakeformat.paimon.file_indexes.report import FileIndexReport
+from lakeformat.paimon.file_indexes.rewrite import TellDone, rewrite_file_indexes
+from lakeformat.paimon.partition_filter import PartitionSpec
+from lakeformat.paimon.partitions.drop import plan_drop_partitions
+from lakeformat.paimon.partitions.expire import ExpireRequest, expire_partitions
+from lakeformat.paimon.partitions.mark_done import mark_partitions_done
+from lakeformat.paimon.partitions.report import (
+    DropPartitionsPlan,
+    ExpirePartitionsReport,
+    MarkDoneReport,
+)
+from lakeformat.paimon.partitions.touched import touched_partitions
+from lakeformat.paimon.read.past_time import PastTime
+from lakeformat.paimon.read.where import Partitions
+from lakeformat.paimon.table.reads import TableReads
+from lakeformat.rows.conditions.filter import Where
+
+__all__ = ["TablePartitions"]
+
+
+class TablePartitions(TableReads):
+    """The part of a table that looks after partitions, statistics, indexes and manifests."""
+
+    def expire_partitions(
+        self,
+        *,
+        expiration_time: PastTime | None = None,
+        strategy: str | None = None,
+        timestamp_pattern: str | None = None,
+        timestamp_formatter: str | None = None,
+        max_num: int | None = None,
+        batch_size: int | None = None,
+        dry_run: bool = False,
+    ) -> ExpirePartitionsReport:
+        """Delete the rows of partitions older than ``expiration_time``: ``"7 d"``, or a time.
+
+        What is not said comes from the options ``partition.expiration-time`` and its siblings.
+        With the strategy ``values-time`` the values of a partition tell its age, with
+        ``update-time`` the time of its last write. A partition whose age nobody can tell stays.
+        Snapshots before this one keep the rows until they expire; a run that is interrupted is
+        finished by the next.
+        """
+        request = ExpireRequest(
+            expiration_time=expiration_time,
+            strategy=strategy,
+            timestamp_pattern=timestamp_pattern,
+            timestamp_formatter=timestamp_formatter,
+            max_num=max_num,
+            batch_size=batch_size,
+        )
+        return expire_partitions(self._handle, request, dry_run=dry_run)
+
+    def touched_partitions(self, *, after: int, upto: int) -> list[dict[str, str | None]]:
+        """The partitions that the snapshots after one and up to another added or deleted files in.
+
+        A compaction touches those it has rewritten.
+        """
+        return touched_partitions(self._handle, after, upto)
+
+    def plan_drop_partitions(self, partitions: Sequence[PartitionSpec]) -> DropPartitionsPlan:
+        """What ``drop_partitions`` would delete now; nothing is changed."""
+        return plan_drop_partitions(self._handle, partitions)
+
+    def mark_partitions_done(
+        self,
+        partitions: Sequence[PartitionSpec],
+        *,
+        actions: Sequence[str] | None = None,
+        allow_empty: bool = False,
+        dry_run: bool = False,
+    ) -> MarkDoneReport:
+        """Mark partitions as done, each named by all its values; marking again is harmless.
+
+        ``actions`` are those of the option ``partition.mark-done-action``: ``"success-file"``
+        writes ``_SUCCESS`` into the directory of the partition, ``"done-partition"`` makes a
+        directory of its name and ``.done``. A partition without rows is refused unless
+        ``allow_empty``.
+        """
+        return mark_partitions_done(
+            self._handle, partitions, actions=actions, allow_empty=allow_empty, dry_run=dry_run
+        )
+
+    def analyze(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        commit: CommitId | None = None,
+        dry_run: bool = False,
+        tell: TellRows | None = None,
+    ) -> AnalyzeReport:
+        """Count the rows and, of some columns or of ``"all"``, their values, for query planners.
+
+        Everything is read once. The result is published as a snapshot of kind ANALYZE, which
+        ``$statistics`` shows and later snapshots inherit until the schema changes. ``tell`` hears
+        how many rows have been read.
+        """
+        return analyze(self._handle, columns=columns, commit=commit, dry_run=dry_run, tell=tell)
+
+    def compact_manifests(self, *, dry_run: bool = False) -> CompactManifestsReport:
+        """Merge small manifests and drop deleted files from them; no row and no file changes."""
+        return compact_manifests(self._handle, dry_run=dry_run)
+
+    def rewrite_file_indexes(
+        self,
+        *,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        force: bool = False,
+        dry_run: bool = False,
+        tell: TellDone | None = None,
+    ) -> FileIndexReport:
+        """Give existing files the indexes that the options ``file-index.*`` name.
+
+        Data files stay as they are. ``force`` builds indexes anew that are there already.
+        ``tell`` hears how many files there are, and how many are done.
+        """
+        return rewrite_file_indexes(
+            self._handle,
+            where=where,
+            partitions=partitions,
+            force=force,
+            dry_run=dry_run,
+            tell=tell,
+        )

@@ -1,0 +1,426 @@
+"""The table a user holds: thin, every method hands over to the package that does the work."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
+
+from lakeformat.environment import SYSTEM, Environment
+from lakeformat.errors import (
+    InvalidRequestError,
+    NotFoundError,
+    UnsupportedError,
+)
+from lakeformat.paimon.commit.abort import abort_messages
+from lakeformat.paimon.commit.admission import admit
+from lakeformat.paimon.commit.checks import check_messages
+from lakeformat.paimon.commit.commit import (
+    DYNAMIC,
+    CommitOptions,
+    Dynamic,
+    commit_messages,
+    earlier_tries,
+    find_commit,
+    find_replay,
+)
+from lakeformat.paimon.commit.identity import CommitId
+from lakeformat.paimon.commit.report import CommitReport
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
+from lakeformat.paimon.metadata.branch_directory import check_branch_name, require_branch
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.partition_filter import PartitionFilter, PartitionSpec, some_partitions
+from lakeformat.paimon.read.changes.window import WindowEnd, find_window
+from lakeformat.paimon.read.rows import Rows
+from lakeformat.paimon.read.scan import Scan
+from lakeformat.paimon.read.shown_state import find_shown_state
+from lakeformat.paimon.read.time_travel import Moment, find_snapshot
+from lakeformat.paimon.read.where import Partitions, check_limit
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.staged import TableStaged
+from lakeformat.paimon.system_tables import (
+    Asked,
+    RowTable,
+    Source,
+    SystemScan,
+    SystemTableDeclaration,
+    find_row_table,
+    find_system_table,
+)
+from lakeformat.paimon.table.expiry import TableExpiry
+from lakeformat.paimon.table.orphans import TableOrphans
+from lakeformat.paimon.table.partitions import TablePartitions
+from lakeformat.paimon.table.reads import TableReads
+from lakeformat.paimon.table.references import TableReferences
+from lakeformat.paimon.table.row_changes import TableRowChanges
+from lakeformat.paimon.table.stream_note import remembered
+from lakeformat.paimon.table.upkeep import TableUpkeep
+from lakeformat.paimon.table.writes import RowsWrite, new_writer
+from lakeformat.paimon.write.table_writer import TableWriter
+from lakeformat.rows.conditions.filter import Where
+from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage, open_storage
+from lakeformat.storage.links import within
+from lakeformat.types.type_rules import is_list
+
+__all__ = ["Overwritten", "ReadOnlyTable", "SystemTable", "Table", "load_table", "open_table"]
+
+Overwritten: TypeAlias = PartitionSpec | Literal["dynamic"]
+"""What rows are put in place of: ``{}`` is the whole table."""
+
+_Shown = TypeVar("_Shown", bound="ReadOnlyTable")
+
+
+def open_table(
+    location: str,
+    *,
+    options: Mapping[str, str] | None = None,
+    branch: str = MAIN_BRANCH,
+    environment: Environment = SYSTEM,
+    external_roots: Iterable[str] = (),
+) -> Table:
+    """Open the table at a path or URI, without a catalog; the options are those of its storage.
+
+    ``external_roots`` are directories outside of the table that its files may lie in. By default
+    there is none: files that its metadata names elsewhere are neither read nor deleted.
+    """
+    storage, root = open_storage(location, options)
+    roots = ExternalRoots.of(external_roots)
+    return load_table(storage, TableLayout(root, branch), environment, roots)
+
+
+def load_table(
+    storage: Storage,
+    layout: TableLayout,
+    environment: Environment,
+    external_roots: ExternalRoots = NO_ROOTS,
+) -> Table:
+    """The table whose files lie under ``layout``, with the newest schema of its branch."""
+    storage = within(storage, layout.root)
+    if layout.branch != MAIN_BRANCH:
+        check_branch_name(layout.branch)
+        require_branch(storage, layout)
+    schema_id = latest_schema_id(storage, layout)
+    if schema_id is None:
+        raise NotFoundError(
+            f"{storage.uri(layout.root)} is not a table: it has no schema file; "
+            "check the path, or create the table through a catalog"
+        )
+    schema = read_schema(storage, layout, schema_id)
+    located = replace(layout, data_path=schema.table_options.data_file_path_directory)
+    named = schema.table_options.text(TableOptions.data_file_external_paths)
+    return Table(TableHandle(storage, located, schema, environment, external_roots, named))
+
+
+class Table(
+    TableUpkeep, TableExpiry, TableOrphans, TablePartitions, TableReferences, TableRowChanges
+):
+    """One table; it sees its schema as of the moment it was opened, and always new snapshots."""
+
+    def __repr__(self) -> str:
+        return f"<Table {self.location}>"
+
+    def write(
+        self,
+        data: Any,
+        kinds: Any = None,
+        *,
+        overwrite: Overwritten | None = None,
+        commit: CommitId | None = None,
+        watermark: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        read_snapshot: int | None = None,
+    ) -> CommitReport:
+        """Add rows in one commit, or put them in place of others; the same ``commit`` twice
+        publishes once.
+
+        ``data`` is a pyarrow, pandas or polars object, or an iterable of those; a column that is
+        left out holds its default or nulls. In a table with a primary key a row replaces, or
+        otherwise meets, the row of its key: ``kinds`` says for each row whether it is inserted
+        ('+I'), taken back ('-U') and put in again ('+U'), or deleted ('-D'), as one value per row
+        or as the name of a column of ``data``. Other tables take inserts only.
+
+        ``overwrite={}`` replaces the whole table, ``{"dt": "2024-01-01"}`` some partitions and
+        ``"dynamic"`` those that get rows. With ``read_snapshot``, the snapshot the rows were
+        computed from, the commit is refused if somebody has changed these partitions since.
+
+        With dynamic buckets rows are written again where another writer has given keys their
+        bucket meanwhile; of an iterator, which can be read only once, the commit is refused.
+
+        With a ``commit`` that was published before nothing is written. The rows are not compared
+        then; of an append table another number of them is refused, where ``data`` tells it without
+        being read.
+
+        Rows of a primary-key table become files of level 0, as with ``write-only``: where reads
+        leave those out (``first-row``, deletion vectors) they are seen after a compaction.
+
+        When this raises a ``LakeError``, nothing was published and nothing is left behind; only
+        with ``CommitOutcomeUnknownError`` look first: repeat the call with the same ``commit``.
+        """
+        options = _commit_options(commit, watermark, properties, read_snapshot)
+        return RowsWrite(self._handle, data, kinds, options, self._replaced(overwrite)).run()
+
+    def new_writer(self, *, overwrite: Overwritten | None = None) -> TableWriter:
+        """A writer whose messages are committed later, here or in another process.
+
+        Messages for a commit with ``overwrite`` come from a writer made with the same. In a table
+        with buckets the rows of a bucket go to one writer at a time: two that do not know of each
+        other number rows alike, and which of two rows with one key is newer is anybody's guess.
+        """
+        return new_writer(self._handle, self._replaced(overwrite), is_committed_here=False)
+
+    def commit(
+        self,
+        messages: Iterable[CommitMessage],
+        *,
+        overwrite: Overwritten | None = None,
+        commit: CommitId | None = None,
+        watermark: int | None = None,
+        properties: Mapping[str, str] | None = None,
+        read_snapshot: int | None = None,
+    ) -> CommitReport:
+        """Publish prepared files, as ``write`` would have; commit each message once.
+
+        What a compaction made becomes a snapshot of its own, after the one of new rows. An
+        ``overwrite`` deletes what it finds, also rows that came in after the messages were
+        prepared: name the snapshot they were computed from as ``read_snapshot`` to have it refused.
+        """
+        messages = check_messages(messages)
+        options = _commit_options(commit, watermark, properties, read_snapshot)
+        replaced, handle = self._replaced(overwrite), self._handle
+        earlier = (
+            None
+            if commit is None
+            else earlier_tries(handle, commit, overwrite=replaced, messages=messages)
+        )
+        if earlier and (
+            done := find_replay(handle, earlier, overwrite=replaced, messages=messages)
+        ):
+            return done
+        admit(handle, messages)
+        return commit_messages(
+            handle,
+            messages,
+            options,
+            overwrite=replaced,
+            earlier=earlier,
+            from_elsewhere=True,
+        )
+
+    def abort(self, messages: Iterable[CommitMessage]) -> list[str]:
+        """Remove the files of messages that are given up; the URIs of those that would not go.
+
+        Refused if the table has one of the files, or if none of them is here. Only once no commit
+        of them is under way: not right after ``CommitOutcomeUnknownError``.
+        """
+        return abort_messages(self._handle, check_messages(messages))
+
+    def find_commit(self, commit: CommitId) -> CommitReport | None:
+        """The result of a commit of any kind that was made before; None if it was not."""
+        return find_commit(self._handle, commit)
+
+    def remembered(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
+        """For a batch of a stream, which may be committed again at any later time.
+
+        ``with table.remembered(CommitId("my-stream", 7)) as commit``: None if the batch is done,
+        else what to commit it as; who leaves the block without an exception has. One batch comes
+        after the other, and their identifiers grow. What is published in the block is known
+        afterwards, too: until its end a consumer of the stream's name keeps the snapshots.
+        """
+        return remembered(self._handle, commit)
+
+    @property
+    def staged(self) -> TableStaged:
+        """Results that were written and wait for their publication."""
+        return TableStaged(self._handle, self.commit)
+
+    def truncate(
+        self, *, commit: CommitId | None = None, read_snapshot: int | None = None
+    ) -> CommitReport:
+        """Delete all rows; snapshots before this one keep them until they expire."""
+        return self._delete([{}], commit, read_snapshot)
+
+    def drop_partitions(
+        self,
+        partitions: Iterable[PartitionSpec],
+        *,
+        commit: CommitId | None = None,
+        read_snapshot: int | None = None,
+    ) -> CommitReport:
+        """Delete the rows of partitions, each named by the values of some partition columns."""
+        specs = list(partitions) if is_list(partitions) else []
+        if not specs or not all(specs):
+            raise InvalidRequestError(
+                "say which partitions to drop, as in [{'dt': '2024-01-01'}]; truncate() deletes "
+                f"all rows. Got {partitions!r}"
+            )
+        return self._delete(specs, commit, read_snapshot)
+
+    def system_table(self, name: str) -> ReadOnlyTable:
+        """Metadata as rows, ``system_table("files")``, or rows seen otherwise: ``("ro")``."""
+        rows = find_row_table(name)
+        if rows is not None:
+            return RowSystemTable(self._handle, rows)
+        return SystemTable(self._handle, find_system_table(name))
+
+    def _delete(
+        self,
+        partitions: Collection[PartitionSpec],
+        commit: CommitId | None,
+        read_snapshot: int | None,
+    ) -> CommitReport:
+        options = CommitOptions(commit=commit, operation="TRUNCATE", read_snapshot=read_snapshot)
+        replaced = some_partitions(self.schema, partitions)
+        return commit_messages(self._handle, [], options, overwrite=replaced)
+
+    def _replaced(self, overwrite: Overwritten | None) -> PartitionFilter | Dynamic | None:
+        if overwrite is None:
+            return None
+        if overwrite == "dynamic":
+            return DYNAMIC
+        if not isinstance(overwrite, Mapping):
+            raise InvalidRequestError(
+                "overwrite is {} for the whole table, {'dt': '2024-01-01'} for some partitions or "
+                f"'dynamic' for those that get rows, got {overwrite!r}"
+            )
+        return some_partitions(self.schema, [overwrite])
+
+
+def _commit_options(
+    commit: CommitId | None,
+    watermark: int | None,
+    properties: Mapping[str, str] | None,
+    read_snapshot: int | None,
+) -> CommitOptions:
+    return CommitOptions(
+        commit=commit,
+        watermark=watermark,
+        properties={} if properties is None else properties,
+        read_snapshot=read_snapshot,
+    )
+
+
+def _only_reads(shown: type[_Shown]) -> type[_Shown]:
+    """Refuse what changes a table; also what comes to ``Table`` after this was written."""
+    rows_of_its_own = {"changes", "stream", "state_scan"}
+    readable = {*dir(TableReads)} - rows_of_its_own
+    for name in dir(Table):
+        if not name.startswith("_") and name not in readable:
+            setattr(shown, name, _refusal(getattr(Table, name)))
+    return shown
+
+
+def _refusal(member: object) -> object:
+    def refuse(self: ReadOnlyTable, *_: Any, **__: Any) -> NoReturn:
+        """Refused: a system table changes only with its table."""
+        raise UnsupportedError(
+            f"${self._name} of {self.location} is a system table: it can only be read"
+        )
+
+    return property(refuse) if isinstance(member, property) else refuse
+
+
+@_only_reads
+class ReadOnlyTable(Table):
+    """A table that shows another one: it changes only with that."""
+
+    def __init__(self, handle: TableHandle, name: str) -> None:
+        super().__init__(handle)
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.location}${self._name}>"
+
+
+class SystemTable(ReadOnlyTable):
+    """A table's own metadata as rows, such as ``shop.orders$files``; it can only be read."""
+
+    def __init__(self, handle: TableHandle, declaration: SystemTableDeclaration[Any]) -> None:
+        super().__init__(handle, declaration.name)
+        self._declaration = declaration
+
+    @property
+    def schema(self) -> TableSchema:
+        """The columns of the metadata."""
+        return self._declaration.schema
+
+    # A scan with the same face: what it cannot do, such as splits for many readers, it has not.
+    def scan(  # type: ignore[override]
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        snapshot: int | None = None,
+        tag: str | None = None,
+        as_of: Moment | None = None,
+        watermark: int | None = None,
+        newest: bool = False,
+    ) -> SystemScan:
+        """The rows now or, where one snapshot is shown, at the one named as in a table's scan."""
+        chosen = find_snapshot(
+            self._handle, snapshot=snapshot, tag=tag, as_of=as_of, watermark=watermark
+        )
+        if chosen is None and self._declaration.of_snapshot and not newest:
+            state = find_shown_state(self._handle)
+            chosen = None if state is None else state.snapshot
+        if chosen is not None and not self._declaration.of_snapshot:
+            raise InvalidRequestError(
+                f"${self._declaration.name} shows what is there now: it takes no snapshot or tag"
+            )
+        return SystemScan(self._declaration, Source(self._handle, chosen), columns)
+
+
+class RowSystemTable(ReadOnlyTable):
+    """A table's rows seen otherwise, such as ``shop.orders$audit_log``; it can only be read."""
+
+    def __init__(self, handle: TableHandle, declaration: RowTable) -> None:
+        super().__init__(handle, declaration.name)
+        self._rows = declaration
+
+    @property
+    def schema(self) -> TableSchema:
+        """The columns of the rows."""
+        return self._rows.schema(self._handle.schema)
+
+    def scan(  # type: ignore[override]
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+        snapshot: int | None = None,
+        tag: str | None = None,
+        as_of: Moment | None = None,
+        watermark: int | None = None,
+        newest: bool = False,
+        limit: int | None = None,
+    ) -> Scan | Rows:
+        """The rows of a snapshot, named as in the scan of the table."""
+        handle, state = self._state(snapshot, tag, as_of, watermark, newest=newest)
+        if state.created_from_millis is not None:
+            raise UnsupportedError(
+                f"{self.location} sets {state.decided_by}, which leaves out older files, and "
+                f"${self._rows.name} is read whole: name a snapshot in the call, or newest=True"
+            )
+        asked = Asked(columns, where, partitions, check_limit(limit))
+        return self._rows.scan(handle, state.snapshot, asked)
+
+    def changes(  # type: ignore[override]
+        self,
+        after: WindowEnd,
+        upto: WindowEnd | None = None,
+        mode: str = "auto",
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
+        partitions: Partitions | None = None,
+    ) -> Rows:
+        """What changed after one snapshot and up to another, as in the changes of the table."""
+        if self._rows.changes is None:
+            raise UnsupportedError(
+                f"${self._rows.name} of {self.location} has no changes: ask the table itself"
+            )
+        window = find_window(self._handle, after, upto, mode)
+        return self._rows.changes(self._handle, window, Asked(columns, where, partitions))

@@ -1,0 +1,113 @@
+"""The whole of a write: rows to files, files to a snapshot, and again if keys changed buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from lakeformat.errors import (
+    BucketsChangedError,
+    CommitOutcomeUnknownError,
+    LakeError,
+    UnsupportedError,
+)
+from lakeformat.paimon.commit.checks import known_rows
+from lakeformat.paimon.commit.commit import (
+    CommitOptions,
+    Dynamic,
+    commit_messages,
+    earlier_tries,
+    find_replay,
+)
+from lakeformat.paimon.commit.identity import EarlierCommits
+from lakeformat.paimon.commit.report import CommitReport
+from lakeformat.paimon.commit.transaction import wait_to_retry
+from lakeformat.paimon.handle import TableHandle, crosses_partitions
+from lakeformat.paimon.live_keys import find_keys
+from lakeformat.paimon.partition_filter import PartitionFilter
+from lakeformat.paimon.write.table_writer import TableWriter
+
+__all__ = ["RowsWrite", "new_writer"]
+
+Replaced = PartitionFilter | Dynamic | None
+
+
+def new_writer(handle: TableHandle, replaced: Replaced, *, is_committed_here: bool) -> TableWriter:
+    """A writer of rows that are added, or put in place of others."""
+    within = replaced if isinstance(replaced, PartitionFilter) else None
+    if replaced is not None and crosses_partitions(handle):
+        _require_whole(handle, within)
+    return TableWriter(
+        handle,
+        replaces=replaced is not None,
+        within=within,
+        is_committed_here=is_committed_here,
+        find_keys=find_keys,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RowsWrite:
+    """One call of ``Table.write``."""
+
+    handle: TableHandle
+    data: Any
+    kinds: Any
+    options: CommitOptions
+    replaced: Replaced
+
+    def run(self) -> CommitReport:
+        """Write and publish; nothing is left behind if this raises, see ``Table.write``."""
+        handle, commit = self.handle, self.options.commit
+        replaced = self.replaced
+        earlier = None if commit is None else earlier_tries(handle, commit, overwrite=replaced)
+        # Rows of one key are merged before they are counted.
+        rows = None if handle.schema.primary_keys else known_rows(self.data)
+        if earlier and (done := find_replay(handle, earlier, overwrite=replaced, rows=rows)):
+            return done
+        for failures in range(1, handle.options.commit_max_retries + 1):
+            try:
+                return self._once(earlier)
+            except BucketsChangedError:
+                if not _can_be_read_again(self.data):
+                    raise
+            wait_to_retry(handle, failures)
+        return self._once(earlier)
+
+    def _once(self, earlier: EarlierCommits | None) -> CommitReport:
+        handle, replaced = self.handle, self.replaced
+        with new_writer(handle, replaced, is_committed_here=True) as writer:
+            writer.write(self.data, self.kinds)
+            messages = writer.prepare()
+        try:
+            report = commit_messages(
+                handle, messages, self.options, overwrite=replaced, earlier=earlier
+            )
+        except CommitOutcomeUnknownError:
+            raise  # the table may refer to the files: they stay
+        except LakeError:
+            writer.abort()
+            raise
+        if report.replayed:  # a twin with the same identity was faster: its files are the table's
+            writer.abort()
+        return report
+
+
+def _require_whole(handle: TableHandle, within: PartitionFilter | None) -> None:
+    """A key of a new row might be in a partition that stays."""
+    if within is None or not within.is_everything:
+        raise UnsupportedError(
+            f"keys of {handle.uri} may be in any partition, so rows cannot be put in place of some "
+            "partitions: a key could then be in two. Add the rows, which moves their keys, or "
+            "overwrite the whole table"
+        )
+
+
+def _can_be_read_again(data: Any) -> bool:
+    """Whether a second look gives the same rows: an iterator has been used up."""
+    if isinstance(data, pa.RecordBatchReader):
+        return False
+    return hasattr(data, "__arrow_c_stream__") or isinstance(data, Collection)

@@ -1,0 +1,196 @@
+"""Automatic tags: one per period by commit time or watermark, or one of the newest snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.clean import Tell
+from lakeformat.paimon.handle import TableHandle, require_allowed
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import (
+    latest_snapshot,
+    read_snapshot_if_present,
+    snapshot_ids,
+)
+from lakeformat.paimon.metadata.tag import Tag, read_tag_if_present, read_tags
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.tags.create import publish_tag, replace_with, retention, utc_now
+from lakeformat.paimon.tags.delete import delete
+from lakeformat.paimon.tags.due import DueTag, Timed, Timeline, surplus
+from lakeformat.paimon.tags.in_use import branches_from, is_protection
+from lakeformat.paimon.tags.period import Period, period_of
+from lakeformat.paimon.tags.source import Origin
+
+__all__ = ["AutomaticTagsReport", "create_due"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NO_WATERMARK = -(2**63)
+_BATCH = "batch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AutomaticTagsReport:
+    """Which tags were due, and which had to go for them."""
+
+    table: str
+    created: tuple[str, ...]
+    deleted: tuple[str, ...]
+    dry_run: bool
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)
+
+
+def create_due(
+    handle: TableHandle, *, dry_run: bool = False, tell: Tell | None = None
+) -> AutomaticTagsReport:
+    """Make the tags that are due, then delete the oldest beyond ``tag.num-retained-max``.
+
+    Done again, it makes no tag twice; a schedule may call it as often as it likes.
+    """
+    mode = handle.options.tag_automatic_creation
+    if mode == "none":
+        raise InvalidRequestError(
+            f"{handle.uri} makes no tags by itself: create a tag by name, or set the option to "
+            "'process-time', 'watermark' or 'batch', such as by alter_table(…, "
+            "set_option('tag.automatic-creation', 'process-time'))"
+        )
+    require_allowed(handle, Operation.TAG)
+    made = _batch(handle, dry_run) if mode == _BATCH else _periodic(handle, mode, dry_run)
+    gone = _surplus(handle, mode, [due for due in made if dry_run])
+    if gone:
+        delete(handle, gone, force=True, dry_run=dry_run, tell=tell)
+    return AutomaticTagsReport(
+        table=handle.uri,
+        created=tuple(due.name for due in made),
+        deleted=tuple(gone),
+        dry_run=dry_run,
+        reason=_reason(made, gone, dry_run),
+    )
+
+
+def _batch(handle: TableHandle, dry_run: bool) -> list[DueTag]:
+    """One tag of the newest snapshot, which takes the place of that of the same day."""
+    head = latest_snapshot(handle.storage, handle.layout)
+    if head is None:
+        return []
+    zone = handle.options.sink_process_time_zone
+    day = _local(handle.environment.now_millis(), zone).strftime("%Y-%m-%d")
+    name = handle.options.tag_batch_customized_name or f"batch-write-{day}"
+    there = read_tag_if_present(handle.storage, handle.layout, name)
+    if there is not None and there.snapshot == head:
+        return []
+    if not dry_run and there is None:
+        publish_tag(handle, _tag(handle, name, head), Origin(head))
+    elif not dry_run:
+        replace_with(handle, name, Origin(head), force=True)
+    return [DueTag(name, head.id)]
+
+
+def _periodic(handle: TableHandle, mode: str, dry_run: bool) -> list[DueTag]:
+    options, period = handle.options, period_of(handle.options)
+    known = _automatic(handle, period)
+    last, newest = (known[-1][0], known[-1][1]) if known else (None, None)
+    timeline = Timeline(
+        period,
+        timedelta(milliseconds=options.tag_creation_delay_millis),
+        options.tag_automatic_completion,
+        None if last is None else last + period.length,
+    )
+    by_number = {
+        snapshot.id: snapshot
+        for snapshot in _snapshots_after(handle, 0 if newest is None else newest.snapshot.id)
+    }
+    timed = [Timed(number, _moment(handle, mode, each)) for number, each in by_number.items()]
+    due = timeline.due(timed, [tag.name for _, tag in known])
+    if dry_run:
+        return due
+    return [
+        each
+        for each in due
+        if publish_tag(
+            handle,
+            _tag(handle, each.name, by_number[each.snapshot_id]),
+            Origin(by_number[each.snapshot_id]),
+        )
+    ]
+
+
+def _tag(handle: TableHandle, name: str, snapshot: Snapshot) -> Tag:
+    retained = retention(handle, None)
+    return Tag(name, snapshot, None if retained is None else utc_now(handle), retained)
+
+
+def _automatic(handle: TableHandle, period: Period) -> list[tuple[datetime, Tag]]:
+    """The automatic tags, by their period."""
+    found = []
+    for tag in read_tags(handle.storage, handle.layout):
+        start = period.start_of(tag.name)
+        if start is not None:
+            found.append((start, tag))
+    return sorted(found, key=lambda each: each[0])
+
+
+def _surplus(handle: TableHandle, mode: str, coming: Sequence[DueTag]) -> list[str]:
+    """Tags beyond the number kept, ``coming`` counted in; those that are in use do not go."""
+    most = handle.options.tag_num_retained_max
+    if most is None:
+        return []
+    if mode == _BATCH:
+        tags = sorted(read_tags(handle.storage, handle.layout), key=lambda tag: tag.snapshot.id)
+        tags = [tag for tag in tags if not is_protection(tag.name)]
+    else:
+        tags = [tag for _, tag in _automatic(handle, period_of(handle.options))]
+    names = [tag.name for tag in tags]
+    names += [due.name for due in coming if due.name not in names]
+    by_name = {tag.name: tag for tag in tags}
+    return [
+        name
+        for name in surplus(names, most)
+        if name in by_name and not branches_from(handle, by_name[name].snapshot)
+    ]
+
+
+def _snapshots_after(handle: TableHandle, number: int) -> Iterator[Snapshot]:
+    for each in snapshot_ids(handle.storage, handle.layout):
+        if each > number:
+            found = read_snapshot_if_present(handle.storage, handle.layout, each)
+            if found is not None:
+                yield found
+
+
+def _moment(handle: TableHandle, mode: str, snapshot: Snapshot) -> datetime | None:
+    options = handle.options
+    if mode == "process-time":
+        return _local(snapshot.time_millis, options.sink_process_time_zone)
+    if snapshot.watermark in (None, _NO_WATERMARK):
+        return None
+    return _local(snapshot.watermark or 0, options.sink_watermark_time_zone)
+
+
+def _local(millis: int, zone: tzinfo) -> datetime:
+    try:
+        moment = _EPOCH + timedelta(milliseconds=millis)
+    except OverflowError:
+        raise InvalidRequestError(
+            f"a watermark of {millis} ms is no time a tag can be named by; give watermarks in "
+            "milliseconds since 1970"
+        ) from None
+    return moment.astimezone(zone).replace(tzinfo=None)
+
+
+def _reason(made: Sequence[DueTag], gone: Sequence[str], dry_run: bool) -> str:
+    would = "would be " if dry_run else ""
+    if not made and not gone:
+        return "no tag is due"
+    said = [f"{each.name!r} of snapshot {each.snapshot_id}" for each in made]
+    parts = [f"{would}created {', '.join(said)}"] if made else []
+    if gone:
+        parts.append(f"{would}deleted {', '.join(map(repr, gone))}, the oldest beyond the number")
+    return "; ".join(parts)

@@ -1,0 +1,202 @@
+"""Deleting tags, with the files that only they held."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.paimon.clean import Deleter, Tell, find_protection
+from lakeformat.paimon.clean.again import look_again
+from lakeformat.paimon.handle import TableHandle, require_allowed
+from lakeformat.paimon.layout import suffixed
+from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog
+from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import (
+    read_snapshot_if_present,
+    snapshot_ids,
+)
+from lakeformat.paimon.metadata.tag import Tag, delete_tag, read_tag, read_tag_if_present, tag_names
+from lakeformat.paimon.options.operation import Operation
+from lakeformat.paimon.tags.held import DeletionReport, Lost, remove_held_alone
+from lakeformat.paimon.tags.in_use import require_found_again, require_unneeded
+from lakeformat.paimon.tags.success_file import remove_success_file
+from lakeformat.types.count_text import counted
+
+__all__ = ["delete"]
+
+_DELETED = ".deleted-"
+_log = logging.getLogger(__name__)
+
+
+def delete(
+    handle: TableHandle,
+    names: Sequence[str],
+    *,
+    force: bool = False,
+    missing_ok: bool = False,
+    dry_run: bool = False,
+    tell: Tell | None = None,
+    why: str = "",
+) -> DeletionReport:
+    """Delete tags, and the files no snapshot, other tag or branch leads to.
+
+    Whatever a deletion that broke off has left is removed first. ``force`` also deletes tags that
+    are in use; what others still need stays all the same.
+    """
+    require_allowed(handle, Operation.TAG)
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidRequestError(
+                f"cannot delete a tag of {handle.uri}: a tag is named by a text, got {name!r}. "
+                "Give each name as an argument of its own: delete('a', 'b')"
+            )
+    deletion = _Deletion(handle, Deleter(handle, dry_run=dry_run, tell=tell), dry_run)
+    pending = _pending(handle)
+    for name, left in pending.items():
+        deletion.finish(name, left)
+    gone = {*pending, *(_missing(handle, names) if missing_ok else ())}
+    tags = [_chosen(handle, name, gone, force=force) for name in dict.fromkeys(names)]
+    for tag in tags:
+        if tag is not None:
+            deletion.delete(tag)
+    return deletion.report(names, why)
+
+
+def _missing(handle: TableHandle, names: Sequence[str]) -> set[str]:
+    return {*names}.difference(tag_names(handle.storage, handle.layout))
+
+
+def _chosen(handle: TableHandle, name: str, gone: Collection[str], *, force: bool) -> Tag | None:
+    """The tag; None if it may be gone, and is."""
+    tag = read_tag_if_present(handle.storage, handle.layout, name)
+    if tag is None and name not in gone:
+        return read_tag(handle.storage, handle.layout, name)  # raises, and says which there are
+    if tag is not None and not force:
+        require_unneeded(handle, tag, "deleting")
+    if tag is not None:
+        require_found_again(handle, tag)
+    return tag
+
+
+@dataclass(slots=True)
+class _Deletion:
+    """Tags that go one after the other: each is protected by those whose turn is still to come."""
+
+    handle: TableHandle
+    deleter: Deleter
+    dry_run: bool
+    gone: list[str] = field(default_factory=list)
+
+    def delete(self, tag: Tag) -> None:
+        """First the tag, so that nobody reads it any more or makes something of it."""
+        storage, layout = self.handle.storage, self.handle.layout
+        self.gone.append(tag.name)
+        if self._is_live(tag):
+            if not self.dry_run:
+                delete_tag(storage, layout, tag.name)
+                remove_success_file(self.handle, tag.name)
+            return
+        if not self.dry_run:
+            storage.delete(layout.deleted_tag(tag.name))  # left by an earlier tag of the name
+            storage.create(layout.deleted_tag(tag.name), tag.to_json())
+            delete_tag(storage, layout, tag.name)
+            remove_success_file(self.handle, tag.name)
+        self._remove_files(tag)
+
+    def finish(self, name: str, tag: Tag) -> None:
+        """What a deletion has left that broke off after it had taken the tag away."""
+        there = read_tag_if_present(self.handle.storage, self.handle.layout, name)
+        if there == tag:  # it had not come so far: the tag stays
+            if not self.dry_run:
+                self.handle.storage.delete(self.handle.layout.deleted_tag(name))
+            return
+        self._remove_files(tag)
+
+    def _remove_files(self, tag: Tag) -> None:
+        handle = self.handle
+        _log.info("tag %r of %s is gone; removing what only it held", tag.name, handle.uri)
+        if look_again(handle, lambda: self._remove_held(tag)) and not self.dry_run:
+            handle.storage.delete(handle.layout.deleted_tag(tag.name))
+
+    def _remove_held(self, tag: Tag) -> bool:
+        protection = find_protection(
+            self.handle,
+            oldest=self._oldest(),
+            with_oldest_state=True,
+            without_tags=self.gone if self.dry_run else (),
+            changelogs=self._changelogs(),
+        )
+        return remove_held_alone(
+            self.handle,
+            Lost([tag.snapshot]),
+            protection,
+            self.deleter,
+            f"only tag {tag.name!r} (snapshot {tag.snapshot.id}) led to it",
+            dry_run=self.dry_run,
+        )
+
+    def _is_live(self, tag: Tag) -> bool:
+        """Whether its snapshot is there: a number alone may be that of another, later one."""
+        number = tag.snapshot.id
+        found = read_snapshot_if_present(self.handle.storage, self.handle.layout, number)
+        return found == tag.snapshot
+
+    def _oldest(self) -> Snapshot | None:
+        storage, layout = self.handle.storage, self.handle.layout
+        for number in snapshot_ids(storage, layout):
+            found = read_snapshot_if_present(storage, layout, number)
+            if found is not None:
+                return found
+        return None
+
+    def _changelogs(self) -> list[Snapshot]:
+        storage, layout = self.handle.storage, self.handle.layout
+        return [
+            read_changelog(storage, layout, number) for number in changelog_ids(storage, layout)
+        ]
+
+    def report(self, names: Sequence[str], why: str) -> DeletionReport:
+        """What went."""
+        deleted, count = self.deleter.deleted, len(names)
+        tags = f"{count} tags" if count > 1 else f"tag {names[0]!r}" if names else "no tag"
+        verb = "would go" if self.dry_run else "deleted"
+        whose = "they" if count > 1 else "it"
+        files = f"{counted(deleted.total, 'file')} that only {whose} led to"
+        files = files if deleted.total else "no other file"
+        said = [f"{tags} {verb}{why}, and {files}"]
+        if deleted.failures:
+            said.append(f"{deleted.failures} would not go: delete any tag, or expire, to try again")
+        return DeletionReport(
+            table=self.handle.uri,
+            deleted=tuple(names),
+            files={str(kind): number for kind, number in sorted(deleted.files.items())},
+            bytes=deleted.bytes,
+            failures=deleted.failures,
+            failed=tuple(deleted.failed),
+            dry_run=self.dry_run,
+            reason="; ".join(said),
+        )
+
+
+def _pending(handle: TableHandle) -> dict[str, Tag]:
+    """Tags that were taken away while their files were not all removed."""
+    found: dict[str, Tag] = {}
+    for info in handle.storage.list(handle.layout.tag_directory):
+        name = suffixed(info.name, _DELETED)
+        if name is None or info.is_directory:
+            continue
+        try:
+            content = handle.storage.read(info.path)
+        except NotFoundError:
+            continue
+        found[name] = decode_json_file(
+            content,
+            handle.storage.uri(info.path),
+            partial(Tag.from_json, name),
+            Remedy.RESTORE,
+        )
+    return found

@@ -1,0 +1,76 @@
+"""Deleting tags whose time is over."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from lakeformat.paimon.clean import Tell
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.tag import Tag, read_tags
+from lakeformat.paimon.read.past_time import PastTime, past_millis
+from lakeformat.paimon.read.time_travel import moment_text
+from lakeformat.paimon.tags.create import utc_now
+from lakeformat.paimon.tags.delete import delete
+from lakeformat.paimon.tags.held import DeletionReport
+from lakeformat.paimon.tags.in_use import branches_from, is_over, is_protection, tag_made_millis
+
+__all__ = ["expire", "expires_at"]
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - tags carry a wall clock without a zone
+
+
+def expire(
+    handle: TableHandle,
+    *,
+    older_than: PastTime | None = None,
+    dry_run: bool = False,
+    tell: Tell | None = None,
+) -> DeletionReport:
+    """Delete the tags whose time is over, and with ``older_than`` those made before then.
+
+    Tags a branch began at stay. Those that protect a rollback go once nothing needs them any more,
+    and are spared by ``older_than``.
+    """
+    before = _bound(handle, older_than)
+    over = [
+        tag.name
+        for tag in read_tags(handle.storage, handle.layout)
+        if _is_over(handle, tag, before) and not branches_from(handle, tag.snapshot)
+    ]
+    many = len(over) != 1
+    why = f" because {'their' if many else 'its'} time is over"
+    if before is not None:
+        why += f" or {'they are' if many else 'it is'} older than {moment_text(before)}"
+    return delete(handle, over, force=True, dry_run=dry_run, tell=tell, why=why)
+
+
+def expires_at(tag: Tag) -> datetime | None:
+    """When the time of a tag is over; None for never."""
+    if tag.create_time is None or tag.time_retained is None:
+        return None
+    try:
+        return tag.create_time + tag.time_retained
+    except OverflowError:
+        return None
+
+
+def _is_over(handle: TableHandle, tag: Tag, before: int | None) -> bool:
+    if is_protection(tag.name):
+        return is_over(handle, tag)
+    end = expires_at(tag)
+    if handle.options.tag_time_expire_enabled and end is not None and utc_now(handle) > end:
+        return True
+    return before is not None and _made(handle, tag) < before
+
+
+def _made(handle: TableHandle, tag: Tag) -> int:
+    if tag.create_time is not None:
+        return (tag.create_time - _EPOCH) // timedelta(milliseconds=1)
+    made = tag_made_millis(handle, tag.name)
+    return handle.environment.now_millis() if made is None else made
+
+
+def _bound(handle: TableHandle, older_than: PastTime | None) -> int | None:
+    if older_than is None:
+        return None
+    return past_millis("older_than", older_than, handle.environment.now_millis())

@@ -1,0 +1,201 @@
+"""Files that nothing leads to any more once tags, or a branch, are gone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from lakeformat.errors import CorruptTableError
+from lakeformat.paimon.clean import (
+    Candidates,
+    Deleter,
+    FileClass,
+    MetadataFiles,
+    Protection,
+    Removal,
+    add_candidates,
+    bucket_directories,
+    metadata_of,
+    metadata_removals,
+    remove_empty_directories,
+)
+from lakeformat.paimon.clean.leads import manifest_batches
+from lakeformat.paimon.clean.protection import lists_of_changelog
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.expired_changes import without_expired_changes
+from lakeformat.paimon.metadata.manifest import ManifestColumns
+from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, manifests_of
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
+
+__all__ = ["DeletionReport", "Lost", "remove_held_alone"]
+
+_log = logging.getLogger(__name__)
+_STATE = (ListKind.BASE, ListKind.DELTA)
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What cannot be reached any more."""
+
+    states: Sequence[Snapshot]
+    """With all they consist of."""
+    additions: Sequence[Snapshot] = ()
+    """With what they add."""
+    changelogs: Sequence[Snapshot] = ()
+    """With what they tell; where they have no changelog, with what they add."""
+    with_changes: bool = False
+    """Whether the changelog files of states and additions are lost, too."""
+
+    @property
+    def all(self) -> tuple[Snapshot, ...]:
+        """Every one of them."""
+        return (*self.states, *self.additions, *self.changelogs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletionReport:
+    """What went with tags or a branch."""
+
+    table: str
+    deleted: tuple[str, ...]
+    """The tags, or the branch."""
+    files: dict[str, int]
+    """How many files went, by what they were."""
+    bytes: int
+    """As far as metadata says how large they were."""
+    failures: int
+    failed: tuple[str, ...]
+    """The first files that would not go; the next deletion tries them again."""
+    dry_run: bool
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "table": self.table,
+            "deleted": [*self.deleted],
+            "files": dict(self.files),
+            "bytes": self.bytes,
+            "failures": self.failures,
+            "failed": [*self.failed],
+            "dry_run": self.dry_run,
+            "reason": self.reason,
+        }
+
+
+def remove_held_alone(
+    handle: TableHandle,
+    lost: Lost,
+    protection: Protection,
+    deleter: Deleter,
+    reason: str,
+    *,
+    dry_run: bool,
+) -> bool:
+    """Remove what is lost and not protected; whether all of it went.
+
+    Data files go before the manifests that name them and lists last, so that whoever comes after
+    a crash finds the rest: manifests that are gone had no data files left.
+    """
+    data = _data_files(handle, lost, reason)
+    protection.spare(data)
+    buckets = bucket_directories(handle, data.removals())
+    if not deleter.remove(data.removals()):
+        return False
+    metadata = [*_metadata(handle, lost, protection, reason)]
+    lists = [each for each in metadata if each.kind is FileClass.MANIFEST_LIST]
+    others = [each for each in metadata if each.kind is not FileClass.MANIFEST_LIST]
+    done = deleter.remove(others) and deleter.remove(lists)
+    if done and not dry_run and handle.options.snapshot_clean_empty_directories:
+        remove_empty_directories(handle, buckets)
+    return done
+
+
+def _data_files(handle: TableHandle, lost: Lost, reason: str) -> Candidates:
+    found = Candidates(handle)
+    for snapshot in lost.states:
+        _add_live(found, _entries(handle, snapshot, *_STATE), reason)
+    for snapshot in lost.additions:
+        add_candidates(found, _entries(handle, snapshot, ListKind.DELTA), FileClass.DATA, reason)
+    for snapshot in lost.changelogs:
+        for which in lists_of_changelog(handle, snapshot):
+            tells = which is ListKind.CHANGELOG
+            kind = FileClass.CHANGELOG if tells else FileClass.DATA
+            if which is not ListKind.BASE:
+                add_candidates(found, _entries(handle, snapshot, which), kind, reason)
+    if lost.with_changes:
+        for snapshot in (*lost.states, *lost.additions):
+            entries = _entries(handle, snapshot, ListKind.CHANGELOG)
+            add_candidates(found, entries, FileClass.CHANGELOG, reason)
+    return found
+
+
+def _add_live(found: Candidates, entries: Iterable[ManifestColumns], reason: str) -> None:
+    """Files of a state, in any order of its entries; where manifests are gone, perhaps more."""
+    net: dict[str, int] = {}
+    fresh: set[str] = set()
+    """Files that no other state has brought: what one of them has deleted another may hold."""
+    for columns in entries:
+        keys = found.keys(columns)
+        fresh.update(key for key in chain.from_iterable(keys) if key not in found)
+        found.add(columns.filter(~columns.is_delete), FileClass.DATA, reason)
+        for of_entry, delete in zip(keys, columns.is_delete.tolist(), strict=True):
+            for key in of_entry:
+                net[key] = net.get(key, 0) + (-1 if delete else 1)
+    found.drop(key for key in fresh if net[key] <= 0)
+
+
+def _entries(
+    handle: TableHandle, snapshot: Snapshot, *which: ListKind
+) -> Iterator[ManifestColumns]:
+    gone: list[str] = []
+    yield from manifest_batches(handle, _manifests(handle, snapshot, *which), gone.append)
+    if gone:
+        _log.info("%d manifests of snapshot %d are gone already", len(gone), snapshot.id)
+
+
+def _manifests(handle: TableHandle, snapshot: Snapshot, *which: ListKind) -> list[ManifestMeta]:
+    found: list[ManifestMeta] = []
+    for kind in which:
+        name = getattr(snapshot, kind.value[0])
+        try:
+            found += manifests_of(handle.storage, handle.layout, snapshot, kind)
+        except CorruptTableError:
+            if handle.storage.exists(handle.layout.manifest(name)):
+                raise
+    return found
+
+
+def _metadata(
+    handle: TableHandle, lost: Lost, protection: Protection, reason: str
+) -> Iterable[Removal]:
+    found, kept = MetadataFiles(), protection.metadata()
+    gone: list[str] = []
+    for snapshot in (*lost.states, *lost.additions):
+        lists = tuple(ListKind) if lost.with_changes else _STATE
+        found.update(metadata_of(handle, snapshot, lists, gone=gone.append))
+    for snapshot in lost.changelogs:
+        lists = lists_of_changelog(handle, snapshot)
+        found.update(metadata_of(handle, snapshot, lists, with_index=False, gone=gone.append))
+    for snapshot in _between(handle, lost, protection):
+        kept.update(metadata_of(handle, snapshot))
+    return metadata_removals(handle, found, kept, reason)
+
+
+def _between(handle: TableHandle, lost: Lost, protection: Protection) -> Iterator[Snapshot]:
+    """Snapshots that may share manifests with what is lost, though their oldest does not."""
+    if protection.oldest is None:
+        return
+    newest = max((snapshot.id for snapshot in lost.all), default=0)
+    if newest < protection.oldest.id:
+        return
+    storage, layout, is_first = handle.storage, handle.layout, True
+    for number in snapshot_ids(storage, layout):
+        found = read_snapshot_if_present(storage, layout, number)
+        if found is not None:
+            yield without_expired_changes(storage, layout, found) if is_first else found
+            is_first = False

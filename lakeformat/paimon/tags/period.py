@@ -1,0 +1,76 @@
+"""Periods of automatic tags: where one begins, and how it is written in a name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.options import TableOptions
+
+__all__ = ["Period", "period_of"]
+
+_DAY = {
+    "with_dashes": "%Y-%m-%d",
+    "without_dashes": "%Y%m%d",
+    "without_dashes_and_spaces": "%Y%m%d",
+}
+_HOUR = {
+    "with_dashes": "%Y-%m-%d %H",
+    "without_dashes": "%Y%m%d %H",
+    "without_dashes_and_spaces": "%Y%m%d%H",
+}
+_MINUTE = "%Y%m%d%H%M"
+_START = datetime(1970, 1, 1)  # noqa: DTZ001 - names hold local times without a zone
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A length of time that divides all time, counted from 1970 in local time."""
+
+    length: timedelta
+    name_format: str
+
+    def floor(self, moment: datetime) -> datetime:
+        """The beginning of the period a local time is in."""
+        return moment - (moment - _START) % self.length
+
+    def name(self, start: datetime) -> str:
+        """The tag of the period that begins then."""
+        return start.strftime(self.name_format)
+
+    def start_of(self, name: str) -> datetime | None:
+        """When the period of a tag begins; None if the name is no automatic one."""
+        if not re.match(r"\d{4}", name):
+            return None
+        try:
+            start = datetime.strptime(name, self.name_format)  # noqa: DTZ007 - local, as named
+        except ValueError:
+            return None
+        return start if self.name(start) == name else None
+
+
+def period_of(options: TableOptions) -> Period:
+    """The period a table asks for; refuses a delay that is as long."""
+    millis, formatter = options.tag_creation_period_duration_millis, options.tag_period_formatter
+    if millis is not None:
+        period = Period(timedelta(milliseconds=_positive(millis)), _MINUTE)
+    elif options.tag_creation_period == "daily":
+        period = Period(timedelta(days=1), _DAY[formatter])
+    elif options.tag_creation_period == "hourly":
+        period = Period(timedelta(hours=1), _HOUR[formatter])
+    else:
+        period = Period(timedelta(hours=2), _HOUR["with_dashes"])
+    if timedelta(milliseconds=options.tag_creation_delay_millis) >= period.length:
+        raise InvalidRequestError(
+            f"option 'tag.creation-delay' is {options.tag_creation_delay_millis} ms, but must be "
+            f"shorter than the period of the tags, {period.length}: else the next one is over too"
+        )
+    return period
+
+
+def _positive(millis: int) -> int:
+    if not millis:
+        raise InvalidRequestError("option 'tag.creation-period-duration' must be longer than 0 ms")
+    return millis

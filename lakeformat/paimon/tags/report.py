@@ -1,0 +1,61 @@
+"""What became of tags, for people and programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from lakeformat.paimon.read.time_travel import iso_text
+from lakeformat.paimon.system_tables.tags import duration_text
+
+__all__ = ["TagInfo", "TagReport"]
+
+
+@dataclass(frozen=True, slots=True)
+class TagInfo:
+    """One tag as it is listed."""
+
+    name: str
+    snapshot_id: int
+    schema_id: int
+    commit_millis: int
+    """When its snapshot was committed."""
+    rows: int
+    created: str | None = None
+    """When it was made, in UTC; known only of tags that are kept for a time."""
+    retained: timedelta | None = None
+    expires: str | None = None
+    """When its time is over, in UTC; None for never."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON, under the names that ``$tags`` has for them."""
+        return {
+            "tag_name": self.name,
+            "snapshot_id": self.snapshot_id,
+            "schema_id": self.schema_id,
+            "commit_time": iso_text(self.commit_millis),
+            "record_count": self.rows,
+            "create_time": None if self.created is None else self.created.replace(" ", "T"),
+            "time_retained": None if self.retained is None else duration_text(self.retained),
+            "expire_time": None if self.expires is None else self.expires.replace(" ", "T"),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagReport:
+    """The outcome for one tag."""
+
+    table: str
+    tag: str
+    action: str
+    """``created``, ``kept``, ``replaced`` or ``renamed``; in a dry run what it would be."""
+    snapshot_id: int
+    retained_seconds: float | None = None
+    reason: str = field(default="")
+    """One sentence for the log."""
+    dry_run: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self)

@@ -1,0 +1,41 @@
+"""``tag/tag-success-file/<tag>_SUCCESS``: tells programs that wait for a tag that it is there."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+from lakeformat.errors import LakeError, NotFoundError
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.json_file import NO_JSON
+from lakeformat.storage.base import TooLargeError
+
+__all__ = ["remove_success_file", "write_success_file"]
+
+_log = logging.getLogger(__name__)
+
+
+def write_success_file(handle: TableHandle, tag: str) -> None:
+    """Say that a tag is there, if the table wants that; when it was first said stays."""
+    if not handle.options.tag_create_success_file:
+        return
+    path, now = handle.layout.tag_success_file(tag), handle.environment.now_millis()
+    created = now
+    try:
+        created = int(json.loads(handle.storage.read(path))["creationTime"])
+    except NotFoundError:
+        pass
+    except (TooLargeError, *NO_JSON, KeyError, TypeError):
+        _log.warning("%s was damaged and is written anew", handle.storage.uri(path))
+    content = {"creationTime": created, "modificationTime": now}
+    handle.storage.overwrite(path, json.dumps(content).encode())
+
+
+def remove_success_file(handle: TableHandle, tag: str) -> None:
+    """Say no more that a tag is there."""
+    if not handle.options.tag_create_success_file:
+        return
+    try:
+        handle.storage.delete(handle.layout.tag_success_file(tag))
+    except LakeError as error:  # the tag is gone, and that is what was asked for
+        _log.warning("success file of tag %r was not removed: %s", tag, error)

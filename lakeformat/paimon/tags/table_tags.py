@@ -1,0 +1,126 @@
+"""``table.tags``: the tags of a table, and what can be done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakeformat.paimon.clean import Tell
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.tag import Tag, read_tags
+from lakeformat.paimon.read.past_time import PastTime
+from lakeformat.paimon.read.time_travel import Moment
+from lakeformat.paimon.tags.automatic import AutomaticTagsReport, create_due
+from lakeformat.paimon.tags.create import Retain, create, rename, replace_with
+from lakeformat.paimon.tags.delete import delete
+from lakeformat.paimon.tags.expire import expire, expires_at
+from lakeformat.paimon.tags.held import DeletionReport
+from lakeformat.paimon.tags.report import TagInfo, TagReport
+from lakeformat.paimon.tags.source import find_origin
+
+__all__ = ["TableTags"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableTags:
+    """The tags of one table, or of one of its branches."""
+
+    _handle: TableHandle
+
+    def list(self) -> Sequence[TagInfo]:
+        """Every tag, by name."""
+        return [_info(tag) for tag in read_tags(self._handle.storage, self._handle.layout)]
+
+    def create(
+        self,
+        name: str,
+        *,
+        snapshot: int | None = None,
+        tag: str | None = None,
+        at_or_after: Moment | None = None,
+        watermark: int | None = None,
+        retain: Retain | None = None,
+        exist_ok: bool = False,
+        dry_run: bool = False,
+    ) -> TagReport:
+        """Give a snapshot a name that keeps it from expiring; the newest, if nothing is said.
+
+        ``snapshot`` may be one that only a tag keeps, ``tag`` is another name of it;
+        ``at_or_after`` is the first one committed then or later, ``watermark`` the first that has
+        reached it. ``retain`` (``"7 d"``) is after how long ``expire`` deletes the tag.
+        """
+        origin = find_origin(
+            self._handle, snapshot=snapshot, tag=tag, at_or_after=at_or_after, watermark=watermark
+        )
+        return create(self._handle, name, origin, retain=retain, exist_ok=exist_ok, dry_run=dry_run)
+
+    def replace(
+        self,
+        name: str,
+        *,
+        snapshot: int | None = None,
+        tag: str | None = None,
+        retain: Retain | None = None,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> TagReport:
+        """Let a tag mean another snapshot: the newest, if nothing is said.
+
+        One that a branch began at is refused without ``force``.
+        """
+        origin = find_origin(self._handle, snapshot=snapshot, tag=tag)
+        return replace_with(self._handle, name, origin, retain=retain, force=force, dry_run=dry_run)
+
+    def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> TagReport:
+        """Give a tag another name."""
+        return rename(self._handle, name, new_name, dry_run=dry_run)
+
+    def delete(
+        self,
+        *names: str,
+        force: bool = False,
+        missing_ok: bool = False,
+        dry_run: bool = False,
+        tell: Tell | None = None,
+    ) -> DeletionReport:
+        """Delete tags and the files that only they led to.
+
+        A tag that a branch began at, or that protects a rollback, is refused without ``force``;
+        one that is not there without ``missing_ok``, before any other is deleted.
+        ``tell`` hears of each file that goes, or of a dry run would go, and why. Where files
+        would not go, or the work broke off, the next deletion removes the rest.
+        """
+        return delete(
+            self._handle, names, force=force, missing_ok=missing_ok, dry_run=dry_run, tell=tell
+        )
+
+    def expire(
+        self,
+        *,
+        older_than: PastTime | None = None,
+        dry_run: bool = False,
+        tell: Tell | None = None,
+    ) -> DeletionReport:
+        """Delete the tags whose time is over; with ``older_than`` all that were made before.
+
+        Those a branch began at stay.
+        """
+        return expire(self._handle, older_than=older_than, dry_run=dry_run, tell=tell)
+
+    def create_due(self, *, dry_run: bool = False, tell: Tell | None = None) -> AutomaticTagsReport:
+        """Make the tags that ``tag.automatic-creation`` asks for, as far as they are due."""
+        return create_due(self._handle, dry_run=dry_run, tell=tell)
+
+
+def _info(tag: Tag) -> TagInfo:
+    end = expires_at(tag)
+    return TagInfo(
+        name=tag.name,
+        snapshot_id=tag.snapshot.id,
+        schema_id=tag.snapshot.schema_id,
+        commit_millis=tag.snapshot.time_millis,
+        rows=tag.snapshot.total_record_count,
+        created=None if tag.create_time is None else tag.create_time.isoformat(" ", "milliseconds"),
+        retained=tag.time_retained,
+        expires=None if end is None else end.isoformat(" ", "milliseconds"),
+    )

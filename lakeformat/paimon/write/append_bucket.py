@@ -1,0 +1,185 @@
+"""The buckets of an append table: rows in, files with the rows in the same order out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from lakeformat.paimon.datafile.external_paths import ExternalPaths
+from lakeformat.paimon.datafile.file_description import describe_append_file
+from lakeformat.paimon.datafile.file_names import DataFileNames
+from lakeformat.paimon.datafile.rolling_writer import RollingWriter
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
+from lakeformat.paimon.write.assign import Place, Places, rows_by_place
+from lakeformat.paimon.write.new_files import NewFiles, bucket_places, file_origin
+from lakeformat.paimon.write.row_buffer import RowBuffer
+from lakeformat.paimon.write.row_kinds import Kinds
+from lakeformat.paimon.write.sequences import SequenceNumbers
+from lakeformat.paimon.write.spill import Spill
+
+__all__ = ["AppendBuckets"]
+
+Rows: TypeAlias = pa.RecordBatch | pa.Table
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """The files of one bucket that this writer has made."""
+
+    directory: str
+    external: ExternalPaths | None
+    names: DataFileNames
+    open: RollingWriter | None = None
+    """The one that takes more rows."""
+    writers: list[RollingWriter] = field(default_factory=list)
+
+
+class AppendBuckets:
+    """Writes rows as they come while buckets are few; of many, only one has a file open.
+
+    The rows of further buckets wait in memory and in temporary files until the writer is finished.
+    """
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        sequences: SequenceNumbers,
+        place_of: Callable[[int], Place],
+    ) -> None:
+        options = handle.options
+        self._handle = handle
+        self._sequences = sequences
+        self._place_of = place_of
+        self._limit = options.write_buffer_size_bytes
+        self._is_buffered = options.write_buffer_for_append
+        self._max_open = max(options.write_max_writers_to_spill, 1)
+        self._buffer = RowBuffer()
+        self._spill = Spill(options)
+        self._buckets: dict[int, _Bucket] = {}
+
+    def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
+        """Take rows in; they keep their order inside a bucket."""
+        if not self._is_buffered:
+            parts = [*_by_place(rows, places)]
+            known = self._buckets.keys() | {place for place, _ in parts}
+            if len(known) <= self._max_open:
+                self._write_through(parts)
+                return
+            self._is_buffered = True
+        self._buffer.add(rows, kinds, places)
+        if self._buffer.nbytes >= self._limit:
+            self._empty_buffer()
+
+    def finish(self) -> list[NewFiles]:
+        """Write what is left; the files of each bucket, in the order the places are numbered."""
+        self._flush()
+        return [
+            NewFiles(self._place_of(number), files)
+            for number, bucket in sorted(self._buckets.items())
+            if (files := self._describe(self._place_of(number), bucket))
+        ]
+
+    def abort(self) -> None:
+        """Remove all files of the table and all temporary ones."""
+        self._buffer.clear()
+        self._spill.clear()
+        for bucket in self._buckets.values():
+            for writer in bucket.writers:
+                writer.abort()
+
+    def _write_through(self, parts: list[tuple[int, Rows]]) -> None:
+        self._look_up([place for place, _ in parts])
+        for place, rows in parts:
+            bucket = self._bucket(place)
+            bucket.open = bucket.open or self._new_writer(bucket)
+            for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
+                bucket.open.write(batch)
+
+    def _empty_buffer(self) -> None:
+        if self._spill.has_room:
+            self._spill_buffer()
+        else:
+            self._flush()
+
+    def _spill_buffer(self) -> None:
+        if (held := self._buffer.take()) is not None:
+            parts = [*_by_place(held.rows, held.places)]
+            self._look_up([place for place, _ in parts])
+            self._spill.add(held.rows.schema, parts)
+
+    def _flush(self) -> None:
+        if len(self._spill):
+            self._spill_buffer()
+            with self._spill.opened() as spilled:
+                for place in self._spill.places():
+                    self._write(place, (batch for run in spilled.runs(place) for batch in run))
+            self._spill.clear()
+        elif (held := self._buffer.take()) is not None:
+            parts = [*_by_place(held.rows, held.places)]
+            self._look_up([place for place, _ in parts])
+            for place, rows in parts:
+                self._write(place, iter(rows.to_batches()))
+
+    def _write(self, place: int, batches: Iterator[pa.RecordBatch]) -> None:
+        """Behind what the bucket's open file has; else into files that are closed again."""
+        bucket = self._bucket(place)
+        writer = bucket.open or self._new_writer(bucket)
+        for batch in batches:
+            writer.write(batch)
+        if bucket.open is None:
+            writer.finish()
+
+    def _look_up(self, places: list[int]) -> None:
+        new = [self._place_of(place) for place in places if place not in self._buckets]
+        self._sequences.look_up(new)
+
+    def _describe(self, place: Place, bucket: _Bucket) -> tuple[DataFileMeta, ...]:
+        schema, options = self._handle.schema, self._handle.options
+        origin, joins = file_origin(self._handle), options.data_evolution_enabled
+        return tuple(
+            describe_append_file(
+                file,
+                schema.fields,
+                origin,
+                # The commit gives a file that begins with 0 the number of its snapshot, and a
+                # later one has to be larger to replace a column.
+                first_sequence_number=0 if joins else self._sequences.take(place, file.row_count),
+                dense=options.statistics_dense_store,
+            )
+            for writer in bucket.writers
+            for file in writer.finish()
+        )
+
+    def _bucket(self, place: int) -> _Bucket:
+        if place not in self._buckets:
+            directory, external = bucket_places(self._handle, self._place_of(place))
+            names = DataFileNames(self._handle.options, self._handle.environment.new_id())
+            self._buckets[place] = _Bucket(directory, external, names)
+        return self._buckets[place]
+
+    def _new_writer(self, bucket: _Bucket) -> RollingWriter:
+        writer = RollingWriter(
+            self._handle.storage,
+            bucket.directory,
+            self._handle.schema.fields,
+            self._handle.options,
+            bucket.names.next_data,
+            external=bucket.external,
+        )
+        bucket.writers.append(writer)
+        return writer
+
+
+def _by_place(rows: Rows, places: Places) -> Iterator[tuple[int, Rows]]:
+    """The rows of each place in their order, copied once for all of them."""
+    by_place = rows_by_place(places)
+    if len(by_place.places) > 1:
+        rows = rows.take(pa.array(by_place.order))
+    start = 0
+    for place, positions in by_place:
+        yield place, rows.slice(start, len(positions))
+        start += len(positions)

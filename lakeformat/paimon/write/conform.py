@@ -1,0 +1,214 @@
+"""Rows as the table wants them, or an error that names the column; no value is ever changed.
+
+Only where there is none, the default of its column takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.files.check_values import is_ascii
+from lakeformat.paimon.write.defaults import default_value
+from lakeformat.paimon.write.limits import check_limits
+from lakeformat.paimon.write.meaning import means_the_same
+from lakeformat.paimon.write.rounding import check_rounding
+from lakeformat.paimon.write.unseen_columns import short_decimals
+from lakeformat.types.arrow_types import in_full, to_arrow_schema
+from lakeformat.types.types import DataField
+
+__all__ = ["TEXTS_AS_NUMBERS", "Conformer"]
+
+TEXTS_AS_NUMBERS = pa.dictionary(pa.int32(), pa.string())
+_INTEGER_DIGITS = 20
+_MOST_DICTIONARY_BYTES = 64 << 10
+
+
+class Conformer:
+    """Brings batches into a table's columns: order, types, defaults or nulls where absent.
+
+    As in Java a default also takes the place of a null that is given, but in a column that is
+    NOT NULL such a null is refused, default or not.
+    """
+
+    def __init__(self, fields: tuple[DataField, ...], encoded: Collection[str] = ()) -> None:
+        """The columns ``encoded`` may be numbers: texts where they come so, decimals anyhow."""
+        self._fields = fields
+        self._encoded = encoded
+        self._schema = to_arrow_schema(fields)
+        self._names = set(self._schema.names)
+        self._defaults = {field.name: default_value(field) for field in fields}
+
+    def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
+        """The batch with exactly the table's columns; ``first_row`` is the number of its first."""
+        return self._looked_at(batch, first_row)
+
+    def again(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
+        """The batch, of rows that another ``Conformer`` of these columns has looked at already."""
+        if _in_full(batch.schema).equals(self._schema):
+            return batch
+        return self._looked_at(batch, first_row)
+
+    def _looked_at(self, batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
+        self._check_names(batch.schema.names)
+        columns = [
+            self._column(batch, field, target, first_row)
+            for field, target in zip(self._fields, self._schema, strict=True)
+        ]
+        schema = self._schema
+        for number, column in enumerate(columns):
+            if in_full(column.type) != column.type:  # no column of a table has such a type
+                schema = schema.set(number, schema.field(number).with_type(column.type))
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _check_names(self, names: list[str]) -> None:
+        unknown = [name for name in names if name not in self._names]
+        if unknown:
+            raise InvalidRequestError(
+                f"the table has no column {', '.join(map(repr, unknown))}; "
+                f"its columns are {', '.join(self._schema.names)}"
+            )
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise InvalidRequestError(f"columns are given twice: {', '.join(repeated)}")
+
+    def _column(
+        self, batch: pa.RecordBatch, field: DataField, target: pa.Field, first_row: int
+    ) -> pa.Array:
+        default = self._defaults[field.name]
+        if field.name in batch.schema.names:
+            given = batch.column(field.name)
+            if field.name in self._encoded and (numbers := _as_numbers(given, target)) is not None:
+                return numbers
+        elif default is not None:
+            given = pa.repeat(default, batch.num_rows)
+        elif field.type.nullable or not batch.num_rows:
+            given = pa.nulls(batch.num_rows, target.type)
+        else:
+            raise InvalidRequestError(
+                f"column {field.name!r} is NOT NULL, but the rows from row {first_row} on have no "
+                "such column"
+            )
+        try:
+            values = _checked(given, field, target)
+        except InvalidRequestError as reason:
+            row = _first_refused(given, field, target)
+            if row is None:
+                raise
+            place = "in row" if pa.types.is_nested(target.type) else "row"
+            raise InvalidRequestError(f"{reason}; the first is {place} {first_row + row}") from None
+        return values if default is None else pc.fill_null(values, default)
+
+
+def _in_full(schema: pa.Schema) -> pa.Schema:
+    """The columns as they are where none of them are numbers of texts or decimals."""
+    for number, field in enumerate(schema):
+        if field.type == TEXTS_AS_NUMBERS or pa.types.is_decimal64(field.type):
+            schema = schema.set(number, field.with_type(in_full(field.type)))
+    return schema
+
+
+def _as_numbers(given: pa.Array, target: pa.Field) -> pa.Array | None:
+    """The column as numbers, if it can be; its texts or digits have been looked at then."""
+    if pa.types.is_decimal(target.type):
+        return short_decimals(given, target.type)
+    return given if _is_small_dictionary(given) else None
+
+
+def _is_small_dictionary(values: pa.Array) -> bool:
+    """Whether each piece of the column can have all its texts, which are fine, beside it."""
+    if values.type != TEXTS_AS_NUMBERS or values.dictionary.null_count:
+        return False
+    if values.dictionary.nbytes > _MOST_DICTIONARY_BYTES:
+        return False
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:  # which row that is in, if in any, shows when all are looked at
+        return False
+    return True
+
+
+def _checked(given: pa.Array, field: DataField, target: pa.Field) -> pa.Array:
+    values = _cast(given, field.name, target.type)
+    _check_values(values, field.name)
+    check_limits(values, field.type, field.name)
+    return values
+
+
+def _check_values(values: pa.Array, name: str) -> None:
+    """Refuse what is no value of its type: Arrow arrays may hold any bytes and any digits.
+
+    A sum of short decimals may outgrow its type in a table, but rows that come in fit theirs.
+    """
+    try:
+        for part in _doubtful_in(values):
+            part.validate()
+            if not (pa.types.is_string(part.type) and is_ascii(part)):
+                part.validate(full=True)
+    except pa.ArrowInvalid as reason:
+        remedy = "convert texts to UTF-8 before writing, or store bytes in a BYTES column"
+        if "Decimal" in str(reason):
+            remedy = "give the column more digits"
+        raise InvalidRequestError(
+            f"column {name!r} holds what is no value of {values.type}: {reason}; {remedy}"
+        ) from None
+
+
+def _doubtful_in(values: pa.Array) -> Iterator[pa.Array]:
+    """All texts and decimals in a column; of nested ones only what is in these rows."""
+    if pa.types.is_string(values.type) or pa.types.is_decimal(values.type):
+        yield values
+    elif pa.types.is_map(values.type):
+        first, end = values.offsets[0].as_py(), values.offsets[-1].as_py()
+        yield from _doubtful_in(values.keys.slice(first, end - first))
+        yield from _doubtful_in(values.items.slice(first, end - first))
+    elif pa.types.is_nested(values.type):
+        parts = values.flatten()
+        for part in parts if isinstance(parts, list) else [parts]:
+            yield from _doubtful_in(part)
+
+
+def _first_refused(given: pa.Array, field: DataField, target: pa.Field) -> int | None:
+    """The first row with a value that is refused; None if it is the column as a whole that is."""
+    if not len(given) or _is_refused(given.slice(0, 0), field, target):
+        return None
+    first, end = 0, len(given)  # rows before the first are fine, one before the end is not
+    while end - first > 1:
+        middle = (first + end) // 2
+        if _is_refused(given.slice(first, middle - first), field, target):
+            end = middle
+        else:
+            first = middle
+    return first
+
+
+def _is_refused(given: pa.Array, field: DataField, target: pa.Field) -> bool:
+    try:
+        _checked(given, field, target)
+    except InvalidRequestError:
+        return True
+    return False
+
+
+def _cast(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:
+    if values.type == target:
+        return values
+    if not means_the_same(values.type, target):
+        raise InvalidRequestError(
+            f"column {name!r} holds {values.type}, the table wants {target}; "
+            "convert it before writing"
+        )
+    try:
+        if pa.types.is_decimal(target) and pa.types.is_integer(values.type):
+            # Arrow asks for room for the largest integer; what counts is the values there are.
+            values = values.cast(pa.decimal128(_INTEGER_DIGITS, 0))
+        stored = values.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as reason:
+        raise InvalidRequestError(
+            f"column {name!r} does not fit into {target} without loss: {reason}"
+        ) from None
+    check_rounding(values, stored, name)  # Arrow calls a float that changes a safe cast
+    return stored

@@ -1,0 +1,43 @@
+"""Columns of the aggregate function ``count``: what is written to them becomes one, or zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.paimon.aggregate_rules import counted_columns
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.write.conform import Conformer
+from lakeformat.types.types import DataField
+
+__all__ = ["conformer_of"]
+
+
+def conformer_of(schema: TableSchema) -> Conformer:
+    """What brings rows into the columns of a table."""
+    counted = counted_columns(schema)
+    return _Counting(schema.fields, counted) if counted else Conformer(schema.fields)
+
+
+class _Counting(Conformer):
+    """Counts rows before anything merges them: a stored count is added, never counted."""
+
+    def __init__(self, fields: tuple[DataField, ...], counted: Sequence[str]) -> None:
+        super().__init__(fields)
+        self._counted = counted
+
+    def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
+        return self._as_counts(super().__call__(batch, first_row))
+
+    def again(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
+        return self._as_counts(super().again(batch, first_row))
+
+    def _as_counts(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        for name in self._counted:
+            position = rows.schema.get_field_index(name)
+            field = rows.schema.field(position)
+            ones = pc.is_valid(rows.column(position)).cast(field.type)
+            rows = rows.set_column(position, field, ones)
+        return rows

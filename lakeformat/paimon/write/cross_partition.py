@@ -1,0 +1,197 @@
+"""Rows whose keys may be in another partition already: the engine says what becomes of both.
+
+``deduplicate`` deletes the row of the old partition and writes the new one where it says;
+``partial-update`` and ``aggregation`` leave the key in the partition it is in, whatever the new row
+says; of ``first-row`` the row that comes later is no first row, and is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakeformat.paimon.binary_row import decode_columns, encode_columns
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.merge.row_kinds import DELETE
+from lakeformat.paimon.partition import partition_fields
+from lakeformat.paimon.write.assign import PartitionNumbers, Place, Places
+from lakeformat.paimon.write.dynamic_buckets import room_of
+from lakeformat.paimon.write.key_places import NOWHERE, FindKeys, KeyPlaces
+from lakeformat.paimon.write.row_kinds import Kinds
+from lakeformat.paimon.write.waiting_rows import WaitingRows
+from lakeformat.rows.groups import Positions
+
+__all__ = ["CrossPartitionRows"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some rows: what each does, the number of its key, and of the partition it says."""
+
+    rows: pa.RecordBatch
+    kinds: Kinds
+    keys: Positions
+    partitions: Positions
+
+
+class CrossPartitionRows:
+    """Holds the rows of one write until its keys have been looked up, then settles them in order.
+
+    Held are, besides the rows (which go to disk), the different keys and four bytes per row.
+    """
+
+    def __init__(self, handle: TableHandle, partitions: PartitionNumbers, find: FindKeys) -> None:
+        schema = handle.schema
+        by_name = {field.name: field for field in schema.fields}
+        self._handle = handle
+        self._partitions = partitions
+        self._find = find
+        self._keys = [schema.column_names.index(name) for name in schema.primary_keys]
+        self._types = [by_name[name].type for name in schema.primary_keys]
+        self._moved = [schema.column_names.index(name) for name in schema.partition_keys]
+        self._moved_types = [field.type for field in partition_fields(schema)]
+        self._waiting = WaitingRows(handle.options)
+        self._met: list[pa.DictionaryArray] = []
+        self._places: KeyPlaces | None = None
+
+    def add(self, rows: pa.RecordBatch, kinds: Kinds, partitions: Places) -> None:
+        """Take rows in; ``partitions`` are the numbers of those they say."""
+        keys = encode_columns([rows.column(each) for each in self._keys], self._types)
+        self._met.append(keys.cast(pa.large_binary()).dictionary_encode())
+        # Names may be those of columns: the last two are ours.
+        held = rows.append_column("kind", pa.array(kinds))
+        self._waiting.add(held.append_column("partition", pa.array(partitions)))
+
+    def settle(self) -> Iterator[tuple[pa.RecordBatch, Kinds, Places]]:
+        """All rows, and those that delete older ones, with the number of the place of each."""
+        if not self._met:
+            return
+        met = pa.chunked_array(self._met).unify_dictionaries()
+        keys = np.concatenate([chunk.indices.to_numpy() for chunk in met.chunks])
+        found = self._find(met.chunk(0).dictionary)
+        self._met = []
+        self._places = places = KeyPlaces.of(self._partitions, room_of(self._handle), found)
+        schema, start = self._handle.schema.arrow_schema(), 0
+        for batch in self._waiting:
+            of_rows = keys[start : start + batch.num_rows].astype(np.int64)
+            start += batch.num_rows
+            *columns, kinds, partitions = batch.columns
+            rows = pa.RecordBatch.from_arrays(columns, schema=schema)
+            piece = _Piece(rows, kinds.to_numpy(), of_rows, partitions.to_numpy())
+            settled = self._settled(piece, places)
+            if settled[0].num_rows:
+                yield settled
+        self._waiting.clear()
+
+    def place(self, number: int) -> Place:
+        """What a number stands for."""
+        assert self._places is not None
+        return self._places.place(number)
+
+    def clear(self) -> None:
+        """Forget the rows, also those on disk."""
+        self._met = []
+        self._waiting.clear()
+
+    def _settled(self, piece: _Piece, places: KeyPlaces) -> tuple[pa.RecordBatch, Kinds, Places]:
+        engine = self._handle.options.merge_engine
+        if engine == "deduplicate":
+            return self._moving(piece, places)
+        partitions, at = _staying(piece, places)
+        strangers = partitions != piece.partitions
+        if engine == "first-row":
+            keep = ~strangers
+            return piece.rows.filter(pa.array(keep)), piece.kinds[keep], at[keep]
+        rows = self._in_partitions(piece.rows, partitions) if strangers.any() else piece.rows
+        return rows, piece.kinds, at
+
+    def _moving(self, piece: _Piece, places: KeyPlaces) -> tuple[pa.RecordBatch, Kinds, Places]:
+        """The row is where it says; before it comes the deletion of where the key was."""
+        moves = _moves(piece, places)
+        left = np.flatnonzero(moves.left_partition != NOWHERE)
+        if not len(left):
+            return piece.rows, piece.kinds, moves.places
+        places.leave(moves.left_place[left])
+        deletes = self._in_partitions(piece.rows.take(pa.array(left)), moves.left_partition[left])
+        # Each deletion comes right before the row that made the key move.
+        order = np.argsort(
+            np.concatenate([2 * np.arange(len(piece.keys)) + 1, 2 * left]), kind="stable"
+        )
+        both = pa.Table.from_batches([piece.rows, deletes]).take(pa.array(order))
+        kinds = np.concatenate([piece.kinds, np.full(len(left), DELETE, np.int8)])[order]
+        at = np.concatenate([moves.places, moves.left_place[left]])[order]
+        [rows] = both.combine_chunks().to_batches()
+        return rows, kinds, at
+
+    def _in_partitions(self, rows: pa.RecordBatch, partitions: Positions) -> pa.RecordBatch:
+        """The rows with the values of these partitions."""
+        there, each = np.unique(partitions, return_inverse=True)
+        framed = pa.array([self._partitions.row(int(n)) for n in there], pa.large_binary())
+        for position, values in zip(
+            self._moved, decode_columns(framed, self._moved_types), strict=True
+        ):
+            field = rows.schema.field(position)
+            taken = values.cast(field.type).take(pa.array(each))
+            rows = rows.set_column(position, field, taken)
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Moves:
+    """Of each row its place, and where its key was if that was in another partition."""
+
+    places: Places
+    left_partition: Positions
+    left_place: Places
+
+
+def _by_key(piece: _Piece) -> tuple[Positions, npt.NDArray[np.bool_]]:
+    """The rows key by key, each key's as they came in, and which of them are its first."""
+    order = np.argsort(piece.keys, kind="stable")
+    keys = piece.keys[order]
+    return order, np.append(True, keys[1:] != keys[:-1])
+
+
+def _moves(piece: _Piece, places: KeyPlaces) -> _Moves:
+    order, is_first = _by_key(piece)
+    keys, partitions = piece.keys[order], piece.partitions[order]
+    before = np.where(is_first, places.partition_of[keys], np.roll(partitions, 1))
+    comes = before != partitions
+    new = np.sort(order[comes])  # keys come in the order of their rows
+    place = np.full(len(order), NOWHERE, np.int64)
+    place[new] = places.new(piece.partitions[new])
+    at = place[order]
+    stays = is_first & ~comes
+    at[stays] = places.place_of[keys[stays]]
+    at = at[np.maximum.accumulate(np.where(is_first | comes, np.arange(len(order)), 0))]
+    was = np.where(is_first, places.place_of[keys], np.roll(at, 1))
+    is_last = np.append(is_first[1:], True)
+    places.partition_of[keys[is_last]] = partitions[is_last]
+    places.place_of[keys[is_last]] = at[is_last]
+    has_left = comes & (before != NOWHERE)
+    return _Moves(
+        _unsorted(order, at),
+        _unsorted(order, np.where(has_left, before, NOWHERE)),
+        _unsorted(order, was),
+    )
+
+
+def _staying(piece: _Piece, places: KeyPlaces) -> tuple[Positions, Places]:
+    """The partition and place of each row's key, where the key stays where it came first."""
+    order, is_first = _by_key(piece)
+    firsts = order[is_first]
+    firsts = np.sort(firsts[places.partition_of[piece.keys[firsts]] == NOWHERE])
+    keys = piece.keys[firsts]
+    places.place_of[keys] = places.new(piece.partitions[firsts])
+    places.partition_of[keys] = piece.partitions[firsts]
+    return places.partition_of[piece.keys], places.place_of[piece.keys]
+
+
+def _unsorted(order: Positions, values: Positions) -> Positions:
+    found = np.empty_like(values)
+    found[order] = values
+    return found

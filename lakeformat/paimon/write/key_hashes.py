@@ -1,0 +1,155 @@
+"""Which bucket of one partition each key is in, told by the hash of the key.
+
+Keys with one hash share a bucket, which is harmless. A key is never forgotten, also not when its
+row is deleted. Four bytes of hash and two of bucket are held per key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.bucketing import Buckets
+
+__all__ = ["MOST_BUCKETS", "Hashes", "KeyHashes", "Room", "fill"]
+
+Hashes: TypeAlias = npt.NDArray[np.int32]
+
+MOST_BUCKETS = 32_767
+"""So many buckets of a partition have a number."""
+_BUCKET_BITS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many keys there are for a bucket, and how many buckets for a partition."""
+
+    keys: int
+    buckets: int | None
+    """None for as many as there are numbers."""
+    random_fraction: Callable[[], float]
+
+
+def fill(counts: dict[int, int], new: int, room: Room) -> Buckets:
+    """The buckets of so many new keys, in the order they came in; ``counts`` is brought up to date.
+
+    They go to the first bucket that is not full, then to new ones, and once there may be no more
+    of those to any bucket by chance.
+    """
+    chosen: list[int] = []
+    taken: list[int] = []
+    left = new
+    for bucket in sorted(counts):
+        count = min(room.keys - counts[bucket], left)
+        if count > 0:
+            chosen.append(bucket)
+            taken.append(count)
+            counts[bucket] += count
+            left -= count
+    for bucket in range(room.buckets or MOST_BUCKETS):
+        if left and bucket not in counts:
+            counts[bucket] = min(room.keys, left)
+            chosen.append(bucket)
+            taken.append(counts[bucket])
+            left -= counts[bucket]
+    return np.concatenate([np.repeat(np.array(chosen, np.int32), taken), _any(counts, left, room)])
+
+
+def _any(counts: dict[int, int], keys: int, room: Room) -> Buckets:
+    if keys and room.buckets is None:
+        raise InvalidRequestError(
+            f"all {MOST_BUCKETS} buckets of a partition are full with {room.keys} keys each: raise "
+            "'dynamic-bucket.target-row-num'"
+        )
+    if not keys:
+        return np.empty(0, np.int32)
+    chance = np.random.default_rng(int(room.random_fraction() * 2**53))
+    found = chance.choice(np.array(sorted(counts), np.int32), keys)
+    for bucket, more in zip(*np.unique(found, return_counts=True), strict=True):
+        counts[int(bucket)] += int(more)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Sorted:
+    """Hashes in order, each with its bucket."""
+
+    hashes: Hashes
+    buckets: npt.NDArray[np.int16]
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    def find(self, wanted: Hashes, found: Buckets) -> None:
+        """Put down the buckets of those that are here; ``wanted`` are in order."""
+        at = np.minimum(np.searchsorted(self.hashes, wanted), len(self.hashes) - 1)
+        here = self.hashes[at] == wanted
+        found[here] = self.buckets[at[here]]
+
+
+def _in_order(hashes: Sequence[Hashes], buckets: Sequence[npt.NDArray[np.integer]]) -> _Sorted:
+    # Both in one number are sorted several times as fast as one of them by the other.
+    packed = np.concatenate(hashes).astype(np.int64) << _BUCKET_BITS
+    packed |= np.concatenate(buckets)
+    packed.sort()
+    return _Sorted(
+        (packed >> _BUCKET_BITS).astype(np.int32), (packed & MOST_BUCKETS).astype(np.int16)
+    )
+
+
+class KeyHashes:
+    """The keys of one partition: those that are known, and those that come in."""
+
+    def __init__(self, known: Mapping[int, Hashes], room: Room) -> None:
+        """``known``: the hashes of each bucket, each hash once."""
+        self._room = room
+        self._counts = {bucket: len(hashes) for bucket, hashes in known.items()}
+        self._changed: set[int] = set()
+        self._parts: list[_Sorted] = []
+        for bucket, hashes in known.items():
+            self._add(_in_order([hashes], [np.full(len(hashes), bucket, np.int16)]))
+
+    def assign(self, hashes: Hashes) -> Buckets:
+        """The bucket of each key; keys that are not known yet get one in the order they came in."""
+        packed = (hashes.astype(np.int64) << 32) | np.arange(len(hashes))
+        packed.sort()
+        in_order, rows = (packed >> 32).astype(np.int32), packed & 0xFFFFFFFF
+        starts = np.flatnonzero(np.append(True, in_order[1:] != in_order[:-1]))
+        different = in_order[starts]
+        found = np.full(len(different), -1, np.int32)
+        for part in self._parts:
+            part.find(different, found)
+        if (new := np.flatnonzero(found < 0)).size:
+            order = new[np.argsort(rows[starts[new]])]
+            found[order] = fill(self._counts, len(new), self._room)
+            self._changed.update(np.flatnonzero(np.bincount(found[new])).tolist())
+            self._add(_Sorted(different[new], found[new].astype(np.int16)))
+        buckets = np.empty(len(hashes), np.int32)
+        buckets[rows] = np.repeat(found, np.diff(np.append(starts, len(hashes))))
+        return buckets
+
+    def changed(self) -> dict[int, Hashes]:
+        """All hashes of each bucket that has got new ones."""
+        if not self._changed:
+            return {}
+        there = np.array(sorted(self._changed), np.int16)
+        hashes = np.concatenate([part.hashes for part in self._parts])
+        buckets = np.concatenate([part.buckets for part in self._parts])
+        rows = np.flatnonzero(np.isin(buckets, there))
+        rows = rows[np.argsort(buckets[rows], kind="stable")]
+        ends = np.searchsorted(buckets[rows], there, side="right")
+        parts = np.split(hashes[rows], ends[:-1])
+        return {int(bucket): part for bucket, part in zip(there, parts, strict=True)}
+
+    def _add(self, part: _Sorted) -> None:
+        """Few parts, the larger ones first: so each hash is sorted a few times only."""
+        while self._parts and len(self._parts[-1]) <= 2 * len(part):
+            last = self._parts.pop()
+            part = _in_order([last.hashes, part.hashes], [last.buckets, part.buckets])
+        if len(part):
+            self._parts.append(part)

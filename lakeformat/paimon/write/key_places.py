@@ -1,0 +1,86 @@
+"""Where the keys of one write are, in tables whose keys may move between partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.paimon.bucketing import Buckets
+from lakeformat.paimon.write.assign import PartitionNumbers, Place, Places, rows_by_place
+from lakeformat.paimon.write.dynamic_buckets import PlaceNumbers
+from lakeformat.paimon.write.key_hashes import Room, fill
+from lakeformat.rows.groups import Positions
+
+__all__ = ["NOWHERE", "FindKeys", "FoundKeys", "KeyPlaces"]
+
+NOWHERE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class FoundKeys:
+    """Where a table has some keys."""
+
+    partitions: list[bytes]
+    """The partitions that have any."""
+    partition_of: Positions
+    """Of each key the position in ``partitions``, ``NOWHERE`` if the table does not have it."""
+    bucket_of: Buckets
+    counts: Mapping[Place, int]
+    """How many keys of the table each bucket has, asked for or not."""
+
+
+FindKeys: TypeAlias = Callable[[pa.Array], FoundKeys]
+"""Looks up different keys, given as framed rows of the primary key."""
+
+
+@dataclass(slots=True)
+class KeyPlaces:
+    """Partition and place of each key, as far as rows have been settled; keys are numbered."""
+
+    numbers: PartitionNumbers
+    room: Room
+    partition_of: Positions
+    """The number of the partition, or ``NOWHERE``."""
+    place_of: Places
+    _places: PlaceNumbers = field(default_factory=PlaceNumbers)
+    _counts: dict[int, dict[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, numbers: PartitionNumbers, room: Room, found: FoundKeys) -> KeyPlaces:
+        """The places of the keys that were found in the table."""
+        own = np.array([numbers.number(row, 0) for row in found.partitions], np.int64)
+        known = np.flatnonzero(found.partition_of != NOWHERE)
+        partition_of = np.full(len(found.partition_of), NOWHERE, np.int64)
+        partition_of[known] = own[found.partition_of[known]]
+        self = cls(numbers, room, partition_of, np.full(len(partition_of), NOWHERE, np.int64))
+        for place, count in found.counts.items():
+            buckets = self._counts.setdefault(numbers.number(place.partition, 0), {})
+            buckets[place.bucket] = count
+        for partition, positions in rows_by_place(partition_of[known]) if len(known) else ():
+            keys = known[positions]
+            self.place_of[keys] = self._places.of(partition, found.bucket_of[keys])
+        return self
+
+    def new(self, partitions: Positions) -> Places:
+        """Places for keys that come to these partitions, in the order they come."""
+        places = np.empty(len(partitions), np.int64)
+        for partition, positions in rows_by_place(partitions) if len(partitions) else ():
+            counts = self._counts.setdefault(partition, {})
+            buckets = fill(counts, len(positions), self.room)
+            places[positions] = self._places.of(partition, buckets)
+        return places
+
+    def leave(self, places: Places) -> None:
+        """Make room where keys have moved away."""
+        for number, keys in zip(*np.unique(places, return_counts=True), strict=True):
+            partition, bucket = self._places[int(number)]
+            self._counts[partition][bucket] -= int(keys)
+
+    def place(self, number: int) -> Place:
+        """What a number stands for."""
+        partition, bucket = self._places[number]
+        return Place(self.numbers.row(partition), bucket)

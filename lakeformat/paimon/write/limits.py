@@ -1,0 +1,99 @@
+"""What a column's type allows, checked on the values themselves, nested ones included."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.types.types import (
+    MAX_LENGTH,
+    ArrayType,
+    AtomicType,
+    DataType,
+    MapType,
+    MultisetType,
+    RowType,
+    TypeName,
+)
+
+__all__ = ["check_limits", "map_entries"]
+
+_LENGTHS = {
+    TypeName.CHAR: pc.utf8_length,
+    TypeName.VARCHAR: pc.utf8_length,
+    TypeName.BINARY: pc.binary_length,
+    TypeName.VARBINARY: pc.binary_length,
+}
+_TIMESTAMPS = {TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ}
+_LAST_MILLISECOND = 24 * 60 * 60 * 1000 - 1
+_UNIT_DIGITS = {"ms": 3, "us": 6, "ns": 9}
+
+
+def check_limits(values: pa.Array, data_type: DataType, name: str, counted: str = "rows") -> None:
+    """Raise where a value is null, too long, too fine or outside the day: nothing is cut."""
+    if not data_type.nullable and values.null_count:
+        raise InvalidRequestError(
+            f"column {name!r} is NOT NULL, but {values.null_count} of "
+            f"{len(values)} {counted} have no value in it"
+        )
+    match data_type:
+        case AtomicType(name=kind) if kind in _LENGTHS:
+            _check_length(values, data_type, name)
+        case AtomicType(name=kind) if kind in _TIMESTAMPS:
+            _check_precision(values, data_type, name)
+        case AtomicType(name=TypeName.TIME):
+            _check_time(values, name)
+        case ArrayType(element=element):
+            check_limits(values.flatten(), element, f"{name}.element", "elements")
+        case MapType(key=key, value=value):
+            keys, items = map_entries(values)
+            check_limits(keys, key, f"{name}.key", "entries")
+            check_limits(items, value, f"{name}.value", "entries")
+        case MultisetType(element=element):
+            check_limits(map_entries(values)[0], element, f"{name}.key", "entries")
+        case RowType(fields=fields):
+            present = values.drop_null()
+            for number, field in enumerate(fields):
+                check_limits(present.field(number), field.type, f"{name}.{field.name}", "ROWs")
+
+
+def map_entries(values: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Keys and items of the maps that are there; ``MapArray.keys`` forgets a slice."""
+    kind = values.type
+    as_lists = pa.list_(pa.struct([kind.key_field, kind.item_field]))
+    entries = values.cast(as_lists).flatten()
+    return entries.field(0), entries.field(1)
+
+
+def _check_length(values: pa.Array, data_type: AtomicType, name: str) -> None:
+    if data_type.length == MAX_LENGTH:
+        return
+    longest = pc.max(_LENGTHS[data_type.name](values)).as_py()
+    if longest is not None and longest > data_type.length:
+        raise InvalidRequestError(
+            f"column {name!r} takes {data_type.length} at most, a value has {longest}"
+        )
+
+
+def _check_time(values: pa.Array, name: str) -> None:
+    """A TIME keeps milliseconds whatever its precision says, but only those of one day."""
+    millis = pc.min_max(values.cast(pa.int32())).as_py()
+    for value in (millis["min"], millis["max"]):
+        if value is not None and not 0 <= value <= _LAST_MILLISECOND:
+            raise InvalidRequestError(
+                f"column {name!r} is a TIME, {value} ms after midnight lies in no day"
+            )
+
+
+def _check_precision(values: pa.Array, data_type: AtomicType, name: str) -> None:
+    """Arrow has three units for ten precisions; readers would cut the digits between."""
+    step = 10 ** (_UNIT_DIGITS[values.type.unit] - data_type.precision)
+    if step == 1:
+        return
+    units = values.cast(pa.int64())
+    if pc.any(pc.not_equal(units, pc.multiply(pc.divide(units, step), step))).as_py():
+        raise InvalidRequestError(
+            f"column {name!r} keeps {data_type.precision} digits after the second, "
+            "a value has more; round it before writing"
+        )

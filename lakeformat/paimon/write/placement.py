@@ -1,0 +1,154 @@
+"""How the rows of one writer come to their places: at once, by an index, or once all are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from lakeformat.paimon.handle import TableHandle, crosses_partitions, has_hash_index
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.write.assign import Assigner, PartitionNumbers, Place, Places
+from lakeformat.paimon.write.cross_partition import CrossPartitionRows
+from lakeformat.paimon.write.dynamic_buckets import DynamicAssigner
+from lakeformat.paimon.write.hash_index import HashIndex, IndexChange
+from lakeformat.paimon.write.key_places import FoundKeys
+from lakeformat.paimon.write.row_kinds import Kinds
+from lakeformat.paimon.write.sequences import SequenceNumbers
+from lakeformat.rows.groups import Positions
+
+__all__ = ["FindLiveKeys", "Placed", "Placement", "placement_of"]
+
+Placed: TypeAlias = tuple[pa.RecordBatch, Kinds, Places]
+"""Rows, what each does, and the number of its place."""
+FindLiveKeys: TypeAlias = Callable[[TableHandle, Snapshot | None, pa.Array], FoundKeys]
+"""Where a table has keys, at a snapshot; different ones, given as framed rows."""
+MessageOf: TypeAlias = Callable[[Place], CommitMessage]
+
+
+class Placement(Protocol):
+    """Rows in, rows with their places out."""
+
+    def take(
+        self, rows: pa.RecordBatch, kinds: Kinds, numbers: Sequence[int] | Positions
+    ) -> Iterable[Placed]:
+        """What can be placed now; ``numbers`` are what messages call the rows."""
+        ...
+
+    def rest(self) -> Iterable[Placed]:
+        """What could not be placed before."""
+        ...
+
+    def place(self, number: int) -> Place:
+        """What a number stands for."""
+        ...
+
+    def told(self, messages: list[CommitMessage], empty: MessageOf) -> list[CommitMessage]:
+        """The messages with what else there is to commit; ``empty`` is one without files."""
+        ...
+
+    def abort(self) -> None:
+        """Remove what was written or held."""
+        ...
+
+
+def placement_of(
+    handle: TableHandle,
+    base: Snapshot | None,
+    partitions: PartitionNumbers,
+    sequences: SequenceNumbers,
+    find_keys: FindLiveKeys,
+) -> Placement:
+    """The one of a table; without ``base`` nothing is known of its keys."""
+    if crosses_partitions(handle):
+        return _Crossing(handle, base, partitions, find_keys)
+    if has_hash_index(handle):
+        index = HashIndex(handle, base)
+        return _ByIndex(DynamicAssigner(handle, partitions, index, sequences))
+    return _ByFunction(Assigner(handle.schema, partitions))
+
+
+class _AtOnce:
+    """What says the place of a row when it comes, so that none has to wait."""
+
+    def __init__(self, assign: Assigner | DynamicAssigner) -> None:
+        self._place_rows = assign
+        self.place = assign.place
+
+    def take(
+        self, rows: pa.RecordBatch, kinds: Kinds, numbers: Sequence[int] | Positions
+    ) -> Iterable[Placed]:
+        yield rows, kinds, self._place_rows(rows, numbers)
+
+    def rest(self) -> Iterable[Placed]:
+        return ()
+
+
+class _ByFunction(_AtOnce):
+    """The key says the bucket."""
+
+    def told(self, messages: list[CommitMessage], empty: MessageOf) -> list[CommitMessage]:
+        return messages
+
+    def abort(self) -> None:
+        pass
+
+
+class _ByIndex(_AtOnce):
+    """The hash index says the bucket, or gets to know it."""
+
+    def __init__(self, assign: DynamicAssigner) -> None:
+        super().__init__(assign)
+        self._assign = assign
+        self.abort = assign.abort
+
+    def told(self, messages: list[CommitMessage], empty: MessageOf) -> list[CommitMessage]:
+        changes = self._assign.finish()
+        of = {Place(message.partition, message.bucket): message for message in messages}
+        for place in changes:  # an engine may leave no row of a new key
+            of.setdefault(place, empty(place))
+        none = IndexChange()
+        return [
+            replace(
+                message,
+                assigned_by=self._assign.read_by(place),
+                new_index_files=changes.get(place, none).new,
+                deleted_index_files=changes.get(place, none).replaced,
+            )
+            for place, message in of.items()
+        ]
+
+
+class _Crossing:
+    """Only the whole table says where a key is: it is looked through once all rows are there."""
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        base: Snapshot | None,
+        partitions: PartitionNumbers,
+        find_keys: FindLiveKeys,
+    ) -> None:
+        def find(keys: pa.Array) -> FoundKeys:
+            return find_keys(handle, base, keys)
+
+        self._rows = CrossPartitionRows(handle, partitions, find)
+        self._partitions = partitions
+        self._name = f"writer {handle.environment.new_id()}"
+        self.place = self._rows.place
+        self.abort = self._rows.clear
+
+    def take(
+        self, rows: pa.RecordBatch, kinds: Kinds, numbers: Sequence[int] | Positions
+    ) -> Iterable[Placed]:
+        self._rows.add(rows, kinds, self._partitions(rows, numbers))
+        return ()
+
+    def rest(self) -> Iterator[Placed]:
+        return self._rows.settle()
+
+    def told(self, messages: list[CommitMessage], empty: MessageOf) -> list[CommitMessage]:
+        return [replace(message, assigned_by=self._name) for message in messages]

@@ -1,0 +1,53 @@
+"""Rows of many buckets put in order, bucket by bucket: by key, then age."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
+from lakeformat.paimon.merge.order import MergeOrder
+from lakeformat.paimon.write.assign import RowsByPlace
+from lakeformat.paimon.write.row_buffer import HeldRows
+from lakeformat.rows.groups import KeyGroups, Positions
+from lakeformat.rows.take_rows import take_rows
+
+__all__ = ["SortedRows", "part_of", "sort_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class SortedRows:
+    """Rows, which stay where they are, and the order of those of each place."""
+
+    rows: pa.Table
+    """``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and the table's columns."""
+    by_place: RowsByPlace
+    order: MergeOrder
+
+    def __iter__(self) -> Iterator[tuple[int, KeyGroups]]:
+        """The keys of each place; sorted when asked for, so that a bucket's keys are in cache."""
+        compared = self.rows.select([*self.order.keys, *self.order.sequence])
+        if len(self.by_place.places) == 1:  # its rows lie as they came in
+            yield int(self.by_place.places[0]), self.order.group(compared, numbered=False)
+            return
+        for place, positions in self.by_place:
+            groups = self.order.group(take_rows(compared, positions), numbered=False)
+            yield place, KeyGroups(positions[groups.order], groups.starts)
+
+
+def sort_rows(
+    held: HeldRows, by_place: RowsByPlace, order: MergeOrder, numbers: Positions
+) -> SortedRows:
+    """Sort rows that have these sequence numbers, which rise in the order the rows came in."""
+    rows = held.rows.add_column(0, VALUE_KIND.name, pa.array(held.kinds))
+    rows = rows.add_column(0, SEQUENCE_NUMBER.name, pa.array(numbers))
+    return SortedRows(rows, by_place, order)
+
+
+def part_of(groups: KeyGroups, first: int, end: int) -> KeyGroups:
+    """Some keys in a row out of many."""
+    start = groups.starts[first]
+    stop = groups.starts[end] if end < len(groups) else len(groups.order)
+    return KeyGroups(groups.order[start:stop], groups.starts[first:end] - start)

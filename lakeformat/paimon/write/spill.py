@@ -1,0 +1,140 @@
+"""Rows that do not fit into memory: temporary files on the local disk, gone when the write ends."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from lakeformat.errors import UnavailableError
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.write.spill_directory import SpillDirectory
+
+__all__ = ["Spill"]
+
+_MIN_BATCH_BYTES = 64 << 10
+"""A merge holds a batch or two of each file; of smaller ones reading would take long."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SpilledFile:
+    """One Arrow file; the rows of a place are a range of its batches."""
+
+    path: Path
+    batches: dict[int, range]
+
+
+class Spill:
+    """The temporary files of one writer; each has rows of many places, place after place."""
+
+    def __init__(self, options: TableOptions) -> None:
+        self._options = options
+        self._directory: SpillDirectory | None = None
+        self._files: list[_SpilledFile] = []
+        self._made = 0
+        # A merge of as many files as there may be has about the buffer's size in memory.
+        share = options.write_buffer_size_bytes // options.local_sort_max_num_file_handles
+        self._batch_bytes = max(share, _MIN_BATCH_BYTES)
+        self.nbytes = 0
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more file is allowed."""
+        options = self._options
+        limit = options.write_buffer_spill_max_disk_size_bytes
+        return (
+            options.write_buffer_spillable
+            and len(self._files) < options.local_sort_max_num_file_handles
+            and (limit is None or self.nbytes < limit)
+        )
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def add(self, schema: pa.Schema, parts: Iterable[tuple[int, pa.Table]]) -> None:
+        """Write the rows of some places; a place may come in several parts, one after another."""
+        with _naming_the_disk():
+            path = self._new_path()
+            batches: dict[int, range] = {}
+            count = 0
+            with pa.OSFile(str(path), "wb") as sink, self._writer(sink, schema) as writer:
+                for place, rows in parts:
+                    first = batches[place].start if place in batches else count
+                    for batch in rows.to_batches(max_chunksize=self._batch_rows(rows)):
+                        writer.write_batch(batch)
+                        count += 1
+                    batches[place] = range(first, count)
+            self.nbytes += path.stat().st_size
+        self._files.append(_SpilledFile(path, batches))
+
+    def places(self) -> list[int]:
+        """Every place with rows, in order."""
+        return sorted({place for file in self._files for place in file.batches})
+
+    @contextmanager
+    def opened(self) -> Iterator[_OpenSpill]:
+        """All files, open for reading."""
+        with ExitStack() as stack, _naming_the_disk():
+            readers = []
+            for file in self._files:
+                source = stack.enter_context(pa.OSFile(str(file.path), "rb"))
+                readers.append((pa.ipc.open_file(source), file.batches))
+            yield _OpenSpill(readers)
+
+    def clear(self) -> None:
+        """Remove all files; there may be new ones afterwards."""
+        self._files, self.nbytes = [], 0
+        if self._directory is not None:
+            self._directory.remove()
+            self._directory = None
+
+    def _batch_rows(self, rows: pa.Table) -> int:
+        row_bytes: int = max(rows.nbytes // max(rows.num_rows, 1), 1)
+        return max(self._batch_bytes // row_bytes, 1)
+
+    def _new_path(self) -> Path:
+        if self._directory is None:
+            self._directory = SpillDirectory()
+        self._made += 1
+        return self._directory.path / f"{self._made}.arrow"
+
+    def _writer(self, sink: pa.NativeFile, schema: pa.Schema) -> pa.ipc.RecordBatchFileWriter:
+        codec: pa.Codec | None = None
+        if self._options.spill_compression == "zstd":
+            codec = pa.Codec("zstd", self._options.spill_compression_zstd_level)
+        elif self._options.spill_compression == "lz4":
+            codec = pa.Codec("lz4")
+        return pa.ipc.new_file(sink, schema, options=pa.ipc.IpcWriteOptions(compression=codec))
+
+
+class _OpenSpill:
+    """The files of a spill while they are read."""
+
+    def __init__(
+        self, readers: list[tuple[pa.ipc.RecordBatchFileReader, dict[int, range]]]
+    ) -> None:
+        self._readers = readers
+
+    def runs(self, place: int) -> list[Iterator[pa.RecordBatch]]:
+        """The rows of a place, file by file, in the order the files were written."""
+        return [
+            map(reader.get_batch, batches[place])
+            for reader, batches in self._readers
+            if place in batches
+        ]
+
+
+@contextmanager
+def _naming_the_disk() -> Iterator[None]:
+    try:
+        yield
+    except OSError as reason:
+        raise UnavailableError(
+            f"rows could not be kept in temporary files in {tempfile.gettempdir()}: {reason}; "
+            "make room there, set TMPDIR to another directory, raise 'write-buffer-size', or set "
+            "'write-buffer-spillable' to 'false'. Nothing was written to the table"
+        ) from None

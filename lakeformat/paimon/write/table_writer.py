@@ -1,0 +1,193 @@
+"""The writer of every table: rows in, durable files and commit messages out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError, NotFoundError
+from lakeformat.paimon.datafile.instant_format import keeping_instants
+from lakeformat.paimon.expired_meanwhile import rewriting_if_overtaken
+from lakeformat.paimon.handle import TableHandle, is_unaware, require_writable
+from lakeformat.paimon.layout import POSTPONE_BUCKET
+from lakeformat.paimon.metadata.commit_message import CommitMessage
+from lakeformat.paimon.metadata.schema_file import latest_schema_id
+from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
+from lakeformat.paimon.partition_filter import PartitionFilter
+from lakeformat.paimon.write.append_bucket import AppendBuckets
+from lakeformat.paimon.write.assign import PartitionNumbers
+from lakeformat.paimon.write.batches import to_batches
+from lakeformat.paimon.write.counted import conformer_of
+from lakeformat.paimon.write.key_value_bucket import KeyValueBuckets
+from lakeformat.paimon.write.new_files import NewFiles
+from lakeformat.paimon.write.placement import FindLiveKeys, placement_of
+from lakeformat.paimon.write.postponed_buckets import PostponedBuckets
+from lakeformat.paimon.write.row_kinds import RowKinds, written_rows
+from lakeformat.paimon.write.sequences import SequenceNumbers
+from lakeformat.rows.groups import Positions
+from lakeformat.storage.creation_proof import prove_creation
+
+__all__ = ["TableWriter"]
+
+_SMALLEST_PIECE_BYTES = 64 << 10
+_Conform: TypeAlias = "Callable[[pa.RecordBatch, int], pa.RecordBatch]"
+
+
+class TableWriter:
+    """Writes rows of any partitions and buckets; used once, by one thread.
+
+    Nothing is visible until the messages of ``prepare`` are committed. When a call raises, the
+    writer is finished and its files are gone; so they are when a ``with`` block is left by an
+    exception.
+    """
+
+    def __init__(
+        self,
+        handle: TableHandle,
+        *,
+        replaces: bool = False,
+        within: PartitionFilter | None = None,
+        is_committed_here: bool = False,
+        find_keys: FindLiveKeys,
+    ) -> None:
+        """``replaces``: the messages are for an overwrite, of the partitions ``within`` if given.
+
+        The rows of an overwrite do not continue what is there, and nobody gets a changelog of it.
+        ``is_committed_here``: messages are committed by who wrote them, and at once.
+        ``find_keys``: who knows in which partition keys are that may move between them.
+        """
+        require_writable(handle)
+        if (schema := keeping_instants(handle.schema)) is not handle.schema:
+            handle = replace(handle, schema=schema)
+        # Before files are written for a commit that the store could not publish.
+        prove_creation(handle.storage, handle.layout.snapshot(1))
+        base, self._base_snapshot = None, None
+        if not (is_committed_here and (replaces or is_unaware(handle))):
+            base = latest_snapshot(handle.storage, handle.layout)
+            self._base_snapshot = 0 if base is None else base.id
+            if base is None:
+                _require_there(handle)
+        self._base = base
+        self._handle = handle
+        self._conform = conformer_of(schema)
+        self._rows = 0
+        self._is_finished = False
+        sequences = SequenceNumbers(handle, None if replaces else base)
+        partitions = PartitionNumbers(schema, within)
+        with rewriting_if_overtaken(handle, base):
+            self._placement = placement_of(
+                handle, None if replaces else base, partitions, sequences, find_keys
+            )
+        self._buckets: AppendBuckets | KeyValueBuckets | PostponedBuckets
+        if handle.options.bucket == POSTPONE_BUCKET:
+            self._buckets = PostponedBuckets(handle, self._placement.place)
+        elif schema.primary_keys:
+            self._buckets = KeyValueBuckets(
+                handle, sequences, self._placement.place, with_changelog=not replaces
+            )
+        else:
+            self._buckets = AppendBuckets(handle, sequences, self._placement.place)
+
+    def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
+        """Add rows: a pyarrow, pandas or polars object, or an iterable of those.
+
+        ``kinds`` says what each row does to its key: one of '+I', '-U', '+U', '-D', or the bytes
+        0 to 3, per row, or the name of a column of ``data`` that says it. Without it rows are
+        inserted. ``checked``: a ``Conformer`` of the table has looked at the rows already.
+        """
+        self._require_unfinished()
+        conform = self._conform.again if checked else self._conform
+        with self._leaving_nothing():
+            given = RowKinds(self._handle.schema, kinds)
+            for batch in to_batches(data):
+                for piece in self._pieces(batch):
+                    self._add(piece, given, conform)
+            given.finish()
+
+    def prepare(self) -> list[CommitMessage]:
+        """Finish the files; the messages may be committed here or in another process."""
+        self._require_unfinished()
+        with self._leaving_nothing(), rewriting_if_overtaken(self._handle, self._base):
+            for placed in self._placement.rest():
+                self._buckets.add(*placed)
+            written = [self._message(files) for files in self._buckets.finish()]
+            messages = self._placement.told(
+                written, lambda place: self._message(NewFiles(place, ()))
+            )
+        self._is_finished = True
+        return messages
+
+    def abort(self) -> None:
+        """Remove the files; only while nothing that refers to them may have been published."""
+        self._is_finished = True
+        self._buckets.abort()
+        self._placement.abort()
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is not None:
+            self.abort()
+
+    def _pieces(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """A batch as it is, or cut into what the buffer has room for."""
+        room = max(self._handle.options.write_buffer_size_bytes, _SMALLEST_PIECE_BYTES)
+        count = -(-batch.nbytes // room)
+        size = max(-(-batch.num_rows // max(count, 1)), 1)
+        for start in range(0, batch.num_rows, size):
+            yield batch.slice(start, size)
+        if not batch.num_rows:
+            yield batch  # its columns are checked all the same
+
+    def _add(self, batch: pa.RecordBatch, given: RowKinds, conform: _Conform) -> None:
+        first, self._rows = self._rows, self._rows + batch.num_rows
+        batch, said = given.split(batch)
+        rows = conform(batch, first)
+        kinds = given.read(rows, said, first)
+        numbers: Sequence[int] | Positions = range(first, self._rows)
+        if (taken := written_rows(self._handle.schema, kinds, first)) is not None:
+            rows, kinds = rows.filter(pa.array(taken)), kinds[taken]
+            numbers = first + np.flatnonzero(taken)
+        if rows.num_rows:
+            with rewriting_if_overtaken(self._handle, self._base):
+                for placed in self._placement.take(rows, kinds, numbers):
+                    self._buckets.add(*placed)
+
+    def _message(self, files: NewFiles) -> CommitMessage:
+        return CommitMessage(
+            table=self._handle.uri,
+            partition=files.place.partition,
+            bucket=files.place.bucket,
+            total_buckets=self._handle.options.bucket,
+            base_snapshot=self._base_snapshot,
+            branch=self._handle.layout.branch,
+            new_files=files.data,
+            changelog_files=files.changelog,
+        )
+
+    def _require_unfinished(self) -> None:
+        if self._is_finished:
+            raise InvalidRequestError("this writer is finished; take a new one for more rows")
+
+    @contextmanager
+    def _leaving_nothing(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.abort()
+            raise
+
+
+def _require_there(handle: TableHandle) -> None:
+    """Files would make the directory of a dropped table anew; one with snapshots is there."""
+    if latest_schema_id(handle.storage, handle.layout) is None:
+        raise NotFoundError(
+            f"{handle.uri} is not there any more: it was renamed or dropped after it was opened "
+            "here. Nothing was written; open it under its present name"
+        )

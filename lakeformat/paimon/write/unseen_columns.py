@@ -1,0 +1,80 @@
+"""Columns whose values a writer takes from the rows it is given to a file, and never looks at.
+
+They may come as numbers: texts as those of a dictionary, decimals in the eight bytes of a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from lakeformat.files.file_format import FileFormat
+from lakeformat.paimon.binary_row.layout import COMPACT_DECIMAL_PRECISION
+from lakeformat.paimon.merge.deduplicate import Deduplicate
+from lakeformat.paimon.merge.of_table import merge_engine, merge_order
+from lakeformat.paimon.schema import TableSchema
+from lakeformat.paimon.schema_changes.file_index_rules import indexed_columns
+from lakeformat.paimon.write.defaults import default_value
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.types import STRING, AtomicType, DataField, TypeName
+
+__all__ = ["decimals_as_numbers", "short_decimals", "short_type", "texts_as_numbers"]
+
+
+def texts_as_numbers(schema: TableSchema) -> frozenset[str]:
+    """The columns a writer takes as dictionaries."""
+    return frozenset(field.name for field in _unseen(schema) if field.type == STRING)
+
+
+def decimals_as_numbers(schema: TableSchema) -> frozenset[str]:
+    """The columns a writer takes as decimals of 64 bits."""
+    indexed = {name for names in indexed_columns(schema.table_options).values() for name in names}
+    return frozenset(
+        field.name
+        for field in _unseen(schema)
+        if field.name not in indexed and _is_short(field.type)
+    )
+
+
+def short_type(kind: pa.DataType) -> pa.DataType | None:
+    """The decimals of 64 bits that have as many digits as those of a type; None if none have."""
+    if not pa.types.is_decimal128(kind) or kind.precision > COMPACT_DECIMAL_PRECISION:
+        return None
+    return pa.decimal64(kind.precision, kind.scale)
+
+
+def short_decimals(values: pa.Array, wanted: pa.DataType) -> pa.Array | None:
+    """Decimals that belong into a column of the type ``wanted``, in 64 bits.
+
+    None if that has no room for one of them, or they are something else.
+    """
+    short = short_type(wanted)
+    if short is None or values.type not in (short, wanted):
+        return None
+    try:
+        if values.type == short:
+            values.validate(full=True)
+        return values.cast(short)
+    except pa.ArrowInvalid:  # in which row that is shows when all are looked at
+        return None
+
+
+def _unseen(schema: TableSchema) -> Iterator[DataField]:
+    options = schema.table_options
+    is_moved = bool(schema.primary_keys) and isinstance(merge_engine(schema), Deduplicate)
+    formats = {options.of_level(0).file_format, options.of_changelog(0).file_format}
+    if not is_moved or options.bucket <= 0 or formats != {FileFormat.PARQUET.value}:
+        return
+    used = {*schema.primary_keys, *schema.partition_keys, *merge_order(schema).sequence}
+    used |= {options.row_kind_field, *(options.bucket_key or ())}
+    for field in schema.fields:
+        is_optional = field.type.nullable and default_value(field) is None
+        if field.name not in used and is_optional:
+            yield field
+
+
+def _is_short(kind: object) -> bool:
+    if not isinstance(kind, AtomicType) or kind.name is not TypeName.DECIMAL:
+        return False
+    return short_type(to_arrow_type(kind)) is not None

@@ -1,0 +1,46 @@
+"""Rows that wait until it is known where their keys are: in memory, and beyond that on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.write.spill import Spill
+
+__all__ = ["WaitingRows"]
+
+_ALL = 0
+
+
+class WaitingRows:
+    """Batches of one schema, given back in the order they came in."""
+
+    def __init__(self, options: TableOptions) -> None:
+        self._limit = options.write_buffer_size_bytes
+        self._spill = Spill(options)
+        self._held: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Hold some more."""
+        self._held.append(rows)
+        self._bytes += rows.nbytes
+        if self._bytes >= self._limit and self._spill.has_room:
+            table = pa.Table.from_batches(self._held)
+            self._spill.add(table.schema, [(_ALL, table)])
+            self._held, self._bytes = [], 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """All rows, in batches of any size."""
+        if len(self._spill):
+            with self._spill.opened() as spilled:
+                for run in spilled.runs(_ALL):
+                    yield from run
+        yield from self._held
+
+    def clear(self) -> None:
+        """Forget them."""
+        self._held, self._bytes = [], 0
+        self._spill.clear()

@@ -1,0 +1,1 @@
+"""Rows in memory: conditions, pruning, keys that sort; nothing here knows a table."""

@@ -1,0 +1,382 @@
+"""A condition on the columns of one table: which rows meet it, and what of it prunes files.
+
+Comparisons are those of SQL: one with null is unknown, ``AND``, ``OR`` and ``NOT`` follow the
+three values. NaN equals itself and is larger than every number; ``-0.0`` equals ``0.0``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.binary_row import Value, values_from_arrow
+from lakeformat.rows.conditions.literals import literal_of, neighbours
+from lakeformat.rows.conditions.predicate import (
+    And,
+    Compare,
+    Constant,
+    IsIn,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Predicate,
+)
+from lakeformat.rows.prune import Alternatives, Condition, Conjunction, Op
+from lakeformat.types.types import AtomicType, DataField, TypeName
+
+__all__ = ["PredicateFilter", "Where", "as_predicate", "bind_predicate"]
+
+Where: TypeAlias = str | Predicate
+"""What a caller may give as condition: a SQL text, or one made with ``col``."""
+
+_CONTRARY = {
+    Op.EQUAL: Op.NOT_EQUAL,
+    Op.NOT_EQUAL: Op.EQUAL,
+    Op.LESS: Op.GREATER_EQUAL,
+    Op.GREATER_EQUAL: Op.LESS,
+    Op.GREATER: Op.LESS_EQUAL,
+    Op.LESS_EQUAL: Op.GREATER,
+}
+_COMPARE: dict[Op, Callable[[pa.Array, pa.Scalar], pa.BooleanArray]] = {
+    Op.EQUAL: pc.equal,
+    Op.NOT_EQUAL: pc.not_equal,
+    Op.LESS: pc.less,
+    Op.LESS_EQUAL: pc.less_equal,
+    Op.GREATER: pc.greater,
+    Op.GREATER_EQUAL: pc.greater_equal,
+}
+_MOST_NOT_EQUAL = 20
+"""A file holds nothing but one of more values too rarely to look for each."""
+_MOST_BRANCHES = 20
+"""Files are looked at once for each of them."""
+_LAST_CHARACTER = 0x10FFFF
+_SURROGATES = range(0xD800, 0xE000)
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateFilter:
+    """A condition whose columns exist and whose values are of their types."""
+
+    predicate: Predicate
+    """Its values are Arrow scalars; a NOT stands only before LIKE, IN and IS NULL."""
+    fields: Mapping[str, DataField]
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns it looks at."""
+        return self.predicate.columns
+
+    def mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        """Which rows meet it, null where that is unknown."""
+        return _mask(self.predicate, batch)
+
+    def conjuncts(self) -> list[PredicateFilter]:
+        """The parts that must all be met, each one that cannot be split further."""
+        return [replace(self, predicate=part) for part in _conjuncts(self.predicate)]
+
+    def conditions(self) -> Conjunction:
+        """Conditions that each row which meets it meets too; none if bounds cannot tell."""
+        return [c for part in _conjuncts(self.predicate) for c in self._conditions(part)]
+
+    def to_text(self) -> str:
+        """The condition in SQL."""
+        return self.predicate.to_text()
+
+    def _conditions(self, part: Predicate) -> Conjunction:
+        match part:
+            case Compare(column, op, value):
+                return [Condition(column, op, self._value(column, value))]
+            case IsIn(column, values):
+                return [Condition(column, Op.IN, tuple(self._values(column, values)))]
+            case Not(IsIn(column, values)):
+                if any(not value.is_valid for value in values):
+                    return [Condition(column, Op.IN, ())]  # never true: it might be the null
+                if len(values) > _MOST_NOT_EQUAL:
+                    return [Condition(column, Op.IS_NOT_NULL)]
+                found = self._values(column, values)
+                return [Condition(column, Op.NOT_EQUAL, value) for value in found]
+            case IsNull(column):
+                return [Condition(column, Op.IS_NULL)]
+            case Not(IsNull(column)):
+                return [Condition(column, Op.IS_NOT_NULL)]
+            case Like(column, pattern, escape):
+                return _of_prefix(column, _prefix(pattern, escape))
+            case Not(Like(column)):
+                return [Condition(column, Op.IS_NOT_NULL)]
+            case Or(parts):
+                return [*self._of_any(parts), *self._alternatives(parts)]
+            case Constant(False | None):
+                return [Condition(next(iter(self.fields)), Op.IN, ())]  # no value will do
+        return []
+
+    def _of_any(self, parts: Sequence[Predicate]) -> list[Condition]:
+        """Of a column that each alternative fixes, the values of them all."""
+        fixed = [self._fixed(part) for part in parts]
+        columns = [name for name in fixed[0] if all(name in each for each in fixed)]
+        return [
+            Condition(name, Op.IN, tuple(value for each in fixed for value in each[name]))
+            for name in columns
+        ]
+
+    def _alternatives(self, parts: Sequence[Predicate]) -> list[Alternatives]:
+        """What each part tells, unless one tells nothing or some values of a column say it all."""
+        if len(parts) > _MOST_BRANCHES:
+            return []
+        branches = [
+            tuple(
+                told
+                for each in _conjuncts(part)
+                for told in self._conditions(each)
+                if isinstance(told, Condition)
+            )
+            for part in parts
+        ]
+        is_list = all(len(each) == 1 and each[0].op in (Op.EQUAL, Op.IN) for each in branches)
+        if not all(branches) or (is_list and len({each[0].column for each in branches}) == 1):
+            return []
+        return [Alternatives(tuple(branches))]
+
+    def _fixed(self, part: Predicate) -> dict[str, list[Value]]:
+        """The columns that can have only some values where an alternative is met."""
+        found: dict[str, list[Value]] = {}
+        for each in _conjuncts(part):
+            match each:
+                case Compare(column, Op.EQUAL, value):
+                    values = [self._value(column, value)]
+                case IsIn(column, literals):
+                    values = self._values(column, literals)
+                case _:
+                    continue
+            found.setdefault(column, [value for value in values if value is not None])
+        return found
+
+    def _values(self, column: str, scalars: Sequence[pa.Scalar]) -> list[Value]:
+        """The scalars that are not null, as values of the column's type."""
+        there = [scalar for scalar in scalars if scalar.is_valid]
+        kind = self.fields[column].type
+        return list(values_from_arrow(pa.array(there, scalars[0].type), kind))
+
+    def _value(self, column: str, scalar: pa.Scalar) -> Value:
+        [value] = values_from_arrow(pa.array([scalar], scalar.type), self.fields[column].type)
+        return value
+
+
+def as_predicate(where: Where) -> Predicate:
+    """A condition as a tree, whichever way it was given."""
+    if isinstance(where, str):
+        # Its parser takes a while to load, and conditions made with col do without.
+        from lakeformat.rows.conditions.sql import parse_predicate
+
+        return parse_predicate(where)
+    if not isinstance(where, Predicate):
+        raise InvalidRequestError(
+            f'a condition is a SQL text such as "amount > 10" or col("amount") > 10, got {where!r}'
+        )
+    return where
+
+
+def bind_predicate(where: Where, fields: Sequence[DataField]) -> PredicateFilter:
+    """Check a condition against columns, and give its values their types."""
+    where = as_predicate(where)
+    by_name = {field.name: field for field in fields}
+    try:
+        return PredicateFilter(_bound(where, by_name, is_negated=False), by_name)
+    except RecursionError:
+        raise InvalidRequestError("the condition is nested too deep; simplify it") from None
+
+
+def _bound(part: Predicate, fields: Mapping[str, DataField], *, is_negated: bool) -> Predicate:
+    """With values of the columns' types, and NOT pushed down to what it is said of."""
+    match part:
+        case Not(inner):
+            return _bound(inner, fields, is_negated=not is_negated)
+        case And(parts) | Or(parts):
+            joined = And if isinstance(part, And) is not is_negated else Or
+            bound = tuple(_bound(p, fields, is_negated=is_negated) for p in parts)
+            return joined(bound) if len(bound) != 1 else bound[0]
+        case Constant(value):
+            return Constant(value if value is None else value is not is_negated)
+        case Compare(column, op, value):
+            op = _CONTRARY[op] if is_negated else op
+            return _bound_comparison(column, op, value, _field(column, fields))
+        case IsIn(column, values):
+            return _bound_list(column, values, _field(column, fields), is_negated=is_negated)
+        case Like(column, pattern, escape):
+            _require_text(_field(column, fields))
+            _pieces(pattern, escape)  # refuses a pattern now rather than at the first row
+        case IsNull(column):
+            _field(column, fields)
+    return Not(part) if is_negated else part
+
+
+def _bound_comparison(column: str, op: Op, value: Any, field: DataField) -> Predicate:
+    """A number that the column cannot hold lies between two that it can."""
+    try:
+        return Compare(column, op, literal_of(value, field))
+    except InvalidRequestError:
+        beside = neighbours(value, field)
+        if beside is None:
+            raise
+    below, above = beside
+    match op:
+        case Op.EQUAL:
+            return Constant(value=False)
+        case Op.LESS | Op.LESS_EQUAL if above is not None:
+            return Constant(value=False) if below is None else Compare(column, Op.LESS_EQUAL, below)
+        case Op.GREATER | Op.GREATER_EQUAL if below is not None:
+            if above is None:
+                return Constant(value=False)
+            return Compare(column, Op.GREATER_EQUAL, above)
+    return Not(IsNull(column))
+
+
+def _bound_list(
+    column: str, values: Sequence[Any], field: DataField, *, is_negated: bool
+) -> Predicate:
+    if not values:
+        return Constant(is_negated)
+    literals = []
+    for value in values:
+        try:
+            literals.append(literal_of(value, field))
+        except InvalidRequestError:
+            if neighbours(value, field) is None:
+                raise
+    if not literals:  # numbers that the column never has
+        return Not(IsNull(column)) if is_negated else Constant(value=False)
+    found = IsIn(column, tuple(literals))
+    return Not(found) if is_negated else found
+
+
+def _field(column: str, fields: Mapping[str, DataField]) -> DataField:
+    if column not in fields:
+        raise InvalidRequestError(
+            f"the condition names {column!r}, which is no column; there are {', '.join(fields)}"
+        )
+    return fields[column]
+
+
+def _require_text(field: DataField) -> None:
+    data_type = field.type
+    if not isinstance(data_type, AtomicType) or data_type.name not in (
+        TypeName.CHAR,
+        TypeName.VARCHAR,
+    ):
+        raise InvalidRequestError(f"LIKE is about texts, and column {field.name!r} has none")
+
+
+def _conjuncts(part: Predicate) -> list[Predicate]:
+    if not isinstance(part, And):
+        return [part]
+    return [found for each in part.parts for found in _conjuncts(each)]
+
+
+def _mask(part: Predicate, batch: pa.RecordBatch) -> pa.BooleanArray:
+    match part:
+        case Compare(column, op, value):
+            return _compare(batch.column(column), op, value)
+        case IsIn(column, values):
+            return _is_in(batch.column(column), values)
+        case IsNull(column):
+            return pc.is_null(batch.column(column))
+        case Like(column, pattern, escape):
+            return pc.match_substring_regex(batch.column(column), _regex(pattern, escape))
+        case Not(inner):
+            return pc.invert(_mask(inner, batch))
+        case And(parts):
+            return reduce(pc.and_kleene, [_mask(each, batch) for each in parts])
+        case Or(parts):
+            return reduce(pc.or_kleene, (_mask(each, batch) for each in parts))
+        case Constant(value):
+            return pa.repeat(pa.scalar(value, pa.bool_()), batch.num_rows)
+    raise AssertionError(part)
+
+
+def _compare(column: pa.Array, op: Op, value: pa.Scalar) -> pa.BooleanArray:
+    if not value.is_valid:
+        return pa.nulls(len(column), pa.bool_())
+    if not pa.types.is_floating(column.type):
+        return _COMPARE[op](column, value)
+    is_nan = pc.is_nan(column)
+    if math.isnan(value.as_py()):
+        match op:
+            case Op.EQUAL | Op.GREATER_EQUAL:
+                return is_nan
+            case Op.NOT_EQUAL | Op.LESS:
+                return pc.invert(is_nan)
+        everywhere = pc.or_(is_nan, pc.invert(is_nan))
+        return everywhere if op is Op.LESS_EQUAL else pc.invert(everywhere)
+    found = _COMPARE[op](column, value)
+    return pc.or_(found, is_nan) if op in (Op.GREATER, Op.GREATER_EQUAL) else found
+
+
+def _is_in(column: pa.Array, values: Sequence[pa.Scalar]) -> pa.BooleanArray:
+    there = [value for value in values if value.is_valid]
+    wanted, had = pa.array(there, column.type), column
+    if pa.types.is_floating(column.type):  # -0.0 and 0.0 are equal, and so is every NaN
+        zero, nan = pa.scalar(0, column.type), pa.scalar(math.nan, column.type)
+        wanted, had = (
+            pc.if_else(pc.is_nan(values), nan, pc.add(values, zero)) for values in (wanted, column)
+        )
+    found = pc.is_in(had, wanted)
+    found = pc.if_else(pc.is_valid(column), found, pa.scalar(None, pa.bool_()))
+    if len(there) < len(values):  # what is not found might be what is not known
+        found = pc.if_else(found, True, pa.scalar(None, pa.bool_()))
+    return found
+
+
+def _pieces(pattern: str, escape: str) -> list[tuple[str, bool]]:
+    """The characters of a pattern, and whether each stands for others."""
+    found = []
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape:
+            following = next(characters, None)
+            if following is None or following not in ("%", "_", escape):
+                raise InvalidRequestError(
+                    f"in LIKE {pattern!r}, {escape!r} must stand before %, _ or itself"
+                )
+            found.append((following, False))
+        else:
+            found.append((character, character in "%_"))
+    return found
+
+
+def _regex(pattern: str, escape: str) -> str:
+    stands_for = {"%": ".*", "_": "."}
+    pieces = _pieces(pattern, escape)
+    body = "".join(stands_for[c] if is_wild else re.escape(c) for c, is_wild in pieces)
+    return rf"(?s)\A{body}\z"
+
+
+def _prefix(pattern: str, escape: str) -> str:
+    """What every text like the pattern begins with."""
+    prefix = ""
+    for character, is_wild in _pieces(pattern, escape):
+        if is_wild:
+            break
+        prefix += character
+    return prefix
+
+
+def _of_prefix(column: str, prefix: str) -> list[Condition]:
+    """Between the prefix and the next text of its length that begins otherwise."""
+    if not prefix:
+        return [Condition(column, Op.IS_NOT_NULL)]
+    from_it = Condition(column, Op.GREATER_EQUAL, prefix)
+    kept = prefix.rstrip(chr(_LAST_CHARACTER))
+    if not kept:
+        return [from_it]
+    following = ord(kept[-1]) + 1
+    if following in _SURROGATES:
+        following = _SURROGATES.stop
+    return [from_it, Condition(column, Op.LESS, kept[:-1] + chr(following))]

@@ -1,0 +1,307 @@
+"""Values beside a column: exactly as that column could hold them, or refused by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time
+from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError, LakeError
+from lakeformat.paimon.binary_row import values_to_arrow
+from lakeformat.paimon.binary_row.layout import COMPACT_DECIMAL_PRECISION
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.casts import cast_array
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import STRING, AtomicType, DataField, TypeName
+
+__all__ = ["literal_of", "literal_text", "neighbours"]
+
+T = TypeName
+_INTEGERS = {T.TINYINT: 8, T.SMALLINT: 16, T.INT: 32, T.BIGINT: 64}
+_DATE = re.compile(r"\s*\d{4,}-\d{1,2}-\d{1,2}\s*")
+_TIME = re.compile(r"\s*\d{1,2}:\d{1,2}(:\d{1,2}(\.\d*)?)?\s*")
+_FRACTION = re.compile(r"\.(\d*?)0*\s*$")
+_WIDE = Context(prec=400)
+"""Wide enough for the digits of a DOUBLE, however small, that is cut to a column's."""
+_TRUTH = {"true": True, "false": False}
+
+
+def literal_of(value: Any, field: DataField) -> pa.Scalar:
+    """The value as one of the column, null for None; never rounded, cut or moved in time.
+
+    A text is read as SQL reads it; a time without zone is one of UTC.
+    """
+    data_type = field.type
+    convert = _CONVERT.get(data_type.name) if isinstance(data_type, AtomicType) else None
+    if convert is None or not isinstance(data_type, AtomicType):
+        raise InvalidRequestError(
+            f"column {field.name!r} is {_type_name(field)}, which compares with no value: "
+            "only whether it is null can be asked"
+        )
+    arrow_type = to_arrow_type(data_type)
+    if value is None:
+        return pa.scalar(None, arrow_type)
+    if isinstance(value, pa.Scalar) and value.type == arrow_type:
+        return value
+    value = _plain_value(value)
+    if value is None:
+        return pa.scalar(None, arrow_type)
+    try:
+        found = convert(value, data_type)
+        return found if isinstance(found, pa.Scalar) else pa.scalar(found, arrow_type)
+    except (LakeError, pa.ArrowException, ArithmeticError, TypeError, ValueError) as reason:
+        detail = str(reason) if isinstance(reason, _Unfit | LakeError) else "it does not fit"
+        raise InvalidRequestError(
+            f"{value!r} is no value of column {field.name!r}, "
+            f"which is {_type_name(field)}: {detail}"
+        ) from None
+
+
+def literal_text(value: Any) -> str:
+    """A value as SQL spells it."""
+    if isinstance(value, pa.Scalar):
+        value = _python_value(value)
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case bytes() | bytearray():
+            return f"X'{value.hex().upper()}'"
+        case float() if not np.isfinite(value):
+            return {"nan": "'NaN'", "inf": "'Infinity'", "-inf": "'-Infinity'"}[str(value)]
+        case int() | float() | Decimal():
+            return str(value)
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def neighbours(value: Any, field: DataField) -> tuple[pa.Scalar | None, pa.Scalar | None] | None:
+    """The values next to a number that a column cannot hold; None where it has none on a side.
+
+    None instead of both if a number beside this column is not compared so.
+    """
+    data_type, value = field.type, _plain_value(value)
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    if not is_number or not isinstance(data_type, AtomicType):
+        return None
+    if data_type.name in _INTEGERS:
+        step, most = Decimal(1), Decimal((1 << _INTEGERS[data_type.name] - 1) - 1)
+        least = -most - 1
+    elif data_type.name is T.DECIMAL:
+        step = Decimal(1).scaleb(-data_type.scale, _WIDE)
+        most = _largest_decimal(data_type)
+        least = most.copy_negate()
+    else:
+        return None
+    exact = _exact(value)
+    if exact.is_nan() or exact > most:  # NaN is larger than every number
+        return _number(most, data_type), None
+    if exact < least:
+        return None, _number(least, data_type)
+    below = exact.quantize(step, ROUND_FLOOR, _WIDE)
+    return _number(below, data_type), _number(min(_WIDE.add(below, step), most), data_type)
+
+
+def _number(value: Decimal, data_type: AtomicType) -> pa.Scalar:
+    plain = value if data_type.name is T.DECIMAL else int(value)
+    return values_to_arrow([plain], data_type)[0]
+
+
+def _largest_decimal(data_type: AtomicType) -> Decimal:
+    """What a column may hold at most: a sum of short decimals may have outgrown its precision."""
+    is_compact = data_type.precision <= COMPACT_DECIMAL_PRECISION
+    unscaled = (1 << 63) - 1 if is_compact else 10**data_type.precision - 1
+    return Decimal(unscaled).scaleb(-data_type.scale, _WIDE)
+
+
+class _Unfit(ValueError):
+    """Why a value is none of a column."""
+
+
+def _python_value(scalar: pa.Scalar) -> Any:
+    """What is shown of it; times as texts, since Python's stop at microseconds."""
+    if pa.types.is_temporal(scalar.type) and scalar.is_valid:
+        text = str(scalar.cast(pa.string()))
+        return text.removesuffix("Z")
+    return scalar.as_py()
+
+
+def _plain_value(value: Any) -> Any:
+    """A value of numpy or Arrow as one of Python, a time as the text of all its digits."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if not isinstance(value, pa.Scalar):
+        return value
+    if pa.types.is_temporal(value.type) and value.is_valid:
+        return str(value.cast(pa.string()))
+    return value.as_py()
+
+
+def _boolean(value: Any, _: AtomicType) -> bool:
+    if isinstance(value, str) and value.strip().lower() in _TRUTH:
+        return _TRUTH[value.strip().lower()]
+    if not isinstance(value, bool):
+        raise _Unfit("write true or false")
+    return value
+
+
+def _exact(value: Any) -> Decimal:
+    """A number as the digits that name it."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
+        raise _Unfit("write a number")
+    try:
+        return Decimal(repr(value) if isinstance(value, float) else value)
+    except InvalidOperation:
+        raise _Unfit("it is no number") from None
+
+
+def _integer(value: Any, data_type: AtomicType) -> int:
+    exact = _exact(value)
+    if not exact.is_finite() or exact != exact.to_integral_value():
+        raise _Unfit("it is no whole number; compare with the whole number next to it")
+    bits = _INTEGERS[data_type.name]
+    if not -(1 << bits - 1) <= exact < 1 << bits - 1:
+        raise _Unfit(f"it is outside -2^{bits - 1} … 2^{bits - 1}-1")
+    return int(exact)
+
+
+def _decimal(value: Any, data_type: AtomicType) -> pa.Scalar:
+    exact = _exact(value)
+    if not exact.is_finite():
+        raise _Unfit("a decimal is finite")
+    sign, digits, exponent = exact.as_tuple()
+    assert isinstance(exponent, int)
+    text = "".join(map(str, digits)).rstrip("0")
+    scale = 0 if not text else -(exponent + len(digits) - len(text))
+    if scale > data_type.scale:
+        raise _Unfit(f"it has more than {data_type.scale} digits after the point")
+    if exact.copy_abs() > _largest_decimal(data_type):  # abs() would round to 28 digits
+        before = data_type.precision - data_type.scale
+        raise _Unfit(f"it has more than {before} digits before the point")
+    kept = Decimal((sign, tuple(map(int, text)), -scale)) if text else Decimal(0)
+    with_scale = kept.as_tuple()
+    assert isinstance(with_scale.exponent, int)
+    zeros = (0,) * (with_scale.exponent + data_type.scale)
+    exact = Decimal((sign, with_scale.digits + zeros, -data_type.scale))
+    return values_to_arrow([exact], data_type)[0]
+
+
+def _floating(value: Any, data_type: AtomicType) -> float:
+    exact = _exact(value)
+    if not exact.is_finite():
+        return float(exact)
+    narrow = np.float32 if data_type.name is T.FLOAT else np.float64
+    with np.errstate(over="ignore"):
+        found = narrow(float(exact))
+    names = (Decimal(float(found)), Decimal(str(found)), Decimal(repr(float(found))))
+    if np.isfinite(found) and exact in names:
+        return float(found)  # the number itself, the shortest name of it, or Python's
+    raise _Unfit(f"the nearest is {found}; write that, or compare with a range around it")
+
+
+def _text(value: Any, _: AtomicType) -> str:
+    if not isinstance(value, str):
+        raise _Unfit("write a text in quotes")
+    value.encode()
+    return value
+
+
+def _bytes(value: Any, _: AtomicType) -> bytes:
+    if not isinstance(value, bytes | bytearray):
+        raise _Unfit("write bytes, in SQL as X'0AFF'")
+    return bytes(value)
+
+
+def _date(value: Any, data_type: AtomicType) -> Any:
+    if isinstance(value, str):
+        if not _DATE.fullmatch(value):
+            raise _Unfit("write it as '2024-01-31'")
+        return _cast(value, data_type)
+    if isinstance(value, datetime) or not isinstance(value, date):
+        raise _Unfit("write a date, as '2024-01-31'")
+    return value
+
+
+def _time(value: Any, data_type: AtomicType) -> Any:
+    if isinstance(value, time) and value.tzinfo is None:
+        value = value.isoformat()
+    if not isinstance(value, str) or not _TIME.fullmatch(value):
+        raise _Unfit("write it as '10:30:00', without a zone")
+    _require_digits(value, 3)
+    return _cast(value, data_type)
+
+
+def _timestamp(value: Any, data_type: AtomicType) -> Any:
+    is_instant = data_type.name is T.TIMESTAMP_LTZ
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)  # noqa: DTZ001 - a date has no zone
+    if isinstance(value, datetime):
+        value = _moment_text(value, is_instant=is_instant)
+    if not isinstance(value, str):
+        raise _Unfit("write it as '2024-01-31 10:30:00'")
+    text = value.strip()
+    if text.isdigit():
+        raise _Unfit("write it as '2024-01-31 10:30:00'")
+    if is_instant:
+        text = _to_utc(text)
+    _require_digits(text, data_type.precision)
+    return _cast(text, data_type)
+
+
+def _moment_text(moment: datetime, *, is_instant: bool) -> str:
+    if moment.tzinfo is not None:
+        if not is_instant:
+            raise _Unfit("it has a time zone and the column has none; give it without one")
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
+    nanos = getattr(moment, "nanosecond", 0)  # of pandas
+    text = datetime(*moment.timetuple()[:6], moment.microsecond).isoformat(" ", "microseconds")  # noqa: DTZ001
+    return f"{text}{nanos:03d}"
+
+
+def _to_utc(text: str) -> str:
+    """A text with a zone as one without; Python reads the zone, the digits stay as they are."""
+    zone = re.search(r"(?:Z|[+-]\d{2}:?\d{2})$", text)
+    if zone is None:
+        return text
+    fraction = re.search(r"\.\d*", text)
+    plain = text[: zone.start()].replace(fraction[0] if fraction else "", "").rstrip()
+    moment = datetime.fromisoformat(plain + zone[0]).astimezone(UTC).replace(tzinfo=None)
+    # Unlike strftime it gives a year before 1000 four digits.
+    return moment.isoformat(" ", "seconds") + (fraction[0] if fraction else "")
+
+
+def _require_digits(text: str, digits: int) -> None:
+    fraction = _FRACTION.search(text)
+    if fraction is not None and len(fraction[1]) > digits:
+        raise _Unfit(f"the column has {digits} digits of a second")
+
+
+def _cast(text: str, data_type: AtomicType) -> pa.Scalar:
+    return cast_array(pa.array([text], pa.string()), STRING, data_type)[0]
+
+
+def _type_name(field: DataField) -> str:
+    found = type_to_json(field.type)
+    return found if isinstance(found, str) else str(found["type"])
+
+
+_CONVERT: dict[TypeName, Callable[[Any, AtomicType], Any]] = {
+    T.BOOLEAN: _boolean,
+    **dict.fromkeys(_INTEGERS, _integer),
+    T.DECIMAL: _decimal,
+    T.FLOAT: _floating,
+    T.DOUBLE: _floating,
+    T.CHAR: _text,
+    T.VARCHAR: _text,
+    T.BINARY: _bytes,
+    T.VARBINARY: _bytes,
+    T.DATE: _date,
+    T.TIME: _time,
+    T.TIMESTAMP: _timestamp,
+    T.TIMESTAMP_LTZ: _timestamp,
+}

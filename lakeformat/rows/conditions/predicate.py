@@ -1,0 +1,298 @@
+"""Conditions on rows as a user writes them: ``col("amount") > 10``, joined by ``&``, ``|``, ``~``.
+
+A SQL text becomes the same (``predicate_sql.py``). What it means for the columns of a table is in
+``predicate_filter.py``: only there are names and values checked.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import pyarrow as pa
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.rows.conditions.literals import literal_text
+from lakeformat.rows.prune import Op
+from lakeformat.types.type_rules import is_text
+
+__all__ = [
+    "And",
+    "Column",
+    "Compare",
+    "Constant",
+    "IsIn",
+    "IsNull",
+    "Like",
+    "Not",
+    "Or",
+    "Predicate",
+    "col",
+]
+
+ESCAPE = "\\"
+"""What stands before a ``%``, ``_`` or itself that means itself, unless somebody says another."""
+
+
+class Predicate(ABC):
+    """A condition on rows: true, false, or unknown where a null decides."""
+
+    __slots__ = ()
+
+    def __and__(self, other: Predicate) -> Predicate:
+        return And((*_flat(And, self), *_flat(And, _predicate(other))))
+
+    def __or__(self, other: Predicate) -> Predicate:
+        return Or((*_flat(Or, self), *_flat(Or, _predicate(other))))
+
+    def __invert__(self) -> Predicate:
+        return Not(self)
+
+    def __bool__(self) -> NoReturn:
+        raise InvalidRequestError(
+            f"{self.to_text()} has no value before a table is read: join conditions with "
+            "&, | and ~ instead of and, or and not, each in parentheses, and write "
+            "col(...).between(low, high) instead of low <= col(...) <= high"
+        )
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns it looks at."""
+        return frozenset(name for part in self._parts() for name in part.columns)
+
+    @abstractmethod
+    def to_text(self) -> str:
+        """The same condition in SQL."""
+
+    def _parts(self) -> Iterator[Predicate]:
+        return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class _OnColumn(Predicate):
+    column: str
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset({self.column})
+
+    @property
+    def _name(self) -> str:
+        return '"' + self.column.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(_OnColumn):
+    """A column beside a value; with a null it is unknown."""
+
+    op: Op
+    value: Any
+
+    def to_text(self) -> str:
+        return f"{self._name} {self.op} {literal_text(self.value)}"
+
+
+@dataclass(frozen=True, slots=True)
+class IsIn(_OnColumn):
+    """Whether a column has one of some values."""
+
+    values: tuple[Any, ...]
+
+    def to_text(self) -> str:
+        if not self.values:  # SQL has no empty list
+            return "FALSE"
+        return f"{self._name} IN ({', '.join(map(literal_text, self.values))})"
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(_OnColumn):
+    """Whether a column is null; never unknown."""
+
+    def to_text(self) -> str:
+        return f"{self._name} IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Like(_OnColumn):
+    """Whether a whole text is like a pattern: ``%`` is any text, ``_`` any character."""
+
+    pattern: str
+    escape: str = ESCAPE
+
+    def to_text(self) -> str:
+        escape = "" if self.escape == ESCAPE else f" ESCAPE {literal_text(self.escape)}"
+        return f"{self._name} LIKE {literal_text(self.pattern)}{escape}"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Predicate):
+    """A condition that is the same for every row: TRUE, FALSE or NULL."""
+
+    value: bool | None
+
+    def to_text(self) -> str:
+        return literal_text(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Predicate):
+    """The contrary; of unknown it is unknown."""
+
+    part: Predicate
+
+    def to_text(self) -> str:
+        return f"NOT ({self.part.to_text()})"
+
+    def _parts(self) -> Iterator[Predicate]:
+        return iter((self.part,))
+
+
+@dataclass(frozen=True, slots=True)
+class And(Predicate):
+    """All of them."""
+
+    parts: tuple[Predicate, ...]
+
+    def to_text(self) -> str:
+        return _joined("AND", self.parts)
+
+    def _parts(self) -> Iterator[Predicate]:
+        return iter(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Predicate):
+    """At least one of them."""
+
+    parts: tuple[Predicate, ...]
+
+    def to_text(self) -> str:
+        return _joined("OR", self.parts)
+
+    def _parts(self) -> Iterator[Predicate]:
+        return iter(self.parts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A column in a condition; comparing it with a value makes the condition."""
+
+    name: str
+
+    def __eq__(self, value: object) -> Predicate:  # type: ignore[override]
+        return self._compare(Op.EQUAL, value)
+
+    def __ne__(self, value: object) -> Predicate:  # type: ignore[override]
+        return self._compare(Op.NOT_EQUAL, value)
+
+    def __lt__(self, value: object) -> Predicate:
+        return self._compare(Op.LESS, value)
+
+    def __le__(self, value: object) -> Predicate:
+        return self._compare(Op.LESS_EQUAL, value)
+
+    def __gt__(self, value: object) -> Predicate:
+        return self._compare(Op.GREATER, value)
+
+    def __ge__(self, value: object) -> Predicate:
+        return self._compare(Op.GREATER_EQUAL, value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def isin(self, values: Iterable[Any]) -> Predicate:
+        """Whether it has one of these values; a null among them is never found."""
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise InvalidRequestError(f"isin of {self.name!r} takes a list, got {values!r}")
+        if isinstance(values, pa.Array | pa.ChunkedArray) and not pa.types.is_temporal(values.type):
+            values = values.to_pylist()  # of times Python has no nanoseconds: they stay as they are
+        return IsIn(self.name, tuple(values))
+
+    def is_null(self) -> Predicate:
+        """Whether it is null."""
+        return IsNull(self.name)
+
+    def is_not_null(self) -> Predicate:
+        """Whether it has a value."""
+        return Not(IsNull(self.name))
+
+    def between(self, low: Any, high: Any) -> Predicate:
+        """Whether it is at least ``low`` and at most ``high``."""
+        return And(
+            (
+                self._compare(Op.GREATER_EQUAL, low),
+                self._compare(Op.LESS_EQUAL, high),
+            )
+        )
+
+    def like(self, pattern: str, escape: str = ESCAPE) -> Predicate:
+        r"""Whether the whole text is like a SQL pattern, as ``%``, ``_`` and ``\%`` are there."""
+        if not all(isinstance(said, str) for said in (pattern, escape)) or len(escape) != 1:
+            raise InvalidRequestError(
+                f"like of {self.name!r} takes a text and one character to escape with, "
+                f"got {pattern!r} and {escape!r}"
+            )
+        if not (is_text(pattern) and is_text(escape)):
+            raise InvalidRequestError(
+                f"like of {self.name!r} takes a text that UTF-8 can hold, got {pattern!r}"
+            )
+        return Like(self.name, pattern, escape)
+
+    def startswith(self, text: str) -> Predicate:
+        """Whether the text begins so."""
+        return self.like(f"{_plain(self.name, text)}%")
+
+    def endswith(self, text: str) -> Predicate:
+        """Whether the text ends so."""
+        return self.like(f"%{_plain(self.name, text)}")
+
+    def contains(self, text: str) -> Predicate:
+        """Whether the text has this in it."""
+        return self.like(f"%{_plain(self.name, text)}%")
+
+    def _compare(self, op: Op, value: Any) -> Predicate:
+        if value is None:
+            raise InvalidRequestError(
+                f"nothing compares with None: write col({self.name!r}).is_null() or .is_not_null()"
+            )
+        if isinstance(value, Column):
+            raise InvalidRequestError(
+                f"{self.name!r} {op} {value.name!r}: a condition compares a column with a value; "
+                "compare columns after reading"
+            )
+        return Compare(self.name, op, value)
+
+
+def col(name: str) -> Column:
+    """A column, for conditions such as ``(col("dt") == "2024-01-01") & ~col("note").is_null()``."""
+    if not (name and isinstance(name, str)):
+        raise InvalidRequestError(f"a column is named by a text, got {name!r}")
+    return Column(name)
+
+
+def _flat(kind: type[And | Or], part: Predicate) -> tuple[Predicate, ...]:
+    """What is joined already; a tree of thousands of levels could not be walked."""
+    return part.parts if isinstance(part, kind) else (part,)
+
+
+def _predicate(other: object) -> Predicate:
+    if not isinstance(other, Predicate):
+        raise InvalidRequestError(
+            f"a condition joins with another condition, got {other!r}; put each comparison in "
+            "parentheses, and compare a BOOLEAN column with == True"
+        )
+    return other
+
+
+def _plain(name: str, text: str) -> str:
+    """A text as a pattern that means just it."""
+    if not isinstance(text, str):
+        raise InvalidRequestError(f"{name!r} is searched for a text, got {text!r}")
+    return re.sub(r"[\\%_]", r"\\\g<0>", text)
+
+
+def _joined(word: str, parts: tuple[Predicate, ...]) -> str:
+    shown = [f"({p.to_text()})" if isinstance(p, And | Or) else p.to_text() for p in parts]
+    return f" {word} ".join(shown)

@@ -1,0 +1,197 @@
+"""Conditions written in SQL, as a text after WHERE: read into the same tree as ``col`` builds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+from sqlglot import Dialect, errors, exp, tokens
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.rows.conditions.predicate import (
+    ESCAPE,
+    And,
+    Compare,
+    Constant,
+    IsIn,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Predicate,
+)
+from lakeformat.rows.prune import Op
+
+__all__ = ["parse_predicate"]
+
+_CAN = (
+    "a condition compares columns with values by =, <>, <, <=, >, >=, IN, BETWEEN, LIKE and "
+    "IS NULL, joined by AND, OR, NOT and parentheses"
+)
+_COMPARISONS = {
+    "eq": Op.EQUAL,
+    "neq": Op.NOT_EQUAL,
+    "lt": Op.LESS,
+    "lte": Op.LESS_EQUAL,
+    "gt": Op.GREATER,
+    "gte": Op.GREATER_EQUAL,
+}
+_TURNED = {
+    Op.EQUAL: Op.EQUAL,
+    Op.NOT_EQUAL: Op.NOT_EQUAL,
+    Op.LESS: Op.GREATER,
+    Op.LESS_EQUAL: Op.GREATER_EQUAL,
+    Op.GREATER: Op.LESS,
+    Op.GREATER_EQUAL: Op.LESS_EQUAL,
+}
+_MOMENTS: dict[str, Callable[[str], Any]] = {
+    "DATE": date.fromisoformat,
+    "TIME": time.fromisoformat,
+    "TIMESTAMP": datetime.fromisoformat,
+    "TIMESTAMPTZ": datetime.fromisoformat,
+    "TIMESTAMPLTZ": datetime.fromisoformat,
+    "TIMESTAMPNTZ": datetime.fromisoformat,
+    "DATETIME": datetime.fromisoformat,
+}
+
+
+def parse_predicate(text: str) -> Predicate:
+    """Read a condition; columns are quoted with ``"`` or backticks, texts with ``'``."""
+    if not text.strip():
+        raise InvalidRequestError(f"the condition is empty; {_CAN}")
+    try:
+        return _Reader(text).predicate(exp.condition(text, dialect=_Conditions))
+    except errors.ParseError as reason:
+        places = [e for e in reason.errors if e.get("highlight")]
+        near = f" near {places[0]['highlight']!r} (column {places[0]['col']})" if places else ""
+        raise InvalidRequestError(f"{text!r} is no SQL condition{near}; {_CAN}") from None
+    except errors.SqlglotError as reason:
+        raise InvalidRequestError(f"{text!r} is no SQL condition: {reason}; {_CAN}") from None
+    except RecursionError:
+        raise InvalidRequestError("the condition is nested too deep; simplify it") from None
+
+
+class _Conditions(Dialect):
+    """SQL that quotes names with backticks too, and knows bytes."""
+
+    class Tokenizer(tokens.Tokenizer):
+        IDENTIFIERS = ['"', "`"]  # noqa: RUF012 - as its base class has it
+        HEX_STRINGS = [("x'", "'"), ("X'", "'")]  # noqa: RUF012
+
+
+class _Reader:
+    """Reads what the parser found, and refuses what is no part of a condition by its text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def predicate(self, node: exp.Expr) -> Predicate:
+        found = self._positive(node)
+        said_of = node.this if node.key == "escape" else node  # NOT LIKE keeps it inside
+        return Not(found) if said_of.args.get("negate") else found
+
+    def _positive(self, node: exp.Expr) -> Predicate:
+        match node.key:
+            case "paren":
+                return self.predicate(node.this)
+            case "and" | "or":
+                parts = tuple(self.predicate(part) for part in node.flatten())
+                return And(parts) if node.key == "and" else Or(parts)
+            case "not":
+                return Not(self.predicate(node.this))
+            case "boolean" | "null":
+                return Constant(self._value(node))
+            case "column":
+                return Compare(self._column(node), Op.EQUAL, True)
+            case "in" if node.expressions and not node.args.get("query"):
+                values = tuple(self._value(value) for value in node.expressions)
+                return IsIn(self._column(node.this), values)
+            case "between" if not node.args.get("symmetric"):
+                column = self._column(node.this)
+                low, high = (self._value(node.args[end]) for end in ("low", "high"))
+                return And(
+                    (Compare(column, Op.GREATER_EQUAL, low), Compare(column, Op.LESS_EQUAL, high))
+                )
+            case "is":
+                return self._is(node)
+            case "like" | "escape":
+                return self._like(node)
+            case key if key in _COMPARISONS:
+                return self._compare(node, _COMPARISONS[key])
+        raise self._refuse(node)
+
+    def _compare(self, node: exp.Expr, op: Op) -> Predicate:
+        left, right = node.this, node.expression
+        if left.key != "column" and right.key == "column":
+            left, right, op = right, left, _TURNED[op]
+        return Compare(self._column(left), op, self._value(right))
+
+    def _is(self, node: exp.Expr) -> Predicate:
+        """``IS NULL``, or ``IS TRUE``: the latter is false where ``= TRUE`` is unknown."""
+        column, value = self._column(node.this), node.expression
+        if value.key == "null":
+            return IsNull(column)
+        if value.key == "boolean":
+            return And((Compare(column, Op.EQUAL, self._value(value)), Not(IsNull(column))))
+        raise self._refuse(node)
+
+    def _like(self, node: exp.Expr) -> Predicate:
+        escape = ESCAPE
+        if node.key == "escape":
+            node, said = node.this, self._value(node.expression)
+            if node.key != "like" or not isinstance(said, str) or len(said) != 1:
+                raise self._refuse(node)
+            escape = said
+        pattern = self._value(node.expression)
+        if not isinstance(pattern, str):
+            raise self._refuse(node)
+        return Like(self._column(node.this), pattern, escape)
+
+    def _column(self, node: exp.Expr) -> str:
+        if node.key != "column" or node.args.get("table"):
+            raise self._refuse(node)
+        return str(node.name)
+
+    def _value(self, node: exp.Expr) -> Any:
+        match node.key:
+            case "paren":
+                return self._value(node.this)
+            case "null":
+                return None
+            case "boolean":
+                return bool(node.this)
+            case "literal":
+                return str(node.this) if node.is_string else Decimal(node.this)
+            case "hexstring":
+                return self._bytes(node)
+            case "neg":
+                found = self._value(node.this)
+                if isinstance(found, Decimal):
+                    return found.copy_negate()
+            case "cast" if node.this.is_string:
+                return self._moment(node)
+        raise self._refuse(node)
+
+    def _moment(self, node: exp.Expr) -> Any:
+        """``DATE '2024-01-31'``, which the parser takes for a cast."""
+        read = _MOMENTS.get(node.args["to"].this.name)
+        try:
+            if read is not None:
+                return read(node.this.name)
+        except ValueError:
+            pass
+        raise self._refuse(node)
+
+    def _bytes(self, node: exp.Expr) -> bytes:
+        try:
+            return bytes.fromhex(str(node.this))
+        except ValueError:
+            raise self._refuse(node) from None
+
+    def _refuse(self, node: exp.Expr) -> InvalidRequestError:
+        return InvalidRequestError(
+            f"{node.sql()} in {self._text!r} is not understood: {_CAN}; "
+            "dates are written '2024-01-31', bytes X'0AFF'"
+        )

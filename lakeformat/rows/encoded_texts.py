@@ -1,0 +1,45 @@
+"""Texts that are carried through a merge as dictionaries, where a file has them so.
+
+A row that loses is never decoded then, and one that wins is moved as a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.paimon.merge.memory import merge_memory
+
+__all__ = ["decoded", "one_table"]
+
+
+def one_table(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    """All rows; a column is a dictionary, and one and the same, if it is one in every batch."""
+    schemas = [batch.schema for batch in batches]
+    schema = schemas[0]
+    if any(other != schema for other in schemas):
+        batches = [decoded(batch) for batch in batches]
+        schema = batches[0].schema
+    rows = pa.Table.from_batches(batches)
+    if not any(pa.types.is_dictionary(kind) for kind in schema.types):
+        return rows
+    return rows.unify_dictionaries()
+
+
+def decoded(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The same rows without dictionaries."""
+    if not any(pa.types.is_dictionary(kind) for kind in rows.schema.types):
+        return rows
+    columns = [
+        _texts(column) if pa.types.is_dictionary(column.type) else column for column in rows.columns
+    ]
+    fields = [
+        field.with_type(column.type) for field, column in zip(rows.schema, columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _texts(column: pa.DictionaryArray) -> pa.Array:
+    return pc.take(column.dictionary, column.indices, memory_pool=merge_memory())

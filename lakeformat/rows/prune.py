@@ -1,0 +1,222 @@
+"""Conditions of a scan, and whether values within known bounds can meet them.
+
+A condition never has to be right about a file, only about what it rules out: absent bounds, bounds
+that are truncated and types that have changed leave every file in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from lakeformat.paimon.binary_row import Value, values_to_arrow
+from lakeformat.types.types import AtomicType, DataType, TypeName
+
+__all__ = [
+    "Alternatives",
+    "Bounds",
+    "Condition",
+    "Conjunction",
+    "Mask",
+    "Op",
+    "conjunctions",
+    "in_any",
+    "may_meet",
+    "on_columns",
+]
+
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+class Op(StrEnum):
+    """How a column is compared; a comparison with null is never true."""
+
+    EQUAL = "="
+    NOT_EQUAL = "!="
+    LESS = "<"
+    LESS_EQUAL = "<="
+    GREATER = ">"
+    GREATER_EQUAL = ">="
+    IN = "in"
+    IS_NULL = "is null"
+    IS_NOT_NULL = "is not null"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One comparison of a column.
+
+    The literal is a value as ``paimon/binary_row/values.py`` lists them.
+    """
+
+    column: str
+    op: Op
+    literal: Value = None
+    """For ``in`` a tuple of values; for the tests of null nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """Conditions of which those of one branch at least must all be true of a row."""
+
+    branches: tuple[tuple[Condition, ...], ...]
+    """None of them is empty: what tells nothing of one branch tells nothing of them all."""
+
+
+Conjunction: TypeAlias = "Sequence[Condition | Alternatives]"
+"""Conditions that must all be true of a row."""
+
+
+def conjunctions(conditions: Conjunction) -> Iterator[list[list[Condition]]]:
+    """Lists without alternatives: of each group that comes, a row meets all of one list."""
+    plain = [each for each in conditions if isinstance(each, Condition)]
+    groups = [each.branches for each in conditions if isinstance(each, Alternatives)]
+    yield from ([[*plain, *branch] for branch in branches] for branches in groups)
+    if not groups:
+        yield [plain]
+
+
+def in_any(conditions: Conjunction, ask: Callable[[Sequence[Condition]], Mask]) -> Mask:
+    """What ``ask`` leaves in of conditions without alternatives, for some with them."""
+    groups = [[ask(each) for each in lists] for lists in conjunctions(conditions)]
+    found: Mask = np.logical_and.reduce([np.logical_or.reduce(masks) for masks in groups])
+    return found
+
+
+def on_columns(conditions: Conjunction, names: Collection[str]) -> Conjunction:
+    """What of them is about some columns alone."""
+    found: list[Condition | Alternatives] = []
+    for each in conditions:
+        if isinstance(each, Condition):
+            found += [each] if each.column in names else []
+            continue
+        branches = [tuple(c for c in branch if c.column in names) for branch in each.branches]
+        found += [Alternatives(tuple(branches))] if all(branches) else []
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is known about the values of one column, file by file; null is not known."""
+
+    least: pa.Array
+    most: pa.Array
+    nulls: pa.Array
+    """How many values are null."""
+    rows: pa.Array
+
+
+def may_meet(condition: Condition, bounds: Bounds, data_type: DataType) -> Mask:
+    """Where some row may meet a condition; false only where none can."""
+    no_nulls = pc.equal(bounds.nulls, 0)
+    only_nulls = pc.equal(bounds.nulls, bounds.rows)
+    if condition.op is Op.IS_NULL:
+        return ~_is_true(no_nulls)
+    ruled_out = _is_true(only_nulls)
+    if condition.op is not Op.IS_NOT_NULL and isinstance(data_type, AtomicType):
+        ruled_out |= _is_true(_out_of_bounds(condition, bounds, data_type))
+    return ~ruled_out
+
+
+def _out_of_bounds(condition: Condition, bounds: Bounds, data_type: AtomicType) -> pa.Array:
+    """Where bounds are known and leave no room; null or false where they do not tell."""
+    if condition.op is not Op.IN:
+        return _beyond(condition.op, condition.literal, bounds, data_type)
+    return _beyond_all(condition.literal, bounds, data_type)
+
+
+def _beyond_all(literals: tuple[Value, ...], bounds: Bounds, data_type: AtomicType) -> pa.Array:
+    """Where no literal is between the bounds."""
+    ordered = _in_order(literals, data_type)
+    if ordered is None:
+        return _nowhere(bounds)
+    if not len(ordered):
+        return pa.array(np.ones(len(bounds.rows), np.bool_))
+    least, most = bounds.least, bounds.most
+    if _is_floating(data_type):
+        least, most = _without_nan(least), _without_nan(most)
+    known = pc.and_(pc.is_valid(least), pc.is_valid(most))
+    first, end = _places(pc.less, ordered, least), _places(pc.less_equal, ordered, most)
+    return pc.and_(known, pa.array(first >= end))
+
+
+@lru_cache(maxsize=8)
+def _in_order(literals: tuple[Value, ...], data_type: AtomicType) -> pa.Array | None:
+    """The literals in order, found once for all files; None if one is NaN, which rules out none."""
+    there = [literal for literal in literals if literal is not None]
+    if any(isinstance(literal, float) and math.isnan(literal) for literal in there):
+        return None
+    values = values_to_arrow(there, data_type)
+    return values.take(pc.sort_indices(values)) if there else values
+
+
+def _places(
+    is_before: Callable[[pa.Array, pa.Array], pa.Array], ordered: pa.Array, values: pa.Array
+) -> NDArray[np.int64]:
+    """How many of some ordered values stand before each value; any number for null."""
+    low = np.zeros(len(values), np.int64)
+    high = np.full(len(values), len(ordered), np.int64)
+    while (is_open := low < high).any():
+        middle = (low + high) // 2
+        there = ordered.take(pa.array(np.minimum(middle, len(ordered) - 1)))
+        before = _is_true(is_before(there, values)) & is_open
+        low = np.where(before, middle + 1, low)
+        high = np.where(is_open & ~before, middle, high)
+    return low
+
+
+def _beyond(op: Op, literal: Value, bounds: Bounds, data_type: AtomicType) -> pa.Array:
+    if literal is None:
+        return pa.array(np.ones(len(bounds.rows), np.bool_))
+    least, most = bounds.least, bounds.most
+    if isinstance(literal, float) and math.isnan(literal):
+        return _nowhere(bounds)
+    if _is_floating(data_type):
+        # A NaN is larger than all numbers and may be in a file without being in its bounds.
+        if op in (Op.GREATER, Op.GREATER_EQUAL, Op.NOT_EQUAL):
+            return _nowhere(bounds)
+        least, most = _without_nan(least), _without_nan(most)
+    [value] = values_to_arrow([literal], data_type)
+    above, below = pc.greater(least, value), pc.less(most, value)
+    # Where one bound is not known, the other is not to be trusted alone.
+    known = pc.and_(pc.is_valid(least), pc.is_valid(most))
+    match op:
+        case Op.EQUAL:
+            beyond = pc.or_(above, below)
+        case Op.NOT_EQUAL:
+            beyond = pc.and_(pc.equal(least, value), pc.equal(most, value))
+        case Op.LESS:
+            beyond = pc.greater_equal(least, value)
+        case Op.LESS_EQUAL:
+            beyond = above
+        case Op.GREATER:
+            beyond = pc.less_equal(most, value)
+        case _:
+            beyond = below
+    return pc.and_(known, beyond)
+
+
+def _is_floating(data_type: AtomicType) -> bool:
+    return data_type.name in (TypeName.FLOAT, TypeName.DOUBLE)
+
+
+def _without_nan(bound: pa.Array) -> pa.Array:
+    return pc.if_else(pc.is_nan(bound), pa.scalar(None, bound.type), bound)
+
+
+def _nowhere(bounds: Bounds) -> pa.Array:
+    return pa.array(np.zeros(len(bounds.rows), np.bool_))
+
+
+def _is_true(known: pa.Array) -> Mask:
+    mask: Mask = known.fill_null(False).to_numpy(zero_copy_only=False)
+    return mask

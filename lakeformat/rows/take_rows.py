@@ -1,0 +1,33 @@
+"""Rows at some positions of a table, as fast as Arrow can."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.paimon.merge.memory import merge_memory
+from lakeformat.rows.groups import Positions
+
+__all__ = ["take_rows"]
+
+_MOST_SHORT = np.iinfo(np.int32).max
+
+
+def take_rows(rows: pa.Table, positions: Positions) -> pa.Table:
+    """The same as ``rows.take``, but every position must be one of ``rows``: nobody looks.
+
+    Arrow takes in half the time if it does not look, positions are short and columns in one piece.
+    """
+    is_short = rows.num_rows <= _MOST_SHORT
+    wanted, pool = pa.array(positions.astype(np.int32) if is_short else positions), merge_memory()
+    columns = [
+        pc.take(
+            column.chunk(0) if column.num_chunks == 1 else column,
+            wanted,
+            boundscheck=False,
+            memory_pool=pool,
+        )
+        for column in rows.columns
+    ]
+    return pa.Table.from_arrays(columns, schema=rows.schema)

@@ -1,0 +1,190 @@
+"""Sorts rows by words: in one go where they fit beside the row's position, else by refinement.
+
+Rows whose words are all equal keep the order of their positions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import chain
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from lakeformat.rows.groups import KeyGroups, Mask, Positions
+from lakeformat.rows.key_words import KeyWord, Words
+
+__all__ = ["sort_by_words", "sort_roughly"]
+
+Kind: TypeAlias = Literal["stable", "quicksort"]
+
+_KINDS: tuple[Kind, Kind] = ("stable", "quicksort")
+_FASTER: dict[int, Kind] = {}
+"""By how many digits the number of falls has, as a binary number."""
+
+_WORD_BITS = 64
+_DIGIT_BITS = 0x0F0F0F0F0F0F0F0F
+"""All that tells one digit as text from another."""
+_WIDE = 20
+"""Words with more bits are worth a look at whether all of the bits differ."""
+MOST_FALLS = 64
+"""Numbers that fall so rarely come in sorted runs: merging those is faster than sorting anew."""
+_WORTH_MEASURING = 64 * 1024
+"""Fewer numbers are not worth finding out which sort is faster here. With vectors of 512 bits numpy
+sorts anew twice as fast as it merges, or five times slower: it depends on the processor.
+"""
+_TRIES = 3
+_SAMPLE = 256
+"""In so many of them all bits differ that do at all, mostly."""
+
+
+def sort_by_words(words: Iterator[KeyWord], rows: int) -> KeyGroups:
+    """The rows in the order of their words, those of a group equal in all of them."""
+    position_bits = max(rows - 1, 0).bit_length()
+    head, rest = _pack(words, _WORD_BITS - position_bits)
+    if head is None:  # nothing tells any two rows apart
+        return KeyGroups(np.arange(rows), np.zeros(min(rows, 1), np.int64))
+    order, is_first = _sort_beside_positions(head, position_bits)
+    for word in rest:
+        if is_first.all():
+            break
+        _refine(order, is_first, word)
+    return KeyGroups(order, np.flatnonzero(is_first))
+
+
+def sort_roughly(words: Iterator[KeyWord], rows: int) -> Positions:
+    """The rows in the order of the first bits of their words: of as many as fit in one number.
+
+    Rows that are equal in those keep the order of their positions.
+    """
+    position_bits = max(rows - 1, 0).bit_length()
+    head, _ = _pack(words, _WORD_BITS - position_bits)
+    if head is None:
+        return np.arange(rows)
+    order, _ = _sort_beside_positions(head, position_bits)
+    return order
+
+
+def _pack(words: Iterator[KeyWord], room: int) -> tuple[Words | None, Iterator[KeyWord]]:
+    """As many of the first bits as have room, in one word; the words that still have to decide."""
+    head: Words | None = None
+    for word in words:
+        values = word(None)
+        if not len(values):
+            break
+        squeezed, bits = _squeeze(values)
+        if bits == 0:
+            continue
+        taken = min(bits, room)
+        part = squeezed >> np.uint64(bits - taken) if taken < bits else squeezed
+        head = part if head is None else (head << np.uint64(taken)) | part
+        room -= taken
+        if taken < bits:
+            return head, chain([word], words)
+        if room == 0:
+            return head, words
+    return head, iter(())
+
+
+def _squeeze(values: Words) -> tuple[Words, int]:
+    """The same order in fewer bits: how many are needed, 0 if all values are equal."""
+    least = values.min()
+    bits = int(values.max() - least).bit_length()
+    if bits > _WIDE and _differing(values[:: len(values) // _SAMPLE + 1]).bit_count() < bits:
+        differing = _differing(values)
+        if differing.bit_count() < bits:
+            return _pick_bits(values, differing)
+    return values - least, bits
+
+
+def _differing(values: Words) -> int:
+    """The bits that are not the same in all values."""
+    return int(np.bitwise_or.reduce(values) ^ np.bitwise_and.reduce(values))
+
+
+def _pick_bits(values: Words, differing: int) -> tuple[Words, int]:
+    """Only the bits that are not the same in all values: of digits as text half of them."""
+    if differing & _DIGIT_BITS == differing:
+        return _pick_digits(values, differing)
+    picked = np.zeros(len(values), np.uint64)
+    at = done = 0
+    while differing >> at:
+        if not differing >> at & 1:
+            at += 1
+            continue
+        width = ((~(differing >> at)) & (differing >> at) + 1).bit_length() - 1
+        part = (values >> np.uint64(at)) & np.uint64((1 << width) - 1)
+        picked |= part << np.uint64(done)
+        at, done = at + width, done + width
+    return picked, done
+
+
+def _pick_digits(values: Words, differing: int) -> tuple[Words, int]:
+    """The lower halves of the bytes, drawn together by two, by four and by eight."""
+    picked = values & np.uint64(_DIGIT_BITS)
+    for shift, mask in ((4, 0x00FF00FF00FF00FF), (8, 0x0000FFFF0000FFFF), (16, 0xFFFFFFFF)):
+        picked |= picked >> np.uint64(shift)
+        picked &= np.uint64(mask)
+    equal_at_end = ((differing & -differing).bit_length() - 1) // 8
+    picked >>= np.uint64(4 * equal_at_end)
+    picked -= picked.min()
+    return picked, int(picked.max()).bit_length()
+
+
+def _sort_beside_positions(values: Words, position_bits: int) -> tuple[Positions, Mask]:
+    """Order by one word, which is used up, and where in it another value starts.
+
+    Value and position are sorted as one number: several times as fast as positions by value.
+    """
+    packed = np.left_shift(values, np.uint64(position_bits), out=values)
+    packed |= np.arange(len(values), dtype=np.uint64)
+    packed.sort(kind=_fastest_sort(packed))
+    order = (packed & np.uint64((1 << position_bits) - 1)).view(np.int64)
+    packed >>= np.uint64(position_bits)
+    return order, _differs_from_before(packed)
+
+
+def _fastest_sort(values: Words) -> Kind:
+    """How numpy sorts them in less time: its stable sort finds runs that rise and merges them."""
+    falls = int(np.count_nonzero(values[1:] < values[:-1]))
+    if falls > MOST_FALLS:
+        return "quicksort"
+    if len(values) < _WORTH_MEASURING:
+        return "stable"
+    runs = falls.bit_length()
+    if runs not in _FASTER:
+        _FASTER[runs] = min(_KINDS, key=lambda kind: _seconds(values, kind))
+    return _FASTER[runs]
+
+
+def _seconds(values: Words, kind: Kind) -> float:
+    """The best of some tries: the first one finds nothing in the cache."""
+    found = []
+    for _ in range(_TRIES):
+        copy = values.copy()
+        start = time.perf_counter()
+        copy.sort(kind=kind)
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def _differs_from_before(values: Words) -> Mask:
+    is_first = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=is_first[1:])
+    return is_first
+
+
+def _refine(order: Positions, is_first: Mask, word: KeyWord) -> None:
+    """Sort the rows of each group by one more word, and split the groups by it, in place."""
+    is_tied = ~is_first
+    is_tied[:-1] |= ~is_first[1:]
+    places = np.flatnonzero(is_tied)
+    rows, starts = order[places], is_first[places]
+    values = word(rows)
+    splits = _differs_from_before(values) & ~starts
+    if not splits.any():
+        return
+    by_value = np.lexsort((values, np.cumsum(starts)))
+    order[places] = rows[by_value]
+    is_first[places] |= _differs_from_before(values[by_value])

@@ -1,9 +1,0 @@
-"""A metastore in a SQL database: the tables Java's JDBC catalog keeps there, and its lock."""
-
-from __future__ import annotations
-
-from lakeformat.sql.address import DatabaseAddress, parse_database_uri
-from lakeformat.sql.database import SqlDatabase
-from lakeformat.sql.lock import LockSettings, SqlLock
-
-__all__ = ["DatabaseAddress", "LockSettings", "SqlDatabase", "SqlLock", "parse_database_uri"]

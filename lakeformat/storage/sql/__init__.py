@@ -1,0 +1,9 @@
+"""A metastore in a SQL database: the tables Java's JDBC catalog keeps there, and its lock."""
+
+from __future__ import annotations
+
+from lakeformat.storage.sql.address import DatabaseAddress, parse_database_uri
+from lakeformat.storage.sql.database import SqlDatabase
+from lakeformat.storage.sql.lock import LockSettings, SqlLock
+
+__all__ = ["DatabaseAddress", "LockSettings", "SqlDatabase", "SqlLock", "parse_database_uri"]

@@ -1,0 +1,129 @@
+"""What a database says when it refuses, translated once and without a secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    NoSuchModuleError,
+    ProgrammingError,
+    SQLAlchemyError,
+)
+
+from lakeformat.errors import InvalidRequestError, LakeError, UnavailableError
+from lakeformat.storage.sql.address import DRIVER, DatabaseAddress
+
+__all__ = ["is_unique_violation", "translated"]
+
+_EXTRA = "pip install 'airflow-provider-lake[jdbc]'"
+# In the words of the drivers, which give no code where a connection was not made.
+_KNOWN: tuple[tuple[type[LakeError], str, str], ...] = (
+    (
+        UnavailableError,
+        "readonly database|read-only transaction",
+        "It can only be read: give this user the permission to write the file and its directory, or"
+        " name a server that takes writes",
+    ),
+    (
+        UnavailableError,
+        "unable to open database file",
+        "Make the directory of that file, and give this user the permission to write there",
+    ),
+    (
+        UnavailableError,
+        "disk is full|no space left",
+        "The disk of the database is full: free some space, then retry",
+    ),
+    (
+        InvalidRequestError,
+        "file is not a database|disk image is malformed",
+        "That file is no SQLite database: correct the uri, or restore the file from a backup",
+    ),
+    (
+        InvalidRequestError,
+        'no such (table|column)|(relation|column) ".*" does not exist|has no column named',
+        "A table of the metastore is missing or is another program's: restore it, or name an empty"
+        " database, in which it is made",
+    ),
+    (
+        InvalidRequestError,
+        "decode to utf-8",
+        "A row of the metastore holds what is no text: correct or remove it",
+    ),
+    (
+        InvalidRequestError,
+        'database ".*" does not exist',
+        "Make that database, or correct its name in the uri",
+    ),
+    (
+        InvalidRequestError,
+        "authentication failed|role .* does not exist|no password supplied|no pg_hba.conf entry",
+        "Check the user, the password and what the server allows them",
+    ),
+    (
+        InvalidRequestError,
+        "invalid (sslmode|port|integer|dsn|connection option|channel_binding|uri)"
+        "|could not parse|invalid value for parameter|unrecognized configuration parameter",
+        "Correct that parameter in the uri or in the options that begin with jdbc.",
+    ),
+    (
+        InvalidRequestError,
+        "greenlet_spawn",
+        "An asynchronous driver cannot be used: leave it out of the uri, or name psycopg2",
+    ),
+    (
+        UnavailableError,
+        "could not translate host name|name or service not known",
+        "Check the host in the uri, and retry",
+    ),
+)
+_UNIQUE_POSTGRESQL = "23505"
+_UNIQUE_SQLITE = frozenset({"SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_UNIQUE"})
+
+
+@contextmanager
+def translated(database: DatabaseAddress, doing: str) -> Iterator[None]:
+    """Raise the library's error for any failure of the database, saying what was tried."""
+    try:
+        yield
+    except (SQLAlchemyError, ImportError) as error:
+        # Without its cause: the driver's own error, which a traceback prints, may quote a secret.
+        raise _failure(database, doing, error) from None
+
+
+def is_unique_violation(error: IntegrityError) -> bool:
+    """Whether a row with this key exists, and not another rule was broken."""
+    said = error.orig
+    code = getattr(said, "pgcode", None) or getattr(said, "sqlstate", None)
+    return code == _UNIQUE_POSTGRESQL or getattr(said, "sqlite_errorname", "") in _UNIQUE_SQLITE
+
+
+def _failure(database: DatabaseAddress, doing: str, error: Exception) -> LakeError:
+    said = str(error.orig if isinstance(error, DBAPIError) else error).strip()
+    for secret in database.secrets:
+        said = said.replace(secret, "***")
+    where = f"cannot {doing} in the metastore {database}: {' '.join(said.split()).rstrip('.')}"
+    if isinstance(error, NoSuchModuleError | ImportError):
+        return InvalidRequestError(f"{where}. {_remedy(error)}")
+    for kind, words, remedy in _KNOWN:
+        if re.search(words, said, re.IGNORECASE):
+            return kind(f"{where}. {remedy}")
+    if isinstance(error, ProgrammingError | DataError | IntegrityError):
+        return InvalidRequestError(f"{where}. Check the tables and permissions of the database")
+    return UnavailableError(f"{where}. Retry once the database answers again")
+
+
+def _remedy(error: Exception) -> str:
+    """What to install: the project's extra brings one driver, another one is the user's choice."""
+    package = (getattr(error, "name", None) or "").partition(".")[0]
+    if package == DRIVER.partition("+")[2]:
+        return f"Install the driver: {_EXTRA}"
+    choice = f"write {DRIVER}://… and {_EXTRA}"
+    return (
+        f"Install the package {package}, or {choice}" if package else f"Check its name, or {choice}"
+    )

@@ -1,0 +1,1 @@
+"""What is done to tables of any format."""

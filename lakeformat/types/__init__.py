@@ -1,0 +1,1 @@
+"""Logical types: as text, as JSON, in Arrow, under casts; and values as people read them."""

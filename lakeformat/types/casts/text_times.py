@@ -1,0 +1,156 @@
+"""Texts as dates, times and timestamps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.casts.readable import require_readable
+from lakeformat.types.casts.timestamps import from_units, to_units
+from lakeformat.types.types import AtomicType, TypeName
+
+__all__ = ["parse_dates", "parse_times", "parse_timestamps"]
+
+Integers = Callable[[pa.Array], pa.Array]
+Longs = npt.NDArray[np.int64]
+
+MILLIS_PER_DAY = 86_400_000
+# A number alone is what the type is stored as; below, a part that is missing is its least value.
+_NUMERIC = r"^-?[0-9]+$"
+_DATE = (
+    r"^[\x00- ]*(?P<year>[0-9]+)[\x00- ]*"
+    r"(?:-[\x00- ]*(?P<month>[0-9]+)[\x00- ]*(?:-[\x00- ]*(?P<day>[0-9]+)[\x00- ]*)?)?$"
+)
+_TIME = (
+    r"^[\x00- ]*(?P<hour>[0-9]+)[\x00- ]*(?::[\x00- ]*(?P<minute>[0-9]+)[\x00- ]*"
+    r"(?::[\x00- ]*(?P<second>[0-9]+)[\x00- ]*(?:\.[\x00- ]*(?P<fraction>[0-9]*)[\x00- ]*)?)?)?$"
+)
+_TIMESTAMP = (
+    r"^(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
+    r"(?: (?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2}):(?P<second>[0-9]{1,2})"
+    r"(?:\.(?P<f>[0-9]{0,9}))?"
+    r"|T(?P<h>[0-9]{1,2}):(?P<m>[0-9]{1,2})(?::(?P<s>[0-9]{1,2})(?:\.(?P<g>[0-9]{0,9}))?)?)?$"
+)
+_PER_MILLI = {0: 1, 3: 1, 6: 1_000, 9: 1_000_000}
+
+
+def parse_dates(array: pa.Array, *, integers: Integers) -> pa.Array:
+    """Year, month and day; what follows a space is left out, so a timestamp will do."""
+    is_number = pc.match_substring_regex(array, _NUMERIC)
+    days = integers(pc.if_else(is_number, array, "0")).cast(pa.int64())
+    if not pc.all(is_number).as_py():
+        date_part = pc.replace_substring_regex(array, r"^([^ ]+) .*$", r"\1")
+        parts = pc.extract_regex(pc.if_else(is_number, "1970", date_part), _DATE)
+        require_readable(parts.is_valid(), array, "DATE")
+        year, month, day = (_whole(part, 1) for part in parts.flatten())
+        require_readable(_is_date(array, year, month, day, first_year=0), array, "DATE")
+        days = pc.if_else(is_number, days, _like(array, _days(year, month, day)))
+    return days.cast(pa.int32()).cast(pa.date32())
+
+
+def parse_times(array: pa.Array, *, integers: Integers) -> pa.Array:
+    """Hours, minutes, seconds and a fraction rounded to milliseconds; no time zone."""
+    is_number = pc.match_substring_regex(array, _NUMERIC)
+    millis = integers(pc.if_else(is_number, array, "0")).cast(pa.int64())
+    if not pc.all(is_number).as_py():
+        parts = pc.extract_regex(pc.if_else(is_number, "0:0", array), _TIME)
+        require_readable(parts.is_valid(), array, "TIME")
+        hour, minute, second, fraction = parts.flatten()
+        clock = (_whole(hour, 0) * 60 + _whole(minute, 0)) * 60 + _whole(second, 0)
+        texts = pc.utf8_rpad(pc.fill_null(fraction, ""), 4, "0")
+        digits = _whole(pc.utf8_slice_codeunits(texts, 0, 4), 0)
+        parsed = clock * 1000 + (digits + 5) // 10
+        millis = pc.if_else(is_number, millis, _like(array, parsed))
+    in_day = pc.and_(pc.greater_equal(millis, 0), pc.less(millis, MILLIS_PER_DAY))
+    require_readable(in_day, array, "TIME")
+    return millis.cast(pa.int32()).cast(pa.time32("ms"))
+
+
+def parse_timestamps(array: pa.Array, wanted: AtomicType, *, integers: Integers) -> pa.Array:
+    """``2024-01-31 01:02:03.4`` or with a T; a day too late for its month becomes its last."""
+    is_zoned = wanted.name is TypeName.TIMESTAMP_LTZ
+    is_number = pc.match_substring_regex(array, _NUMERIC)
+    if not is_zoned and pc.any(is_number).as_py():
+        if not pc.all(is_number).as_py():
+            raise InvalidRequestError("some texts are numbers, others are timestamps")
+        return _from_epoch(integers(array), wanted)
+    parts = pc.extract_regex(array, _TIMESTAMP)
+    require_readable(parts.is_valid(), array, wanted.name)
+    year, month, day, *clocks = parts.flatten()
+    hour, minute, second, fraction = (
+        pc.if_else(pc.equal(clocks[number], ""), clocks[number + 4], clocks[number])
+        for number in range(4)
+    )
+    date = _whole(year, 1), _whole(month, 1), _whole(day, 1)
+    clock = _whole(hour, 0), _whole(minute, 0), _whole(second, 0)
+    is_good = _is_clock(array, *clock)
+    is_good = pc.and_(is_good, _is_date(array, date[0], date[1], np.ones_like(date[2]), 1))
+    is_good = pc.and_(is_good, _like(array, (date[2] >= 1) & (date[2] <= 31)))
+    require_readable(is_good, array, wanted.name)
+    days = _days(date[0], date[1], np.minimum(date[2], _month_length(date[0], date[1])))
+    seconds = ((days * 24 + clock[0]) * 60 + clock[1]) * 60 + clock[2]
+    return _assemble(array, seconds, fraction, wanted)
+
+
+def _assemble(array: pa.Array, seconds: Longs, fraction: pa.Array, wanted: AtomicType) -> pa.Array:
+    """Digits beyond the precision are cut off."""
+    target = to_arrow_type(wanted)
+    digits = {"ms": 3, "us": 6, "ns": 9}[target.unit]
+    texts = pc.utf8_rpad(pc.fill_null(fraction, ""), digits, "0")
+    parts = _whole(pc.utf8_slice_codeunits(texts, 0, digits), 0)
+    step = to_units(wanted.precision, target.unit)
+    counts = pc.multiply_checked(_like(array, seconds), 10**digits)
+    return pc.add_checked(counts, _like(array, parts // step * step)).view(target)
+
+
+def _from_epoch(counts: pa.Array, wanted: AtomicType) -> pa.Array:
+    """A number is a count of the type's own unit, if it has one."""
+    if wanted.precision not in _PER_MILLI:
+        raise InvalidRequestError(f"a number is no TIMESTAMP({wanted.precision})")
+    if wanted.precision == 0:
+        counts = pc.multiply_checked(counts, 1_000)
+    return from_units(counts, _PER_MILLI[wanted.precision], to_arrow_type(wanted))
+
+
+def _whole(texts: pa.Array, missing: int) -> Longs:
+    """Digits as numbers; parts that are not there are empty."""
+    filled = pc.fill_null(texts, "")
+    digits = pc.if_else(pc.equal(filled, ""), str(missing), filled)
+    found: Longs = digits.cast(pa.int64()).to_numpy()
+    return found
+
+
+def _like(array: pa.Array, values: npt.NDArray[np.generic]) -> pa.Array:
+    """An array that is null where ``array`` is."""
+    mask = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    return pa.array(values, mask=mask)
+
+
+def _is_date(array: pa.Array, year: Longs, month: Longs, day: Longs, first_year: int) -> pa.Array:
+    in_year = (year >= first_year) & (year <= 9999) & (month >= 1) & (month <= 12)
+    last = _month_length(year, np.clip(month, 1, 12))
+    return _like(array, in_year & (day >= 1) & (day <= last))
+
+
+def _is_clock(array: pa.Array, hour: Longs, minute: Longs, second: Longs) -> pa.Array:
+    return _like(array, (hour <= 23) & (minute <= 59) & (second <= 59))
+
+
+def _month_length(year: Longs, month: Longs) -> Longs:
+    is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    lengths = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])[month - 1]
+    found: Longs = lengths + (is_leap & (month == 2))
+    return found
+
+
+def _days(year: Longs, month: Longs, day: Longs) -> Longs:
+    """Since 1970, in the Gregorian calendar of all times."""
+    months = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
+    found: Longs = months.astype("datetime64[D]").astype(np.int64) + day - 1
+    return found

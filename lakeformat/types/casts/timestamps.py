@@ -1,0 +1,89 @@
+"""Dates, times and timestamps as one another and as numbers; local zones are UTC."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.casts.floor_division import floor_divide
+from lakeformat.types.casts.rules import TIMESTAMPS
+from lakeformat.types.types import AtomicType, TypeName
+
+__all__ = ["cast_temporal", "from_units", "to_units"]
+
+T = TypeName
+MILLIS_PER_DAY = 86_400_000
+MILLIS_PER_SECOND = 1_000
+MILLIS_DIGITS = 3
+_UNITS_PER_MILLI = {"ms": 1, "us": 1_000, "ns": 1_000_000}
+
+
+def cast_temporal(array: pa.Array, stored: AtomicType, wanted: AtomicType) -> pa.Array | None:
+    """None where Java has no such cast."""
+    source, target = stored.name, wanted.name
+    if target in TIMESTAMPS:
+        return _to_timestamp(array, stored, wanted)
+    if source not in TIMESTAMPS:
+        return None
+    millis = floor_divide(array.view(pa.int64()), _UNITS_PER_MILLI[array.type.unit])
+    if target is T.DATE:
+        return floor_divide(millis, MILLIS_PER_DAY).cast(pa.int32()).cast(pa.date32())
+    if target is T.TIME:
+        days = pc.multiply(floor_divide(millis, MILLIS_PER_DAY), MILLIS_PER_DAY)
+        return pc.subtract(millis, days).cast(pa.int32()).cast(pa.time32("ms"))
+    if target in (T.INT, T.BIGINT):
+        seconds = pc.divide(millis, MILLIS_PER_SECOND)
+        return seconds.cast(to_arrow_type(wanted), safe=False)
+    return None
+
+
+def from_units(counts: pa.Array, per_milli_from: int, wanted: pa.DataType) -> pa.Array:
+    """Timestamps from whole units, of which ``per_milli_from`` make a millisecond."""
+    per_milli = _UNITS_PER_MILLI[wanted.unit]
+    if per_milli >= per_milli_from:
+        counts = pc.multiply_checked(counts, per_milli // per_milli_from)
+    else:
+        counts = floor_divide(counts, per_milli_from // per_milli)
+    return counts.view(wanted)
+
+
+def to_units(precision: int, unit: str) -> int:
+    """How many units of Arrow's a step of a timestamp's precision has."""
+    digits = {"ms": 3, "us": 6, "ns": 9}[unit]
+    return int(10 ** max(digits - precision, 0))
+
+
+def _to_timestamp(array: pa.Array, stored: AtomicType, wanted: AtomicType) -> pa.Array | None:
+    target = to_arrow_type(wanted)
+    if stored.name in TIMESTAMPS:
+        return _timestamp_to_timestamp(array, stored, wanted, target)
+    if stored.name is T.DATE:
+        millis = pc.multiply(array.cast(pa.int32()).cast(pa.int64()), MILLIS_PER_DAY)
+        return from_units(millis, 1, target)
+    if stored.name is T.TIME:
+        return from_units(array.cast(pa.int32()).cast(pa.int64()), 1, target)
+    if stored.name in (T.INT, T.BIGINT):
+        millis = pc.multiply_checked(array.cast(pa.int64()), MILLIS_PER_SECOND)
+        return from_units(millis, 1, target)
+    return None
+
+
+def _timestamp_to_timestamp(
+    array: pa.Array, stored: AtomicType, wanted: AtomicType, target: pa.DataType
+) -> pa.Array:
+    counts = array.view(pa.int64())
+    per_milli = _UNITS_PER_MILLI[array.type.unit]
+    if wanted.precision < stored.precision:
+        counts, per_milli = _truncate(counts, per_milli, wanted.precision, array.type.unit)
+    return from_units(counts, per_milli, target)
+
+
+def _truncate(counts: pa.Array, per_milli: int, precision: int, unit: str) -> tuple[pa.Array, int]:
+    """Java cuts what is below a millisecond downwards, what is above it towards 1970."""
+    if precision <= MILLIS_DIGITS:
+        counts, per_milli = floor_divide(counts, per_milli), 1
+        step = 10 ** (MILLIS_DIGITS - precision)
+        return pc.multiply(pc.divide(counts, step), step), per_milli
+    step = to_units(precision, unit)
+    return pc.multiply(floor_divide(counts, step), step), per_milli

@@ -1,0 +1,297 @@
+"""Logical types as text and JSON, the way schema files hold them.
+
+Atomic types are strings (``DECIMAL(10, 2) NOT NULL``), constructed types are JSON objects.
+``parse_type`` also takes constructed types in SQL form (``ARRAY<INT>``), for people.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import count
+from typing import Any
+
+from lakeformat.errors import InvalidRequestError, UnsupportedError
+from lakeformat.types.types import (
+    BYTES,
+    MAX_LENGTH,
+    STRING,
+    ArrayType,
+    AtomicType,
+    DataField,
+    DataType,
+    MapType,
+    MultisetType,
+    RowType,
+    TypeName,
+    VectorType,
+    atomic,
+    with_nullability,
+)
+
+__all__ = ["field_from_json", "field_to_json", "parse_type", "type_from_json", "type_to_json"]
+
+
+class _UnknownTypeError(InvalidRequestError):
+    """A type that has the form of one and a name this version does not know."""
+
+
+_TOKEN = re.compile(r"\s*(?:(`[^`]+`|[A-Za-z_][\w:]*|-?\d+|[(),<>]))")
+_ALIASES = {
+    "INTEGER": TypeName.INT,
+    "NUMERIC": TypeName.DECIMAL,
+    "DEC": TypeName.DECIMAL,
+}
+_LENGTH_DIGITS = 10
+_CONSTRUCTED = {"ARRAY", "MAP", "MULTISET", "ROW", "VECTOR"}
+
+
+def parse_type(text: str) -> DataType:
+    """Read a type as people and schema files write it; letter case and spaces do not matter."""
+    if not isinstance(text, str):
+        raise InvalidRequestError(f"a type is text such as 'BIGINT NOT NULL', got {text!r}")
+    parser = _Parser(text)
+    try:
+        parsed = parser.type()
+    except RecursionError:
+        raise InvalidRequestError(f"not a type: {text[:80]!r}…: it is nested too deep") from None
+    parser.expect_end()
+    return parsed
+
+
+def type_to_json(data_type: DataType) -> Any:
+    """The JSON value a schema file holds for this type."""
+    suffix = "" if data_type.nullable else " NOT NULL"
+    match data_type:
+        case AtomicType():
+            return _atomic_text(data_type) + suffix
+        case ArrayType(element=element):
+            return {"type": "ARRAY" + suffix, "element": type_to_json(element)}
+        case VectorType(element=element, length=length):
+            return {"type": "VECTOR" + suffix, "element": type_to_json(element), "length": length}
+        case MultisetType(element=element):
+            return {"type": "MULTISET" + suffix, "element": type_to_json(element)}
+        case MapType(key=key, value=value):
+            parts = {"key": type_to_json(key), "value": type_to_json(value)}
+            return {"type": "MAP" + suffix, **parts}
+        case RowType(fields=fields):
+            return {"type": "ROW" + suffix, "fields": [field_to_json(f) for f in fields]}
+
+
+def type_from_json(value: Any) -> DataType:
+    """Read the JSON value of a schema file; members that are not ours are ignored."""
+    if isinstance(value, str):
+        return parse_type(value)
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        raise InvalidRequestError(f"not a type: {value!r}")
+    words = value["type"].upper().split()
+    if not words or words[0] not in _CONSTRUCTED:
+        raise _UnknownTypeError(f"not a constructed type: {value['type']!r}")
+    try:
+        constructed = _constructed_from_json(words[0], value)
+    except KeyError as missing:
+        raise InvalidRequestError(f"type {words[0]} lacks its member {missing}") from None
+    return with_nullability(constructed, nullable="NOT" not in words)
+
+
+def _constructed_from_json(kind: str, value: dict[str, Any]) -> DataType:
+    if kind == "ROW":
+        return RowType(tuple(_fields_from_json(value["fields"])))
+    if kind == "MAP":
+        return MapType(type_from_json(value["key"]), type_from_json(value["value"]))
+    element = type_from_json(value["element"])
+    if kind == "VECTOR":
+        return VectorType(element, int(value["length"]))
+    return ArrayType(element) if kind == "ARRAY" else MultisetType(element)
+
+
+def field_to_json(field: DataField) -> dict[str, Any]:
+    """The JSON object of a column; absent members are left out, Java reads a null as text."""
+    value: dict[str, Any] = {
+        "id": field.id,
+        "name": field.name,
+        "type": type_to_json(field.type),
+    }
+    if field.description is not None:
+        value["description"] = field.description
+    if field.default_value is not None:
+        value["defaultValue"] = field.default_value
+    return value
+
+
+def field_from_json(value: Any, fallback_id: int | None = None) -> DataField:
+    """Read one field; ``fallback_id`` serves types that number no field at all."""
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise InvalidRequestError(f"not a field: {value!r}")
+    field_id = value.get("id", fallback_id)
+    if not isinstance(field_id, int):
+        raise InvalidRequestError(f"field {value['name']!r} has no id")
+    if "type" not in value:
+        raise InvalidRequestError(f"field {value['name']!r} has no type")
+    try:
+        data_type = type_from_json(value["type"])
+    except _UnknownTypeError:
+        stored = value["type"]
+        name = stored["type"] if isinstance(stored, dict) else stored
+        raise UnsupportedError(
+            f"column {value['name']!r} is {name}, a type that this version does not know: upgrade "
+            "it, or use the engine that made the table"
+        ) from None
+    return DataField(
+        field_id, value["name"], data_type, value.get("description"), value.get("defaultValue")
+    )
+
+
+def _fields_from_json(values: Any) -> list[DataField]:
+    if not isinstance(values, list):
+        raise InvalidRequestError(f"fields of a ROW must be a list, found {values!r}")
+    return [field_from_json(value, fallback_id=i) for i, value in enumerate(values)]
+
+
+def _atomic_text(data_type: AtomicType) -> str:
+    name, parameters = data_type.name, data_type.parameters
+    if name is TypeName.VARCHAR and parameters == (MAX_LENGTH,):
+        return "STRING"
+    if name is TypeName.VARBINARY and parameters == (MAX_LENGTH,):
+        return "BYTES"
+    if name is TypeName.TIMESTAMP_LTZ:
+        return f"TIMESTAMP({data_type.precision}) WITH LOCAL TIME ZONE"
+    return f"{name}({', '.join(map(str, parameters))})" if parameters else str(name)
+
+
+class _Parser:
+    """Reads one type from tokens; ids of ROW fields count up in the order they are met."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = self._tokenize(text)
+        self._position = 0
+        self._ids = count()
+
+    def type(self) -> DataType:
+        word = self._word()
+        if word in _CONSTRUCTED:
+            parsed = self._constructed(word)
+        else:
+            parsed = self._atomic(word)
+        return with_nullability(parsed, nullable=self._nullability())
+
+    def expect_end(self) -> None:
+        if self._position < len(self._tokens):
+            raise self._error(f"unexpected {self._tokens[self._position]!r}")
+
+    def _constructed(self, word: str) -> DataType:
+        self._expect("<")
+        constructed: DataType
+        if word == "ROW":
+            constructed = RowType(tuple(self._row_fields()))
+        elif word == "MAP":
+            key = self.type()
+            self._expect(",")
+            constructed = MapType(key, self.type())
+        elif word == "VECTOR":
+            element = self.type()
+            self._expect(",")
+            constructed = VectorType(element, self._length())
+        else:
+            element = self.type()
+            constructed = ArrayType(element) if word == "ARRAY" else MultisetType(element)
+        self._expect(">")
+        return constructed
+
+    def _length(self) -> int:
+        token = self._next()
+        if not token.isdigit() or not 1 <= len(token) <= _LENGTH_DIGITS:
+            raise self._error(f"a VECTOR has a number of elements, found {token!r}")
+        return int(token)
+
+    def _row_fields(self) -> list[DataField]:
+        fields = []
+        while True:
+            name = self._next().strip("`")
+            field_id = next(self._ids)
+            fields.append(DataField(field_id, name, self.type()))
+            if not self._accept(","):
+                return fields
+
+    def _atomic(self, word: str) -> AtomicType:
+        if word in ("STRING", "BYTES"):
+            return STRING if word == "STRING" else BYTES
+        if word == "DOUBLE":
+            self._accept("PRECISION")
+        name = _ALIASES.get(word) or self._type_name(word)
+        parameters = self._parameters()
+        if name in (TypeName.TIME, TypeName.TIMESTAMP):
+            name = self._time_zone(name)
+        return atomic(name, *parameters)
+
+    def _type_name(self, word: str) -> TypeName:
+        try:
+            return TypeName(word)
+        except ValueError:
+            names = sorted({*map(str, TypeName), *_ALIASES, *_CONSTRUCTED, "STRING", "BYTES"})
+            reason = f"unknown type {word!r}; there are {', '.join(names)}"
+            raise _UnknownTypeError(f"not a type: {self._text!r}: {reason}") from None
+
+    def _parameters(self) -> list[int | str]:
+        parameters: list[int | str] = []
+        if self._accept("("):
+            while True:
+                token = self._next()
+                parameters.append(int(token) if token.lstrip("-").isdigit() else token)
+                if not self._accept(","):
+                    break
+            self._expect(")")
+        return parameters
+
+    def _time_zone(self, name: TypeName) -> TypeName:
+        if self._accept("WITHOUT"):
+            self._expect("TIME")
+            self._expect("ZONE")
+        elif name is TypeName.TIMESTAMP and self._accept("WITH"):
+            for word in ("LOCAL", "TIME", "ZONE"):
+                self._expect(word)
+            return TypeName.TIMESTAMP_LTZ
+        return name
+
+    def _nullability(self) -> bool:
+        if self._accept("NOT"):
+            self._expect("NULL")
+            return False
+        self._accept("NULL")
+        return True
+
+    def _tokenize(self, text: str) -> list[str]:
+        tokens, position = [], 0
+        stripped = text.rstrip()
+        while position < len(stripped):
+            found = _TOKEN.match(stripped, position)
+            if found is None:
+                raise self._error(f"unexpected {stripped[position:].strip()[:1]!r}")
+            tokens.append(found[1])
+            position = found.end()
+        return tokens
+
+    def _next(self) -> str:
+        if self._position >= len(self._tokens):
+            raise self._error("it ends too early")
+        self._position += 1
+        return self._tokens[self._position - 1]
+
+    def _word(self) -> str:
+        return self._next().upper()
+
+    def _accept(self, expected: str) -> bool:
+        more = self._position < len(self._tokens)
+        if more and self._tokens[self._position].upper() == expected:
+            self._position += 1
+            return True
+        return False
+
+    def _expect(self, expected: str) -> None:
+        if not self._accept(expected):
+            rest = self._tokens[self._position :]
+            found = repr(rest[0]) if rest else "the end"
+            raise self._error(f"expected {expected!r}, found {found}")
+
+    def _error(self, reason: str) -> InvalidRequestError:
+        return InvalidRequestError(f"not a type: {self._text!r}: {reason}")

@@ -1,0 +1,73 @@
+"""Values as the text columns of system tables show them, a column at a time.
+
+Partitions are printed as SQL casts them (``{2024-01-31, 1}``), keys and statistics as Java prints
+the values it works with: days for dates, milliseconds for times. Java shows bytes by the address
+they happen to have; here they are hexadecimal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakeformat.paimon.binary_row import Value, values_from_arrow
+from lakeformat.types.casts import cast_array
+from lakeformat.types.types import STRING, AtomicType, DataType, TypeName
+
+__all__ = ["cast_text", "internal_text", "join_texts"]
+
+T = TypeName
+NANOS_PER_SECOND = 1_000_000_000
+_AFTER_YEAR = "-01-31T00:00:00"
+_YEAR_DIGITS = 4
+_INTEGERS = (T.TINYINT, T.SMALLINT, T.INT, T.BIGINT)
+_AS_CAST = {*_INTEGERS, T.BOOLEAN, T.FLOAT, T.DOUBLE, T.DECIMAL, T.CHAR, T.VARCHAR}
+_DAYS_AND_MILLIS = {T.DATE, T.TIME}
+
+
+def cast_text(column: pa.Array, data_type: DataType) -> pa.Array:
+    """What ``CAST(… AS STRING)`` gives; nulls stay."""
+    return cast_array(column, data_type, STRING)
+
+
+def internal_text(column: pa.Array, data_type: DataType) -> pa.Array:
+    """What Java's ``toString`` gives for the value a row holds; nulls stay."""
+    name = data_type.name if isinstance(data_type, AtomicType) else None
+    if name in _AS_CAST:
+        return cast_text(column, data_type)
+    if name in _DAYS_AND_MILLIS:
+        return column.cast(pa.int32()).cast(pa.string())
+    show = _SHOWN.get(name, str) if name is not None else str
+    values = values_from_arrow(column, data_type)
+    return pa.array([None if value is None else show(value) for value in values], pa.string())
+
+
+def join_texts(parts: Sequence[pa.Array], *, rows: int, brackets: str) -> pa.Array:
+    """The parts of each row between two brackets, as in ``{a, b}``; ``null`` for a null."""
+    shown = [pc.fill_null(part, "null") for part in parts]
+    inside = pc.binary_join_element_wise(*shown, ", ") if shown else pa.repeat("", rows)
+    return pc.binary_join_element_wise(brackets[0], inside, brackets[1], "")
+
+
+def _timestamp_text(nanos: int) -> str:
+    """As ``LocalDateTime`` prints itself: no second that is zero, digits in groups of three."""
+    seconds, fraction = divmod(nanos, NANOS_PER_SECOND)
+    moment = str(np.datetime64(seconds, "s"))
+    year, rest = moment[: -len(_AFTER_YEAR)], moment[-len(_AFTER_YEAR) :]
+    sign = "-" if year.startswith("-") else "+" if len(year) > _YEAR_DIGITS else ""
+    text = f"{sign}{year.lstrip('-').zfill(_YEAR_DIGITS)}{rest}"
+    if not fraction:
+        return text.removesuffix(":00")
+    digits = f"{fraction:09d}"
+    shown = next(size for size in (3, 6, 9) if not digits[size:].strip("0"))
+    return f"{text}.{digits[:shown]}"
+
+
+_SHOWN: dict[TypeName, Callable[[Value], str]] = {
+    T.TIMESTAMP: _timestamp_text,
+    T.TIMESTAMP_LTZ: _timestamp_text,
+    **dict.fromkeys((T.BINARY, T.VARBINARY, T.BLOB), bytes.hex),
+}
