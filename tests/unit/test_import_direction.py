@@ -1,8 +1,9 @@
-"""Imports run one way, from what users hold down to errors; see ARCHITECTURE.md for the map."""
+"""Imports run one way, from what users hold down to errors, as ARCHITECTURE.md declares it."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -11,71 +12,48 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-HERE = "tests/unit/test_import_direction.py"
+
+
+def read_steps(page: str) -> dict[str, list[set[str]]]:
+    """The rows of each table of packages by the folder it describes; ``""`` is the repository."""
+    tables: dict[str, list[set[str]]] = {}
+    folder, rows = "", None
+    for line in page.splitlines():
+        if inside := re.match(r"Inside `(lakeformat/[a-z/]*)`", line):
+            folder = inside[1]
+        if line.startswith("| package |"):
+            rows = tables.setdefault(folder, [])
+        elif rows is not None and line.startswith("| `"):
+            names = re.findall(r"`([^`]+)`", line.split("|")[1])
+            rows.append({(folder + name).removesuffix("/").removesuffix(".py") for name in names})
+        elif not line.startswith("|"):
+            rows = None
+    return tables
+
+
+def flatten(tables: dict[str, list[set[str]]], folder: str) -> list[set[str]]:
+    """The steps inside a folder from its top: where a row has a table of its own, its rows."""
+    steps: list[set[str]] = []
+    for row in tables[folder]:
+        inner = next((f"{name}/" for name in row if f"{name}/" in tables), None)
+        steps += flatten(tables, inner) if inner else [row]
+    return steps
+
+
+PAGE = ROOT / "ARCHITECTURE.md"
+TABLES = read_steps(PAGE.read_text(encoding="utf-8"))
 
 # A package imports only packages that stand after it.
-PACKAGES = ("dags", "airflow_provider_lake", "spark_jobs", "lakeformat")
+PACKAGES = tuple(name for row in TABLES[""] for name in row)
 
 # What a package must never know, however it is installed.
 STRANGERS = {"lakeformat": {"airflow", "pyspark"}, "spark_jobs": {"airflow"}}
 
 # Inside lakeformat a module imports only from the steps below its own.
-STEPS: tuple[set[str], ...] = (
-    {"cli"},
-    {"catalog.transfer"},
-    {"catalog"},
-    {"paimon.table"},
-    {"paimon.maintain"},
-    {"paimon.analyze", "paimon.file_indexes", "paimon.partitions", "paimon.row_changes"},
-    {"paimon.live_keys"},
-    {"paimon.health"},
-    {"paimon.compact", "paimon.expire"},
-    {"paimon.orphans"},
-    {"paimon.rollback"},
-    {"paimon.branches"},
-    {"paimon.tags"},
-    {"paimon.consumers", "paimon.staged"},
-    {"paimon.clean"},
-    {"paimon.system_tables"},
-    {"paimon.commit", "paimon.read", "paimon.write"},
-    {"paimon.expired_meanwhile"},
-    {"paimon.file_places"},
-    {"paimon.handle"},
-    {"paimon.merge"},
-    {"paimon.datafile"},
-    {"paimon.index"},
-    {"paimon.partition_filter"},
-    {"paimon.metadata"},
-    {"paimon.partition"},
-    {"paimon.layout"},
-    {"paimon.schema_changes"},
-    {"paimon.aggregate_rules"},
-    {"paimon.bucketing", "paimon.key_order"},
-    {"paimon.schema"},
-    {"paimon.binary_row"},
-    {"paimon.options"},
-    {"paimon.file_index_types"},
-    {"tables"},
-    {"rows"},
-    {"files"},
-    {"doctor"},
-    {"storage.sql"},
-    {"storage"},
-    {"types.value_text"},
-    {"types.casts"},
-    {"types.arrow_types"},
-    {"types.type_rules", "types.type_text"},
-    {"types.types"},
-    {
-        "types.byte_size",
-        "types.count_text",
-        "types.duration_text",
-        "types.java_numbers",
-        "types.java_zones",
-    },
-    {"executor"},
-    {"environment", "errors"},
-)
+STEPS = [
+    {name.removeprefix("lakeformat/").replace("/", ".") for name in row}
+    for row in flatten(TABLES, "lakeformat/")
+]
 
 # Imports from shared rooms up into a wing that are still there: this list only gets shorter.
 UPWARD: dict[str, set[str]] = {
@@ -118,7 +96,7 @@ TESTING_MAY_USE = {"storage", "errors", "environment"}
 PUBLIC_API = "the public API"
 
 # Wings with steps of their own; their doors hold no code.
-WINGS = {"lakeformat.paimon", "lakeformat.types"}
+WINGS = {folder.strip("/").replace("/", ".") for folder in TABLES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +187,7 @@ def step_of(part: str) -> int:
         if part in parts:
             return number
     place = part.replace(".", "/")
-    pytest.fail(f"lakeformat/{place} has no place yet: add it to STEPS in {HERE}")
+    pytest.fail(f"lakeformat/{place} has no place yet: add it to a table of ARCHITECTURE.md")
 
 
 def existing_parts(root: Path) -> set[str]:
@@ -325,7 +303,7 @@ def test_a_new_part_is_told_where_to_add_itself(tmp_path):
     assert complaints(tmp_path) == []  # the command line may import anything
     write_tree(tmp_path, {"lakeformat/doctor.py": "import lakeformat.paimon.novelty"})
     with pytest.raises(
-        pytest.fail.Exception, match=f"lakeformat/paimon/novelty .* STEPS in {HERE}"
+        pytest.fail.Exception, match=r"lakeformat/paimon/novelty .* ARCHITECTURE\.md"
     ):
         complaints(tmp_path)
 
