@@ -14,17 +14,17 @@ _CONCURRENT = "tests/crash/test_concurrent_commits.py::"
 _PROCESSES = "tests/crash/test_many_processes.py::"
 _INTERLEAVED = "tests/crash/test_interleavings.py::"
 _KILLED = "tests/crash/test_killed_writers.py::"
-_CONFLICTS = "tests/unit/test_commit_conflicts.py::"
-_IDENTITY = "tests/unit/test_commit_identity.py::"
-_MESSAGES = "tests/unit/test_commit_messages.py::"
-_OVERWRITE = "tests/unit/test_commit_overwrite.py::"
-_LOCAL = "tests/unit/test_storage_local.py::"
-_SNAPSHOTS = "tests/unit/test_snapshots.py::"
+_CONFLICTS = "tests/unit/paimon/commit/test_commit_conflicts.py::"
+_IDENTITY = "tests/unit/paimon/commit/test_commit_identity.py::"
+_MESSAGES = "tests/unit/paimon/commit/test_commit_messages.py::"
+_OVERWRITE = "tests/unit/paimon/commit/test_commit_overwrite.py::"
+_LOCAL = "tests/unit/storage/test_storage_local.py::"
+_SNAPSHOTS = "tests/unit/paimon/metadata/test_snapshots.py::"
 _BUCKET = "tests/conformance/test_storage_s3.py::"
 _ANSWERS = "tests/conformance/test_storage_publication.py::"
 _SQL_LOCK = "tests/conformance/test_sql_lock.py::"
 _NO_CALLBACKS = "a commit calls nobody back; whatever will be called comes with its step"
-_ORPHANS = "tests/unit/test_orphans.py::"
+_ORPHANS = "tests/unit/paimon/orphans/test_orphans.py::"
 
 _WRITING = (
     Row(
@@ -380,7 +380,7 @@ _TOGETHER = (
         "the snapshot has the newest, each file its own; readable",
         (
             f"{_CONCURRENT}test_a_schema_that_changes_at_any_moment_is_the_one_of_the_snapshot_or_the_one_before",
-            "tests/unit/test_commit.py::test_the_snapshot_names_the_schema_in_force_and_drops_statistics_of_an_older_one",
+            "tests/unit/paimon/commit/test_commit.py::test_the_snapshot_names_the_schema_in_force_and_drops_statistics_of_an_older_one",
         ),
     ),
     Row(
@@ -423,7 +423,7 @@ _RECOVERIES = (
         "committed, as a user of its own",
         (
             f"{_RECOVERY}test_a_backfill_of_an_older_day_is_a_run_of_its_own_and_is_committed",
-            "tests/unit/test_commit.py::test_a_commit_out_of_order_is_refused_because_history_cannot_tell",
+            "tests/unit/paimon/commit/test_commit.py::test_a_commit_out_of_order_is_refused_because_history_cannot_tell",
         ),
     ),
     Row(

@@ -9,13 +9,13 @@ _MERGE = "tests/crash/test_manifest_merge.py::"
 _PUBLICATION = "tests/crash/test_publication.py::"
 _CONCURRENT = "tests/crash/test_concurrent_commits.py::"
 _INTERLEAVED = "tests/crash/test_interleavings.py::"
-_MESSAGES = "tests/unit/test_commit_messages.py::"
-_SCHEMAS = "tests/unit/test_schema_changes.py::"
+_MESSAGES = "tests/unit/paimon/commit/test_commit_messages.py::"
+_SCHEMAS = "tests/unit/paimon/schema_changes/test_schema_changes.py::"
 _EXPIRY = "tests/crash/test_expiry.py::"
-_EXPIRE = "tests/unit/test_expire_snapshots.py::"
-_TAGS = "tests/unit/test_tag_operations.py::"
-_BRANCHES = "tests/unit/test_branch_operations.py::"
-_ROLLBACK = "tests/unit/test_rollback.py::"
+_EXPIRE = "tests/unit/paimon/expire/test_expire_snapshots.py::"
+_TAGS = "tests/unit/paimon/tags/test_tag_operations.py::"
+_BRANCHES = "tests/unit/paimon/branches/test_branch_operations.py::"
+_ROLLBACK = "tests/unit/paimon/rollback/test_rollback.py::"
 _REFERENCES = "tests/crash/test_references.py::"
 _MEETINGS = "tests/crash/test_references_meet.py::"
 _ORPHANS = "tests/crash/test_orphans.py::"
@@ -152,7 +152,7 @@ ROWS = (
         "a consumer's file goes while it reads",
         "a clear error",
         (
-            "tests/unit/test_table_consumers.py::test_a_stream_whose_consumer_fell_behind_is_told_the_earliest_there_is",
+            "tests/unit/paimon/consumers/test_table_consumers.py::test_a_stream_whose_consumer_fell_behind_is_told_the_earliest_there_is",
         ),
     ),
     Row(
@@ -177,7 +177,9 @@ ROWS = (
         "66",
         "clocks jump or differ",
         "never more expires than the counts allow",
-        ("tests/unit/test_expire_retention.py::test_whatever_clocks_say_the_numbers_hold",),
+        (
+            "tests/unit/paimon/expire/test_expire_retention.py::test_whatever_clocks_say_the_numbers_hold",
+        ),
     ),
     Row(
         "67",
@@ -238,8 +240,8 @@ ROWS = (
         "the write's files are known and stay",
         (
             f"{_ORPHANS}test_the_files_of_a_write_that_takes_days_stay_if_they_are_known",
-            "tests/unit/test_orphans.py::test_a_writer_that_is_still_at_work_keeps_all_its_files",
-            "tests/unit/test_orphans.py::test_the_oldest_write_under_way_moves_the_floor",
+            "tests/unit/paimon/orphans/test_orphans.py::test_a_writer_that_is_still_at_work_keeps_all_its_files",
+            "tests/unit/paimon/orphans/test_orphans.py::test_the_oldest_write_under_way_moves_the_floor",
         ),
     ),
     Row(
@@ -269,7 +271,7 @@ ROWS = (
         "the writer is told; no other partition changes",
         (
             f"{_PARTITIONS}test_a_compaction_of_a_partition_that_expires_meanwhile_is_told_who_was_first",
-            "tests/unit/test_partition_expiry.py::test_a_partition_somebody_writes_to_meanwhile_is_looked_at_again",
+            "tests/unit/paimon/partitions/test_partition_expiry.py::test_a_partition_somebody_writes_to_meanwhile_is_looked_at_again",
         ),
     ),
     Row(

@@ -12,7 +12,7 @@ import pytest
 import lakeformat as lake
 from spark_jobs import write_table
 from tests.spark.standalone import standalone_cluster
-from tests.unit import test_change_messages as messages
+from tests.unit.spark_jobs import test_change_messages as messages
 
 DRIVERS = Path(__file__).parent / "drivers"
 _PATIENCE_SECONDS = 500

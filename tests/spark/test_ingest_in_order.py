@@ -13,8 +13,8 @@ import pytest
 import lakeformat as lake
 from spark_jobs import spark_source
 from spark_jobs.ingest import run
-from tests.unit import test_change_messages as messages
-from tests.unit import test_ingest_sources as sources
+from tests.unit.spark_jobs import test_change_messages as messages
+from tests.unit.spark_jobs import test_ingest_sources as sources
 
 # Their fixtures, but for those that run the job.
 stock, source = messages.stock, sources.source

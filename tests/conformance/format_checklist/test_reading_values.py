@@ -37,7 +37,7 @@ from lakeformat.types.type_text import parse_type
 from lakeformat.types.types import DataField
 from tests.golden.tables import HOW_TO_UNSKIP, GoldenTable, golden_tables
 from tests.golden.values import assert_same_rows, rows_of
-from tests.unit.test_binary_row_examples import EXAMPLES, NULLS
+from tests.unit.paimon.binary_row.test_binary_row_examples import EXAMPLES, NULLS
 
 TABLES = {table.name: table for table in golden_tables()}
 needs_golden_tables = pytest.mark.skipif(not TABLES, reason=HOW_TO_UNSKIP)

@@ -52,7 +52,7 @@ from lakeformat.paimon.read.plan import plan_files
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.type_text import parse_type
 from tests.conformance.format_checklist.keyed_table import DELETE, UPDATE_BEFORE, KeyedTable
-from tests.unit.test_binary_row_examples import EXAMPLES, NULLS
+from tests.unit.paimon.binary_row.test_binary_row_examples import EXAMPLES, NULLS
 
 
 def new_catalog(folder: Path, **environment: Any) -> lake.Catalog:

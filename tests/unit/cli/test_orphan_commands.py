@@ -176,7 +176,7 @@ def test_wrong_hints_are_shown_and_put_right(catalog):
 
 def test_the_examples_of_the_page_run(catalog, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).resolve().parents[2] / "docs" / "orphans.md").read_text()
+    page = (Path(__file__).resolve().parents[3] / "docs" / "orphans.md").read_text()
     commands = re.findall(r"^    lake (.+?)(?:\s+#.*)?$", page, re.MULTILINE)
     assert len(commands) == 5
     for command in commands:

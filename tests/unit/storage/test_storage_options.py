@@ -14,7 +14,7 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.storage import LockedCreation, ObjectStorage, is_storage_option, open_storage
 from lakeformat.storage.store_options import STORE_OPTIONS, store_config
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "storage.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "storage.md"
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from lakeformat.paimon.options.foreign import (
 )
 from lakeformat.paimon.options.operation import Operation
 
-LISTED = Path(__file__).resolve().parent.parent / "data/paimon_options.tsv"
+LISTED = Path(__file__).resolve().parents[3] / "data/paimon_options.tsv"
 VALUES = dict(
     line.split("\t")
     for line in LISTED.read_text(encoding="utf-8").splitlines()

@@ -223,7 +223,7 @@ def test_the_commands_of_the_readme_work(tmp_path, monkeypatch, capsys):
     catalog.create_table("shop.stock", [("id", "BIGINT")], primary_key=["id"])
     (tmp_path / "orders").mkdir()
     (tmp_path / "orders" / "a.csv").write_text("id\n1\n")
-    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    readme = (Path(__file__).resolve().parents[3] / "README.md").read_text()
     commands = [
         shlex.split(line)
         for line in readme.splitlines()

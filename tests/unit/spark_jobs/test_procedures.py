@@ -12,7 +12,7 @@ import lakeformat as lake
 from spark_jobs import call
 from spark_jobs.frames.procedures import PROCEDURES
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
 @pytest.fixture

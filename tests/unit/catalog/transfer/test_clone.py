@@ -122,7 +122,7 @@ def test_a_full_clone_has_every_snapshot_tag_branch_and_change(catalog, other):
 
 
 def test_a_full_clone_of_golden_tables_reads_like_them(other):
-    golden = Path(os.environ.get("GOLDEN", Path(__file__).parents[3] / "shared" / "golden"))
+    golden = Path(os.environ.get("GOLDEN", Path(__file__).parents[5] / "shared" / "golden"))
     if not golden.is_dir():
         pytest.skip("the golden tables are not beside this checkout")
     for name in ("tags_and_branches", "schema_evolved", "deletion_vectors"):
@@ -211,7 +211,7 @@ def test_an_empty_table_is_cloned_with_its_schema(catalog, other):
 
 
 def test_a_branch_becomes_a_table(other):
-    golden = Path(__file__).parents[3] / "shared" / "golden" / "format" / "tags_and_branches"
+    golden = Path(__file__).parents[5] / "shared" / "golden" / "format" / "tags_and_branches"
     if not golden.is_dir():
         pytest.skip("the golden tables are not beside this checkout")
     branch = lake.open_table(str(golden / "table"), branch="dev")

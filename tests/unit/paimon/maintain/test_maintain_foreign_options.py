@@ -16,7 +16,7 @@ from lakeformat.paimon.options.foreign import Trait, find_foreign
 from lakeformat.paimon.options.operation import Operation
 from tests.crashed_writer import crashed_table
 
-LISTED = Path(__file__).resolve().parent.parent / "data/paimon_options.tsv"
+LISTED = Path(__file__).resolve().parents[3] / "data/paimon_options.tsv"
 VALUES = dict(
     line.split("\t")
     for line in LISTED.read_text(encoding="utf-8").splitlines()

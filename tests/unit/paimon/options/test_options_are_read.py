@@ -9,7 +9,7 @@ from pathlib import Path
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.options.option import Option
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 PACKAGES = ("lakeformat", "spark_jobs", "airflow_provider_lake")
 
 

@@ -16,7 +16,7 @@ from lakeformat.paimon.metadata.snapshot_directory import publish_snapshot, writ
 from tests.counting import CountingStorage
 from tests.paper import commit, file, head, message, paper_table
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "commit-cost.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "commit-cost.md"
 MINUTE = 60_000
 
 

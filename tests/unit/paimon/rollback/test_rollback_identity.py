@@ -10,7 +10,7 @@ import lakeformat as lake
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.table import load_table
 from tests.keyed_rows import KeyedRows
-from tests.unit.test_rollback import Meets, shop
+from tests.unit.paimon.rollback.test_rollback import Meets, shop
 
 RUN = lake.CommitId("run", 1)
 DAY = 24 * 60 * 60 * 1000
