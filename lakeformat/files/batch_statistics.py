@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.files.column_statistics import ColumnStatistics, bounded_by, merge_bounds
-from lakeformat.paimon.binary_row import Value, values_from_arrow
 from lakeformat.types.types import AtomicType, DataField, DataType, TypeName
+from lakeformat.types.values import Value, values_from_arrow
 
 __all__ = ["BatchStatistics", "column_bounds", "has_order"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lakeformat.files.statistics_modes import Detail, StatisticsMode
-from lakeformat.paimon.binary_row import Value
+from lakeformat.types.values import Value
 
 __all__ = [
     "NO_STATISTICS",

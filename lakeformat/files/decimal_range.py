@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.binary_row.arrow_memory import null_mask, numbers
-from lakeformat.paimon.binary_row.wide_decimal import exceeds_precision
+from lakeformat.types.arrow_memory import null_mask, numbers
 from lakeformat.types.arrow_types import in_full
+from lakeformat.types.wide_decimal import exceeds_precision
 
 __all__ = ["check_decimals", "refuse_beyond_int32"]
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import pyarrow as pa
 
 from lakeformat.files.column_statistics import ColumnStatistics
 from lakeformat.files.statistics_modes import StatisticsMode
-from lakeformat.paimon.options import TableOptions
 from lakeformat.types.types import DataField
 
-__all__ = ["FileContent", "FileWriter"]
+__all__ = ["FileContent", "FileSettings", "FileWriter"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileSettings:
+    """How files are written, whatever they hold."""
+
+    compression: str
+    """Its name in options; each format calls it its own."""
+    zstd_level: int
+    target_bytes: int
+    has_dictionaries: bool
+    """Whether columns of Parquet files that repeat values are encoded by a dictionary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +33,11 @@ class FileContent:
 
     fields: tuple[DataField, ...]
     modes: Sequence[StatisticsMode]
-    options: TableOptions
+    settings: FileSettings
     key_columns: tuple[str, ...] = ()
     """What an error names a row by."""
+    repeated: Mapping[str, str] = field(default_factory=dict)
+    """Columns that hold the same as one before, with its name: Parquet encodes them once."""
 
 
 class FileWriter(Protocol):

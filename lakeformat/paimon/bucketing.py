@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.binary_row.column_parts import as_row_columns, row_parts
 from lakeformat.paimon.binary_row.hive_hash import HIVE_TYPES, hive_hashes
-from lakeformat.paimon.binary_row.layout import type_text
 from lakeformat.paimon.binary_row.murmur import hash_parts
+from lakeformat.types.type_kinds import type_text
 from lakeformat.types.types import AtomicType, DataType, TypeName
 
 __all__ = ["BucketFunction", "Buckets", "bucket_function", "row_hashes"]

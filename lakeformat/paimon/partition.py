@@ -7,13 +7,14 @@ null, empty and blank values share one.
 from __future__ import annotations
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
-from lakeformat.paimon.binary_row import Value, decode_row, unframe_row, values_to_arrow
+from lakeformat.paimon.binary_row import decode_row, unframe_row
 from lakeformat.paimon.layout import partition_directory
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.types.type_rules import names_a_directory
 from lakeformat.types.type_text import type_to_json
 from lakeformat.types.types import DataField
 from lakeformat.types.value_text import cast_text, internal_text
+from lakeformat.types.values import Value, values_to_arrow
 
 __all__ = [
     "or_default_name",

@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from lakeformat.errors import InvalidRequestError, LakeError
-from lakeformat.paimon.binary_row import FramedRows, decode_row, unframe_row, values_from_arrow
+from lakeformat.paimon.binary_row import FramedRows, decode_row, unframe_row
 from lakeformat.paimon.metadata.simple_stats import SimpleStats, may_contain_partition
 from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.types.casts import cast_array
 from lakeformat.types.types import STRING, DataField, DataType
+from lakeformat.types.values import values_from_arrow
 
 __all__ = ["PartitionFilter", "PartitionSpec", "some_partitions", "these_partitions"]
 

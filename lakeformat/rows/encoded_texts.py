@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.paimon.merge.memory import merge_memory
+from lakeformat.rows.memory import merge_memory
 
 __all__ = ["decoded", "one_table"]
 

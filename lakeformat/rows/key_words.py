@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.paimon.binary_row.arrow_memory import byte_spans, null_mask, numbers, spans
-from lakeformat.paimon.binary_row.unaligned import Bytes
 from lakeformat.rows.groups import Mask, Positions
+from lakeformat.types.arrow_memory import byte_spans, null_mask, numbers, spans
+from lakeformat.types.unaligned import Bytes
 
 __all__ = ["KeyWord", "Words", "column_words"]
 

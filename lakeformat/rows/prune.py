@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from lakeformat.paimon.binary_row import Value, values_to_arrow
 from lakeformat.types.types import AtomicType, DataType, TypeName
+from lakeformat.types.values import Value, values_to_arrow
 
 __all__ = [
     "Alternatives",

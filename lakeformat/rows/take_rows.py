@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.paimon.merge.memory import merge_memory
 from lakeformat.rows.groups import Positions
+from lakeformat.rows.memory import merge_memory
 
 __all__ = ["take_rows"]
 

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.paimon.binary_row import Value, values_from_arrow
 from lakeformat.types.casts import cast_array
 from lakeformat.types.types import STRING, AtomicType, DataType, TypeName
+from lakeformat.types.values import Value, values_from_arrow
 
 __all__ = ["cast_text", "internal_text", "join_texts"]
 

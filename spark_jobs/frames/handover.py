@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import functions as sql
 from pyspark.sql import types as spark_types
 
-from lakeformat.paimon.binary_row.layout import COMPACT_DECIMAL_PRECISION
+from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
 from spark_jobs.frames.conditions import column_named
 from spark_jobs.frames.parts import classic_context
 

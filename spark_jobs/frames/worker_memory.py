@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lakeformat.paimon.merge.memory import merge_memory
+from lakeformat.rows.memory import merge_memory
 
 __all__ = ["give_back_too_much", "keep_memory"]
 

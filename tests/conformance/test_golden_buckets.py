@@ -23,7 +23,6 @@ from lakeformat.paimon.binary_row import (
     encode_row,
     frame_row,
     unframe_row,
-    values_from_arrow,
 )
 from lakeformat.paimon.binary_row.layout import reserved_size
 from lakeformat.paimon.bucketing import bucket_function
@@ -33,6 +32,7 @@ from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import open_storage
 from lakeformat.types.types import DataType
+from lakeformat.types.values import values_from_arrow
 from tests.golden.tables import HOW_TO_UNSKIP, GoldenTable, golden_tables
 from tests.manifest_entries import entries_in
 

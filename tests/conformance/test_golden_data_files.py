@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakeformat.files.column_statistics import ColumnStatistics
-from lakeformat.paimon.binary_row import values_from_arrow
 from lakeformat.paimon.datafile.file_description import FileOrigin, describe_append_file
 from lakeformat.paimon.datafile.file_names import DataFileNames
 from lakeformat.paimon.datafile.file_statistics import file_statistics, key_statistics
@@ -27,6 +26,7 @@ from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.storage import open_storage
+from lakeformat.types.values import values_from_arrow
 from tests.golden.tables import HOW_TO_UNSKIP, GoldenTable, golden_tables
 from tests.golden.values import assert_same_rows, rows_of
 

@@ -287,7 +287,7 @@ DECODERS: dict[str, Decoder] = {
         ROWS,
         (
             column_decoder.decode_columns,
-            importlib.import_module("lakeformat.paimon.binary_row.wide_decimal").decode_wide,
+            importlib.import_module("lakeformat.types.wide_decimal").decode_wide,
         ),
     ),
     "partition": Decoder(

@@ -17,9 +17,9 @@ from lakeformat.files.column_statistics import (
     merge_bounds,
 )
 from lakeformat.files.parquet.sound_statistics import SoundStatistics
-from lakeformat.paimon.binary_row import Value, values_from_arrow
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.types import AtomicType, DataField, TypeName
+from lakeformat.types.values import Value, values_from_arrow
 
 __all__ = ["footer_statistics"]
 

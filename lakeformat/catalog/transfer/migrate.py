@@ -39,7 +39,7 @@ from lakeformat.errors import (
     LakeError,
     NotFoundError,
 )
-from lakeformat.paimon.binary_row import encode_row, frame_row, values_from_arrow
+from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.commit.report import CommitReport
@@ -58,6 +58,7 @@ from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.count_text import counted
 from lakeformat.types.type_text import type_to_json
 from lakeformat.types.types import DataField
+from lakeformat.types.values import values_from_arrow
 
 __all__ = ["migrate_directory"]
 

@@ -35,13 +35,11 @@ class AvroFileWriter:
         """``unique`` is a text no other file has, such as its name: it marks the blocks."""
         self._stream = stream
         self._fields = content.fields
-        options = content.options
-        codec = codec_of(FileFormat.AVRO, options.file_compression)
+        settings = content.settings
+        codec = codec_of(FileFormat.AVRO, settings.compression)
         self._container: dict[str, Any] = {
             "codec": codec,
-            "codec_compression_level": (
-                options.file_compression_zstd_level if codec == "zstandard" else None
-            ),
+            "codec_compression_level": (settings.zstd_level if codec == "zstandard" else None),
             "sync_interval": BLOCK_BYTES,
             "sync_marker": hashlib.md5(unique.encode(), usedforsecurity=False).digest(),
         }

@@ -44,11 +44,11 @@ class OrcFileWriter:
             for field, mode in zip(content.fields, content.modes, strict=True)
         ]
         self._statistics = BatchStatistics(content.fields, bounded)
-        options = content.options
-        stripe = options.target_file_size_bytes // STRIPES_PER_FILE
+        settings = content.settings
+        stripe = settings.target_bytes // STRIPES_PER_FILE
         self._writer = orc.ORCWriter(
             self._stream,
-            compression=codec_of(FileFormat.ORC, options.file_compression),
+            compression=codec_of(FileFormat.ORC, settings.compression),
             stripe_size=min(max(stripe, MIN_STRIPE_BYTES), MAX_STRIPE_BYTES),
         )
 

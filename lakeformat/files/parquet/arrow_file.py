@@ -23,13 +23,13 @@ def arrow_writer(
     **more: Any,
 ) -> pq.ParquetWriter:
     """Arrow's own writer as it is wanted for files of a table, of all or some of their columns."""
-    options = layout.options
-    codec = codec_of(FileFormat.PARQUET, options.file_compression)
+    settings = layout.settings
+    codec = codec_of(FileFormat.PARQUET, settings.compression)
     return pq.ParquetWriter(
         stream,
         schema,
         compression=codec,
-        compression_level=options.file_compression_zstd_level if codec == "zstd" else None,
+        compression_level=settings.zstd_level if codec == "zstd" else None,
         use_dictionary=[*layout.dictionary_columns],
         write_statistics=layout.bounded,
         store_decimal_as_integer=True,

@@ -48,7 +48,7 @@ def is_worth_assembling(rows: pa.Table, layout: ParquetLayout, repeated: Collect
 
     That half is in memory once more until it is written, and nothing is gained with it.
     """
-    if rows.num_rows < WORTH_ASSEMBLING or PageCodec.of(layout.options) is None:
+    if rows.num_rows < WORTH_ASSEMBLING or PageCodec.of(layout.settings) is None:
         return False
     left = rows.select(
         [
@@ -73,7 +73,7 @@ class AssembledFile:
     ) -> None:
         """``repeated`` says of columns which other one before them they are the same as."""
         self._stream, self._layout, self._repeated = stream, layout, repeated
-        codec = PageCodec.of(layout.options)
+        codec = PageCodec.of(layout.settings)
         assert codec is not None
         self._codec = codec
         self._declined: set[str] = set()

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakeformat.paimon.binary_row.layout import COMPACT_DECIMAL_PRECISION
 from lakeformat.types.arrow_types import in_full
+from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
 
 __all__ = ["pick_dictionary_columns", "repeating_texts", "repeats_itself"]
 

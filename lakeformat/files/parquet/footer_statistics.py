@@ -18,9 +18,9 @@ from lakeformat.files.column_statistics import (
 )
 from lakeformat.files.parquet.int96_arrays import leaf_columns
 from lakeformat.files.statistics_modes import Detail, StatisticsMode
-from lakeformat.paimon.binary_row import Value
 from lakeformat.types.arrow_types import to_arrow_schema, to_arrow_type
 from lakeformat.types.types import AtomicType, DataField, DataType, TypeName
+from lakeformat.types.values import Value
 
 __all__ = ["FooterStatistics"]
 

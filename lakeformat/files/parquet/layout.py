@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakeformat.paimon.options import TableOptions
+from lakeformat.files.file_writer import FileSettings
 
 __all__ = ["ParquetLayout"]
 
@@ -18,7 +18,7 @@ class ParquetLayout:
 
     schema: pa.Schema
     """As the file has it: timestamps in 12 bytes are bytes."""
-    options: TableOptions
+    settings: FileSettings
     dictionary_columns: Sequence[str]
     bounded: Sequence[str] | bool
     """The paths with bounds in the footer; True for all."""

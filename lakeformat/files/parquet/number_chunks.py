@@ -19,7 +19,7 @@ from lakeformat.files.parquet.column_chunk import (
     run_of,
 )
 from lakeformat.files.parquet.pages import PAGE_ROWS, Encoding, PageCodec, Pages, PhysicalType
-from lakeformat.paimon.binary_row.arrow_memory import numbers
+from lakeformat.types.arrow_memory import numbers
 
 __all__ = ["encode_constant", "encode_plain", "is_plain"]
 

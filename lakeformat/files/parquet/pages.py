@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from lakeformat.files.codecs import codec_of
 from lakeformat.files.file_format import FileFormat
+from lakeformat.files.file_writer import FileSettings
 from lakeformat.files.parquet.thrift_compact import StructWriter
-from lakeformat.paimon.options import TableOptions
 
 __all__ = [
     "CODECS",
@@ -67,12 +67,12 @@ class PageCodec:
     codec: pa.Codec | None
 
     @classmethod
-    def of(cls, options: TableOptions) -> PageCodec | None:
+    def of(cls, settings: FileSettings) -> PageCodec | None:
         """The codec of a table's files; None if only Arrow has it."""
-        name = codec_of(FileFormat.PARQUET, options.file_compression)
+        name = codec_of(FileFormat.PARQUET, settings.compression)
         if name not in CODECS:
             return None
-        level = options.file_compression_zstd_level if name == "zstd" else None
+        level = settings.zstd_level if name == "zstd" else None
         return cls(CODECS[name], None if name == "none" else pa.Codec(name, level))
 
     def compress(self, content: Content) -> Content:

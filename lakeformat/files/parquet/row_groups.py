@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakeformat.files.parquet.sound_statistics import SoundStatistics
-from lakeformat.paimon.binary_row.arrow_memory import decimal_array
+from lakeformat.types.arrow_memory import decimal_array
 
 __all__ = ["Footer", "PickGroups"]
 

@@ -25,7 +25,6 @@ from lakeformat.files.parquet.int96_arrays import (
 )
 from lakeformat.files.parquet.int96_footer import with_int96
 from lakeformat.files.parquet.layout import ParquetLayout
-from lakeformat.files.parquet.repeated_columns import repeated_columns
 from lakeformat.types.arrow_types import in_full
 
 __all__ = ["ParquetFileWriter"]
@@ -63,7 +62,7 @@ class ParquetFileWriter:
             self._stored = _keeping_numbers(self._stored, rows.schema)
         stored = with_values_below_nulls(rows).cast(self._schema)
         if self._file is None:
-            wanted = self._content.options.parquet_enable_dictionary
+            wanted = self._content.settings.has_dictionaries
             self._file = self._open(stored, pick_dictionary_columns(stored) if wanted else [])
         if self._int96:
             stored = to_int96(stored, self._stored)
@@ -86,9 +85,9 @@ class ParquetFileWriter:
         """A file for row groups like these ``rows``."""
         change_footer = partial(with_int96, leaves=self._int96) if self._int96 else None
         layout = ParquetLayout(
-            self._stored, self._content.options, dictionary_columns, self._bounded, change_footer
+            self._stored, self._content.settings, dictionary_columns, self._bounded, change_footer
         )
-        repeated = repeated_columns(self._content)
+        repeated = self._content.repeated
         if is_worth_assembling(rows, layout, repeated):
             return AssembledFile(self._stream, layout, repeated)
         return ArrowFile(self._stream, layout)

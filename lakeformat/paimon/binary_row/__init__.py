@@ -1,8 +1,8 @@
 """Binary rows: the bytes of partitions, keys and statistics, and what buckets are hashed from.
 
 ``encode_row`` and ``decode_row`` take one row of any types; ``encode_columns`` and
-``decode_columns`` the columns of many rows. ``layout.py`` draws a row, ``values.py`` lists what
-each type is in Python.
+``decode_columns`` the columns of many rows. ``layout.py`` draws a row, ``types/values.py``
+lists what each type is in Python.
 """
 
 from __future__ import annotations
@@ -13,12 +13,9 @@ from lakeformat.paimon.binary_row.decode import decode_row
 from lakeformat.paimon.binary_row.encode import encode_row
 from lakeformat.paimon.binary_row.frame import frame_row, unframe_row
 from lakeformat.paimon.binary_row.murmur import hash_row
-from lakeformat.paimon.binary_row.values import Value, Variant, values_from_arrow, values_to_arrow
 
 __all__ = [
     "FramedRows",
-    "Value",
-    "Variant",
     "decode_columns",
     "decode_row",
     "encode_columns",
@@ -26,6 +23,4 @@ __all__ = [
     "frame_row",
     "hash_row",
     "unframe_row",
-    "values_from_arrow",
-    "values_to_arrow",
 ]

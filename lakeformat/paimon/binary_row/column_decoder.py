@@ -15,29 +15,31 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError, UnsupportedError
-from lakeformat.paimon.binary_row.arrow_columns import column_type
-from lakeformat.paimon.binary_row.arrow_memory import as_bits, byte_spans
 from lakeformat.paimon.binary_row.decode import decode_field
 from lakeformat.paimon.binary_row.layout import (
     FRAME_SIZE,
     INLINE_MARK,
     KIND_BITS,
     MAX_INLINE_SIZE,
-    MAX_NANO_OF_MILLI,
-    MILLIS_PER_DAY,
     fixed_size,
     header_size,
-    is_bytes,
-    is_text,
     number_code,
     reserved_size,
+)
+from lakeformat.types.arrow_columns import column_type
+from lakeformat.types.arrow_memory import as_bits, byte_spans
+from lakeformat.types.type_kinds import (
+    MAX_NANO_OF_MILLI,
+    MILLIS_PER_DAY,
+    is_bytes,
+    is_text,
     type_text,
 )
-from lakeformat.paimon.binary_row.unaligned import Positions, Words, at_every_byte, move_bytes
-from lakeformat.paimon.binary_row.units import NANOS_PER_MILLI, timestamp_unit_nanos
-from lakeformat.paimon.binary_row.values import values_to_arrow
-from lakeformat.paimon.binary_row.wide_decimal import decode_wide, exceeds_precision
 from lakeformat.types.types import AtomicType, DataType, TypeName
+from lakeformat.types.unaligned import Positions, Words, at_every_byte, move_bytes
+from lakeformat.types.units import NANOS_PER_MILLI, timestamp_unit_nanos
+from lakeformat.types.values import values_to_arrow
+from lakeformat.types.wide_decimal import decode_wide, exceeds_precision
 
 __all__ = ["FramedRows", "decode_columns"]
 

@@ -18,8 +18,8 @@ from lakeformat.paimon.binary_row.column_parts import (
     row_parts,
 )
 from lakeformat.paimon.binary_row.layout import FRAME_SIZE, fixed_size, header_size
-from lakeformat.paimon.binary_row.unaligned import Bytes, Positions, at_every_byte, move_bytes
 from lakeformat.types.types import DataType
+from lakeformat.types.unaligned import Bytes, Positions, at_every_byte, move_bytes
 
 __all__ = ["encode_columns"]
 

@@ -15,8 +15,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.binary_row.arrow_columns import as_column
-from lakeformat.paimon.binary_row.arrow_memory import null_mask, numbers, spans
 from lakeformat.paimon.binary_row.encode import encode_items
 from lakeformat.paimon.binary_row.layout import (
     INLINE_MARK,
@@ -24,15 +22,17 @@ from lakeformat.paimon.binary_row.layout import (
     MAX_INLINE_SIZE,
     fixed_size,
     header_size,
-    is_bytes,
     number_code,
     reserved_size,
 )
-from lakeformat.paimon.binary_row.unaligned import Positions, WordReader, Words
-from lakeformat.paimon.binary_row.units import NANOS_PER_MILLI, timestamp_unit_nanos
-from lakeformat.paimon.binary_row.values import values_from_arrow
-from lakeformat.paimon.binary_row.wide_decimal import encode_wide
+from lakeformat.types.arrow_columns import as_column
+from lakeformat.types.arrow_memory import null_mask, numbers, spans
+from lakeformat.types.type_kinds import is_bytes
 from lakeformat.types.types import AtomicType, DataType, TypeName
+from lakeformat.types.unaligned import Positions, WordReader, Words
+from lakeformat.types.units import NANOS_PER_MILLI, timestamp_unit_nanos
+from lakeformat.types.values import values_from_arrow
+from lakeformat.types.wide_decimal import encode_wide
 
 __all__ = [
     "MASKS",

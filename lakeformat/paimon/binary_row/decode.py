@@ -13,24 +13,18 @@ from decimal import Decimal
 
 from lakeformat.errors import CorruptTableError, UnsupportedError
 from lakeformat.paimon.binary_row.layout import (
-    COUNT,
     INLINE_MARK,
     KIND_BITS,
     MAX_INLINE_SIZE,
-    MILLIS_PER_DAY,
     VECTOR_ELEMENTS,
     element_size,
     fixed_size,
     header_size,
-    is_bytes,
-    is_text,
     number_code,
     padded,
     reserved_size,
-    type_text,
 )
-from lakeformat.paimon.binary_row.units import decimal_from_unscaled, join_timestamp
-from lakeformat.paimon.binary_row.values import Value, Variant
+from lakeformat.types.type_kinds import COUNT, MILLIS_PER_DAY, is_bytes, is_text, type_text
 from lakeformat.types.types import (
     ArrayType,
     AtomicType,
@@ -41,6 +35,8 @@ from lakeformat.types.types import (
     TypeName,
     VectorType,
 )
+from lakeformat.types.units import decimal_from_unscaled, join_timestamp
+from lakeformat.types.values import Value, Variant
 
 __all__ = ["decode_field", "decode_row"]
 

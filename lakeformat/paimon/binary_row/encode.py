@@ -10,24 +10,18 @@ from typing import Any
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.binary_row.layout import (
-    COUNT,
     INLINE_MARK,
     KIND_BITS,
     MAX_INLINE_SIZE,
-    MILLIS_PER_DAY,
     VECTOR_ELEMENTS,
     element_size,
     fixed_size,
     header_size,
-    is_bytes,
-    is_text,
     number_code,
     padded,
     reserved_size,
-    type_text,
 )
-from lakeformat.paimon.binary_row.units import split_timestamp, unscaled_decimal
-from lakeformat.paimon.binary_row.values import Value
+from lakeformat.types.type_kinds import COUNT, MILLIS_PER_DAY, is_bytes, is_text, type_text
 from lakeformat.types.types import (
     ArrayType,
     AtomicType,
@@ -38,6 +32,8 @@ from lakeformat.types.types import (
     TypeName,
     VectorType,
 )
+from lakeformat.types.units import split_timestamp, unscaled_decimal
+from lakeformat.types.values import Value
 
 __all__ = ["encode_items", "encode_row"]
 

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lakeformat.paimon.binary_row.arrow_memory import null_mask, numbers, spans
-from lakeformat.paimon.binary_row.layout import is_bytes
-from lakeformat.paimon.binary_row.unaligned import Positions, Words
-from lakeformat.paimon.binary_row.wide_decimal import magnitude
+from lakeformat.types.arrow_memory import null_mask, numbers, spans
+from lakeformat.types.type_kinds import is_bytes
 from lakeformat.types.types import AtomicType, DataType, TypeName
+from lakeformat.types.unaligned import Positions, Words
+from lakeformat.types.wide_decimal import magnitude
 
 __all__ = ["HIVE_TYPES", "hive_hashes"]
 

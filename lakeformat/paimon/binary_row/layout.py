@@ -13,29 +13,21 @@ from __future__ import annotations
 
 import struct
 
-from lakeformat.types.type_text import type_to_json
-from lakeformat.types.types import AtomicType, DataType, TypeName, atomic
+from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
+from lakeformat.types.types import AtomicType, DataType, TypeName
 
 __all__ = [
-    "BYTES_TYPES",
-    "COMPACT_DECIMAL_PRECISION",
-    "COUNT",
     "FRAME_SIZE",
     "INLINE_MARK",
     "KIND_BITS",
     "MAX_INLINE_SIZE",
-    "MAX_NANO_OF_MILLI",
-    "MILLIS_PER_DAY",
     "VECTOR_ELEMENTS",
     "element_size",
     "fixed_size",
     "header_size",
-    "is_bytes",
-    "is_text",
     "number_code",
     "padded",
     "reserved_size",
-    "type_text",
 ]
 
 FRAME_SIZE = 4
@@ -44,26 +36,11 @@ MAX_INLINE_SIZE = 7
 INLINE_MARK = 0x80
 """In the last byte of a slot: the size is in the other bits, the text in the other bytes."""
 
-MAX_NANO_OF_MILLI = 999_999
-MILLIS_PER_DAY = 86_400_000
-
-COMPACT_DECIMAL_PRECISION = 18
-"""Decimals of up to so many digits are one 64-bit number, which Java never holds against the
-precision: what two of them add up to may have more digits than the type, and is kept."""
-
 _COMPACT_TIMESTAMP_PRECISION = 3
 _WIDE_DECIMAL_SIZE = 16
 _WIDE_TIMESTAMP_SIZE = 8
 
 _TIMESTAMPS = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
-_TEXT = (TypeName.CHAR, TypeName.VARCHAR)
-BYTES_TYPES = (
-    TypeName.BINARY,
-    TypeName.VARBINARY,
-    TypeName.BLOB,
-    TypeName.GEOMETRY,
-    TypeName.GEOGRAPHY,
-)
 _NUMBERS = {
     TypeName.BOOLEAN: "?",
     TypeName.TINYINT: "b",
@@ -79,9 +56,6 @@ _NUMBERS = {
 VECTOR_ELEMENTS = frozenset(_NUMBERS) - {TypeName.DATE, TypeName.TIME}
 """The types a VECTOR is made of; none of its elements is null."""
 
-COUNT = atomic(TypeName.INT)
-"""How often an element is in a MULTISET, which is a map of these."""
-
 
 def header_size(arity: int) -> int:
     """Bytes of row kind and null bits."""
@@ -96,16 +70,6 @@ def fixed_size(arity: int) -> int:
 def padded(size: int) -> int:
     """Bytes an item takes, zeros at its end included."""
     return (size + 7) // 8 * 8
-
-
-def is_text(data_type: DataType) -> bool:
-    """Whether values are characters."""
-    return isinstance(data_type, AtomicType) and data_type.name in _TEXT
-
-
-def is_bytes(data_type: DataType) -> bool:
-    """Whether a slot holds up to 7 bytes itself: characters and binaries of any kind."""
-    return isinstance(data_type, AtomicType) and data_type.name in (*_TEXT, *BYTES_TYPES)
 
 
 def number_code(data_type: DataType) -> str | None:
@@ -132,9 +96,3 @@ def element_size(data_type: DataType) -> int:
     """Bytes of one element of an array."""
     code = number_code(data_type)
     return 8 if code is None else struct.calcsize(f"<{code}")
-
-
-def type_text(data_type: DataType) -> str:
-    """A type as an error shows it."""
-    shown = type_to_json(data_type)
-    return shown if isinstance(shown, str) else str(shown["type"])

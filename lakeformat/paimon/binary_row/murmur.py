@@ -19,7 +19,7 @@ from lakeformat.paimon.binary_row.column_parts import (
     Slot,
     WideTail,
 )
-from lakeformat.paimon.binary_row.unaligned import Bytes, Positions, WordReader, Words
+from lakeformat.types.unaligned import Bytes, Positions, WordReader, Words
 
 __all__ = ["hash_parts", "hash_row"]
 

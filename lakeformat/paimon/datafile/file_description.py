@@ -8,11 +8,12 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from lakeformat.paimon.binary_row import encode_row, frame_row, values_from_arrow
+from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.datafile.file_statistics import encode_statistics, encode_value_statistics
 from lakeformat.paimon.datafile.rolling_writer import WrittenFile
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
 from lakeformat.types.types import DataField
+from lakeformat.types.values import values_from_arrow
 
 __all__ = ["FileOrigin", "describe_append_file", "describe_key_value_file"]
 

@@ -6,20 +6,13 @@ from collections.abc import Sequence
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError
 from lakeformat.files.column_statistics import NO_STATISTICS, ColumnStatistics
-from lakeformat.paimon.binary_row import (
-    Value,
-    decode_row,
-    encode_row,
-    frame_row,
-    unframe_row,
-    values_from_arrow,
-    values_to_arrow,
-)
+from lakeformat.paimon.binary_row import decode_row, encode_row, frame_row, unframe_row
 from lakeformat.paimon.datafile.evolution import find_sources
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.metadata.simple_stats import SimpleStats
 from lakeformat.types.casts import cast_array, keeps_order
 from lakeformat.types.types import AtomicType, DataField, DataType, with_nullability
+from lakeformat.types.values import Value, values_from_arrow, values_to_arrow
 
 __all__ = [
     "encode_statistics",

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from lakeformat.files.orc.instants import InstantRule, Millis
-from lakeformat.paimon.binary_row import values_to_arrow
 from lakeformat.paimon.datafile.file_statistics import stored_statistics
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
 from lakeformat.paimon.options import TableOptions
 from lakeformat.types.types import AtomicType, DataField, TypeName
+from lakeformat.types.values import values_to_arrow
 
 __all__ = ["instant_bounds", "instant_rule"]
 

@@ -17,8 +17,9 @@ from lakeformat.files.file_format import FileFormat
 from lakeformat.files.file_writer import FileContent, FileWriter
 from lakeformat.files.orc.writer import OrcFileWriter
 from lakeformat.files.parquet.writer import ParquetFileWriter
-from lakeformat.files.statistics_modes import StatisticsMode, column_modes
+from lakeformat.files.statistics_modes import StatisticsMode
 from lakeformat.paimon.datafile.external_paths import ExternalPaths, FilePlace
+from lakeformat.paimon.datafile.file_content import file_content
 from lakeformat.paimon.datafile.file_index_writer import (
     INDEX_SUFFIX,
     FileIndexWriter,
@@ -82,9 +83,9 @@ class RollingWriter:
         Files go to the ``external`` paths if there are any, else to the directory.
         """
         require_format_holds(fields, options)
-        names = [field.name for field in fields]
         keys = tuple(key_order.columns) if key_order is not None else ()
-        self._content = FileContent(fields, modes or column_modes(names, options), options, keys)
+        self._content = file_content(fields, options, modes=modes, key_columns=keys)
+        self._options = options
         self._storage = storage
         self._directory = directory
         self._next_name = next_name
@@ -135,7 +136,7 @@ class RollingWriter:
         if self._open is None:
             self._open = self._start_file()
         self._open.write(rows)
-        if self._open.size >= self._content.options.target_file_size_bytes:
+        if self._open.size >= self._options.target_file_size_bytes:
             self._roll()
 
     def _start_file(self) -> _OpenFile:
@@ -145,7 +146,7 @@ class RollingWriter:
         else:
             place = FilePlace(self._storage, f"{self._directory}/{name}")
         self._started.append(place)
-        return _OpenFile(place, name, self._content, self._key_order, self._indexes)
+        return _OpenFile(place, name, self._content, self._options, self._key_order, self._indexes)
 
     def _roll(self) -> None:
         if self._open is not None:
@@ -161,6 +162,7 @@ class _OpenFile:
         place: FilePlace,
         name: str,
         content: FileContent,
+        options: TableOptions,
         key_order: KeyOrder | None,
         indexes: Sequence[WantedIndex],
     ) -> None:
@@ -168,11 +170,11 @@ class _OpenFile:
         self._modes, self._key_order = content.modes, key_order
         self._keys = KeyRows(key_order.columns) if key_order is not None else None
         self._index = FileIndexWriter(indexes)
-        self._most_embedded = content.options.file_index_in_manifest_threshold_bytes
+        self._most_embedded = options.file_index_in_manifest_threshold_bytes
         self._stack = ExitStack()
         self._stream: IO[bytes] = self._stack.enter_context(place.storage.open_output(place.path))
         with self._leaving_on_failure():
-            self._writer = _writer(self._stream, content, name)
+            self._writer = _writer(self._stream, content, options, name)
 
     @property
     def size(self) -> int:
@@ -238,8 +240,10 @@ class _OpenFile:
             raise
 
 
-def _writer(stream: IO[bytes], content: FileContent, name: str) -> FileWriter:
-    match FileFormat(content.options.file_format):
+def _writer(
+    stream: IO[bytes], content: FileContent, options: TableOptions, name: str
+) -> FileWriter:
+    match FileFormat(options.file_format):
         case FileFormat.PARQUET:
             return ParquetFileWriter(stream, content)
         case FileFormat.ORC:

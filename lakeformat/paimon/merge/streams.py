@@ -18,9 +18,9 @@ import pyarrow as pa
 from lakeformat.errors import CorruptTableError
 from lakeformat.paimon.key_order import orderable
 from lakeformat.paimon.merge.engine import MergeEngine
-from lakeformat.paimon.merge.memory import merge_memory
 from lakeformat.paimon.merge.order import MergeOrder
 from lakeformat.rows.encoded_texts import one_table
+from lakeformat.rows.memory import merge_memory
 
 __all__ = ["Round", "batch_rows_of", "merge_runs", "rounds_of"]
 

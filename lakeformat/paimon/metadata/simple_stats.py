@@ -9,16 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.paimon.binary_row import (
-    FramedRows,
-    Value,
-    decode_row,
-    encode_row,
-    frame_row,
-    unframe_row,
-    values_from_arrow,
-)
+from lakeformat.paimon.binary_row import FramedRows, decode_row, encode_row, frame_row, unframe_row
 from lakeformat.types.types import DataType
+from lakeformat.types.values import Value, values_from_arrow
 
 __all__ = [
     "EMPTY_ROW",

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
-from lakeformat.paimon.binary_row import encode_row, frame_row, values_from_arrow
+from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.json_file import NO_JSON
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot
@@ -26,6 +26,7 @@ from lakeformat.paimon.partitions.report import DonePartition, MarkDoneReport
 from lakeformat.storage.base import TooLargeError
 from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.types.type_rules import is_list
+from lakeformat.types.values import values_from_arrow
 
 __all__ = ["mark_partitions_done", "remove_done_directory"]
 

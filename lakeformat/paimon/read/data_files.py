@@ -14,7 +14,6 @@ from lakeformat.files.changelog_packs import packed_part
 from lakeformat.files.file_format import FileFormat
 from lakeformat.files.orc.instants import InstantRule
 from lakeformat.files.parquet.row_groups import PickGroups
-from lakeformat.paimon.binary_row import values_to_arrow
 from lakeformat.paimon.datafile.instant_bounds import instant_bounds, instant_rule
 from lakeformat.paimon.datafile.reader import BATCH_ROWS, KeepRows, read_batches, read_key_values
 from lakeformat.paimon.file_places import data_file_place
@@ -33,6 +32,7 @@ from lakeformat.rows.prune import Conjunction
 from lakeformat.storage import Storage
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.types import DataField
+from lakeformat.types.values import values_to_arrow
 
 __all__ = ["DataFiles"]
 

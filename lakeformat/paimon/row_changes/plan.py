@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakeformat.paimon.binary_row import values_to_arrow
 from lakeformat.paimon.compact.supported import require_whole_rows
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry
@@ -19,6 +18,7 @@ from lakeformat.paimon.read.plan import plan_columns, plan_files
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.conditions.filter import PredicateFilter
 from lakeformat.types.arrow_types import to_arrow_schema
+from lakeformat.types.values import values_to_arrow
 
 __all__ = ["ChangeUnit", "plan_units"]
 

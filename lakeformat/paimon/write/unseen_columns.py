@@ -10,13 +10,13 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from lakeformat.files.file_format import FileFormat
-from lakeformat.paimon.binary_row.layout import COMPACT_DECIMAL_PRECISION
 from lakeformat.paimon.merge.deduplicate import Deduplicate
 from lakeformat.paimon.merge.of_table import merge_engine, merge_order
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.file_index_rules import indexed_columns
 from lakeformat.paimon.write.defaults import default_value
 from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
 from lakeformat.types.types import STRING, AtomicType, DataField, TypeName
 
 __all__ = ["decimals_as_numbers", "short_decimals", "short_type", "texts_as_numbers"]

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.binary_row import Value, values_from_arrow
 from lakeformat.rows.conditions.literals import literal_of, neighbours
 from lakeformat.rows.conditions.predicate import (
     And,
@@ -32,6 +31,7 @@ from lakeformat.rows.conditions.predicate import (
 )
 from lakeformat.rows.prune import Alternatives, Condition, Conjunction, Op
 from lakeformat.types.types import AtomicType, DataField, TypeName
+from lakeformat.types.values import Value, values_from_arrow
 
 __all__ = ["PredicateFilter", "Where", "as_predicate", "bind_predicate"]
 

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError, LakeError
-from lakeformat.paimon.binary_row import values_to_arrow
-from lakeformat.paimon.binary_row.layout import COMPACT_DECIMAL_PRECISION
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.casts import cast_array
+from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
 from lakeformat.types.type_text import type_to_json
 from lakeformat.types.types import STRING, AtomicType, DataField, TypeName
+from lakeformat.types.values import values_to_arrow
 
 __all__ = ["literal_of", "literal_text", "neighbours"]
 

@@ -16,14 +16,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.files.column_statistics import NO_STATISTICS, ColumnStatistics
-from lakeformat.paimon.binary_row import (
-    decode_row,
-    encode_row,
-    frame_row,
-    hash_row,
-    unframe_row,
-    values_from_arrow,
-)
+from lakeformat.paimon.binary_row import decode_row, encode_row, frame_row, hash_row, unframe_row
 from lakeformat.paimon.datafile.file_statistics import encode_statistics, file_statistics
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta
@@ -35,6 +28,7 @@ from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.prune import Condition, Op
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.types import DataField
+from lakeformat.types.values import values_from_arrow
 from tests.golden.tables import HOW_TO_UNSKIP, GoldenTable, golden_tables
 from tests.golden.values import assert_same_rows, rows_of
 from tests.unit.paimon.binary_row.test_binary_row_examples import EXAMPLES, NULLS

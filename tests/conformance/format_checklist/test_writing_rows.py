@@ -32,7 +32,6 @@ from lakeformat.paimon.binary_row import (
     encode_row,
     frame_row,
     unframe_row,
-    values_to_arrow,
 )
 from lakeformat.paimon.bucketing import bucket_function, row_hashes
 from lakeformat.paimon.datafile.file_statistics import file_statistics, key_statistics
@@ -51,6 +50,7 @@ from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.read.plan import plan_files
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.type_text import parse_type
+from lakeformat.types.values import values_to_arrow
 from tests.conformance.format_checklist.keyed_table import DELETE, UPDATE_BEFORE, KeyedTable
 from tests.unit.paimon.binary_row.test_binary_row_examples import EXAMPLES, NULLS
 

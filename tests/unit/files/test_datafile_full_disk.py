@@ -37,15 +37,14 @@ def test_errors_wait_until_they_are_asked_for_and_nothing_follows_them():
 def test_an_orc_file_on_a_full_disk_raises_the_disk_s_error(room):
     import pyarrow as pa
 
-    from lakeformat.files.file_writer import FileContent
     from lakeformat.files.orc.writer import OrcFileWriter
-    from lakeformat.files.statistics_modes import column_modes
+    from lakeformat.paimon.datafile.file_content import file_content
     from lakeformat.paimon.options import TableOptions
     from lakeformat.types.types import STRING, DataField
 
     options = TableOptions({"file.format": "orc"})
     fields = (DataField(0, "text", STRING),)
-    content = FileContent(fields, column_modes(["text"], options), options)
+    content = file_content(fields, options)
     writer = OrcFileWriter(FullAfter(room), content)
     with pytest.raises(OSError, match="No space left"):  # noqa: PT012 - either call may raise
         writer.write(pa.table({"text": [f"{n:064}" for n in range(10_000)]}))

@@ -14,7 +14,6 @@ from lakeformat.files.column_statistics import ColumnStatistics
 from lakeformat.files.parquet.footer_stream import FooterStream
 from lakeformat.files.parquet.int96_footer import with_int96
 from lakeformat.files.parquet.thrift_compact import parse_struct
-from lakeformat.paimon.binary_row import values_from_arrow, values_to_arrow
 from lakeformat.paimon.datafile.reader import read_batches
 from lakeformat.paimon.datafile.rolling_writer import RollingWriter
 from lakeformat.paimon.options import TableOptions
@@ -22,6 +21,7 @@ from lakeformat.storage.memory import MemoryStorage
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.types import DataField
+from lakeformat.types.values import values_from_arrow, values_to_arrow
 
 LONG = 2**63 - 1
 DAY = 86_400 * 10**9

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 import lakeformat as lake
 from lakeformat.files.dictionary_texts import table_of
-from lakeformat.files.file_writer import FileContent
 from lakeformat.files.parquet import writer as parquet_writer
 from lakeformat.files.parquet.writer import ParquetFileWriter
-from lakeformat.files.statistics_modes import column_modes
+from lakeformat.paimon.datafile.file_content import file_content
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.write.conform import Conformer
 from lakeformat.paimon.write.unseen_columns import decimals_as_numbers, short_decimals, short_type
@@ -155,10 +154,9 @@ class TestFiles:
         field = DataField(0, "price", parse_type(f"DECIMAL({digits[0]}, {digits[1]})"))
         options = TableOptions({})
         stream = io.BytesIO()
-        modes = column_modes(["price"], options)
         with pytest.MonkeyPatch.context() as choice:
             choice.setattr(parquet_writer, "is_worth_assembling", lambda *_: here)
-            writer = ParquetFileWriter(stream, FileContent((field,), modes, options))
+            writer = ParquetFileWriter(stream, file_content((field,), options))
             writer.write(rows)
             statistics = writer.close()
         return stream.getvalue(), statistics

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.paimon.binary_row import encode_row, hash_row, values_to_arrow
+from lakeformat.paimon.binary_row import encode_row, hash_row
 from lakeformat.paimon.bucketing import bucket_function, row_hashes
 from lakeformat.types.type_text import parse_type
+from lakeformat.types.values import values_to_arrow
 
 # From the specification: BIGINT keys, five buckets.
 WORKED = {

@@ -21,7 +21,6 @@ from lakeformat.paimon.datafile.key_value_writer import KeyValueWriter
 from lakeformat.paimon.datafile.reader import BATCH_ROWS
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.merge.looked_up import with_level
-from lakeformat.paimon.merge.memory import merge_memory
 from lakeformat.paimon.merge.of_table import merge_order
 from lakeformat.paimon.merge.sections import is_interleaved, overlapping
 from lakeformat.paimon.merge.streams import batch_rows_of, rounds_of
@@ -30,6 +29,7 @@ from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.rows.encoded_texts import one_table
 from lakeformat.rows.groups import KeyGroups, Positions
+from lakeformat.rows.memory import merge_memory
 
 __all__ = ["ChangelogRows"]
 

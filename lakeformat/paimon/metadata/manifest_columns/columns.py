@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lakeformat.paimon.binary_row.arrow_memory import as_bits
-from lakeformat.paimon.binary_row.unaligned import at_every_byte
+from lakeformat.types.arrow_memory import as_bits
+from lakeformat.types.unaligned import at_every_byte
 
 __all__ = [
     "BytesColumn",

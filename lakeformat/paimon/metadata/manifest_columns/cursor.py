@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lakeformat.files.avro.avro_container import READABLE_AFTER, NotPlainError
-from lakeformat.paimon.binary_row.unaligned import at_every_byte
 from lakeformat.paimon.metadata.manifest_columns.columns import (
     BytesColumn,
     Column,
@@ -22,6 +21,7 @@ from lakeformat.paimon.metadata.manifest_columns.columns import (
     Positions,
 )
 from lakeformat.paimon.metadata.manifest_columns.shape import FieldShape
+from lakeformat.types.unaligned import at_every_byte
 
 __all__ = ["Cursor"]
 

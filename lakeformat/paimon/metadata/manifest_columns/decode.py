@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lakeformat.files.avro.avro_container import AvroBlocks, NotPlainError
-from lakeformat.paimon.binary_row.unaligned import at_every_byte
 from lakeformat.paimon.metadata.manifest_columns.columns import (
     Column,
     ListColumn,
@@ -25,6 +24,7 @@ from lakeformat.paimon.metadata.manifest_columns.columns import (
 from lakeformat.paimon.metadata.manifest_columns.concat import concat_columns
 from lakeformat.paimon.metadata.manifest_columns.cursor import Cursor
 from lakeformat.paimon.metadata.manifest_columns.shape import FieldShape
+from lakeformat.types.unaligned import at_every_byte
 
 __all__ = ["decode_columns"]
 

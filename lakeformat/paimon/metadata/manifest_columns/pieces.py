@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lakeformat.files.avro.avro_packing import avro_number
-from lakeformat.paimon.binary_row.unaligned import at_every_byte, move_bytes
 from lakeformat.paimon.metadata.manifest_columns.columns import (
     BytesColumn,
     Mask,
     Numbers,
     Positions,
 )
+from lakeformat.types.unaligned import at_every_byte, move_bytes
 
 __all__ = ["BytesPiece", "Piece", "WordPiece", "join_words", "number_piece", "write_pieces"]
 

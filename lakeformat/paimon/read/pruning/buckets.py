@@ -11,7 +11,6 @@ from itertools import islice, product
 
 import numpy as np
 
-from lakeformat.paimon.binary_row import Value, values_to_arrow
 from lakeformat.paimon.bucketing import bucket_function
 from lakeformat.paimon.metadata.manifest_columns import ManifestColumns
 from lakeformat.paimon.metadata.manifest_columns.columns import Positions
@@ -19,6 +18,7 @@ from lakeformat.paimon.read.buckets import has_unique_rows, skips_level_zero
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.prune import Condition, Mask, Op
 from lakeformat.types.types import AtomicType, DataField, TypeName
+from lakeformat.types.values import Value, values_to_arrow
 
 __all__ = ["HashedBuckets", "by_merged_values"]
 

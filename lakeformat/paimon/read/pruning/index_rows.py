@@ -10,7 +10,6 @@ import pyarrow as pa
 from pyroaring import BitMap
 
 from lakeformat.errors import UnsupportedError
-from lakeformat.paimon.binary_row import values_to_arrow
 from lakeformat.paimon.index.file_index import (
     BloomFilter,
     ColumnIndex,
@@ -21,6 +20,7 @@ from lakeformat.paimon.index.file_index import (
 )
 from lakeformat.rows.prune import Condition, Op
 from lakeformat.types.types import DataType
+from lakeformat.types.values import values_to_arrow
 
 __all__ = ["Bodies", "StoredCondition", "rules_out"]
 

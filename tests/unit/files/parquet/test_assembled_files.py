@@ -18,19 +18,17 @@ from hypothesis import strategies as st
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.files.column_statistics import reduce_statistics
-from lakeformat.files.file_writer import FileContent
 from lakeformat.files.parquet import writer as parquet_writer
 from lakeformat.files.parquet.arrow_file import ArrowFile
 from lakeformat.files.parquet.assembled_file import WORTH_ASSEMBLING, AssembledFile
-from lakeformat.files.parquet.repeated_columns import repeated_columns
 from lakeformat.files.parquet.writer import ParquetFileWriter
-from lakeformat.files.statistics_modes import column_modes
-from lakeformat.paimon.binary_row import values_to_arrow
+from lakeformat.paimon.datafile.file_content import file_content
 from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND, key_field
 from lakeformat.paimon.options import TableOptions
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.types import DataField
+from lakeformat.types.values import values_to_arrow
 
 GROUP = 50_000
 """Rows of which a column fills several pages."""
@@ -47,8 +45,7 @@ def content_of(columns, keys, **options):
         *by_name.values(),
     )
     typed = TableOptions({name.replace("__", "."): text for name, text in options.items()})
-    modes = column_modes([field.name for field in stored], typed)
-    return FileContent(stored, modes, typed, tuple(keys))
+    return file_content(stored, typed, key_columns=tuple(keys))
 
 
 def rows_of(content, columns, rows):
@@ -323,7 +320,7 @@ def test_a_table_without_a_key():
         DataField(1, "s", parse_type("STRING")),
         DataField(2, "m", parse_type("MAP<STRING, INT>")),
     )
-    content = FileContent(fields, column_modes(["n", "s", "m"], TableOptions({})), TableOptions({}))
+    content = file_content(fields, TableOptions({}))
     rows = pa.table(
         [
             values_to_arrow([1, 2], fields[0].type),
@@ -385,11 +382,11 @@ def file_of(content, rows):
 
 def test_a_key_that_is_stored_in_another_way_in_front_is_encoded_twice():
     content = content_of({"k": "INT"}, ["k"])  # which may be null there, and not in front
-    assert repeated_columns(content) == {}
+    assert content.repeated == {}
     rows = rows_of(content, {"k": [1, 2]}, 2)
     written, _ = write(content, [rows])
     assert pq.read_table(io.BytesIO(written))["k"].to_pylist() == [1, 2]
-    assert repeated_columns(content_of({"k": "INT NOT NULL"}, ["k"])) == {"k": "_KEY_k"}
+    assert content_of({"k": "INT NOT NULL"}, ["k"]).repeated == {"k": "_KEY_k"}
 
 
 def test_statistics_of_a_column_are_those_of_its_key():

@@ -11,18 +11,16 @@ import pytest
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.paimon.binary_row import (
     FramedRows,
-    Variant,
     decode_columns,
     decode_row,
     encode_columns,
     encode_row,
     frame_row,
     hash_row,
-    values_from_arrow,
-    values_to_arrow,
 )
 from lakeformat.paimon.bucketing import row_hashes
 from lakeformat.types.type_text import parse_type
+from lakeformat.types.values import Variant, values_from_arrow, values_to_arrow
 
 STRING = parse_type("STRING")
 WORDS = ["", None, "seven77", "eight888", "a\0b", "x" * 1000, "é" * 4]

@@ -20,8 +20,6 @@ from lakeformat.paimon.binary_row import (
     frame_row,
     hash_row,
     unframe_row,
-    values_from_arrow,
-    values_to_arrow,
 )
 from lakeformat.paimon.bucketing import row_hashes
 from lakeformat.types.type_text import parse_type
@@ -36,6 +34,7 @@ from lakeformat.types.types import (
     TypeName,
     atomic,
 )
+from lakeformat.types.values import values_from_arrow, values_to_arrow
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 TEXT = st.text(max_size=40) | st.text(min_size=1, max_size=3).map(lambda text: text * 33)

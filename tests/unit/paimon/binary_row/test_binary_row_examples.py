@@ -18,12 +18,11 @@ from lakeformat.paimon.binary_row import (
     frame_row,
     hash_row,
     unframe_row,
-    values_from_arrow,
-    values_to_arrow,
 )
 from lakeformat.paimon.bucketing import row_hashes
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.types import DataType, VectorType
+from lakeformat.types.values import values_from_arrow, values_to_arrow
 
 INSTANT = 1_700_000_000_123_456_789
 

@@ -7,11 +7,11 @@ import pytest
 
 from lakeformat.files.logical_arrays import to_logical
 from lakeformat.paimon.binary_row import decode_row, encode_row, frame_row, unframe_row
-from lakeformat.paimon.binary_row.units import join_timestamp
 from lakeformat.paimon.metadata.simple_stats import partition_stats
 from lakeformat.paimon.schema import new_schema
 from lakeformat.paimon.system_tables.partition_text import PartitionTexts
 from lakeformat.types.type_text import parse_type
+from lakeformat.types.units import join_timestamp
 
 
 @pytest.mark.parametrize(

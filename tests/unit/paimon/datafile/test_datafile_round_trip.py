@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakeformat.files.batch_statistics import has_order
-from lakeformat.paimon.binary_row import values_from_arrow, values_to_arrow
 from lakeformat.paimon.datafile.file_statistics import encode_value_statistics, file_statistics
 from lakeformat.paimon.datafile.reader import read_batches
 from lakeformat.paimon.datafile.rolling_writer import RollingWriter
@@ -27,6 +26,7 @@ from lakeformat.types.types import (
     MultisetType,
     RowType,
 )
+from lakeformat.types.values import values_from_arrow, values_to_arrow
 
 LONG = 2**63 - 1
 MILLI = 10**6

@@ -18,8 +18,8 @@ from lakeformat.files.column_statistics import (
     ColumnStatistics,
     reduce_statistics,
 )
-from lakeformat.files.statistics_modes import Detail, StatisticsMode, column_modes
-from lakeformat.paimon.binary_row import values_to_arrow
+from lakeformat.files.statistics_modes import Detail, StatisticsMode
+from lakeformat.paimon.datafile.file_content import column_modes
 from lakeformat.paimon.datafile.file_description import FileOrigin, describe_append_file
 from lakeformat.paimon.datafile.file_statistics import file_statistics
 from lakeformat.paimon.datafile.rolling_writer import RollingWriter
@@ -29,6 +29,7 @@ from lakeformat.storage.memory import MemoryStorage
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.types import DataField
+from lakeformat.types.values import values_to_arrow
 
 FORMATS = ["parquet", "orc", "avro"]
 in_every_format = pytest.mark.parametrize("file_format", FORMATS)

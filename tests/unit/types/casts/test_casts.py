@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakeformat.errors import InvalidRequestError, UnsupportedError
-from lakeformat.paimon.binary_row import values_from_arrow, values_to_arrow
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.casts import can_cast, cast_array, keeps_order
 from lakeformat.types.type_text import parse_type
+from lakeformat.types.values import values_from_arrow, values_to_arrow
 
 NAN, INF = math.nan, math.inf
 DAY = 86_400 * 10**9

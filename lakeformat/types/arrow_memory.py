@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from lakeformat.paimon.binary_row.unaligned import Bytes, Positions, Words
+from lakeformat.types.unaligned import Bytes, Positions, Words
 
 __all__ = ["as_bits", "byte_spans", "decimal_array", "null_mask", "numbers", "spans"]
 

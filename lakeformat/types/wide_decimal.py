@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lakeformat.paimon.binary_row.layout import COMPACT_DECIMAL_PRECISION
-from lakeformat.paimon.binary_row.unaligned import Positions, Words
+from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION
+from lakeformat.types.unaligned import Positions, Words
 
 __all__ = ["decode_wide", "encode_wide", "exceeds_precision", "magnitude"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Context, Decimal
 
-from lakeformat.paimon.binary_row.layout import COMPACT_DECIMAL_PRECISION, MAX_NANO_OF_MILLI
+from lakeformat.types.type_kinds import COMPACT_DECIMAL_PRECISION, MAX_NANO_OF_MILLI
 from lakeformat.types.types import AtomicType
 
 __all__ = [

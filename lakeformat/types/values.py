@@ -36,10 +36,9 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.binary_row.arrow_columns import as_column, column_type
-from lakeformat.paimon.binary_row.arrow_memory import decimal_array
-from lakeformat.paimon.binary_row.layout import BYTES_TYPES, COUNT, MILLIS_PER_DAY, type_text
-from lakeformat.paimon.binary_row.units import timestamp_unit_nanos, unscaled_decimal
+from lakeformat.types.arrow_columns import as_column, column_type
+from lakeformat.types.arrow_memory import decimal_array
+from lakeformat.types.type_kinds import BYTES_TYPES, COUNT, MILLIS_PER_DAY, type_text
 from lakeformat.types.types import (
     ArrayType,
     AtomicType,
@@ -50,6 +49,7 @@ from lakeformat.types.types import (
     TypeName,
     VectorType,
 )
+from lakeformat.types.units import timestamp_unit_nanos, unscaled_decimal
 
 __all__ = ["Value", "Variant", "values_from_arrow", "values_to_arrow"]
 

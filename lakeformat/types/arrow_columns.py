@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.binary_row.layout import is_bytes, is_text, type_text
 from lakeformat.types.arrow_types import to_arrow_type
+from lakeformat.types.type_kinds import is_bytes, is_text, type_text
 from lakeformat.types.types import AtomicType, DataType, RowType, VectorType
 
 __all__ = ["as_column", "column_type"]

@@ -1,0 +1,82 @@
+"""What the data files of a table hold, and how they are written: by its columns and options."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+
+from lakeformat.files.field_ids import parquet_schema
+from lakeformat.files.file_writer import FileContent, FileSettings
+from lakeformat.files.statistics_modes import Detail, StatisticsMode
+from lakeformat.paimon.datafile.system_fields import KEY_PREFIX, is_system_column
+from lakeformat.paimon.options import TableOptions
+from lakeformat.types.types import DataField
+
+__all__ = ["column_modes", "file_content"]
+
+KEY_MODE = StatisticsMode(Detail.BOUNDS, 128)
+
+
+def file_content(
+    fields: tuple[DataField, ...],
+    options: TableOptions,
+    *,
+    modes: Sequence[StatisticsMode] | None = None,
+    key_columns: tuple[str, ...] = (),
+) -> FileContent:
+    """Describe the files of one writer; ``modes`` are those of the options unless given."""
+    settings = FileSettings(
+        compression=options.file_compression,
+        zstd_level=options.file_compression_zstd_level,
+        target_bytes=options.target_file_size_bytes,
+        has_dictionaries=options.parquet_enable_dictionary,
+    )
+    names = [field.name for field in fields]
+    return FileContent(
+        fields,
+        modes or column_modes(names, options),
+        settings,
+        key_columns,
+        _repeated_columns(fields, key_columns),
+    )
+
+
+def column_modes(
+    columns: Sequence[str], options: TableOptions, *, key_columns: Container[str] = ()
+) -> list[StatisticsMode]:
+    """The mode of each column of a file, in order.
+
+    System columns, and key columns that stand in for theirs, keep what keys are compared by.
+    They do not count among the leading columns that have statistics, those set by name do.
+    """
+    default = StatisticsMode.parse(options.statistics_mode)
+    limit, counted = options.statistics_keep_first_n_columns, 0
+    modes = []
+    for column in columns:
+        own = options.of_column(type(options).column_statistics_mode, column)
+        if own is not None:
+            modes.append(StatisticsMode.parse(own))
+        elif is_system_column(column) or column in key_columns:
+            modes.append(KEY_MODE)
+            continue
+        elif 0 <= limit <= counted:
+            modes.append(StatisticsMode(Detail.NONE))
+        else:
+            modes.append(default)
+        counted += 1
+    return modes
+
+
+def _repeated_columns(fields: tuple[DataField, ...], key_columns: Sequence[str]) -> dict[str, str]:
+    """The key columns of a table whose files have them in front as well, with the name there.
+
+    A primary key stands in a file twice, as ``_KEY_…`` and as a column of the table.
+    """
+    if not key_columns:
+        return {}
+    stored = {field.name: field for field in parquet_schema(fields)}
+    found = {}
+    for name in key_columns:
+        field, key = stored[name], stored.get(KEY_PREFIX + name)
+        if key is not None and (key.type, key.nullable) == (field.type, field.nullable):
+            found[name] = key.name
+    return found

@@ -1,0 +1,52 @@
+"""Types whose values are held alike, in rows and in Arrow's memory."""
+
+from __future__ import annotations
+
+from lakeformat.types.type_text import type_to_json
+from lakeformat.types.types import AtomicType, DataType, TypeName, atomic
+
+__all__ = [
+    "BYTES_TYPES",
+    "COMPACT_DECIMAL_PRECISION",
+    "COUNT",
+    "MAX_NANO_OF_MILLI",
+    "MILLIS_PER_DAY",
+    "is_bytes",
+    "is_text",
+    "type_text",
+]
+
+MAX_NANO_OF_MILLI = 999_999
+MILLIS_PER_DAY = 86_400_000
+
+COMPACT_DECIMAL_PRECISION = 18
+"""Decimals of up to so many digits are one 64-bit number, which Java never holds against the
+precision: what two of them add up to may have more digits than the type, and is kept."""
+
+COUNT = atomic(TypeName.INT)
+"""How often an element is in a MULTISET, which is a map of these."""
+
+_TEXT = (TypeName.CHAR, TypeName.VARCHAR)
+BYTES_TYPES = (
+    TypeName.BINARY,
+    TypeName.VARBINARY,
+    TypeName.BLOB,
+    TypeName.GEOMETRY,
+    TypeName.GEOGRAPHY,
+)
+
+
+def is_text(data_type: DataType) -> bool:
+    """Return True if values are characters."""
+    return isinstance(data_type, AtomicType) and data_type.name in _TEXT
+
+
+def is_bytes(data_type: DataType) -> bool:
+    """Return True if values are characters or binaries of any kind."""
+    return isinstance(data_type, AtomicType) and data_type.name in (*_TEXT, *BYTES_TYPES)
+
+
+def type_text(data_type: DataType) -> str:
+    """A type as an error shows it."""
+    shown = type_to_json(data_type)
+    return shown if isinstance(shown, str) else str(shown["type"])
