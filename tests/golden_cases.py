@@ -1,7 +1,4 @@
-"""Golden cases of merging: what Java made of batches of rows, as data.
-
-They lie beside the repository, in ``../shared/golden/merge``.
-"""
+"""Golden cases of merging: what Java made of batches of rows, as data."""
 
 from __future__ import annotations
 
@@ -20,11 +17,11 @@ import pyarrow as pa
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.type_text import field_from_json, type_to_json
 from lakeformat.types.types import DataField
-from tests.golden.tables import GOLDEN
+from tests.golden.folder import golden_folder
 
 __all__ = ["Batch", "Change", "GoldenCase", "golden_cases"]
 
-CASES: Path = GOLDEN / "merge" / "cases.json"
+CASES: Path = golden_folder() / "merge" / "cases.json"
 Change = tuple[str, dict[str, Any]]
 """The kind of a row and its values by column."""
 

@@ -10,9 +10,11 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+from tests.golden.folder import golden_archive
+
 __all__ = ["expected_of", "unpack_foreign"]
 
-ARCHIVE = Path(__file__).with_name("foreign.tar.xz")
+ARCHIVE = golden_archive("foreign")
 
 
 def unpack_foreign(name: str, place: Path) -> str:

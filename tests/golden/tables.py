@@ -1,7 +1,7 @@
 """Golden tables: real Paimon tables of other writers, with the rows every reader must return.
 
-They lie beside the repository, in ``../shared/golden``; ``format`` was written by pypaimon,
-``format-java`` by the Java code. Each has a ``table`` directory and an ``expected.json``.
+``format`` was written by pypaimon, ``format-java`` by the Java code. Each table has a ``table``
+directory and an ``expected.json``.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tests.golden.folder import golden_folder
 from tests.golden.values import Row, Timestamp, map_of
 
 __all__ = ["HOW_TO_UNSKIP", "GoldenTable", "golden_tables"]
 
-GOLDEN = Path(__file__).resolve().parents[3] / "shared" / "golden"
 WRITERS = ("format", "format-java")
-HOW_TO_UNSKIP = (
-    "there are no golden tables: put their folder at ../shared/golden, seen from the repository"
-)
+HOW_TO_UNSKIP = "the folder that GOLDEN names has nothing for this test: unset GOLDEN"
 
 _INT8_VALUE = 3 << 2
 """The header of a VARIANT's value that is a number of one byte."""
@@ -75,11 +73,9 @@ class GoldenTable:
 
 
 def golden_tables() -> list[GoldenTable]:
-    """Every golden table there is; none when their folder is not on this machine."""
-    if not GOLDEN.is_dir():
-        return []
-    found = sorted(path for name in WRITERS for path in (GOLDEN / name).glob("*/expected.json"))
-    assert found, f"{GOLDEN} is there but holds no golden table"
+    """Every golden table there is."""
+    folder = golden_folder()
+    found = sorted(path for name in WRITERS for path in (folder / name).glob("*/expected.json"))
     return [GoldenTable(path.parent) for path in found]
 
 

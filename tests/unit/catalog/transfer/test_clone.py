@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from lakeformat.paimon.metadata.changelog_directory import changelog_ids
 from lakeformat.paimon.metadata.schema_file import schema_ids
 from lakeformat.paimon.metadata.tag import Tag, create_tag
 from tests.expired import missing, unneeded
+from tests.golden.folder import golden_folder
 from tests.keyed_rows import KeyedRows
 
 EVERYTHING = {
@@ -122,9 +122,7 @@ def test_a_full_clone_has_every_snapshot_tag_branch_and_change(catalog, other):
 
 
 def test_a_full_clone_of_golden_tables_reads_like_them(other):
-    golden = Path(os.environ.get("GOLDEN", Path(__file__).parents[5] / "shared" / "golden"))
-    if not golden.is_dir():
-        pytest.skip("the golden tables are not beside this checkout")
+    golden = golden_folder()
     for name in ("tags_and_branches", "schema_evolved", "deletion_vectors"):
         table = lake.open_table(str(golden / "format" / name / "table"))
         lake.clone_table(table, other, f"shop.{name}", full=True)
@@ -211,10 +209,8 @@ def test_an_empty_table_is_cloned_with_its_schema(catalog, other):
 
 
 def test_a_branch_becomes_a_table(other):
-    golden = Path(__file__).parents[5] / "shared" / "golden" / "format" / "tags_and_branches"
-    if not golden.is_dir():
-        pytest.skip("the golden tables are not beside this checkout")
-    branch = lake.open_table(str(golden / "table"), branch="dev")
+    golden = golden_folder() / "format" / "tags_and_branches" / "table"
+    branch = lake.open_table(str(golden), branch="dev")
     lake.clone_table(branch, other, "shop.dev")
     assert newest(other.table("shop.dev")) == newest(branch)
 

@@ -14,6 +14,7 @@ from lakeformat.paimon.aggregate_rules import check_aggregation
 from lakeformat.paimon.merge.aggregation import Aggregation
 from lakeformat.paimon.merge.order import MergeOrder
 from lakeformat.paimon.schema import TableSchema
+from tests.golden.tables import HOW_TO_UNSKIP
 from tests.golden_cases import GoldenCase, golden_cases
 
 KINDS = ("+I", "-U", "+U", "-D")
@@ -22,7 +23,7 @@ COUNTED = "agg-034"
 CASES = [case for case in golden_cases() if case.id.startswith("agg-") and case.id != COUNTED]
 
 
-@pytest.mark.skipif(not CASES, reason="needs ../shared/golden/merge beside the repository")
+@pytest.mark.skipif(not CASES, reason=HOW_TO_UNSKIP)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_a_merge_gives_what_java_gives(case: GoldenCase) -> None:
     if "error" in case.expected:

@@ -1,0 +1,41 @@
+"""The folder of golden data: what other implementations wrote, and what reading it must give.
+
+It is kept in archives beside this file, one for each folder inside it. ``GOLDEN=FOLDER`` takes
+another folder with the same layout in their place.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tarfile
+import tempfile
+from functools import cache
+from pathlib import Path
+
+__all__ = ["golden_archive", "golden_folder"]
+
+_IN_USE = ("format", "format-java", "merge")
+"""What tests read where it lies; they must not change it."""
+
+
+def golden_archive(name: str) -> Path:
+    """Return the archive of one folder of golden data."""
+    given = os.environ.get("GOLDEN")
+    here = Path(given).resolve(strict=True) if given else Path(__file__).parent
+    return here / f"{name}.tar.xz"
+
+
+@cache
+def golden_folder() -> Path:
+    """Return the folder, unpacked once for each process of tests."""
+    given = os.environ.get("GOLDEN")
+    if given:
+        return Path(given).resolve(strict=True)
+    place = Path(tempfile.mkdtemp(prefix="golden-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    for name in _IN_USE:
+        with tarfile.open(golden_archive(name)) as archive:
+            archive.extractall(place, filter="data")
+    return place
