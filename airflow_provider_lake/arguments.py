@@ -32,7 +32,7 @@ from airflow.sdk.definitions._internal.mixins import ResolveMixin
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_lake.assets.uri import refuse_shortened, refuse_watched, split_table_name
-from spark_jobs.request import alternatives, is_moment, moment_text, shown
+from spark_jobs.job_requests.request import alternatives, is_moment, moment_text, shown
 
 __all__ = [
     "CheckedArguments",

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airflow_provider_lake.assets.change import ROW_KINDS, counts, describe_change
-from spark_jobs.request import check_millis
+from spark_jobs.job_requests.request import check_millis
 
 if TYPE_CHECKING:
     from lakeformat import Table

@@ -35,7 +35,7 @@ from airflow.sdk.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from spark_jobs.job import PartlyFailedError
+    from spark_jobs.runtime.job import PartlyFailedError
 
 __all__ = ["LakeTaskKilled", "failing_for_good", "raise_failure"]
 
@@ -82,7 +82,7 @@ def raise_failure(failed: Mapping[str, Any], otherwise: Exception) -> NoReturn:
     """Raise what a job elsewhere has said about its failure, by the class it named."""
     import lakeformat
     from spark_jobs.health import UnhealthyTableError
-    from spark_jobs.job import PartlyFailedError
+    from spark_jobs.runtime.job import PartlyFailedError
 
     name = str(failed.get("error"))
     if name == PartlyFailedError.__name__ and "report" in failed:
@@ -101,8 +101,8 @@ def raise_failure(failed: Mapping[str, Any], otherwise: Exception) -> NoReturn:
 
 def _partly(failed: Mapping[str, Any]) -> PartlyFailedError:
     """What a job elsewhere has done all the same comes with the error, as it does here."""
-    from spark_jobs.command import CONFLICT
-    from spark_jobs.job import PartlyFailedError
+    from spark_jobs.runtime.command import CONFLICT
+    from spark_jobs.runtime.job import PartlyFailedError
 
     is_conflict = failed.get("exit_code") == CONFLICT
     return PartlyFailedError.of_result(

@@ -30,12 +30,12 @@ from airflow_provider_lake.failures import LakeTaskKilled, failing_for_good
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.identity import commit_user
 from airflow_provider_lake.links import TABLE_KEY
-from airflow_provider_lake.markers import progress_as_sentences
 from airflow_provider_lake.metrics import count_outcome, counting_failures
 from airflow_provider_lake.outlet_events import announce
-from airflow_provider_lake.supervisor import ending_with_the_supervisor
+from airflow_provider_lake.spark.markers import progress_as_sentences
+from airflow_provider_lake.spark.supervisor import ending_with_the_supervisor
 from spark_jobs.job_requests.common import CommitKeys, CommitRequest, Engine, JobRequest
-from spark_jobs.request import check_values
+from spark_jobs.job_requests.request import check_values
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

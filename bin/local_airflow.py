@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from airflow_provider_lake.process_tree import ProcessTree
+from airflow_provider_lake.spark.process_tree import ProcessTree
 
 HOST = "127.0.0.1"
 _GRACE_SECONDS = 10

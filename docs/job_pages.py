@@ -11,10 +11,10 @@ from dataclasses import MISSING, Field
 from functools import cache
 from typing import Any
 
-from spark_jobs.job import Job
 from spark_jobs.job_requests.common import CommitKeys, JobRequest, TableRequest
-from spark_jobs.registry import JOB_NAMES, find_job
-from spark_jobs.request import declared_keys, key_hints, wanted_text
+from spark_jobs.job_requests.request import declared_keys, key_hints, wanted_text
+from spark_jobs.runtime.job import Job
+from spark_jobs.runtime.registry import JOB_NAMES, find_job
 
 __all__ = ["jobs_page"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-from spark_jobs.registry import JOB_NAMES
+from spark_jobs.runtime.registry import JOB_NAMES
 
 __all__ = ["main"]
 

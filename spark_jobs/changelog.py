@@ -6,10 +6,10 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.command import run_command
-from spark_jobs.compaction import compact_table, how_of
-from spark_jobs.job import Job, Outcome, wanted_table
 from spark_jobs.job_requests.compact import ChangelogRequest
+from spark_jobs.runtime.command import run_command
+from spark_jobs.runtime.compaction import compact_table, how_of
+from spark_jobs.runtime.job import Job, Outcome, wanted_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

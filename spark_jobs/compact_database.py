@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import CommitConflictError, InvalidRequestError
-from spark_jobs.command import run_command
-from spark_jobs.compaction import How, how_of
-from spark_jobs.job import Job, Outcome, PartlyFailedError, open_warehouse
 from spark_jobs.job_requests.compact import CompactDatabaseRequest
-from spark_jobs.progress import tell_compaction, tell_progress
+from spark_jobs.runtime.command import run_command
+from spark_jobs.runtime.compaction import How, how_of
+from spark_jobs.runtime.job import Job, Outcome, PartlyFailedError, open_warehouse
+from spark_jobs.runtime.progress import tell_compaction, tell_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.command import run_command
-from spark_jobs.job import Job, Outcome, newest_snapshot, wanted_table
 from spark_jobs.job_requests.expire_partitions import ExpirePartitionsRequest
+from spark_jobs.runtime.command import run_command
+from spark_jobs.runtime.job import Job, Outcome, newest_snapshot, wanted_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

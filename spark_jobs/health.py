@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import LakeError
-from spark_jobs.command import run_command
-from spark_jobs.job import Job, Outcome, wanted_table
 from spark_jobs.job_requests.health import HealthRequest
+from spark_jobs.runtime.command import run_command
+from spark_jobs.runtime.job import Job, Outcome, wanted_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

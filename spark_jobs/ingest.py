@@ -12,17 +12,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.command import run_command
-from spark_jobs.job import Job, Outcome, newest_snapshot, open_warehouse
 from spark_jobs.job_requests.ingest import IngestRequest
+from spark_jobs.runtime.command import run_command
+from spark_jobs.runtime.job import Job, Outcome, newest_snapshot, open_warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakeformat import Catalog, CommitId, CommitMessage, Table
     from lakeformat.paimon.metadata.staged_result import StagedResult
-    from spark_jobs.row_sources import Columns
-    from spark_jobs.spark_session import Sessions
+    from spark_jobs.ingestion.row_sources import Columns
+    from spark_jobs.runtime.spark_session import Sessions
 
 __all__ = ["JOB", "main", "run"]
 
@@ -52,12 +52,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
-    from spark_jobs.spark_session import sessions
+    from spark_jobs.runtime.spark_session import sessions
 
     catalog = open_warehouse(wanted)
     with sessions(spark, f"ingest {wanted.table}") as started:
         if wanted.source_table is not None:
-            from spark_jobs.table_changes import follow_changes
+            from spark_jobs.ingestion.table_changes import follow_changes
 
             return follow_changes(
                 catalog,
@@ -67,7 +67,7 @@ def _ingest(wanted: IngestRequest, spark: SparkSession | None) -> Outcome:
             )
         if wanted.checkpoint is None:
             return _ingest_rows(catalog, wanted, started, wanted.commit_id())
-        from spark_jobs.file_stream import ingest_stream
+        from spark_jobs.ingestion.file_stream import ingest_stream
 
         return ingest_stream(
             wanted, lambda paths, commit: _ingest_batch(catalog, wanted, started, commit, paths)
@@ -82,7 +82,7 @@ def _ingest_batch(
     paths: Sequence[str],
 ) -> Outcome:
     """Files of a stream, once: the table, which is there by then, notes what becomes of them."""
-    from spark_jobs.row_sources import target_table
+    from spark_jobs.ingestion.row_sources import target_table
 
     table = _existing_table(catalog, wanted)
     if table is None:
@@ -104,10 +104,10 @@ def _ingest_batch(
 def _columns_of(wanted: IngestRequest, started: Sessions, paths: Sequence[str]) -> Columns:
     """What a table is made of that is not there."""
     if wanted.engine == "spark":
-        from spark_jobs.spark_rows import spark_rows
+        from spark_jobs.ingestion.spark_rows import spark_rows
 
         return spark_rows(started, wanted, None, paths)
-    from spark_jobs.row_sources import rows_of
+    from spark_jobs.ingestion.row_sources import rows_of
 
     return rows_of(wanted, None, paths)
 
@@ -120,8 +120,8 @@ def _ingest_rows(
     paths: Sequence[str] | None = None,
 ) -> Outcome:
     """All rows of the source, or of some of its files, in one commit."""
-    from spark_jobs.publish import publish
-    from spark_jobs.row_sources import rows_of, target_table
+    from spark_jobs.frames.publish import publish
+    from spark_jobs.ingestion.row_sources import rows_of, target_table
 
     table = _existing_table(catalog, wanted)
     if table is not None and commit is not None and (done := _done_before(table, commit, wanted)):
@@ -171,9 +171,9 @@ def _written_on_spark(
     paths: Sequence[str] | None,
 ) -> tuple[Table, int | None, list[CommitMessage]]:
     """The table, its newest snapshot before, and files nobody has committed yet."""
-    from spark_jobs.row_sources import target_table
-    from spark_jobs.spark_progress import told_tasks
-    from spark_jobs.spark_rows import spark_rows
+    from spark_jobs.ingestion.row_sources import target_table
+    from spark_jobs.ingestion.spark_rows import spark_rows
+    from spark_jobs.runtime.spark_progress import told_tasks
 
     rows = spark_rows(started, wanted, table, paths)
     table = target_table(catalog, table, wanted, rows)

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import CommitConflictError, InvalidRequestError, LakeError, NotFoundError
-from spark_jobs.command import run_command
 from spark_jobs.health import AS_BAD, UnhealthyTableError
-from spark_jobs.job import (
+from spark_jobs.job_requests.maintain import MaintainRequest
+from spark_jobs.runtime.command import run_command
+from spark_jobs.runtime.job import (
     Job,
     Outcome,
     PartlyFailedError,
@@ -17,9 +18,8 @@ from spark_jobs.job import (
     open_warehouse,
     tell_what_was_done,
 )
-from spark_jobs.job_requests.maintain import MaintainRequest
-from spark_jobs.progress import tell_progress
-from spark_jobs.tasks import executor_of
+from spark_jobs.runtime.progress import tell_progress
+from spark_jobs.runtime.tasks import executor_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.command import run_command
-from spark_jobs.job import Job, Outcome, newest_snapshot, wanted_table
 from spark_jobs.job_requests.rescale import RescaleRequest
-from spark_jobs.tasks import executor_of
+from spark_jobs.runtime.command import run_command
+from spark_jobs.runtime.job import Job, Outcome, newest_snapshot, wanted_table
+from spark_jobs.runtime.tasks import executor_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

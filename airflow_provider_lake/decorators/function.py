@@ -131,7 +131,7 @@ class LakeFunctionOperator(LakeJobMixin, DecoratedOperator):
         if "spark" not in _names(self.python_callable):
             yield {}
             return
-        from airflow_provider_lake.spark_here import spark_here
+        from airflow_provider_lake.spark.here import spark_here
 
         self.is_on_spark = True
         conn_id = self.spark_conn_id or self.lake_hook.lake.spark_conn_id

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from airflow_provider_lake.decorators.function import LakeFunctionOperator, lake_decorator
 from airflow_provider_lake.lineage import LakeLineageMixin
 from spark_jobs.job_requests.common import CommitRequest, Value
+from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import KeyColumns, TableOptionTexts
-from spark_jobs.request import refusal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from airflow.sdk.bases.decorator import TaskDecorator
 
     from lakeformat import Catalog, Table
-    from spark_jobs.job import Outcome
+    from spark_jobs.runtime.job import Outcome
 
 __all__ = ["LakeCommitDecoratedOperator", "LakeFunctionCommit", "Overwrite", "lake_commit_task"]
 
@@ -111,7 +111,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
 
     def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
         """The result of a job that is the function and the commit of its rows."""
-        from spark_jobs.job import Job
+        from spark_jobs.runtime.job import Job
 
         job = Job(self.job, self.request, {})
         with self._working_here():
@@ -119,7 +119,7 @@ class LakeCommitDecoratedOperator(LakeLineageMixin, LakeFunctionOperator):
 
     def _commit(self, context: Context, wanted: LakeFunctionCommit) -> Outcome:
         from airflow_provider_lake.decorators.returned_rows import columns_of, readable_rows, write
-        from spark_jobs.job import Outcome, newest_snapshot
+        from spark_jobs.runtime.job import Outcome, newest_snapshot
 
         commit = wanted.commit_id()
         assert commit is not None

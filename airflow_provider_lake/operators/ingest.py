@@ -12,7 +12,7 @@ from airflow.sdk.log import mask_secret
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.operators.job import LakeJobOperator
 from spark_jobs.job_requests.ingest import IngestRequest, MessageFormat
-from spark_jobs.request import SourceFormat
+from spark_jobs.job_requests.request import SourceFormat
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

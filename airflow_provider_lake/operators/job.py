@@ -15,16 +15,16 @@ from airflow_provider_lake.failures import raise_failure
 from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.job import LakeJobMixin, attribute_of
 from airflow_provider_lake.links import SPARK_KEY, LakeSnapshotLink, LakeSparkLink
-from airflow_provider_lake.markers import JobOutput
-from airflow_provider_lake.spark_arguments import SPARK_ARGUMENTS, LakeSparkArguments
-from airflow_provider_lake.spark_master import DEFAULT_SPARK_CONNECTION, spark_connection
-from airflow_provider_lake.spark_run import prepared_run
+from airflow_provider_lake.spark.arguments import SPARK_ARGUMENTS, LakeSparkArguments
+from airflow_provider_lake.spark.markers import JobOutput
+from airflow_provider_lake.spark.master import DEFAULT_SPARK_CONNECTION, spark_connection
+from airflow_provider_lake.spark.run import prepared_run
 from airflow_provider_lake.table_job import LakeTableJobMixin
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
 
-    from airflow_provider_lake.spark_submission import LakeSparkSubmission
+    from airflow_provider_lake.spark.submission import LakeSparkSubmission
 
 __all__ = ["Engine", "LakeJobOperator", "LakeWarehouseJobOperator"]
 
@@ -115,7 +115,7 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
         return argument_types(cls, LakeSparkArguments)
 
     def _run(self, request: dict[str, Any], context: Context) -> dict[str, Any]:
-        from spark_jobs.job import PartlyFailedError
+        from spark_jobs.runtime.job import PartlyFailedError
 
         try:
             if self._chosen_engine() == "spark":
@@ -177,7 +177,7 @@ class LakeWarehouseJobOperator(LakeJobMixin, LakeSparkArguments, metaclass=Refus
             )
             failure = self._submit(self._submission, context)
             said = output.result or work.result()
-        from spark_jobs.compaction import warnings_of
+        from spark_jobs.runtime.compaction import warnings_of
 
         result = self._settled(said, failure, request)
         for warning in warnings_of(result):  # the driver's log is shown at INFO
@@ -243,7 +243,7 @@ class LakeJobOperator(LakeTableJobMixin, LakeWarehouseJobOperator):
 
 def _made(**arguments: Any) -> LakeSparkSubmission:
     """Only here the stock operator is imported: work without Spark does not wait for it."""
-    from airflow_provider_lake.spark_submission import LakeSparkSubmission
+    from airflow_provider_lake.spark.submission import LakeSparkSubmission
 
     return LakeSparkSubmission(**arguments)
 

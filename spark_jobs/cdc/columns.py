@@ -13,8 +13,8 @@ from lakeformat.types.arrow_types import from_arrow_type
 from lakeformat.types.types import AtomicType, DataType, TypeName, atomic
 from spark_jobs.cdc.changes import Changes
 from spark_jobs.cdc.declared import Declared, type_text
-from spark_jobs.file_readers import rounded_numbers, rounded_refusal, times_as_text
-from spark_jobs.type_widening import widest
+from spark_jobs.ingestion.file_readers import rounded_numbers, rounded_refusal, times_as_text
+from spark_jobs.ingestion.type_widening import widest
 
 __all__ = ["Column", "MessageColumns"]
 

@@ -20,7 +20,7 @@ from lakeformat.types.types import (
 from spark_jobs.cdc.columns import Column, MessageColumns
 from spark_jobs.cdc.declared import type_text
 from spark_jobs.cdc.nested_parts import Path, parts_beside
-from spark_jobs.type_widening import widest
+from spark_jobs.ingestion.type_widening import widest
 
 __all__ = ["changes_for", "declaration"]
 

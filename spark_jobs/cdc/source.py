@@ -26,9 +26,9 @@ from spark_jobs.cdc.evolve import changes_for, declaration
 from spark_jobs.cdc.lines import blocks_of, lines_where, parse_block
 from spark_jobs.cdc.maxwell import Maxwell
 from spark_jobs.cdc.values import column_values, read_as
-from spark_jobs.file_readers import naming
-from spark_jobs.progress import tell_progress
-from spark_jobs.remote_files import local_copy
+from spark_jobs.ingestion.file_readers import naming
+from spark_jobs.ingestion.remote_files import local_copy
+from spark_jobs.runtime.progress import tell_progress
 
 __all__ = ["ROW_KIND", "MessageFiles"]
 

@@ -13,7 +13,7 @@ from lakeformat.types.types import DataField
 from spark_jobs.cdc.base64_columns import decimals_of, decoded
 from spark_jobs.cdc.columns import Column
 from spark_jobs.cdc.declared import Declared, Decoding
-from spark_jobs.file_readers import times_as_text
+from spark_jobs.ingestion.file_readers import times_as_text
 
 __all__ = ["column_values", "read_as"]
 

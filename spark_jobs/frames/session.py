@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.frames.parts import tasks_at_once
 from spark_jobs.frames.tables import DEFAULT_WAREHOUSE, Place, remember_place
-from spark_jobs.spark_session import start_session
+from spark_jobs.runtime.spark_session import start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

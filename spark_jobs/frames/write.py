@@ -9,9 +9,9 @@ import lakeformat as lake
 from lakeformat.paimon.partition_filter import PartitionSpec
 from lakeformat.paimon.table import Overwritten
 from spark_jobs.frames.parts import classic_context
+from spark_jobs.frames.publish import publish
+from spark_jobs.frames.spark_write import write_rows
 from spark_jobs.frames.tables import TableName, find_table
-from spark_jobs.publish import publish
-from spark_jobs.spark_write import write_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spark_jobs.job_requests.common import CommitRequest
-from spark_jobs.request import refusal
+from spark_jobs.job_requests.request import refusal
 
 __all__ = ["StagedCommitRequest"]
 

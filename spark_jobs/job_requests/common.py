@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dataclasses import field as declared
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from spark_jobs.request import refusal
+from spark_jobs.job_requests.request import refusal
 
 if TYPE_CHECKING:
     from lakeformat import CommitId

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from spark_jobs.job_requests.common import CommitKeys, CommitRequest, JobRequest, Partitions
+from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import BucketNumbers, ColumnNames, Duration, RegularExpression
-from spark_jobs.request import refusal
 
 __all__ = ["ChangelogRequest", "CompactDatabaseRequest", "CompactRequest"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spark_jobs.job_requests.common import TableRequest
+from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import Numbered, PastTime
-from spark_jobs.request import refusal
 
 __all__ = ["ExpireSnapshotsRequest"]
 

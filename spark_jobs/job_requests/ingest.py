@@ -8,6 +8,7 @@ from dataclasses import field as declared
 from typing import Literal, TypeAlias, get_args
 
 from spark_jobs.job_requests.common import CommitRequest
+from spark_jobs.job_requests.request import SourceFormat, refusal
 from spark_jobs.job_requests.values import (
     ConsumerName,
     Duration,
@@ -16,7 +17,6 @@ from spark_jobs.job_requests.values import (
     Numbered,
     TableOptionTexts,
 )
-from spark_jobs.request import SourceFormat, refusal
 
 __all__ = ["IngestRequest", "MessageFormat"]
 

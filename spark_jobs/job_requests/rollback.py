@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spark_jobs.job_requests.common import CommitRequest
+from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import Moment, Numbered, TagName
-from spark_jobs.request import refusal
 
 __all__ = ["RollbackRequest"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from spark_jobs.job_requests.common import TableRequest
+from spark_jobs.job_requests.request import refusal
 from spark_jobs.job_requests.values import Moment, Numbered, Retention, TagName
-from spark_jobs.request import refusal
 
 __all__ = ["TagRequest"]
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, TypeAlias
 
-from spark_jobs.request import Rule, check_millis
+from spark_jobs.job_requests.request import Rule, check_millis
 
 __all__ = [
     "BucketNumbers",

@@ -13,7 +13,7 @@ from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.operators.compact import LakeCompactOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.provider_info import get_provider_info
-from airflow_provider_lake.spark_run import CATALOG_VARIABLE, prepared_run
+from airflow_provider_lake.spark.run import CATALOG_VARIABLE, prepared_run
 from tests.airflow.contexts import task_context
 
 [FORM] = get_provider_info()["connection-types"]

@@ -7,7 +7,7 @@ from airflow.secrets.base_secrets import BaseSecretsBackend
 
 import lakeformat as lake
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.spark_master import spark_connection
+from airflow_provider_lake.spark.master import spark_connection
 
 
 def test_the_connection_names_the_warehouse(warehouse):

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 import lakeformat as lake
 from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
-from airflow_provider_lake.spark_run import SOURCE_VARIABLE, prepared_run
+from airflow_provider_lake.spark.run import SOURCE_VARIABLE, prepared_run
 from tests.airflow.contexts import task_context
 
 

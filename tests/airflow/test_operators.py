@@ -31,7 +31,7 @@ from airflow_provider_lake.operators.rescale import LakeRescaleOperator
 from airflow_provider_lake.operators.rollback import LakeRollbackOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
 from spark_jobs import compact_database
-from spark_jobs.registry import JOB_NAMES, find_job
+from spark_jobs.runtime.registry import JOB_NAMES, find_job
 from tests.airflow.contexts import task_context
 from tests.crashed_writer import crashed_table
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from airflow_provider_lake import launch
-from airflow_provider_lake.process_tree import ProcessTree
+from airflow_provider_lake.spark import launch
+from airflow_provider_lake.spark.process_tree import ProcessTree
 
 PATIENCE_SECONDS = 60
 # A process, and the one it starts; both say that they are there. The second may be deaf to SIGTERM.

@@ -23,7 +23,7 @@ from airflow_provider_lake.operators.expire_snapshots import LakeExpireSnapshots
 from airflow_provider_lake.operators.health import LakeHealthOperator
 from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.tag import LakeTagOperator
-from spark_jobs.job import PartlyFailedError
+from spark_jobs.runtime.job import PartlyFailedError
 from tests.airflow.contexts import task_context
 
 AS_SPARK_DOES = """

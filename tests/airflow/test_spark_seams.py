@@ -15,15 +15,15 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators import spark_submit as stock
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from airflow_provider_lake import markers
-from airflow_provider_lake.markers import JobOutput
 from airflow_provider_lake.operators.compact import LakeCompactOperator
-from airflow_provider_lake.spark_arguments import SPARK_ARGUMENTS
-from airflow_provider_lake.spark_master import find_spark_submit, spark_connection
-from airflow_provider_lake.spark_run import job_file
-from airflow_provider_lake.spark_submission import LakeSparkSubmission
-from airflow_provider_lake.spark_submit import LakeSparkSubmitHook
-from spark_jobs import command, progress, spark_session
+from airflow_provider_lake.spark import markers
+from airflow_provider_lake.spark.arguments import SPARK_ARGUMENTS
+from airflow_provider_lake.spark.markers import JobOutput
+from airflow_provider_lake.spark.master import find_spark_submit, spark_connection
+from airflow_provider_lake.spark.run import job_file
+from airflow_provider_lake.spark.submission import LakeSparkSubmission
+from airflow_provider_lake.spark.submit import LakeSparkSubmitHook
+from spark_jobs.runtime import command, progress, spark_session
 
 
 @pytest.fixture

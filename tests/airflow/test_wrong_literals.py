@@ -20,7 +20,7 @@ from airflow_provider_lake.operators.ingest import LakeIngestOperator
 from airflow_provider_lake.operators.job import LakeJobOperator, LakeWarehouseJobOperator
 from airflow_provider_lake.provider_info import get_provider_info
 from spark_jobs.job_requests import values
-from spark_jobs.request import key_hints, read_request
+from spark_jobs.job_requests.request import key_hints, read_request
 from tests.airflow.contexts import task_context
 
 WRONG = {

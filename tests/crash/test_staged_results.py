@@ -15,8 +15,8 @@ from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.table import load_table
 from lakeformat.storage import MemoryStorage
 from lakeformat.testing import CrashableStorage, every_fault
+from spark_jobs.ingestion.table_changes import follow_changes
 from spark_jobs.job_requests.ingest import IngestRequest
-from spark_jobs.table_changes import follow_changes
 from tests.crash.interrupted import Interrupted
 from tests.crash.simulated import simulated
 

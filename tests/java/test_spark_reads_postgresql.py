@@ -10,7 +10,7 @@ import pytest
 
 import lakeformat as lake
 from spark_jobs.ingest import run
-from spark_jobs.spark_session import start_session
+from spark_jobs.runtime.spark_session import start_session
 
 # Pyspark leaves the sockets over which it collected rows to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket.socket:ResourceWarning")

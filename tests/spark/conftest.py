@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lakeformat as lake
-from spark_jobs.spark_session import start_session
+from spark_jobs.runtime.spark_session import start_session
 
 HERE = Path(__file__).parent
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import ingest
-from spark_jobs.command import REPORT_MARKER
+from spark_jobs.runtime.command import REPORT_MARKER
 from tests.spark.orders import write_orders
 
 
@@ -89,7 +89,7 @@ def test_spark_submit_runs_the_job_by_its_path(tmp_path, request_for, spark):
 
 def test_a_session_says_nothing_but_errors(tmp_path, spark):
     code = (
-        "from spark_jobs.spark_session import start_session; "
+        "from spark_jobs.runtime.spark_session import start_session; "
         "session = start_session('quiet', master='local[1]'); "
         "session.range(3).toPandas(); session.stop()"
     )

@@ -44,7 +44,7 @@ def test_units_run_in_tasks_and_nothing_else_changes(warehouse, stock, spark, jo
 
 
 def test_buckets_are_rescaled_in_tasks(warehouse, stock, spark, caplog):
-    caplog.set_level("INFO", "spark_jobs.progress")
+    caplog.set_level("INFO", "spark_jobs.runtime.progress")
     before = rows(stock)
     request = {"warehouse": warehouse, "table": "shop.stock", "bucket": 4, "engine": "spark"}
     stock.compact()
@@ -58,7 +58,7 @@ def test_buckets_are_rescaled_in_tasks(warehouse, stock, spark, caplog):
 
 
 def test_a_maintenance_compacts_and_looks_for_dead_files_in_tasks(warehouse, stock, spark, caplog):
-    caplog.set_level("INFO", "spark_jobs.progress")
+    caplog.set_level("INFO", "spark_jobs.runtime.progress")
     for number in range(6):
         stock.write(pa.table({"sku": ["pear", "plum", "fig"], "pieces": [number] * 3}))
     stock.consumers.set("reader", next_snapshot=1)

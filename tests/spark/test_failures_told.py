@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import functions as sql
 
 from spark_jobs import write_table
-from spark_jobs.failure_text import failure_text
+from spark_jobs.runtime.failure_text import failure_text
 
 
 def test_a_failing_row_is_told_by_what_failed_and_where(spark, catalog):

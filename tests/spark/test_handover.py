@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as sql
 
-from spark_jobs import spark_write, write_table
+from spark_jobs import write_table
+from spark_jobs.frames import spark_write
 from spark_jobs.frames.handover import (
     BATCH_ROWS,
     WIDEST_BYTES,

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from spark_jobs import spark_progress, spark_write
+from spark_jobs.frames import spark_write
 from spark_jobs.frames.pieces import shared_directory
+from spark_jobs.frames.spark_write import write_in_tasks
 from spark_jobs.ingest import run
-from spark_jobs.spark_write import write_in_tasks
+from spark_jobs.runtime import spark_progress
 from tests.spark.orders import ROWS, data_files, make_orders, write_orders
 
 
@@ -54,7 +55,7 @@ def test_tasks_say_how_far_they_have_come_while_they_run(
     monkeypatch.setattr(spark_progress, "_LOOK_SECONDS", 0.02)
     group = spark.sparkContext.getLocalProperty("spark.jobGroup.id")
 
-    with caplog.at_level(logging.INFO, "spark_jobs.progress"):
+    with caplog.at_level(logging.INFO, "spark_jobs.runtime.progress"):
         run(request_for("rows-*", engine="spark"), spark)
 
     told = [json.loads(each.message) for each in caplog.records if "tasks" in each.message]

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from spark_jobs import spark_source
 from spark_jobs.ingest import run
+from spark_jobs.ingestion import spark_source
 from tests.unit.spark_jobs import test_change_messages as messages
 from tests.unit.spark_jobs import test_ingest_sources as sources
 
@@ -92,7 +92,7 @@ def test_the_columns_of_every_file_count(catalog, stock, ingest):
 
 
 def test_messages_are_looked_through_and_written_while_progress_is_told(stock, ingest, caplog):
-    with caplog.at_level(logging.INFO, "spark_jobs.progress"):
+    with caplog.at_level(logging.INFO, "spark_jobs.runtime.progress"):
         ingest("maxwell", *(messages.maxwell("insert", messages.item(f"{n}", n)) for n in range(3)))
 
     told = [json.loads(each.message) for each in caplog.records]

@@ -118,7 +118,7 @@ def test_a_manifest_that_is_gone_is_named_and_nothing_goes(spark, orders, orphan
 
 
 def test_the_job_reads_in_tasks_and_tells_how_far_it_is(spark, orders, orphans, warehouse, caplog):
-    caplog.set_level("INFO", "spark_jobs.progress")
+    caplog.set_level("INFO", "spark_jobs.runtime.progress")
     request = {"warehouse": warehouse, "table": "shop.orders", "engine": "spark", "dry_run": False}
 
     result = remove_orphans.run(request, spark)

@@ -18,7 +18,7 @@ from lakeformat.cli import archive
 from lakeformat.cli.app import app
 from lakeformat.cli.archive import needed_distributions
 from lakeformat.doctor import DISTRIBUTION
-from spark_jobs.command import REPORT_MARKER
+from spark_jobs.runtime.command import REPORT_MARKER
 
 
 @pytest.fixture

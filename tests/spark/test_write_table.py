@@ -9,7 +9,8 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.paimon.write.assign import Assigner, PartitionNumbers
-from spark_jobs import spark_write, write_table
+from spark_jobs import write_table
+from spark_jobs.frames import spark_write
 from spark_jobs.frames.bucket_column import with_bucket
 from tests.spark.orders import data_files
 

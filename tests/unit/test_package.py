@@ -20,7 +20,7 @@ import lakeformat as lake
 from lakeformat.cli import archive
 from lakeformat.cli.app import app
 from lakeformat.cli.archive import needed_distributions, write_environment, write_packages
-from spark_jobs.command import REPORT_MARKER
+from spark_jobs.runtime.command import REPORT_MARKER
 
 ROOT = str(Path(__file__).resolve().parents[2])
 SITE = sysconfig.get_path("purelib")
@@ -70,11 +70,11 @@ def test_a_job_runs_from_the_archive_alone(tmp_path, packed):
 def test_every_job_is_imported_from_the_archive(tmp_path, packed):
     probe = tmp_path / "probe.zip"
     with zipfile.ZipFile(packed) as found, zipfile.ZipFile(probe, "w") as changed:
-        for name in {*found.namelist()} - {"spark_jobs/registry.py"}:
+        for name in {*found.namelist()} - {"spark_jobs/runtime/registry.py"}:
             changed.writestr(name, found.read(name))
         changed.writestr(
-            "spark_jobs/registry.py",
-            found.read("spark_jobs/registry.py").decode()
+            "spark_jobs/runtime/registry.py",
+            found.read("spark_jobs/runtime/registry.py").decode()
             + "\nimport sys\nprint([m.__file__ for n, m in sys.modules.items()"
             " if n.partition('.')[0] in ('lakeformat', 'spark_jobs')])\n",
         )

@@ -142,7 +142,7 @@ def heard(spark, warehouse):
     lines = []
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(json.loads(record.getMessage()))
-    log = logging.getLogger("spark_jobs.progress")
+    log = logging.getLogger("spark_jobs.runtime.progress")
     log.setLevel(logging.INFO)
     log.addHandler(handler)
     request = {"warehouse": warehouse, "table": "shop.numbers", "source": f"{place}/*.csv"}

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import lakeformat as lake
 import spark_jobs
+from spark_jobs.frames.publish import publish
 from spark_jobs.frames.routing import routed
-from spark_jobs.publish import publish
-from spark_jobs.spark_write import write_in_tasks
+from spark_jobs.frames.spark_write import write_in_tasks
 
 
 def main() -> None:

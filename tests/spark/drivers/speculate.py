@@ -19,12 +19,12 @@ from pyspark.sql import SparkSession
 
 import lakeformat as lake
 import spark_jobs
+from spark_jobs.frames.publish import publish
+from spark_jobs.frames.spark_write import write_in_tasks
 from spark_jobs.frames.tables import Place
-from spark_jobs.publish import publish
 from spark_jobs.source.batch_reader import LakeReader
 from spark_jobs.source.lake_source import LakeDataSource
 from spark_jobs.source.writers import LakeWriter
-from spark_jobs.spark_write import write_in_tasks
 
 _PATIENCE_SECONDS = 120
 

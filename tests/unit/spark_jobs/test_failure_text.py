@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.failure_text import failure_text
+from spark_jobs.runtime.failure_text import failure_text
 
 OF_PYTHON = """
   An exception was thrown from the Python worker. Please see the stack trace below.

@@ -15,7 +15,8 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.storage.local import LocalStorage
-from spark_jobs import file_checkpoint, file_stream, ingest
+from spark_jobs import ingest
+from spark_jobs.ingestion import file_checkpoint, file_stream
 
 
 class Killed(BaseException):

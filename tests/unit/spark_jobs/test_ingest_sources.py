@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from spark_jobs import table_changes
 from spark_jobs.ingest import run
-from spark_jobs.jdbc_table import find_jdbc_table
+from spark_jobs.ingestion import table_changes
+from spark_jobs.ingestion.jdbc_table import find_jdbc_table
+from spark_jobs.ingestion.sql_table import require_table_name
 from spark_jobs.job_requests.ingest import IngestRequest
-from spark_jobs.sql_table import require_table_name
 
 
 @pytest.fixture

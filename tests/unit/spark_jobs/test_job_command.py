@@ -15,9 +15,9 @@ import pytest
 import lakeformat as lake
 from spark_jobs import compact, compact_database, health, ingest, rollback
 from spark_jobs.__main__ import main as any_job
-from spark_jobs.command import REPORT_MARKER, help_example
-from spark_jobs.progress import PROGRESS_MARKER
-from spark_jobs.registry import JOB_NAMES, find_job
+from spark_jobs.runtime.command import REPORT_MARKER, help_example
+from spark_jobs.runtime.progress import PROGRESS_MARKER
+from spark_jobs.runtime.registry import JOB_NAMES, find_job
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 # A job that never ends by itself, and cleans up.
 JOB = """
 import functools, sys, threading
-import spark_jobs.command as command
+import spark_jobs.runtime.command as command
 from spark_jobs.health import JOB
 
 def run(request):

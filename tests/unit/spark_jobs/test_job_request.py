@@ -7,7 +7,7 @@ import pytest
 import lakeformat as lake
 from spark_jobs.job_requests.expire_snapshots import ExpireSnapshotsRequest
 from spark_jobs.job_requests.ingest import IngestRequest
-from spark_jobs.request import read_request
+from spark_jobs.job_requests.request import read_request
 
 WHOLE = {"warehouse": "w", "table": "shop.orders", "source": "*.csv"}
 

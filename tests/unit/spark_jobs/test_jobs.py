@@ -23,7 +23,7 @@ from spark_jobs import (
     rollback,
     tag,
 )
-from spark_jobs.job import PartlyFailedError
+from spark_jobs.runtime.job import PartlyFailedError
 
 EVERY_RESULT = {
     "job",

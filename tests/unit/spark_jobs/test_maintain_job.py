@@ -9,9 +9,9 @@ import pytest
 
 import lakeformat as lake
 from spark_jobs import maintain
-from spark_jobs.compaction import warnings_of
 from spark_jobs.health import UnhealthyTableError
-from spark_jobs.job import PartlyFailedError
+from spark_jobs.runtime.compaction import warnings_of
+from spark_jobs.runtime.job import PartlyFailedError
 from tests.crashed_writer import BUCKETS, crashed_table
 
 

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from spark_jobs.processor import _name_of_avx_512, worker_environment
-from spark_jobs.spark_session import _place
+from spark_jobs.runtime.processor import _name_of_avx_512, worker_environment
+from spark_jobs.runtime.spark_session import _place
 
 ZEN_4 = """\
 processor	: 0
@@ -63,7 +63,7 @@ def test_what_somebody_has_told_numpy_stays(name, monkeypatch):
 
 
 def test_only_workers_on_this_machine_are_told(monkeypatch):
-    monkeypatch.setattr("spark_jobs.spark_session.worker_environment", lambda: {"A": "b"})
+    monkeypatch.setattr("spark_jobs.runtime.spark_session.worker_environment", lambda: {"A": "b"})
 
     assert _place("local[2]")["spark.executorEnv.A"] == "b"
     assert _place("yarn") == {}

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from spark_jobs.publish import publish
+from spark_jobs.frames.publish import publish
 
 
 @pytest.fixture

@@ -11,9 +11,10 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.storage import open_storage
-from spark_jobs import file_readers, ingest
-from spark_jobs.file_readers import infer_columns, read_files
-from spark_jobs.source_files import find_source
+from spark_jobs import ingest
+from spark_jobs.ingestion import file_readers
+from spark_jobs.ingestion.file_readers import infer_columns, read_files
+from spark_jobs.ingestion.source_files import find_source
 
 
 @pytest.fixture

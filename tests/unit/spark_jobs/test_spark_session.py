@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_jobs.spark_session import _java_options, _place
+from spark_jobs.runtime.spark_session import _java_options, _place
 
 _OPTIONS = "spark.driver.extraJavaOptions"
 

@@ -12,7 +12,7 @@ import lakeformat as lake
 from lakeformat.paimon.write import conform
 from lakeformat.paimon.write.conform import TEXTS_AS_NUMBERS, Conformer
 from lakeformat.paimon.write.unseen_columns import texts_as_numbers
-from spark_jobs.file_readers import read_files
+from spark_jobs.ingestion.file_readers import read_files
 
 COLUMNS = [
     ("id", "STRING NOT NULL"),

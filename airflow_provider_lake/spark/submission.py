@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
-from airflow_provider_lake.spark_submit import LakeSparkSubmitHook
+from airflow_provider_lake.spark.submit import LakeSparkSubmitHook
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection, Context
 
-    from airflow_provider_lake.markers import JobOutput
+    from airflow_provider_lake.spark.markers import JobOutput
 
 __all__ = ["LakeSparkSubmission"]
 

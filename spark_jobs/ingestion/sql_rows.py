@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 import lakeformat as lake
-from spark_jobs.sql_table import find_sql_table, unavailable
+from spark_jobs.ingestion.sql_table import find_sql_table, unavailable
 
 if TYPE_CHECKING:
     from spark_jobs.job_requests.ingest import IngestRequest

@@ -12,14 +12,14 @@ import lakeformat as lake
 from lakeformat.paimon.read.changes.rows import ROW_KIND
 from lakeformat.paimon.read.results import Results
 from lakeformat.paimon.read.splits import Split
-from spark_jobs.row_sources import Columns, FileRows, MessageRows, rows_of
-from spark_jobs.tasks import TellingExecutor
+from spark_jobs.ingestion.row_sources import Columns, FileRows, MessageRows, rows_of
+from spark_jobs.runtime.tasks import TellingExecutor
 
 if TYPE_CHECKING:
     from lakeformat.paimon.read.changes.streaming import ChangeStream
     from spark_jobs.cdc.source import MessageFiles
     from spark_jobs.job_requests.ingest import IngestRequest
-    from spark_jobs.spark_session import Sessions
+    from spark_jobs.runtime.spark_session import Sessions
 
 __all__ = ["SparkRows", "changes_written", "spark_rows"]
 
@@ -40,7 +40,7 @@ def spark_rows(
 ) -> SparkRows:
     """The source a request names; what only names files does not start Spark."""
     if wanted.jdbc_url is not None:
-        from spark_jobs.jdbc_frame import JdbcFrame
+        from spark_jobs.ingestion.jdbc_frame import JdbcFrame
 
         return JdbcFrame(started, wanted)
     executor = None
@@ -61,9 +61,9 @@ def changes_written(
     A snapshot that is read whole is as many parts as it has splits, one that is read for its
     changes as many as it has files.
     """
-    from spark_jobs.spark_progress import told_tasks
-    from spark_jobs.spark_source import parts_frame
-    from spark_jobs.spark_write import write_in_tasks
+    from spark_jobs.frames.spark_write import write_in_tasks
+    from spark_jobs.ingestion.spark_source import parts_frame
+    from spark_jobs.runtime.spark_progress import told_tasks
 
     parts: list[tuple[lake.Scan, Split] | Results] = []
     for each in stream:  # whose rows nobody reads here
@@ -94,8 +94,8 @@ class _InTasks:
 
     def written(self, table: lake.Table) -> list[lake.CommitMessage]:
         """Tasks read the files; messages of one key are written in the order they stand in."""
-        from spark_jobs.spark_source import files_frame, parts_frame
-        from spark_jobs.spark_write import write_in_tasks
+        from spark_jobs.frames.spark_write import write_in_tasks
+        from spark_jobs.ingestion.spark_source import files_frame, parts_frame
 
         rows, session = self._rows, self._started()
         if isinstance(rows, FileRows):

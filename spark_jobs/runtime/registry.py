@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from spark_jobs.job import Job
+from spark_jobs.runtime.job import Job
 
 __all__ = ["JOB_NAMES", "find_job"]
 

@@ -51,7 +51,7 @@ class JobOutput:
 @contextmanager
 def progress_as_sentences() -> Iterator[None]:
     """Make progress that a job in this process logs as readable as that of a driver."""
-    log = logging.getLogger("spark_jobs.progress")
+    log = logging.getLogger("spark_jobs.runtime.progress")
 
     def reworded(record: logging.LogRecord) -> bool:
         record.msg, record.args = _progress_text(json.loads(record.getMessage())), ()

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import lakeformat as lake
 from lakeformat.paimon.options.kinds import ASKED_DURATION
-from spark_jobs.file_checkpoint import Batch, Checkpoint
-from spark_jobs.job import Outcome
-from spark_jobs.progress import tell_progress
-from spark_jobs.source_files import find_paths
+from spark_jobs.ingestion.file_checkpoint import Batch, Checkpoint
+from spark_jobs.ingestion.source_files import find_paths
+from spark_jobs.runtime.job import Outcome
+from spark_jobs.runtime.progress import tell_progress
 
 if TYPE_CHECKING:
     from spark_jobs.job_requests.ingest import IngestRequest

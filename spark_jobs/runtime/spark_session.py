@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from spark_jobs.processor import worker_environment
+from spark_jobs.runtime.processor import worker_environment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -110,7 +110,7 @@ def _java_options(given: Mapping[str, Any]) -> _Settings:
 
 def _quiet_log() -> list[str]:
     """Errors only, from the first line on; out of an archive the JVM can read no settings."""
-    settings = Path(__file__).with_name("log4j2.properties")
+    settings = Path(__file__).parent.with_name("log4j2.properties")
     return [f"-Dlog4j2.configurationFile={settings.as_uri()}"] if settings.is_file() else []
 
 

@@ -22,12 +22,12 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from spark_jobs.failure_text import failure_text
-from spark_jobs.job import Job
-from spark_jobs.job_files import read_request_text, write_result
-from spark_jobs.progress import progress_lines
-from spark_jobs.request import refusal
-from spark_jobs.watchdog import ENDED, ending_cleanly, is_ending, watch_parent
+from spark_jobs.job_requests.request import refusal
+from spark_jobs.runtime.failure_text import failure_text
+from spark_jobs.runtime.job import Job
+from spark_jobs.runtime.job_files import read_request_text, write_result
+from spark_jobs.runtime.progress import progress_lines
+from spark_jobs.runtime.watchdog import ENDED, ending_cleanly, is_ending, watch_parent
 
 __all__ = ["CONFLICT", "REPORT_MARKER", "help_example", "run_command"]
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lakeformat.errors import LakeError
 from lakeformat.types.count_text import counted
-from spark_jobs.job import Outcome, newest_snapshot, tell_what_was_done
-from spark_jobs.progress import tell_compaction
-from spark_jobs.tasks import executor_of
+from spark_jobs.runtime.job import Outcome, newest_snapshot, tell_what_was_done
+from spark_jobs.runtime.progress import tell_compaction
+from spark_jobs.runtime.tasks import executor_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from airflow_provider_lake.spark_master import DEFAULT_SPARK_CONNECTION, spark_connection
+from airflow_provider_lake.spark.master import DEFAULT_SPARK_CONNECTION, spark_connection
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +25,7 @@ def spark_here(
     """A session that knows the lake and ends with the block; its driver is this process."""
     master = _master(conn_id or DEFAULT_SPARK_CONNECTION)
     from spark_jobs import register
-    from spark_jobs.spark_session import start_session
+    from spark_jobs.runtime.spark_session import start_session
 
     session = start_session(name, master=master, conf=conf)
     try:
@@ -36,8 +36,8 @@ def spark_here(
 
 def _master(conn_id: str) -> str:
     """The master that spark-submit would be given, read and refused by the same code."""
-    from airflow_provider_lake.markers import JobOutput
-    from airflow_provider_lake.spark_submit import LakeSparkSubmitHook
+    from airflow_provider_lake.spark.markers import JobOutput
+    from airflow_provider_lake.spark.submit import LakeSparkSubmitHook
 
     hook = LakeSparkSubmitHook(
         connection=spark_connection(conn_id),

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 import lakeformat as lake
 from lakeformat.paimon.write.unseen_columns import texts_as_numbers
-from spark_jobs.file_readers import read_files
 from spark_jobs.frames.parts import tasks_at_once, to_send
-from spark_jobs.request import SourceFormat
-from spark_jobs.source_files import SourceFiles
-from spark_jobs.spark_write import RowReader
+from spark_jobs.frames.spark_write import RowReader
+from spark_jobs.ingestion.file_readers import read_files
+from spark_jobs.ingestion.source_files import SourceFiles
+from spark_jobs.job_requests.request import SourceFormat
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

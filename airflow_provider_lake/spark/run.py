@@ -60,7 +60,7 @@ class SparkRun:
         storage.delete(path)
 
     def _result_place(self) -> tuple[Storage, str]:
-        from spark_jobs.job_files import open_place
+        from spark_jobs.runtime.job_files import open_place
 
         return open_place(self.result_uri, self.options)
 

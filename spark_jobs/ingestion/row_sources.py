@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 import lakeformat as lake
-from spark_jobs.file_readers import infer_columns, read_files
-from spark_jobs.progress import tell_progress
-from spark_jobs.source_files import SourceFiles, find_paths, find_source
+from spark_jobs.ingestion.file_readers import infer_columns, read_files
+from spark_jobs.ingestion.source_files import SourceFiles, find_paths, find_source
+from spark_jobs.runtime.progress import tell_progress
 
 if TYPE_CHECKING:
     from lakeformat.executor import Executor
@@ -105,7 +105,7 @@ def rows_of(
 ) -> RowSource:
     """The source a request names, or some of its files; an ``executor`` looks through messages."""
     if wanted.jdbc_url is not None:
-        from spark_jobs.sql_rows import SqlRows
+        from spark_jobs.ingestion.sql_rows import SqlRows
 
         return SqlRows(wanted)
     if wanted.holds_messages:

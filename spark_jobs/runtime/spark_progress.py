@@ -9,7 +9,7 @@ from threading import Event, Thread, get_ident
 from typing import TYPE_CHECKING
 
 from spark_jobs.frames.parts import classic_context
-from spark_jobs.progress import tell_progress
+from spark_jobs.runtime.progress import tell_progress
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -37,9 +37,9 @@ from lakeformat.files.text_files import (
     require_closed_quotes,
     require_objects,
 )
-from spark_jobs.remote_files import is_read_from_copy, local_copy
-from spark_jobs.request import SourceFormat
-from spark_jobs.source_files import SourceFiles
+from spark_jobs.ingestion.remote_files import is_read_from_copy, local_copy
+from spark_jobs.ingestion.source_files import SourceFiles
+from spark_jobs.job_requests.request import SourceFormat
 
 __all__ = [
     "infer_columns",

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import CommsDecoder
 
-from spark_jobs.watchdog import watch_parent
+from spark_jobs.runtime.watchdog import watch_parent
 
 __all__ = ["ending_with_the_supervisor"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lakeformat.errors import LakeError
 from spark_jobs.job_requests.common import JobRequest, TableRequest
-from spark_jobs.request import read_request
+from spark_jobs.job_requests.request import read_request
 
 if TYPE_CHECKING:
     from lakeformat import Catalog, CommitReport, Table

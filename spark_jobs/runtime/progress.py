@@ -14,7 +14,7 @@ __all__ = ["PROGRESS_MARKER", "progress_lines", "tell_compaction", "tell_progres
 PROGRESS_MARKER = "LAKE_PROGRESS "
 """What a progress line begins with, on standard output."""
 
-_log = logging.getLogger("spark_jobs.progress")
+_log = logging.getLogger("spark_jobs.runtime.progress")
 
 
 def tell_progress(done: int, total: int, unit: str, **more: Any) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import lakeformat as lake
-from spark_jobs.sql_table import SqlTable, find_sql_table
+from spark_jobs.ingestion.sql_table import SqlTable, find_sql_table
 
 if TYPE_CHECKING:
     from spark_jobs.job_requests.ingest import IngestRequest

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 import lakeformat as lake
-from spark_jobs.job_files import open_place
+from spark_jobs.runtime.job_files import open_place
 
 __all__ = ["is_read_from_copy", "is_remote", "local_copy", "remote_paths", "unpacked_name"]
 

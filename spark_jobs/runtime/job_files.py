@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.request import refusal
+from spark_jobs.job_requests.request import refusal
 
 if TYPE_CHECKING:
     from lakeformat.storage import Storage

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING, TypeVar
 
-from spark_jobs.progress import tell_progress
+from spark_jobs.runtime.progress import tell_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +33,7 @@ def executor_of(
         yield None
         return
     from spark_jobs.frames.executor import SparkExecutor
-    from spark_jobs.spark_session import job_session
+    from spark_jobs.runtime.spark_session import job_session
 
     with job_session(spark, name) as session:
         executor = SparkExecutor(session)

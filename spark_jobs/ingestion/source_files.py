@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import lakeformat as lake
-from spark_jobs.remote_files import is_remote, remote_paths, unpacked_name
-from spark_jobs.request import SourceFormat
+from spark_jobs.ingestion.remote_files import is_remote, remote_paths, unpacked_name
+from spark_jobs.job_requests.request import SourceFormat
 
 __all__ = ["SourceFiles", "find_paths", "find_source"]
 

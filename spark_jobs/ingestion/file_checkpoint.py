@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
-from spark_jobs.job_files import open_place
+from spark_jobs.runtime.job_files import open_place
 
 if TYPE_CHECKING:
     from lakeformat.storage import Storage

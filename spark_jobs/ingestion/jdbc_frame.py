@@ -6,15 +6,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import lakeformat as lake
-from spark_jobs.jdbc_table import find_jdbc_table
-from spark_jobs.spark_write import write_rows
-from spark_jobs.sql_table import SqlTable, no_table, require_table_name
+from spark_jobs.frames.spark_write import write_rows
+from spark_jobs.ingestion.jdbc_table import find_jdbc_table
+from spark_jobs.ingestion.sql_table import SqlTable, no_table, require_table_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from spark_jobs.job_requests.ingest import IngestRequest
-    from spark_jobs.spark_session import Sessions
+    from spark_jobs.runtime.spark_session import Sessions
 
 __all__ = ["JdbcFrame"]
 

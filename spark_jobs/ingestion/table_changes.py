@@ -22,14 +22,14 @@ import lakeformat as lake
 from spark_jobs.cdc.columns import MessageColumns
 from spark_jobs.cdc.declared import Declared
 from spark_jobs.cdc.evolve import changes_for, declaration
-from spark_jobs.file_stream import rounds
-from spark_jobs.job import Outcome, newest_snapshot
-from spark_jobs.publish import publish
+from spark_jobs.frames.publish import publish
+from spark_jobs.ingestion.file_stream import rounds
+from spark_jobs.runtime.job import Outcome, newest_snapshot
 
 if TYPE_CHECKING:
     from lakeformat.paimon.read.changes.streaming import ChangeStream
     from spark_jobs.job_requests.ingest import IngestRequest
-    from spark_jobs.spark_session import Sessions
+    from spark_jobs.runtime.spark_session import Sessions
 
 __all__ = ["follow_changes"]
 
@@ -74,7 +74,7 @@ def _ingest_changes(
     stream = source.stream(consumer=wanted.consumer)
     written: _Written = _written_here
     if spark is not None:
-        from spark_jobs.spark_rows import changes_written
+        from spark_jobs.ingestion.spark_rows import changes_written
 
         written = partial(changes_written, spark, source)
     messages = written(table, stream)
