@@ -161,10 +161,6 @@ def stream(table):
     return [each.to_arrow() for each in table.stream()]
 
 
-def health(table):
-    return table.health()
-
-
 def manifests(table):
     return table.system_table("manifests").scan().count()
 
@@ -183,7 +179,6 @@ READERS = [
     ("marked", scan),
     ("marked", planned),
     ("keyed", stream),
-    ("vectors", health),
     ("keyed", manifests),
     ("vectors", indexes),
 ]
@@ -204,6 +199,17 @@ def test_a_reader_is_told_that_it_expired_and_reads_right_rows_otherwise(name, r
             if not re.search("expired|earliest", str(expired)):
                 raise
     assert told > 0
+
+
+@pytest.mark.parametrize("name", ["keyed", "vectors"])
+def test_health_begins_again_where_what_it_looked_at_expired(name):
+    newer = 0
+    for storage, slept in interrupted(lambda it: opened(it).health(), name, replace_and_expire):
+        report = opened(slept).health()
+        newest = opened(storage).latest_snapshot()
+        assert newest is not None
+        newer += report.snapshot_id == newest.id
+    assert newer > 3
 
 
 def test_a_tag_keeps_what_is_read_so_a_file_that_is_gone_is_damage():
