@@ -91,7 +91,7 @@ def test_the_table_of_versions_says_what_tests_run_with(row, package):
         (DOCS.parent / "requirements" / f"{name}.txt").read_text()
         for name in ("tested", "pypaimon")
     )
-    version = re.search(rf"^{package}==(\S+)$", text, re.M)[1]
+    version = re.search(rf"^{package}==(\S+)", text, re.M)[1]
     lines = (DOCS / "compatibility.md").read_text().splitlines()
     [line] = [each for each in lines if re.match(rf"\| {row}\b[^|]*\|", each)]
     assert line.endswith(f"| {version} |")
