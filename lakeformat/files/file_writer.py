@@ -17,14 +17,14 @@ __all__ = ["FileContent", "FileSettings", "FileWriter"]
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """How files are written, whatever they hold."""
+    """Settings of the files of one writer."""
 
     compression: str
     """Its name in options; each format calls it its own."""
     zstd_level: int
     target_bytes: int
     has_dictionaries: bool
-    """Whether columns of Parquet files that repeat values are encoded by a dictionary."""
+    """True if Parquet files encode columns that repeat values by a dictionary."""
 
 
 @dataclass(frozen=True, slots=True)

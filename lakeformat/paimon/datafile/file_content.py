@@ -1,4 +1,4 @@
-"""What the data files of a table hold, and how they are written: by its columns and options."""
+"""Describes the data files of a table, from its columns and options."""
 
 from __future__ import annotations
 
