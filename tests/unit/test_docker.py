@@ -18,6 +18,7 @@ COMPOSE = yaml.safe_load((DOCKER / "compose.yaml").read_text())
 SERVICES = COMPOSE["services"]
 DOCKERFILE = (DOCKER / "Dockerfile").read_text()
 SECRET = re.compile(r"PASSWORD|SECRET|FERNET|ACCESS_KEY|SQL_ALCHEMY_CONN")
+DIGEST = "sha256:[0-9a-f]{64}"
 ONCE = {name for name, service in SERVICES.items() if service.get("restart") == "on-failure"}
 
 
@@ -27,6 +28,7 @@ def test_each_service_is_pinned_and_nobody_s_root(name):
     image, _, tag = service["image"].partition(":")
     assert image
     assert re.search(r"\d+\.\d+|\d{4}-\d\d-\d\d", tag), tag
+    assert image == "airflow-provider-lake" or re.search(rf"@{DIGEST}$", tag), tag
     assert service["user"].partition(":")[0] not in ("root", "0")
 
 
@@ -84,7 +86,7 @@ def test_the_image_copies_what_there_is_and_runs_as_nobody_special():
             assert (ROOT / source).exists(), source
             assert f"!{source}" in kept, f"{source} is kept out of the build"
     assert re.findall(r"^USER (\S+)$", DOCKERFILE, re.MULTILINE) == ["50000"]
-    assert re.search(r"^FROM \S+:\d+\.\d+\.\d+\S*$", DOCKERFILE, re.MULTILINE)
+    assert re.search(rf"^FROM \S+:\d+\.\d+\.\d+\S*@{DIGEST}$", DOCKERFILE, re.MULTILINE)
 
 
 def test_the_steps_of_the_image_are_the_script_that_is_tested():
