@@ -394,6 +394,7 @@ PLACES = (
     "lakeformat.paimon.metadata.",
     "lakeformat.paimon.partition.",
     "lakeformat.types.type_text.",
+    "lakeformat.types.wide_decimal.",
 )
 NO_DECODERS = {"lakeformat.files.text_files"}
 """Reads lines that a user gives, never what lies on storage."""
