@@ -50,7 +50,9 @@ def test_any_other_error_exits_with_1_and_one_line(tmp_path, request_for, capsys
     assert line.startswith("ingest: NotFoundError: source ")
 
 
-@pytest.mark.parametrize("module", ["ingest", "request", "command", "spark_session"])
+@pytest.mark.parametrize(
+    "module", ["ingest", "job_requests.request", "runtime.command", "runtime.spark_session"]
+)
 def test_importing_a_job_loads_no_data_stack(module):
     code = (
         f"import sys, spark_jobs.{module}; "
