@@ -1,4 +1,4 @@
-"""Makes the bucket of the connection `lake_default`; one that is there already stays as it is."""
+"""Makes the bucket of the connection `lake_default`; an existing one is left as it is."""
 
 import json
 import os
