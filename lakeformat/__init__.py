@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from lakeformat.catalog.transfer.clone import clone_table
     from lakeformat.catalog.transfer.database import clone_database
     from lakeformat.catalog.transfer.migrate import migrate_directory
+    from lakeformat.paimon.commit.commit_report import CommitReport
     from lakeformat.paimon.commit.identity import CommitId
-    from lakeformat.paimon.commit.report import CommitReport
-    from lakeformat.paimon.compact.report import CompactReport
+    from lakeformat.paimon.compact.compact_report import CompactReport
     from lakeformat.paimon.health import HealthReport
     from lakeformat.paimon.maintain import MaintainReport
     from lakeformat.paimon.metadata.commit_message import CommitMessage

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakeformat import Table
-    from lakeformat.paimon.tags.report import TagReport
+    from lakeformat.paimon.tags.tag_report import TagReport
 
 __all__ = ["JOB", "main", "run"]
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from lakeformat.environment import Environment
 from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.identity import CommitId
-from lakeformat.paimon.commit.report import CommitReport
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.commit_message import CommitMessage

@@ -20,7 +20,7 @@ from lakeformat.catalog.outside import (
     location_in,
     refuse_places_of_tables,
 )
-from lakeformat.catalog.report import RepairReport
+from lakeformat.catalog.repair_report import RepairReport
 from lakeformat.catalog.texts import require_mapping, require_texts
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import (

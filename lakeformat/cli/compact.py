@@ -22,8 +22,8 @@ from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     import lakeformat as lake
+    from lakeformat.paimon.compact.compact_report import CompactReport, Progress
     from lakeformat.paimon.compact.other_compactor import OtherCompactor
-    from lakeformat.paimon.compact.report import CompactReport, Progress
     from lakeformat.tables.table_by_table import TableOutcome
 
 __all__ = [

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lakeformat import CommitId, Table
     from lakeformat.executor import Executor
-    from lakeformat.paimon.compact.report import CompactReport
+    from lakeformat.paimon.compact.compact_report import CompactReport
 
 __all__ = ["How", "compact_table", "how_of", "warnings_of"]
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import lakeformat as lake
-from lakeformat.paimon.compact.report import CompactReport
+from lakeformat.paimon.compact.compact_report import CompactReport
 from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.read.plan import plan_files
 from tests.golden.values import assert_same_rows, rows_of

@@ -16,7 +16,7 @@ from lakeformat.catalog.names import (
     refuse_system_database,
 )
 from lakeformat.catalog.options import CatalogOptions
-from lakeformat.catalog.report import RepairReport
+from lakeformat.catalog.repair_report import RepairReport
 from lakeformat.catalog.sql.drop import Drops
 from lakeformat.catalog.sql.listing import Listing
 from lakeformat.catalog.sql.locks import TableLocks

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from lakeformat.catalog.leftovers import remove_dropped
 from lakeformat.catalog.names import TableName, is_name
-from lakeformat.catalog.report import RepairReport
+from lakeformat.catalog.repair_report import RepairReport
 from lakeformat.catalog.sql.drop import Drops
 from lakeformat.catalog.sql.listing import Listing
 from lakeformat.catalog.sql.locks import TableLocks

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.leftovers import has_leftovers, refuse_another_kind
 from lakeformat.catalog.transfer.contents import Contents, contents_of_snapshot, contents_of_table
-from lakeformat.catalog.transfer.report import CloneReport
+from lakeformat.catalog.transfer.transfer_reports import CloneReport
 from lakeformat.errors import (
     AlreadyExistsError,
     CommitConflictError,

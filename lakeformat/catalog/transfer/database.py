@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.transfer.clone import TellClone, clone_table
-from lakeformat.catalog.transfer.report import CloneReport
+from lakeformat.catalog.transfer.transfer_reports import CloneReport
 from lakeformat.errors import InvalidRequestError
 from lakeformat.tables.table_by_table import TableOutcome, table_by_table
 

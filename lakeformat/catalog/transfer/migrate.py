@@ -31,7 +31,7 @@ from lakeformat.catalog.transfer.migrate_plan import (
 from lakeformat.catalog.transfer.ownership import Owner, claim, refuse_owned, withdraw
 from lakeformat.catalog.transfer.plain_files import PlainDirectory, find_plain_files
 from lakeformat.catalog.transfer.plain_rows import read_plain_rows
-from lakeformat.catalog.transfer.report import MigratedFile, MigrateReport
+from lakeformat.catalog.transfer.transfer_reports import MigratedFile, MigrateReport
 from lakeformat.errors import (
     AlreadyExistsError,
     CommitOutcomeUnknownError,
@@ -41,8 +41,8 @@ from lakeformat.errors import (
 )
 from lakeformat.paimon.binary_row import encode_row, frame_row
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.identity import CommitId
-from lakeformat.paimon.commit.report import CommitReport
 from lakeformat.paimon.datafile.file_statistics import encode_value_statistics
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import data_file_name, partition_directory

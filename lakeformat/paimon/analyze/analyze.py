@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from lakeformat.errors import InvalidRequestError, NotFoundError, UnsupportedError
+from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
 from lakeformat.paimon.analyze.column import ColumnSummary, can_be_analyzed
-from lakeformat.paimon.analyze.report import AnalyzeReport
 from lakeformat.paimon.commit.commit import CommitOptions, commit_statistics, find_commit
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.expired_meanwhile import again_if_overtaken

@@ -13,8 +13,8 @@ from lakeformat.errors import (
     NotFoundError,
     UnavailableError,
 )
+from lakeformat.paimon.branches.branch_report import BranchReport
 from lakeformat.paimon.branches.marker import Creation, clear, mark, read_mark
-from lakeformat.paimon.branches.report import BranchReport
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.branch_directory import check_branch_name

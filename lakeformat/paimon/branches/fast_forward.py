@@ -18,8 +18,8 @@ from lakeformat.errors import (
     LakeError,
     UnavailableError,
 )
+from lakeformat.paimon.branches.branch_report import FastForwardReport
 from lakeformat.paimon.branches.create import refuse_inside_branch
-from lakeformat.paimon.branches.report import FastForwardReport
 from lakeformat.paimon.clean import refuse_if_expiring
 from lakeformat.paimon.consumers.progress import FORWARDING
 from lakeformat.paimon.handle import TableHandle, require_allowed

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lakeformat.errors import AlreadyExistsError, CommitConflictError
+from lakeformat.paimon.branches.branch_report import BranchReport
 from lakeformat.paimon.branches.create import put, refuse_inside_branch
 from lakeformat.paimon.branches.delete import refuse_read_through
 from lakeformat.paimon.branches.marker import Move, clear, mark, read_mark
-from lakeformat.paimon.branches.report import BranchReport
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.branch_directory import check_branch_name, require_branch

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lakeformat.paimon.branches.branch_report import BranchInfo, BranchReport, FastForwardReport
 from lakeformat.paimon.branches.create import create, refuse_inside_branch
 from lakeformat.paimon.branches.delete import delete
 from lakeformat.paimon.branches.fast_forward import fast_forward
 from lakeformat.paimon.branches.rename import rename
-from lakeformat.paimon.branches.report import BranchInfo, BranchReport, FastForwardReport
 from lakeformat.paimon.clean import Tell
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.branch_directory import branches

@@ -13,13 +13,13 @@ from lakeformat.paimon.commit.attempt_files import AttemptFiles, WrittenList
 from lakeformat.paimon.commit.base_manifests import BaseManifests, PickManifests
 from lakeformat.paimon.commit.bucket_counts import require_current_counts
 from lakeformat.paimon.commit.changes import Changes, Provider
+from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.conflict_text import Committer
 from lakeformat.paimon.commit.conflicts import without_duplicates
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.commit.new_files import NewFiles
 from lakeformat.paimon.commit.pin import Pin, Touches
 from lakeformat.paimon.commit.publish import Outcome, check_place, publish
-from lakeformat.paimon.commit.report import CommitReport
 from lakeformat.paimon.commit.row_tracking import number_rows
 from lakeformat.paimon.commit.same_table import SameTable
 from lakeformat.paimon.handle import TableHandle, is_unaware

@@ -25,6 +25,7 @@ from lakeformat.paimon.commit.base_manifests import PickManifests
 from lakeformat.paimon.commit.bucket_counts import BucketCounts
 from lakeformat.paimon.commit.changes import Changes, append_changes, compact_changes
 from lakeformat.paimon.commit.checks import check_arguments
+from lakeformat.paimon.commit.commit_report import CommitReport, nothing_to_commit
 from lakeformat.paimon.commit.conflict_text import Committer
 from lakeformat.paimon.commit.conflicts import ConflictCheck, check_within
 from lakeformat.paimon.commit.identity import (
@@ -38,7 +39,6 @@ from lakeformat.paimon.commit.new_files import NewFiles
 from lakeformat.paimon.commit.overwrite import Overwrite, require_within, upgraded
 from lakeformat.paimon.commit.pin import Pin
 from lakeformat.paimon.commit.replay import Replay
-from lakeformat.paimon.commit.report import CommitReport, nothing_to_commit
 from lakeformat.paimon.commit.transaction import publish_once
 from lakeformat.paimon.commit.written_paths import written_paths
 from lakeformat.paimon.handle import TableHandle, require_allowed

@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.commit.changes import Changes
+from lakeformat.paimon.commit.commit_report import CommitReport, replayed
 from lakeformat.paimon.commit.conflict_text import described
 from lakeformat.paimon.commit.deltas import delta_of
-from lakeformat.paimon.commit.report import CommitReport, replayed
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot

@@ -19,10 +19,10 @@ from lakeformat.errors import (
     NotFoundError,
 )
 from lakeformat.paimon.commit.attempt import Attempts, CommitIntent
+from lakeformat.paimon.commit.commit_report import CommitReport, committed
 from lakeformat.paimon.commit.conflict_text import described, named
 from lakeformat.paimon.commit.identity import EarlierCommits, require_same
 from lakeformat.paimon.commit.publish import Outcome
-from lakeformat.paimon.commit.report import CommitReport, committed
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (

@@ -13,11 +13,11 @@ from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.compact.changelogs.producers import guarantee
 from lakeformat.paimon.compact.commit import Groups, Made
+from lakeformat.paimon.compact.compact_report import BucketOutcome, CompactReport, Progress
 from lakeformat.paimon.compact.identity import CompactIdentity, find_earlier_tries
 from lakeformat.paimon.compact.other_compactor import OtherCompactor, warn_of_other_compactor
 from lakeformat.paimon.compact.outcomes import compacted, failed, not_chosen, refused, report_of
 from lakeformat.paimon.compact.plan import has_left_table, plan_compaction, under_schema
-from lakeformat.paimon.compact.report import BucketOutcome, CompactReport, Progress
 from lakeformat.paimon.compact.run import UnitOutcome, UnitWork
 from lakeformat.paimon.compact.unit import CompactPlan, CompactUnit, NotChosen
 from lakeformat.paimon.compact.where import Idle, Places

@@ -10,7 +10,7 @@ from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.executor import Executor, where_to_work
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.compact.compact import Tell
-from lakeformat.paimon.compact.report import CompactReport
+from lakeformat.paimon.compact.compact_report import CompactReport
 from lakeformat.paimon.compact.supported import require_strategy
 from lakeformat.paimon.compact.unit import CompactPlan
 from lakeformat.paimon.compact.where import Idle, idle_millis

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from lakeformat.errors import LakeError
 from lakeformat.paimon.compact.commit import Groups, Made
+from lakeformat.paimon.compact.compact_report import BucketOutcome, CompactReport
 from lakeformat.paimon.compact.other_compactor import OtherCompactor
-from lakeformat.paimon.compact.report import BucketOutcome, CompactReport
 from lakeformat.paimon.compact.unit import CompactUnit, NotChosen
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
 

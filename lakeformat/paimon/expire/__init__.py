@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from lakeformat.paimon.expire.expire import expire_snapshots
-from lakeformat.paimon.expire.report import ExpireReport
+from lakeformat.paimon.expire.expire_report import ExpireReport
 
 __all__ = ["ExpireReport", "expire_snapshots"]

@@ -34,8 +34,8 @@ from lakeformat.paimon.consumers import (
 )
 from lakeformat.paimon.expire.changelogs import ROUND, expire_changelogs, finish_changelogs
 from lakeformat.paimon.expire.changelogs import select as select_old_changelogs
+from lakeformat.paimon.expire.expire_report import ExpireReport
 from lakeformat.paimon.expire.plan import Plan, deltas_of, plan_snapshots
-from lakeformat.paimon.expire.report import ExpireReport
 from lakeformat.paimon.expire.retention import (
     Retention,
     Selection,

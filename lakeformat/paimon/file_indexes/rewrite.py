@@ -25,8 +25,8 @@ from lakeformat.paimon.commit.manifest_merge import pick_deletions
 from lakeformat.paimon.compact.plan import newest_schema
 from lakeformat.paimon.expired_meanwhile import again_if_overtaken, telling_of_expiry
 from lakeformat.paimon.file_indexes.build import BuiltIndex, build_index
+from lakeformat.paimon.file_indexes.file_index_report import FileIndexOutcome, FileIndexReport
 from lakeformat.paimon.file_indexes.plan import IndexUnit, plan_units
-from lakeformat.paimon.file_indexes.report import FileIndexOutcome, FileIndexReport
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from lakeformat.paimon.compact.changelogs.producers import strategy_of_changelog, tells
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.health.report import BucketFacts, DeleteFacts, FileFacts
+from lakeformat.paimon.health.health_report import BucketFacts, DeleteFacts, FileFacts
 from lakeformat.paimon.health.score import BYTES_PART, ENOUGH_FILES, Pending
 from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.metadata.index_manifest import DELETION_VECTORS, IndexManifestEntry

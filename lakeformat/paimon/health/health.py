@@ -15,16 +15,7 @@ from lakeformat.paimon.expire.retention import changelog_rules, is_decoupled, sn
 from lakeformat.paimon.expired_meanwhile import again_if_overtaken, telling_of_expiry
 from lakeformat.paimon.handle import TableHandle, require_no_chain
 from lakeformat.paimon.health.files import FileState, target_size
-from lakeformat.paimon.health.history import KeptFor, Reachable, files_of, find_reachable
-from lakeformat.paimon.health.history_reasons import undeleted_share
-from lakeformat.paimon.health.lost import find_lost
-from lakeformat.paimon.health.lost_changelogs import find_lost_changelogs
-from lakeformat.paimon.health.misread_options import misread_reasons, without_misread
-from lakeformat.paimon.health.notes import find_notes
-from lakeformat.paimon.health.outside import outside_reasons
-from lakeformat.paimon.health.overdue import Overdue, find_overdue, forgotten_consumers
-from lakeformat.paimon.health.reasons import find_reasons, in_order, verdict_of
-from lakeformat.paimon.health.report import (
+from lakeformat.paimon.health.health_report import (
     DeleteFacts,
     FileFacts,
     HealthReport,
@@ -34,6 +25,15 @@ from lakeformat.paimon.health.report import (
     StorageFacts,
     Verdict,
 )
+from lakeformat.paimon.health.history import KeptFor, Reachable, files_of, find_reachable
+from lakeformat.paimon.health.history_reasons import undeleted_share
+from lakeformat.paimon.health.lost import find_lost
+from lakeformat.paimon.health.lost_changelogs import find_lost_changelogs
+from lakeformat.paimon.health.misread_options import misread_reasons, without_misread
+from lakeformat.paimon.health.notes import find_notes
+from lakeformat.paimon.health.outside import outside_reasons
+from lakeformat.paimon.health.overdue import Overdue, find_overdue, forgotten_consumers
+from lakeformat.paimon.health.reasons import find_reasons, in_order, verdict_of
 from lakeformat.paimon.health.score import Score, score
 from lakeformat.paimon.health.unknown import find_unknown, list_files
 from lakeformat.paimon.metadata.branch_directory import branches

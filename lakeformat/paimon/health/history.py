@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from lakeformat.paimon.clean.again import look_again
 from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.health.health_report import Holder
 from lakeformat.paimon.health.overdue import Overdue
-from lakeformat.paimon.health.report import Holder
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
 from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog_if_present

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import replace
 
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.health.report import Reason
+from lakeformat.paimon.health.health_report import Reason
 from lakeformat.paimon.options.operation import Operation
 
 __all__ = ["misread_reasons", "without_misread"]

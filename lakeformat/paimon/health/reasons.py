@@ -12,9 +12,7 @@ from lakeformat.paimon.compact.supported import why_not_compacted
 from lakeformat.paimon.consumers import StalledConsumer
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.health.files import MUCH_DELETED
-from lakeformat.paimon.health.history_reasons import history_reasons
-from lakeformat.paimon.health.overdue import Overdue
-from lakeformat.paimon.health.report import (
+from lakeformat.paimon.health.health_report import (
     BucketFacts,
     DeleteFacts,
     FileFacts,
@@ -23,6 +21,8 @@ from lakeformat.paimon.health.report import (
     StorageFacts,
     Verdict,
 )
+from lakeformat.paimon.health.history_reasons import history_reasons
+from lakeformat.paimon.health.overdue import Overdue
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.read.buckets import skips_level_zero
 from lakeformat.types.byte_size import size

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.health.report import UnknownFiles
+from lakeformat.paimon.health.health_report import UnknownFiles
 from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.orphans.clock import by_storage_clock
 from lakeformat.paimon.orphans.directories import Area, find_directories

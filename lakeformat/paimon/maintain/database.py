@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
-from lakeformat.paimon.maintain.report import MaintainReport
+from lakeformat.paimon.maintain.maintain_report import MaintainReport
 from lakeformat.tables.table_by_table import TableOutcome, table_by_table
 
 __all__ = ["maintain_tables"]

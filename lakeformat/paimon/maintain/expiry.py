@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from lakeformat.paimon.clean import FileClass
 from lakeformat.paimon.expire import ExpireReport, expire_snapshots
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.maintain.report import EXPIRE, StepOutcome, StepReport
+from lakeformat.paimon.maintain.maintain_report import EXPIRE, StepOutcome, StepReport
 from lakeformat.paimon.maintain.request import MaintainRequest
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids

@@ -6,17 +6,16 @@ import logging
 from dataclasses import replace
 
 from lakeformat.errors import LakeError
+from lakeformat.paimon.compact.compact_report import CompactReport
 from lakeformat.paimon.compact.other_compactor import find_other_compactor
-from lakeformat.paimon.compact.report import CompactReport
 from lakeformat.paimon.consumers import StalledConsumer
 from lakeformat.paimon.expire import ExpireReport
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.health import HealthReport
+from lakeformat.paimon.health.health_report import Reason
 from lakeformat.paimon.health.misread_options import misread_reasons, without_misread
-from lakeformat.paimon.health.report import Reason
 from lakeformat.paimon.maintain.figures import expected, measure, with_dead_files
-from lakeformat.paimon.maintain.obstacles import find_holders, find_obstacles
-from lakeformat.paimon.maintain.report import (
+from lakeformat.paimon.maintain.maintain_report import (
     COMPACT,
     PARTITIONS,
     Figures,
@@ -25,6 +24,7 @@ from lakeformat.paimon.maintain.report import (
     StepReport,
     warning_of,
 )
+from lakeformat.paimon.maintain.obstacles import find_holders, find_obstacles
 from lakeformat.paimon.maintain.request import MaintainRequest
 from lakeformat.paimon.maintain.steps import STEPS, Step, of_compaction
 from lakeformat.paimon.maintain.time_travel import time_travel_note

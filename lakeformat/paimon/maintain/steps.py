@@ -7,12 +7,12 @@ from typing import Final, TypeAlias
 
 from lakeformat.errors import CommitConflictError
 from lakeformat.paimon.compact.compact import compact
+from lakeformat.paimon.compact.compact_report import CompactReport
 from lakeformat.paimon.compact.plan import newest_schema, plan_compaction
-from lakeformat.paimon.compact.report import CompactReport
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.health.health import due_places
 from lakeformat.paimon.maintain.expiry import expire
-from lakeformat.paimon.maintain.report import (
+from lakeformat.paimon.maintain.maintain_report import (
     COMPACT,
     EXPIRE,
     ORPHANS,
@@ -21,8 +21,8 @@ from lakeformat.paimon.maintain.report import (
     StepReport,
 )
 from lakeformat.paimon.maintain.request import MaintainRequest
+from lakeformat.paimon.orphans.orphan_report import OrphanReport
 from lakeformat.paimon.orphans.remove import OrphanOptions, remove_orphans
-from lakeformat.paimon.orphans.report import OrphanReport
 from lakeformat.paimon.partitions.expire import ExpireRequest, expire_partitions
 from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
-from lakeformat.paimon.orphans.report import OrphanReport
+from lakeformat.paimon.orphans.orphan_report import OrphanReport
 from lakeformat.tables.table_by_table import TableOutcome, table_by_table
 
 __all__ = ["remove_orphans_of"]

@@ -22,9 +22,9 @@ from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.orphans.clock import by_storage_clock
 from lakeformat.paimon.orphans.directories import find_directories
 from lakeformat.paimon.orphans.floor import AgeFloor, find_floor
+from lakeformat.paimon.orphans.orphan_report import OrphanFile, OrphanReport
 from lakeformat.paimon.orphans.readers import readers_of
 from lakeformat.paimon.orphans.references import find_references
-from lakeformat.paimon.orphans.report import OrphanFile, OrphanReport
 from lakeformat.paimon.orphans.scan import Candidate, Scan, newest_number_at, scan_table
 from lakeformat.paimon.read.past_time import PastTime
 from lakeformat.paimon.read.time_travel import Moment, moment_text

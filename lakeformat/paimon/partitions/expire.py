@@ -28,7 +28,7 @@ from lakeformat.paimon.partition_filter import these_partitions
 from lakeformat.paimon.partitions.expired import UPDATE_TIME, ExpireRules, Expiry, pick_expired
 from lakeformat.paimon.partitions.live import LivePartition, live_partitions
 from lakeformat.paimon.partitions.mark_done import remove_done_directory
-from lakeformat.paimon.partitions.report import ExpiredPartition, ExpirePartitionsReport
+from lakeformat.paimon.partitions.partition_reports import ExpiredPartition, ExpirePartitionsReport
 from lakeformat.paimon.partitions.time_format import fill_pattern, time_format
 from lakeformat.paimon.read.past_time import PastTime, past_millis
 

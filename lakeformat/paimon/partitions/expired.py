@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakeformat.paimon.binary_row import FramedRows
 from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.partitions.live import LivePartition
-from lakeformat.paimon.partitions.report import ExpiredPartition
+from lakeformat.paimon.partitions.partition_reports import ExpiredPartition
 from lakeformat.paimon.partitions.time_format import TimeFormat, fill_pattern
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.types.value_text import cast_text

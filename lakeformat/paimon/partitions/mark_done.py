@@ -22,7 +22,7 @@ from lakeformat.paimon.options.kinds import Kind
 from lakeformat.paimon.partition import partition_fields, partition_path
 from lakeformat.paimon.partition_filter import PartitionSpec, some_partitions
 from lakeformat.paimon.partitions.live import chosen, live_partitions
-from lakeformat.paimon.partitions.report import DonePartition, MarkDoneReport
+from lakeformat.paimon.partitions.partition_reports import DonePartition, MarkDoneReport
 from lakeformat.storage.base import TooLargeError
 from lakeformat.storage.empty_directory import remove_empty_directory
 from lakeformat.types.type_rules import is_list

@@ -27,7 +27,7 @@ from lakeformat.paimon.partition import partition_fields, partition_path, partit
 from lakeformat.paimon.read.deletions import DeletedRows
 from lakeformat.paimon.read.plan import find_manifest
 from lakeformat.paimon.read.pruning.row_groups import group_picker
-from lakeformat.paimon.read.report import ScanReport
+from lakeformat.paimon.read.scan_report import ScanReport
 from lakeformat.rows.prune import Conjunction
 from lakeformat.storage import Storage
 from lakeformat.types.arrow_types import to_arrow_schema

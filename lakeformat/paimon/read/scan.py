@@ -24,9 +24,9 @@ from lakeformat.paimon.read.deletions import DeletedRows, find_vectors
 from lakeformat.paimon.read.explain import ScanPlan, explain_scan
 from lakeformat.paimon.read.plain_files import PlainFiles, find_plain_files
 from lakeformat.paimon.read.plan import plan_files
-from lakeformat.paimon.read.report import ScanReport
 from lakeformat.paimon.read.results import Results
 from lakeformat.paimon.read.row_ranges import deletions_of, range_rows, row_ranges
+from lakeformat.paimon.read.scan_report import ScanReport
 from lakeformat.paimon.read.split_reader import SplitReader
 from lakeformat.paimon.read.splits import Split, bucket_splits
 from lakeformat.paimon.read.waiting_rows import (

@@ -29,7 +29,7 @@ from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import latest_snapshot, write_hints
 from lakeformat.paimon.metadata.tag import Tag, delete_tag
 from lakeformat.paimon.rollback.identity import properties_of
-from lakeformat.paimon.rollback.report import RollbackReport
+from lakeformat.paimon.rollback.rollback_report import RollbackReport
 from lakeformat.paimon.tags.create import publish_tag
 from lakeformat.paimon.tags.in_use import protection_name
 from lakeformat.paimon.tags.source import Origin

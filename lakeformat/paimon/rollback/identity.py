@@ -18,7 +18,7 @@ from lakeformat.paimon.commit.identity import CommitId, EarlierCommits
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.fence import KEPT_MILLIS, create_fence, read_fence, write_fence
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
-from lakeformat.paimon.rollback.report import RollbackReport
+from lakeformat.paimon.rollback.rollback_report import RollbackReport
 
 __all__ = ["EarlierReturns", "StartedCut", "find_cut", "properties_of"]
 

@@ -30,7 +30,7 @@ from lakeformat.paimon.rollback.plan import (
     plan_rollback,
     require_unneeded,
 )
-from lakeformat.paimon.rollback.report import RollbackReport
+from lakeformat.paimon.rollback.rollback_report import RollbackReport
 from lakeformat.paimon.rollback.target import Target
 
 __all__ = ["rollback"]

@@ -23,10 +23,10 @@ from lakeformat.errors import (
 )
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.identity import CommitId, EarlierCommits, require_same
-from lakeformat.paimon.commit.report import CommitReport
+from lakeformat.paimon.compact.compact_report import Progress
 from lakeformat.paimon.compact.plan import newest_schema
-from lakeformat.paimon.compact.report import Progress
 from lakeformat.paimon.handle import TableHandle, require_writable
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
@@ -43,7 +43,7 @@ from lakeformat.paimon.row_changes.keyed import (
 )
 from lakeformat.paimon.row_changes.own_rows import OwnRowsWriter
 from lakeformat.paimon.row_changes.plan import ChangeUnit, plan_units
-from lakeformat.paimon.row_changes.report import Method, Operation, RowChangeReport
+from lakeformat.paimon.row_changes.row_change_report import Method, Operation, RowChangeReport
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
 from lakeformat.types.count_text import counted
 

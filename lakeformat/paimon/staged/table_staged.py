@@ -10,8 +10,8 @@ from typing import Protocol
 from lakeformat.errors import CommitOutcomeUnknownError, InvalidRequestError, LakeError
 from lakeformat.paimon.commit.checks import check_messages
 from lakeformat.paimon.commit.commit import find_commit
+from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.identity import CommitId, require_commit_id
-from lakeformat.paimon.commit.report import CommitReport
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import suffixed
 from lakeformat.paimon.metadata.commit_message import CommitMessage

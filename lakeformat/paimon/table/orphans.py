@@ -14,8 +14,8 @@ from lakeformat.paimon.orphans.missing_manifests import (
     MissingManifestsReport,
     remove_missing_manifests,
 )
+from lakeformat.paimon.orphans.orphan_report import OrphanReport
 from lakeformat.paimon.orphans.remove import OrphanOptions, remove_orphans
-from lakeformat.paimon.orphans.report import OrphanReport
 from lakeformat.paimon.read.past_time import PastTime
 from lakeformat.paimon.read.time_travel import Moment
 from lakeformat.paimon.table.reads import TableReads

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakeformat.paimon.analyze.analyze import TellRows, analyze
-from lakeformat.paimon.analyze.report import AnalyzeReport
+from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
 from lakeformat.paimon.commit.compact_manifests import CompactManifestsReport, compact_manifests
 from lakeformat.paimon.commit.identity import CommitId
-from lakeformat.paimon.file_indexes.report import FileIndexReport
+from lakeformat.paimon.file_indexes.file_index_report import FileIndexReport
 from lakeformat.paimon.file_indexes.rewrite import TellDone, rewrite_file_indexes
 from lakeformat.paimon.partition_filter import PartitionSpec
 from lakeformat.paimon.partitions.drop import plan_drop_partitions
 from lakeformat.paimon.partitions.expire import ExpireRequest, expire_partitions
 from lakeformat.paimon.partitions.mark_done import mark_partitions_done
-from lakeformat.paimon.partitions.report import (
+from lakeformat.paimon.partitions.partition_reports import (
     DropPartitionsPlan,
     ExpirePartitionsReport,
     MarkDoneReport,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lakeformat.paimon.branches.table_branches import TableBranches
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.read.time_travel import Moment
-from lakeformat.paimon.rollback.report import RollbackReport
 from lakeformat.paimon.rollback.rollback import rollback
+from lakeformat.paimon.rollback.rollback_report import RollbackReport
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.paimon.tags.table_tags import TableTags
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.row_changes.assignments import NewValues
 from lakeformat.paimon.row_changes.change import Tell, delete_rows, update_rows
-from lakeformat.paimon.row_changes.report import RowChangeReport
+from lakeformat.paimon.row_changes.row_change_report import RowChangeReport
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.rows.conditions.filter import Where
 

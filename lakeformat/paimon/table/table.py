@@ -25,8 +25,8 @@ from lakeformat.paimon.commit.commit import (
     find_commit,
     find_replay,
 )
+from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.identity import CommitId
-from lakeformat.paimon.commit.report import CommitReport
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
 from lakeformat.paimon.metadata.branch_directory import check_branch_name, require_branch

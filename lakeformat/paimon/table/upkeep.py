@@ -8,11 +8,11 @@ from dataclasses import replace
 from lakeformat.executor import Executor
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.compact.compact import Tell, compact
+from lakeformat.paimon.compact.compact_report import CompactReport
 from lakeformat.paimon.compact.other_compactor import OtherCompactor, find_other_compactor
 from lakeformat.paimon.compact.plan import newest_schema, plan_compaction, under_schema
-from lakeformat.paimon.compact.report import CompactReport
-from lakeformat.paimon.compact.rescaling.report import RescaleReport
 from lakeformat.paimon.compact.rescaling.rescale import rescale
+from lakeformat.paimon.compact.rescaling.rescale_report import RescaleReport
 from lakeformat.paimon.compact.sorting.sort import asked_order, plan_sort, sort_compact
 from lakeformat.paimon.compact.unit import CompactPlan
 from lakeformat.paimon.compact.where import Idle

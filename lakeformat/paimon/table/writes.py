@@ -22,8 +22,8 @@ from lakeformat.paimon.commit.commit import (
     earlier_tries,
     find_replay,
 )
+from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.identity import EarlierCommits
-from lakeformat.paimon.commit.report import CommitReport
 from lakeformat.paimon.commit.transaction import wait_to_retry
 from lakeformat.paimon.handle import TableHandle, crosses_partitions
 from lakeformat.paimon.live_keys import find_keys

@@ -30,9 +30,9 @@ from lakeformat.paimon.options.kinds import ASKED_DURATION
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.tags.in_use import require_found_again, require_unneeded
 from lakeformat.paimon.tags.period import period_of
-from lakeformat.paimon.tags.report import TagReport
 from lakeformat.paimon.tags.source import Origin
 from lakeformat.paimon.tags.success_file import remove_success_file, write_success_file
+from lakeformat.paimon.tags.tag_report import TagReport
 
 __all__ = [
     "Retain",

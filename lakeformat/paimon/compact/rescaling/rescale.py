@@ -36,7 +36,7 @@ from lakeformat.paimon.compact.rescaling.part import (
     classes_of,
     scan_of,
 )
-from lakeformat.paimon.compact.rescaling.report import RescaledPartition, RescaleReport
+from lakeformat.paimon.compact.rescaling.rescale_report import RescaledPartition, RescaleReport
 from lakeformat.paimon.compact.supported import require_whole_rows
 from lakeformat.paimon.compact.where import chosen_partitions
 from lakeformat.paimon.expired_meanwhile import again_if_overtaken, is_overtaken

@@ -8,8 +8,8 @@ from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.executor import Executor
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.compact.compact import Tell, run_plans
+from lakeformat.paimon.compact.compact_report import CompactReport
 from lakeformat.paimon.compact.plan import newest_schema
-from lakeformat.paimon.compact.report import CompactReport
 from lakeformat.paimon.compact.sorting.order import RowOrder, row_order
 from lakeformat.paimon.compact.steps import Rewrite
 from lakeformat.paimon.compact.supported import require_supported, require_whole_rows

@@ -16,7 +16,7 @@ from lakeformat.environment import Environment
 from lakeformat.errors import UnavailableError
 from lakeformat.paimon.compact import compact as compaction
 from lakeformat.paimon.compact.compact import compact
-from lakeformat.paimon.compact.report import Progress
+from lakeformat.paimon.compact.compact_report import Progress
 from lakeformat.paimon.compact.run import run_unit
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestEntry

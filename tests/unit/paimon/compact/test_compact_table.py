@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
+from lakeformat.paimon.compact.compact_report import Progress
 from lakeformat.paimon.compact.plan import plan_compaction
-from lakeformat.paimon.compact.report import Progress
 from lakeformat.paimon.compact.run import run_unit
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, FileSource
 from lakeformat.paimon.metadata.manifest import ManifestEntry

@@ -14,7 +14,7 @@ import pytest
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
 from lakeformat.paimon.health import health
-from lakeformat.paimon.health.report import UnknownFiles, Verdict
+from lakeformat.paimon.health.health_report import UnknownFiles, Verdict
 from lakeformat.paimon.metadata.tag import Tag, create_tag
 from spark_jobs import health as health_job
 from tests.golden.foreign import unpack_foreign

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.maintain.report import StepOutcome
+from lakeformat.paimon.maintain.maintain_report import StepOutcome
 from lakeformat.paimon.table import Table
 from tests.crashed_writer import BUCKETS, crashed_table
 from tests.expired import missing, unneeded

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.maintain.report import MaintainReport
+from lakeformat.paimon.maintain.maintain_report import MaintainReport
 from lakeformat.paimon.options import find_option
 from lakeformat.paimon.options.foreign import Trait, find_foreign
 from lakeformat.paimon.options.operation import Operation

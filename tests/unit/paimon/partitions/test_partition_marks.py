@@ -12,7 +12,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import SYSTEM
-from lakeformat.paimon.partitions.report import DonePartition
+from lakeformat.paimon.partitions.partition_reports import DonePartition
 
 START = 1_700_000_000_000
 

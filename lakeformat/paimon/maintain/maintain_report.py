@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from lakeformat.errors import InvalidRequestError, LakeError, Reported
-from lakeformat.paimon.health.report import Reason, Verdict
+from lakeformat.paimon.health.health_report import Reason, Verdict
 
 __all__ = [
     "COMPACT",
