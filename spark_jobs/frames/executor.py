@@ -53,10 +53,10 @@ class SparkExecutor:
         sizes = [(unit, int(getattr(unit, "bytes", 0))) for unit in units]
         parts = pack(sizes, at_once=at_once, target_bytes=_TASK_BYTES, least_bytes=_LEAST_BYTES)
         if parts:
-            yield from _Run(self._spark, work, stop).results(parts, min(at_once, len(parts)))
+            yield from _TaggedJobs(self._spark, work, stop).results(parts, min(at_once, len(parts)))
 
 
-class _Run:
+class _TaggedJobs:
     """Jobs of one task each, under one tag: so results come one by one, and all can be stopped."""
 
     def __init__(self, spark: SparkSession, work: Callable[[Any], Any], stop: Event) -> None:

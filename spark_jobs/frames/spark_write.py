@@ -18,7 +18,7 @@ from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.table import Overwritten
 from lakeformat.paimon.write.unseen_columns import decimals_as_numbers
 from spark_jobs.frames.fitting import require_fitting
-from spark_jobs.frames.handover import (
+from spark_jobs.frames.jvm_batches import (
     WIDEST_BYTES,
     counted_by_rows,
     in_tasks,

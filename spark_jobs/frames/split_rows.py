@@ -25,7 +25,7 @@ from lakeformat.rows.groups import Positions
 from lakeformat.rows.key_words import column_words
 from lakeformat.rows.take_rows import take_rows
 from lakeformat.rows.word_order import sort_roughly
-from spark_jobs.frames.handover import in_tasks
+from spark_jobs.frames.jvm_batches import in_tasks
 from spark_jobs.frames.parts import to_send
 from spark_jobs.frames.pieces import PIECES_DDL, Packed, PieceWriter, piece, rows_of_pieces
 from spark_jobs.frames.routing import as_routed, crosses_partitions

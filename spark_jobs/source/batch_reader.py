@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from spark_jobs.frames.parts import PartWork
 from spark_jobs.frames.worker import prepare_worker
-from spark_jobs.source.asked import Asked
+from spark_jobs.source.read_request import ReadRequest
 
 __all__ = ["LakeReader", "Part"]
 
@@ -34,7 +34,7 @@ class Part(InputPartition):
 class LakeReader(DataSourceReader):
     """Rows of a snapshot, or what changed between two."""
 
-    def __init__(self, asked: Asked, at_once: int) -> None:
+    def __init__(self, asked: ReadRequest, at_once: int) -> None:
         self._asked = asked
         self._at_once = at_once
 

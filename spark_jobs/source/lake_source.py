@@ -22,9 +22,9 @@ from pyspark.sql.types import StructType
 import lakeformat as lake
 from spark_jobs.frames.fitting import require_fitting
 from spark_jobs.frames.tables import Place
-from spark_jobs.source.asked import Asked, read_asked
 from spark_jobs.source.batch_reader import LakeReader
 from spark_jobs.source.options import Use, read_said, require_fit
+from spark_jobs.source.read_request import ReadRequest, request_of_options
 from spark_jobs.source.stream_reader import LakeStreamReader, RefusedStreamReader
 from spark_jobs.source.writers import LakeStreamWriter, LakeWriter, written_as
 
@@ -41,7 +41,7 @@ class LakeDataSource(DataSource):
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
         self._said = read_said(options)
-        self._asked: Asked | None = None
+        self._asked: ReadRequest | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -72,12 +72,12 @@ class LakeDataSource(DataSource):
         now = partial(self._place().table, self._name())
         return LakeStreamWriter(self._fitting(schema), how, now)
 
-    def _opened(self) -> Asked:
+    def _opened(self) -> ReadRequest:
         if self._asked is None:
-            self._asked = read_asked(self._table(), self._said)
+            self._asked = request_of_options(self._table(), self._said)
         return self._asked
 
-    def _opened_as(self, schema: StructType) -> Asked:
+    def _opened_as(self, schema: StructType) -> ReadRequest:
         """Refuse a schema of the user's own: Spark would take columns by their position."""
         asked = self._opened()
         there, given = (", ".join(s.fieldNames()) for s in (asked.schema, schema))

@@ -13,8 +13,8 @@ from spark_jobs.frames.parts import PartWork
 from spark_jobs.frames.plans import ReadPlan, plan_changes, plan_splits
 from spark_jobs.frames.tables import Place
 from spark_jobs.frames.worker import prepare_worker
-from spark_jobs.source.asked import Asked, time_of, whole_number
 from spark_jobs.source.batch_reader import Part
+from spark_jobs.source.read_request import ReadRequest, time_of, whole_number
 
 __all__ = ["LakeStreamReader", "RefusedStreamReader"]
 
@@ -48,7 +48,7 @@ class LakeStreamReader(DataSourceStreamReader):
     """Changes, snapshot by snapshot; the table is opened anew for each batch, to see it change."""
 
     def __init__(
-        self, asked: Asked, said: Mapping[str, str], place: Place, name: str, at_once: int
+        self, asked: ReadRequest, said: Mapping[str, str], place: Place, name: str, at_once: int
     ) -> None:
         self._asked = asked
         self._said = said

@@ -20,7 +20,7 @@ from lakeformat.paimon.table import Overwritten
 from spark_jobs.frames.publish import publish
 from spark_jobs.frames.spark_write import require_one_writer, write_in_task
 from spark_jobs.frames.worker import prepare_worker
-from spark_jobs.source.asked import whole_number
+from spark_jobs.source.read_request import whole_number
 from spark_jobs.source.unknown_outcome import is_unknown, mark_unknown
 
 __all__ = ["LakeStreamWriter", "LakeWriter", "Written", "written_as"]

@@ -9,7 +9,7 @@ import pytest
 
 import lakeformat as lake
 from spark_jobs import SparkExecutor
-from spark_jobs.frames.executor import _Run
+from spark_jobs.frames.executor import _TaggedJobs
 from tests.spark.orders import data_files
 
 
@@ -102,13 +102,13 @@ def test_an_error_of_the_work_ends_all(spark):
 
 def test_an_error_ends_also_what_begins_while_it_is_told(spark, monkeypatch):
     """The third unit takes the place of the first as that fails, before anybody knows of it."""
-    add_tag = _Run._add_tag
+    add_tag = _TaggedJobs._add_tag
 
     def late(run):
         time.sleep(1)
         add_tag(run)
 
-    monkeypatch.setattr(_Run, "_add_tag", late)
+    monkeypatch.setattr(_TaggedJobs, "_add_tag", late)
     began = time.monotonic()
     units = [_Refused(1 << 28), *[_Slept(1 << 28)] * 3]  # the last of them never begins
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import lakeformat as lake
 from lakeformat.testing import CrashableStorage, Fault, PowerCut
 from lakeformat.testing.faults import kinds_for
-from spark_jobs.source.asked import read_asked
+from spark_jobs.source.read_request import request_of_options
 from spark_jobs.source.stream_reader import LakeStreamReader
 from spark_jobs.source.writers import LakeStreamWriter, written_as
 from tests.expired import missing
@@ -110,7 +110,7 @@ def _query(storage: CrashableStorage, checkpoint: Checkpoint, *, is_keyed: bool)
     tables = Tables(storage)
     said = {"path": "shop.events", "max-snapshots-per-batch": "2", "consumer-id": "copy"}
     said |= {"rowkind": "true"} if is_keyed else {}
-    asked = read_asked(tables.table("shop.events"), said)
+    asked = request_of_options(tables.table("shop.events"), said)
     reader = LakeStreamReader(asked, said, tables, "shop.events", 1)
     to = {"query": "q", **({"kinds": "rowkind"} if is_keyed else {})}
     now = partial(tables.table, "shop.copy")

@@ -20,7 +20,7 @@ import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.testing import CrashableStorage, PowerCut, every_fault
-from spark_jobs.source.asked import read_asked
+from spark_jobs.source.read_request import request_of_options
 from spark_jobs.source.stream_reader import LakeStreamReader
 from spark_jobs.source.writers import LakeStreamWriter, written_as
 from tests.expired import missing
@@ -85,7 +85,7 @@ def filled(target) -> CrashableStorage:
 def query(storage, checkpoint, stream, before_step=lambda step: None) -> Query:
     tables = Tables(storage)
     said = {"path": "shop.events", **stream}
-    asked = read_asked(tables.table("shop.events"), said)
+    asked = request_of_options(tables.table("shop.events"), said)
     reader = LakeStreamReader(asked, said, tables, "shop.events", 1)
     now = partial(tables.table, "shop.copy")
     writer = LakeStreamWriter(now(), written_as({"query": "q"}, overwrite=False), now)

@@ -101,7 +101,7 @@ def expire_snapshots(
     removals: list[Removal] = []
     hears = removals.append if dry_run and tell is None else tell
     account = Account(Deleter(handle, dry_run=dry_run, tell=hears), dry_run)
-    run = _Run(handle, retention, account)
+    run = _Expiry(handle, retention, account)
     if consumers_older_than is not None:
         run.given_up = past_millis("consumers_older_than", consumers_older_than, now)
     report = run.run(removals)
@@ -125,8 +125,8 @@ def _sentence(report: ExpireReport) -> str:
 
 
 @dataclass(slots=True)
-class _Run:
-    """One call."""
+class _Expiry:
+    """The state of one expiry of one table."""
 
     handle: TableHandle
     retention: Retention

@@ -71,7 +71,7 @@ def merge_runs(
 def rounds_of(runs: Sequence[Iterator[pa.RecordBatch]], keys: Sequence[str]) -> Iterator[Round]:
     """All rows of all runs in rounds: no key has rows in two of them, and keys rise."""
     target = batch_rows_of(len(runs))
-    active = [_Run(number, run, keys) for number, run in enumerate(runs)]
+    active = [_UnmergedRun(number, run, keys) for number, run in enumerate(runs)]
     while True:
         for run in active:
             run.fill(target)
@@ -82,7 +82,7 @@ def rounds_of(runs: Sequence[Iterator[pa.RecordBatch]], keys: Sequence[str]) -> 
         yield [(run.number, part) for run in active if (part := run.take(last))]
 
 
-class _Run:
+class _UnmergedRun:
     """What is there of a run and has not been merged yet."""
 
     def __init__(self, number: int, batches: Iterator[pa.RecordBatch], keys: Sequence[str]) -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from lakeformat.paimon.system_tables.declaration import SystemTableDeclaration
 from lakeformat.paimon.system_tables.registry import find_system_table, system_table_names
-from lakeformat.paimon.system_tables.row_tables import Asked, RowTable, find_row_table
+from lakeformat.paimon.system_tables.row_tables import RowSelection, RowTable, find_row_table
 from lakeformat.paimon.system_tables.scan import SystemScan
 from lakeformat.paimon.system_tables.source import Source
 
 __all__ = [
-    "Asked",
+    "RowSelection",
     "RowTable",
     "Source",
     "SystemScan",

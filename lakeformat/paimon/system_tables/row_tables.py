@@ -21,13 +21,13 @@ from lakeformat.rows.conditions.filter import Where
 from lakeformat.types.type_rules import require_text
 from lakeformat.types.types import ArrayType, DataField, with_nullability
 
-__all__ = ["Asked", "RowTable", "find_row_table", "row_table_names"]
+__all__ = ["RowSelection", "RowTable", "find_row_table", "row_table_names"]
 
 _WITH_SEQUENCE_NUMBER = "table-read.sequence-number.enabled"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RowSelection:
     """Which rows and columns, as ``Table.scan`` and ``Table.changes`` take them."""
 
     columns: Sequence[str] | None = None
@@ -46,8 +46,8 @@ class RowTable:
 
     name: str
     fields: Callable[[TableSchema], tuple[DataField, ...]]
-    scan: Callable[[TableHandle, Snapshot | None, Asked], Scan | Rows]
-    changes: Callable[[TableHandle, Window, Asked], Rows] | None = None
+    scan: Callable[[TableHandle, Snapshot | None, RowSelection], Scan | Rows]
+    changes: Callable[[TableHandle, Window, RowSelection], Rows] | None = None
 
     def schema(self, table: TableSchema) -> TableSchema:
         """The columns as a table's schema."""
@@ -65,38 +65,38 @@ def find_row_table(name: str) -> RowTable | None:
     return _BY_NAME.get(name.lower())
 
 
-def _scan_top_level(handle: TableHandle, snapshot: Snapshot | None, asked: Asked) -> Scan:
+def _scan_top_level(handle: TableHandle, snapshot: Snapshot | None, asked: RowSelection) -> Scan:
     """What the last full compaction left: nothing to merge, and nothing newer."""
     where = row_filter(handle.schema, asked.where, asked.partitions)
     least = handle.options.level_count - 1 if handle.schema.primary_keys else 0
     return Scan(handle, snapshot, asked.columns, where, asked.limit, least_level=least)
 
 
-def _scan_audit_log(handle: TableHandle, snapshot: Snapshot | None, asked: Asked) -> Rows:
+def _scan_audit_log(handle: TableHandle, snapshot: Snapshot | None, asked: RowSelection) -> Rows:
     rows = StateRows(handle, snapshot, _audited(handle, asked), keep_retracts=True)
     return Rows(rows.asked.schema, rows.read, asked.limit)
 
 
-def _change_audit_log(handle: TableHandle, window: Window, asked: Asked) -> Rows:
+def _change_audit_log(handle: TableHandle, window: Window, asked: RowSelection) -> Rows:
     return Changes(handle, window, _audited(handle, asked), keep_deletes=True)
 
 
-def _scan_binlog(handle: TableHandle, snapshot: Snapshot | None, asked: Asked) -> Rows:
+def _scan_binlog(handle: TableHandle, snapshot: Snapshot | None, asked: RowSelection) -> Rows:
     _refuse_condition(asked)
     return _packed(_scan_audit_log(handle, snapshot, replace(asked, limit=None)), asked)
 
 
-def _change_binlog(handle: TableHandle, window: Window, asked: Asked) -> Rows:
+def _change_binlog(handle: TableHandle, window: Window, asked: RowSelection) -> Rows:
     _refuse_condition(asked)
     return _packed(_change_audit_log(handle, window, asked), asked)
 
 
-def _packed(rows: Rows, asked: Asked) -> Rows:
+def _packed(rows: Rows, asked: RowSelection) -> Rows:
     schema = packed_schema(rows.schema)
     return Rows(schema, lambda: pack_updates(rows.to_batches(), schema), asked.limit)
 
 
-def _audited(handle: TableHandle, asked: Asked) -> ChangedRows:
+def _audited(handle: TableHandle, asked: RowSelection) -> ChangedRows:
     said = handle.options.to_dict().get(_WITH_SEQUENCE_NUMBER, "false")
     if said.strip().lower() != "false":
         raise UnsupportedError(
@@ -106,7 +106,7 @@ def _audited(handle: TableHandle, asked: Asked) -> ChangedRows:
     return asked.of(handle.schema)
 
 
-def _refuse_condition(asked: Asked) -> None:
+def _refuse_condition(asked: RowSelection) -> None:
     if asked.where is not None:
         raise InvalidRequestError(
             "$binlog has arrays, which compare with no value: filter $audit_log, or name partitions"

@@ -43,7 +43,7 @@ from lakeformat.paimon.read.where import Partitions, check_limit
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.staged import TableStaged
 from lakeformat.paimon.system_tables import (
-    Asked,
+    RowSelection,
     RowTable,
     Source,
     SystemScan,
@@ -404,7 +404,7 @@ class RowSystemTable(ReadOnlyTable):
                 f"{self.location} sets {state.decided_by}, which leaves out older files, and "
                 f"${self._rows.name} is read whole: name a snapshot in the call, or newest=True"
             )
-        asked = Asked(columns, where, partitions, check_limit(limit))
+        asked = RowSelection(columns, where, partitions, check_limit(limit))
         return self._rows.scan(handle, state.snapshot, asked)
 
     def changes(  # type: ignore[override]
@@ -423,4 +423,4 @@ class RowSystemTable(ReadOnlyTable):
                 f"${self._rows.name} of {self.location} has no changes: ask the table itself"
             )
         window = find_window(self._handle, after, upto, mode)
-        return self._rows.changes(self._handle, window, Asked(columns, where, partitions))
+        return self._rows.changes(self._handle, window, RowSelection(columns, where, partitions))

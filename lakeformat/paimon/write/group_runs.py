@@ -22,7 +22,7 @@ __all__ = ["group_runs"]
 
 
 @dataclass(slots=True)
-class _Run:
+class _UngroupedRun:
     """One run: what is left of it, and what was read and could not be given on yet."""
 
     source: Iterator[pa.RecordBatch]
@@ -59,7 +59,7 @@ def group_runs(
 
     Each run is in merge order, and its rows are newer than those of runs before.
     """
-    runs = [_Run(source) for source in sources]
+    runs = [_UngroupedRun(source) for source in sources]
     while True:
         for run in runs:
             run.fill()
@@ -74,7 +74,7 @@ def group_runs(
             yield rows, part_of(groups, 0, whole)
 
 
-def _cut(runs: list[_Run], groups: KeyGroups) -> int:
+def _cut(runs: list[_UngroupedRun], groups: KeyGroups) -> int:
     """How many keys are whole: no run has more of them. Their rows no longer wait."""
     key_of = np.empty(len(groups.order), np.int64)
     key_of[groups.order] = groups.key_of

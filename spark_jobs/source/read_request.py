@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from lakeformat.paimon.read.results import Results
 
-__all__ = ["Asked", "Between", "read_asked", "time_of", "truth", "whole_number"]
+__all__ = ["Between", "ReadRequest", "request_of_options", "time_of", "truth", "whole_number"]
 
 
 _TRAVELS = (
@@ -38,7 +38,7 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReadRequest:
     """What a read is asked for; it is pickled to where it is planned."""
 
     table: lake.Table
@@ -77,7 +77,7 @@ class Asked:
         return plan_results(self.rows)
 
 
-def read_asked(table: lake.Table, said: Mapping[str, str]) -> Asked:
+def request_of_options(table: lake.Table, said: Mapping[str, str]) -> ReadRequest:
     """What the options of a read mean for a table."""
     columns, where = _columns(said.get("columns")), said.get("where")
     between = _between(said)
@@ -90,7 +90,7 @@ def read_asked(table: lake.Table, said: Mapping[str, str]) -> Asked:
         raise lake.InvalidRequestError(
             f"{table!r} is a system table: it takes no 'rowkind' and no 'incremental-between'"
         )
-    return Asked(
+    return ReadRequest(
         table=table,
         columns=columns,
         where=where,

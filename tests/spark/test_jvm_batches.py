@@ -10,7 +10,7 @@ from pyspark.sql import functions as sql
 
 from spark_jobs import write_table
 from spark_jobs.frames import spark_write
-from spark_jobs.frames.handover import (
+from spark_jobs.frames.jvm_batches import (
     BATCH_ROWS,
     WIDEST_BYTES,
     counted_by_rows,
