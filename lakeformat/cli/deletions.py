@@ -15,7 +15,7 @@ from lakeformat.types.byte_size import size
 from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.clean import Removal
+    from lakeformat.paimon.deletion import Removal
     from lakeformat.paimon.tags.held import DeletionReport
 
 __all__ = ["delete_and_show"]

@@ -21,7 +21,7 @@ from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     import lakeformat as lake
-    from lakeformat.paimon.clean import Removal
+    from lakeformat.paimon.deletion import Removal
     from lakeformat.paimon.expire import ExpireReport
 
 __all__ = ["register"]

@@ -15,8 +15,8 @@ import lakeformat as lake
 from lakeformat.catalog import FileSystemCatalog
 from lakeformat.environment import Environment
 from lakeformat.errors import CommitConflictError, InvalidRequestError, UnavailableError
-from lakeformat.paimon.clean import announce, read_intents, refuse_if_expiring
-from lakeformat.paimon.clean.intent import STALE_MILLIS
+from lakeformat.paimon.deletion import announce, read_intents, refuse_if_expiring
+from lakeformat.paimon.deletion.intent import STALE_MILLIS
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids
 from lakeformat.paimon.metadata.snapshot_directory import (

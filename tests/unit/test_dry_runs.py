@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import lakeformat as lake
 from lakeformat.cli.app import app
-from lakeformat.paimon.clean import announce
+from lakeformat.paimon.deletion import announce
 
 runner = CliRunner()
 

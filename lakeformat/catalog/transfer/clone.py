@@ -26,7 +26,7 @@ from lakeformat.errors import (
     NotFoundError,
     UnsupportedError,
 )
-from lakeformat.paimon.clean.parallel import in_parallel
+from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, numbered
 from lakeformat.paimon.metadata.schema_file import schema_ids

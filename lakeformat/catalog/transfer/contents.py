@@ -9,11 +9,11 @@ from itertools import pairwise
 import numpy as np
 
 from lakeformat.errors import UnsupportedError
-from lakeformat.paimon.clean.leads import manifest_batches, metadata_of
-from lakeformat.paimon.clean.places import FilePlaces
-from lakeformat.paimon.clean.protection import lists_of_changelog
-from lakeformat.paimon.clean.removal import FileClass
-from lakeformat.paimon.clean.untold import Told
+from lakeformat.paimon.deletion.changelog_ownership import ChangelogOwnership
+from lakeformat.paimon.deletion.places import FilePlaces
+from lakeformat.paimon.deletion.protection import lists_of_changelog
+from lakeformat.paimon.deletion.reachable_files import manifest_batches, metadata_of
+from lakeformat.paimon.deletion.removal import FileClass
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
 from lakeformat.paimon.metadata.branch_directory import branches
@@ -122,7 +122,7 @@ class _Reader:
         for snapshot in [*begun, *snapshots[1:]]:
             self.add_metadata(snapshot, tuple(ListKind))
             self.add_changelog_files(snapshot)
-        told = Told(storage, layout)
+        told = ChangelogOwnership(storage, layout)
         for number in changelog_ids(storage, layout):
             changelog = read_changelog(storage, layout, number)
             if told.needs_files(changelog):

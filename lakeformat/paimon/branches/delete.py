@@ -8,8 +8,8 @@ from dataclasses import replace
 from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.paimon.branches.create import refuse_inside_branch
 from lakeformat.paimon.branches.marker import Creation, Deletion, Move, clear, mark, read_mark
-from lakeformat.paimon.clean import Deleter, Tell, find_protection
-from lakeformat.paimon.clean.again import look_again
+from lakeformat.paimon.deletion import Deleter, Tell, find_protection
+from lakeformat.paimon.deletion.again import look_again
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
 from lakeformat.paimon.metadata.branch_directory import branches, check_branch_name, require_branch

@@ -20,8 +20,8 @@ from lakeformat.errors import (
 )
 from lakeformat.paimon.branches.branch_report import FastForwardReport
 from lakeformat.paimon.branches.create import refuse_inside_branch
-from lakeformat.paimon.clean import refuse_if_expiring
 from lakeformat.paimon.consumers.progress import FORWARDING
+from lakeformat.paimon.deletion import refuse_if_expiring
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.branch_directory import check_branch_name, require_branch

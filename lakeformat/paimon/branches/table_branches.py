@@ -10,7 +10,7 @@ from lakeformat.paimon.branches.create import create, refuse_inside_branch
 from lakeformat.paimon.branches.delete import delete
 from lakeformat.paimon.branches.fast_forward import fast_forward
 from lakeformat.paimon.branches.rename import rename
-from lakeformat.paimon.clean import Tell
+from lakeformat.paimon.deletion import Tell
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError, LakeError, NotFoundError
-from lakeformat.paimon.clean.intent import refuse_if_expiring
 from lakeformat.paimon.consumers.consumer_report import ConsumerReport, ConsumerState
 from lakeformat.paimon.consumers.progress import available_ids
+from lakeformat.paimon.deletion.intent import refuse_if_expiring
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import suffixed
 from lakeformat.paimon.metadata.branch_directory import require_branch_still

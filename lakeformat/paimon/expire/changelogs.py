@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from lakeformat.paimon.clean import announce, find_protection, protection, read_intents, withdraw
-from lakeformat.paimon.clean.again import look_again
-from lakeformat.paimon.clean.parallel import in_parallel
 from lakeformat.paimon.consumers import Guard
+from lakeformat.paimon.deletion import announce, find_protection, protection, read_intents, withdraw
+from lakeformat.paimon.deletion.again import look_again
+from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.expire.plan import Plan, plan_changelogs
 from lakeformat.paimon.expire.retention import (
     Retention,

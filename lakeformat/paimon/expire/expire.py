@@ -9,20 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
-from lakeformat.paimon.clean import (
-    Deleter,
-    Intent,
-    Removal,
-    Tell,
-    announce,
-    find_protection,
-    read_intents,
-    withdraw,
-)
-from lakeformat.paimon.clean.again import look_again
-from lakeformat.paimon.clean.intent import STALE_MILLIS
-from lakeformat.paimon.clean.parallel import in_parallel
-from lakeformat.paimon.clean.untold import NO_PRODUCER
 from lakeformat.paimon.commit.same_table import require_same_table
 from lakeformat.paimon.consumers import (
     Guard,
@@ -32,6 +18,20 @@ from lakeformat.paimon.consumers import (
     find_stalled,
     read_progress,
 )
+from lakeformat.paimon.deletion import (
+    Deleter,
+    Intent,
+    Removal,
+    Tell,
+    announce,
+    find_protection,
+    read_intents,
+    withdraw,
+)
+from lakeformat.paimon.deletion.again import look_again
+from lakeformat.paimon.deletion.changelog_ownership import NO_PRODUCER
+from lakeformat.paimon.deletion.intent import STALE_MILLIS
+from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.expire.changelogs import ROUND, expire_changelogs, finish_changelogs
 from lakeformat.paimon.expire.changelogs import select as select_old_changelogs
 from lakeformat.paimon.expire.expire_report import ExpireReport

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from lakeformat.paimon.clean import Deleted, Removal
 from lakeformat.paimon.consumers import StalledConsumer
+from lakeformat.paimon.deletion import Deleted, Removal
 
 __all__ = ["ExpireReport"]
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.paimon.clean import (
+from lakeformat.paimon.deletion import (
     Candidates,
     FileClass,
     MetadataFiles,
@@ -21,10 +21,15 @@ from lakeformat.paimon.clean import (
     metadata_of,
     metadata_removals,
 )
-from lakeformat.paimon.clean.leads import ALL_LISTS, deleted_rows, manifest_batches, or_gone
-from lakeformat.paimon.clean.parallel import in_parallel
-from lakeformat.paimon.clean.protection import STATE
-from lakeformat.paimon.clean.untold import NO_PRODUCER
+from lakeformat.paimon.deletion.changelog_ownership import NO_PRODUCER
+from lakeformat.paimon.deletion.parallel import in_parallel
+from lakeformat.paimon.deletion.protection import STATE
+from lakeformat.paimon.deletion.reachable_files import (
+    ALL_LISTS,
+    deleted_rows,
+    manifest_batches,
+    none_if_missing,
+)
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.manifest_columns.columns import Mask
@@ -212,7 +217,7 @@ def _list_or_gone(handle: TableHandle, kind: ListKind, snapshot: Snapshot) -> li
     read: Callable[[], list[ManifestMeta]] = partial(
         manifests_of, handle.storage, handle.layout, snapshot, kind
     )
-    return or_gone(handle, handle.layout.manifest(name), read, _log_gone) or []
+    return none_if_missing(handle, handle.layout.manifest(name), read, _log_gone) or []
 
 
 def _log_gone(path: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lakeformat.errors import LakeError
-from lakeformat.paimon.clean import (
+from lakeformat.paimon.deletion import (
     Deleter,
     FileClass,
     Removal,

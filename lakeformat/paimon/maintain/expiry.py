@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lakeformat.paimon.clean import FileClass
+from lakeformat.paimon.deletion import FileClass
 from lakeformat.paimon.expire import ExpireReport, expire_snapshots
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.maintain.maintain_report import EXPIRE, StepOutcome, StepReport

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.executor import Executor, where_to_work
-from lakeformat.paimon.clean import Removal
 from lakeformat.paimon.compact.compact_report import Progress
+from lakeformat.paimon.deletion import Removal
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.maintain.maintain_report import MaintainProgress
 from lakeformat.paimon.read.past_time import PastTime, past_millis

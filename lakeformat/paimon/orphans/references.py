@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from lakeformat.errors import CorruptTableError, NotFoundError
-from lakeformat.paimon.clean.again import changed_too_often
-from lakeformat.paimon.clean.untold import NO_PRODUCER, Told
+from lakeformat.paimon.deletion.again import changed_too_often
+from lakeformat.paimon.deletion.changelog_ownership import NO_PRODUCER, ChangelogOwnership
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout, suffixed
 from lakeformat.paimon.metadata.branch_directory import branches, unfinished_branches
@@ -165,7 +165,7 @@ class _Branch:
         self._layout = found.handle.layout.on_branch(name)
         self._is_first = is_first
         self._first = 0
-        self._told = Told(self._storage, self._layout)
+        self._told = ChangelogOwnership(self._storage, self._layout)
 
     def read(self, state: _State, known: _State) -> None:
         """Read the snapshots, changelogs and tags that are not known yet."""

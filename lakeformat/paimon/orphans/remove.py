@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.executor import Executor
-from lakeformat.paimon.clean import (
+from lakeformat.paimon.commit.same_table import require_same_table
+from lakeformat.paimon.deletion import (
     Deleter,
     Removal,
     Tell,
     bucket_directories,
     remove_empty_directories,
 )
-from lakeformat.paimon.commit.same_table import require_same_table
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH
 from lakeformat.paimon.metadata.commit_message import CommitMessage

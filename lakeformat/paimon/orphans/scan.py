@@ -13,7 +13,7 @@ from typing import IO, cast
 
 from lakeformat.errors import LakeError
 from lakeformat.files.changelog_packs import PACK_PREFIX
-from lakeformat.paimon.clean import FileClass
+from lakeformat.paimon.deletion import FileClass
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.orphans.directories import Area, Listing, TableDirectories
 from lakeformat.paimon.orphans.file_names import is_known, is_temporary, writer_of

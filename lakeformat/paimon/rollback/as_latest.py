@@ -13,14 +13,14 @@ from lakeformat.errors import (
     CorruptTableError,
     LakeError,
 )
-from lakeformat.paimon.clean import Candidates, FileClass, Removal
-from lakeformat.paimon.clean.parallel import in_parallel
-from lakeformat.paimon.clean.places import FilePlaces
 from lakeformat.paimon.commit.attempt_files import AttemptFiles, WrittenList
 from lakeformat.paimon.commit.changes import Changes, as_deletes
 from lakeformat.paimon.commit.identity import BATCH_IDENTIFIER, CommitId
 from lakeformat.paimon.commit.manifest_merge import merge_manifests, pick_deletions
 from lakeformat.paimon.commit.publish import Outcome, check_place, publish
+from lakeformat.paimon.deletion import Candidates, FileClass, Removal
+from lakeformat.paimon.deletion.parallel import in_parallel
+from lakeformat.paimon.deletion.places import FilePlaces
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.index_manifest import read_index_manifest
 from lakeformat.paimon.metadata.manifest import ManifestColumns, live_rows, meet, read_manifests

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lakeformat.paimon.clean import Tell
 from lakeformat.paimon.consumers import TableConsumers
+from lakeformat.paimon.deletion import Tell
 from lakeformat.paimon.expire import ExpireReport, expire_snapshots
 from lakeformat.paimon.read.past_time import PastTime
 from lakeformat.paimon.table.reads import TableReads

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lakeformat.executor import Executor
-from lakeformat.paimon.clean import Tell
 from lakeformat.paimon.commit.identity import CommitId
+from lakeformat.paimon.deletion import Tell
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.orphans.hints import RepairHintsReport, repair_hints
 from lakeformat.paimon.orphans.missing import MissingFilesReport, remove_missing_files

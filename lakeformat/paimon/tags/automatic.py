@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.clean import Tell
+from lakeformat.paimon.deletion import Tell
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (

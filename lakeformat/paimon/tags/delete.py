@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
-from lakeformat.paimon.clean import Deleter, Tell, find_protection
-from lakeformat.paimon.clean.again import look_again
+from lakeformat.paimon.deletion import Deleter, Tell, find_protection
+from lakeformat.paimon.deletion.again import look_again
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.layout import suffixed
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog

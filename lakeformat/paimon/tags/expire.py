@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from lakeformat.paimon.clean import Tell
+from lakeformat.paimon.deletion import Tell
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.tag import Tag, read_tags
 from lakeformat.paimon.read.past_time import PastTime, past_millis

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.paimon.clean import (
+from lakeformat.paimon.deletion import (
     Candidates,
     Deleter,
     FileClass,
@@ -22,8 +22,8 @@ from lakeformat.paimon.clean import (
     metadata_removals,
     remove_empty_directories,
 )
-from lakeformat.paimon.clean.leads import manifest_batches
-from lakeformat.paimon.clean.protection import lists_of_changelog
+from lakeformat.paimon.deletion.protection import lists_of_changelog
+from lakeformat.paimon.deletion.reachable_files import manifest_batches
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.expired_changes import without_expired_changes
 from lakeformat.paimon.metadata.manifest import ManifestColumns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.clean import protection
+from lakeformat.paimon.deletion import protection
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids, read_changelog_if_present

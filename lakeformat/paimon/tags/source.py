@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from lakeformat.errors import CommitConflictError, InvalidRequestError, NotFoundError
-from lakeformat.paimon.clean import refuse_if_expiring
+from lakeformat.paimon.deletion import refuse_if_expiring
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lakeformat.paimon.clean import Tell
+from lakeformat.paimon.deletion import Tell
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.tag import Tag, read_tags
 from lakeformat.paimon.read.past_time import PastTime

@@ -38,7 +38,7 @@ def _each(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
 
 
 def _is_pandas_frame(data: Any) -> bool:
-    """Told by its classes, so that pandas need not be there."""
+    """ChangelogOwnership by its classes, so that pandas need not be there."""
     return any(_library(kind) == "pandas" and kind.__name__ == "DataFrame" for kind in _kinds(data))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.errors import CommitConflictError
-from lakeformat.paimon.clean import announce
+from lakeformat.paimon.deletion import announce
 from lakeformat.paimon.metadata.consumer import Consumer, write_consumer
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
 from tests.keyed_rows import KeyedRows

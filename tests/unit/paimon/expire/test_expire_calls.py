@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from lakeformat import set_option
-from lakeformat.paimon.clean import protection
+from lakeformat.paimon.deletion import protection
 from lakeformat.paimon.expire import expire_snapshots
 from tests.counting import CountingStorage
 from tests.keyed_rows import KeyedRows

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.clean import announce, read_intents
-from lakeformat.paimon.clean.intent import STALE_MILLIS
+from lakeformat.paimon.deletion import announce, read_intents
+from lakeformat.paimon.deletion.intent import STALE_MILLIS
 from lakeformat.paimon.metadata.changelog_directory import (
     changelog_ids,
     read_changelog,

@@ -11,8 +11,8 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.errors import CorruptTableError, UnavailableError
-from lakeformat.paimon.clean import announce, protection, read_intents
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
+from lakeformat.paimon.deletion import announce, protection, read_intents
 from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.consumer import Consumer, write_consumer
 from lakeformat.paimon.metadata.fence import write_fence

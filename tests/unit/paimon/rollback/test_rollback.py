@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.clean import announce
+from lakeformat.paimon.deletion import announce
 from lakeformat.paimon.metadata.consumer import Consumer, read_consumers, write_consumer
 from lakeformat.paimon.metadata.hints import numbered_changelogs
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot, snapshot_ids

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.clean import protection as protection_of_files
-from lakeformat.paimon.clean.intent import announce, withdraw
-from lakeformat.paimon.clean.removal import Removal
+from lakeformat.paimon.deletion import protection as protection_of_files
+from lakeformat.paimon.deletion.intent import announce, withdraw
+from lakeformat.paimon.deletion.removal import Removal
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot
 from lakeformat.paimon.table import load_table
 from lakeformat.paimon.tags.create import utc_now

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 
-from lakeformat.paimon.clean.candidates import Candidates
-from lakeformat.paimon.clean.leads import MetadataFiles, metadata_of, or_gone
-from lakeformat.paimon.clean.parallel import in_parallel
-from lakeformat.paimon.clean.untold import Told
+from lakeformat.paimon.deletion.candidates import Candidates
+from lakeformat.paimon.deletion.changelog_ownership import ChangelogOwnership
+from lakeformat.paimon.deletion.parallel import in_parallel
+from lakeformat.paimon.deletion.reachable_files import MetadataFiles, metadata_of, none_if_missing
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
 from lakeformat.paimon.metadata.branch_directory import branches
@@ -141,7 +141,10 @@ class Protection:
         """Later changelogs without a list of their own: what they tell of is what was added."""
         storage, layout = self.handle.storage, self.handle.layout
         read = partial(read_changelog_if_present, storage, layout)
-        found, told = in_parallel(self.handle, read, self.later_changelogs), Told(storage, layout)
+        found, told = (
+            in_parallel(self.handle, read, self.later_changelogs),
+            ChangelogOwnership(storage, layout),
+        )
         untold = [each for each in found if each and each.changelog_manifest_list is None]
         return [each for each in untold if told.needs_files(each)]
 
@@ -152,7 +155,7 @@ class Protection:
         handle = self.handle
         path = handle.layout.manifest(changelog.delta_manifest_list)
         read = partial(self._manifests, changelog, ListKind.DELTA)
-        return or_gone(handle, path, read, _expired) or []
+        return none_if_missing(handle, path, read, _expired) or []
 
     def _metadata_of_changelog(self, changelog: Snapshot) -> MetadataFiles:
         handle = self.handle
@@ -209,7 +212,7 @@ def find_protection(
     found = Protection(handle, with_oldest_state=with_oldest_state)
     found.later_changelogs = later_changelogs
     found.oldest = None if oldest is None else first(oldest)
-    found.changelogs += filter(Told(storage, layout).needs_files, changelogs)
+    found.changelogs += filter(ChangelogOwnership(storage, layout).needs_files, changelogs)
     found.starts += map(first, older)
     for name in (MAIN_BRANCH, *(branch.name for branch in branches(storage, layout))):
         place, is_own = layout.on_branch(name), name == layout.branch
@@ -241,7 +244,7 @@ def _add_branch(handle: TableHandle, place: TableLayout, found: Protection) -> N
     found.additions += snapshots[1:]
     read = partial(read_changelog_if_present, storage, place)
     changelogs = filter(None, in_parallel(handle, read, changelog_ids(storage, place)))
-    found.changelogs += filter(Told(storage, place).needs_files, changelogs)
+    found.changelogs += filter(ChangelogOwnership(storage, place).needs_files, changelogs)
 
 
 def _read(handle: TableHandle, place: TableLayout, ids: Sequence[int]) -> list[Snapshot]:
@@ -292,7 +295,7 @@ class _Sightings:
         handle, found = self._handle, dict[str, tuple[int, bool]]()
         path = handle.layout.manifest(manifest.file_name)
         read = partial(read_manifests, handle.storage, handle.layout, [manifest])
-        columns = or_gone(handle, path, read, gone)
+        columns = none_if_missing(handle, path, read, gone)
         if columns is None:
             return found
         columns = columns.filter(self._candidates.may_name(columns))

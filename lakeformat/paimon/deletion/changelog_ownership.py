@@ -10,12 +10,12 @@ from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.storage import Storage
 
-__all__ = ["NO_PRODUCER", "Told"]
+__all__ = ["NO_PRODUCER", "ChangelogOwnership"]
 
 NO_PRODUCER = "none"
 
 
-class Told:
+class ChangelogOwnership:
     """What the changelogs of one branch tell of, by its schemas: each of those is read once."""
 
     def __init__(self, storage: Storage, layout: TableLayout) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lakeformat.errors import LakeError
-from lakeformat.paimon.clean.removal import FileClass, Removal
+from lakeformat.paimon.deletion.removal import FileClass, Removal
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.storage.empty_directory import remove_empty_directory
 

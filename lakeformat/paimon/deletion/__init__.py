@@ -13,32 +13,33 @@ snapshot, tag or branch that stays:
    name them, manifests before their lists, so that whatever is left after a crash can be found
    again. ``remove_empty_directories`` last. ``withdraw`` the intent.
 
-``metadata_of`` (``leads.py``) names the manifests, lists, index files and statistics a snapshot
-leads to, ``metadata_removals`` those of them that may go; ``add_candidates`` adds the data or
+``metadata_of`` (``reachable_files.py``) names the manifests, lists, index files and statistics
+a snapshot leads to, ``metadata_removals`` those of them that may go; ``add_candidates``
+adds the data or
 changelog files of manifests to the candidates.
 ``Removal`` is one file with its kind, size and the reason why it goes: a dry run prints these.
 """
 
 from __future__ import annotations
 
-from lakeformat.paimon.clean.candidates import Candidates
-from lakeformat.paimon.clean.delete import Deleted, Deleter, Tell
-from lakeformat.paimon.clean.directories import bucket_directories, remove_empty_directories
-from lakeformat.paimon.clean.intent import (
+from lakeformat.paimon.deletion.candidates import Candidates
+from lakeformat.paimon.deletion.delete import Deleted, Deleter, Tell
+from lakeformat.paimon.deletion.directories import bucket_directories, remove_empty_directories
+from lakeformat.paimon.deletion.intent import (
     Intent,
     announce,
     read_intents,
     refuse_if_expiring,
     withdraw,
 )
-from lakeformat.paimon.clean.leads import (
+from lakeformat.paimon.deletion.protection import Protection, find_protection
+from lakeformat.paimon.deletion.reachable_files import (
     MetadataFiles,
     add_candidates,
     metadata_of,
     metadata_removals,
 )
-from lakeformat.paimon.clean.protection import Protection, find_protection
-from lakeformat.paimon.clean.removal import FileClass, Removal
+from lakeformat.paimon.deletion.removal import FileClass, Removal
 
 __all__ = [
     "Candidates",

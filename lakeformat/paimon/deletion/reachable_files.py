@@ -10,9 +10,9 @@ from typing import TypeVar
 import numpy as np
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.paimon.clean.candidates import Candidates
-from lakeformat.paimon.clean.places import FilePlaces
-from lakeformat.paimon.clean.removal import FileClass, Removal
+from lakeformat.paimon.deletion.candidates import Candidates
+from lakeformat.paimon.deletion.places import FilePlaces
+from lakeformat.paimon.deletion.removal import FileClass, Removal
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, read_index_manifest
 from lakeformat.paimon.metadata.manifest import ManifestColumns, read_manifests
@@ -25,7 +25,7 @@ __all__ = [
     "manifest_batches",
     "metadata_of",
     "metadata_removals",
-    "or_gone",
+    "none_if_missing",
 ]
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ def metadata_of(
         if name is None:
             continue
         found.lists[name] = size
-        manifests = or_gone(
+        manifests = none_if_missing(
             handle,
             layout.manifest(name),
             partial(manifests_of, storage, layout, snapshot, kind),
@@ -83,7 +83,7 @@ def metadata_of(
     if snapshot.index_manifest is not None:
         name = snapshot.index_manifest
         found.index_manifests.add(name)
-        entries = or_gone(
+        entries = none_if_missing(
             handle,
             layout.manifest(name),
             partial(read_index_manifest, storage, layout, name),
@@ -136,7 +136,7 @@ def manifest_batches(
     """The entries of manifests, one manifest at a time: memory is that of the largest."""
     storage, layout = handle.storage, handle.layout
     for each in manifests:
-        columns = or_gone(
+        columns = none_if_missing(
             handle,
             layout.manifest(each.file_name),
             partial(read_manifests, storage, layout, [each]),
@@ -146,7 +146,7 @@ def manifest_batches(
             yield columns
 
 
-def or_gone(
+def none_if_missing(
     handle: TableHandle,
     path: str,
     read: Callable[[], T],

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from lakeformat.files.changelog_packs import is_packed, packed_address, packed_part
-from lakeformat.paimon.clean.removal import FileClass, Removal
+from lakeformat.paimon.deletion.removal import FileClass, Removal
 from lakeformat.paimon.file_places import data_file_place, index_file_place
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import plain_name

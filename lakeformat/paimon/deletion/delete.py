@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from lakeformat.errors import LakeError
-from lakeformat.paimon.clean.parallel import in_parallel
-from lakeformat.paimon.clean.removal import FileClass, Removal
+from lakeformat.paimon.deletion.parallel import in_parallel
+from lakeformat.paimon.deletion.removal import FileClass, Removal
 from lakeformat.paimon.handle import TableHandle
 
 __all__ = ["Deleted", "Deleter", "Tell"]
