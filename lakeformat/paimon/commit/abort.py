@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from lakeformat.errors import InvalidRequestError, LakeError
-from lakeformat.paimon.commit.admission import are_there, check_origin
+from lakeformat.paimon.commit.foreign_messages import are_there, check_origin
 from lakeformat.paimon.commit.new_files import NewFiles
 from lakeformat.paimon.commit.written_paths import written_paths
 from lakeformat.paimon.handle import TableHandle

@@ -18,8 +18,8 @@ from lakeformat.paimon.commit.conflict_text import Committer
 from lakeformat.paimon.commit.conflicts import without_duplicates
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.commit.new_files import NewFiles
-from lakeformat.paimon.commit.pin import Pin, Touches
 from lakeformat.paimon.commit.publish import Outcome, check_place, publish
+from lakeformat.paimon.commit.read_snapshot_check import ReadSnapshotCheck, Touches
 from lakeformat.paimon.commit.row_tracking import number_rows
 from lakeformat.paimon.commit.same_table import SameTable
 from lakeformat.paimon.handle import TableHandle, is_unaware
@@ -67,7 +67,7 @@ class CommitIntent:
     """None for what can never conflict."""
     discards_duplicates: bool = False
     """Leave out files that are in the table already, instead of refusing them."""
-    pin: Pin | None = None
+    pin: ReadSnapshotCheck | None = None
     replaced: PartitionFilter | None = None
     """What an overwrite replaces."""
     new_files: NewFiles | None = None

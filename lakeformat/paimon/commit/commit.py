@@ -19,7 +19,6 @@ from lakeformat.errors import (
     UnsupportedError,
 )
 from lakeformat.paimon.commit.abort import delete_written
-from lakeformat.paimon.commit.admission import are_there
 from lakeformat.paimon.commit.attempt import CommitIntent
 from lakeformat.paimon.commit.base_manifests import PickManifests
 from lakeformat.paimon.commit.bucket_counts import BucketCounts
@@ -28,6 +27,8 @@ from lakeformat.paimon.commit.checks import check_arguments
 from lakeformat.paimon.commit.commit_report import CommitReport, nothing_to_commit
 from lakeformat.paimon.commit.conflict_text import Committer
 from lakeformat.paimon.commit.conflicts import ConflictCheck, check_within
+from lakeformat.paimon.commit.earlier_commit_report import EarlierCommitReport
+from lakeformat.paimon.commit.foreign_messages import are_there
 from lakeformat.paimon.commit.identity import (
     BATCH_IDENTIFIER,
     CommitId,
@@ -37,8 +38,7 @@ from lakeformat.paimon.commit.identity import (
 )
 from lakeformat.paimon.commit.new_files import NewFiles
 from lakeformat.paimon.commit.overwrite import Overwrite, require_within, upgraded
-from lakeformat.paimon.commit.pin import Pin
-from lakeformat.paimon.commit.replay import Replay
+from lakeformat.paimon.commit.read_snapshot_check import ReadSnapshotCheck
 from lakeformat.paimon.commit.transaction import publish_once
 from lakeformat.paimon.commit.written_paths import written_paths
 from lakeformat.paimon.handle import TableHandle, require_allowed
@@ -104,7 +104,7 @@ Replacement: TypeAlias = PartitionFilter | Dynamic | None
 def find_commit(handle: TableHandle, commit: CommitId) -> CommitReport | None:
     """The result of an earlier commit of any kind with this identity, if there was one."""
     found = EarlierCommits(handle, commit, tuple(CommitKind)).find(_head(handle))
-    return None if found is None else Replay(handle, Changes())(found)
+    return None if found is None else EarlierCommitReport(handle, Changes())(found)
 
 
 def commit_messages(
@@ -178,11 +178,11 @@ def find_replay(
     if found is None:
         return None
     if alone:
-        return Replay(handle, compaction, from_elsewhere=True)(found)
+        return EarlierCommitReport(handle, compaction, from_elsewhere=True)(found)
     replaces = overwrite is not None or _changes_rows(data)
     kind = CommitKind.OVERWRITE if replaces else CommitKind.APPEND
     require_same(handle, found, kind, None)
-    report = Replay(handle, data, from_elsewhere=True, rows=rows)(found)
+    report = EarlierCommitReport(handle, data, from_elsewhere=True, rows=rows)(found)
     if compaction.is_empty:
         return report
     return _with_second_half(handle, earlier.commit, report, compaction, messages)
@@ -202,7 +202,7 @@ def _with_second_half(
     """
     found = EarlierCommits(handle, commit, (CommitKind.COMPACT,)).find(_head(handle))
     if found is not None:
-        return _joined(rows, Replay(handle, compaction, from_elsewhere=True)(found))
+        return _joined(rows, EarlierCommitReport(handle, compaction, from_elsewhere=True)(found))
     halves = [message.compaction_alone() for message in messages]
     if all(are_there([*written_paths(handle, halves)])):
         return None
@@ -350,7 +350,7 @@ class _Commits:
         is_analyze = kind is CommitKind.ANALYZE
         return CommitIntent(
             who=who,
-            replay=Replay(self._handle, changes, from_elsewhere=bool(self._foreign)),
+            replay=EarlierCommitReport(self._handle, changes, from_elsewhere=bool(self._foreign)),
             provider=lambda head: changes,
             commit=self._commit,
             watermark=options.watermark,
@@ -375,13 +375,13 @@ class _Commits:
             ],
         )
 
-    def _pin(self, kind: CommitKind) -> Pin | None:
+    def _pin(self, kind: CommitKind) -> ReadSnapshotCheck | None:
         read, safe = self._options.read_snapshot, self._handle.options.commit_last_safe_snapshot
         snapshot = safe if read is None else read
         if snapshot is None or kind is CommitKind.ANALYZE:
             return None
         was_read = read is not None
-        return Pin(self._who(kind), self._commit, snapshot, was_read=was_read)
+        return ReadSnapshotCheck(self._who(kind), self._commit, snapshot, was_read=was_read)
 
     def _earlier(self, kinds: Collection[CommitKind]) -> EarlierCommits:
         looked, self._first_look = self._first_look, None

@@ -15,9 +15,9 @@ from lakeformat.errors import LakeError, SnapshotExpiredError
 from lakeformat.paimon.commit.attempt import CommitIntent
 from lakeformat.paimon.commit.changes import Changes
 from lakeformat.paimon.commit.conflict_text import Committer
+from lakeformat.paimon.commit.earlier_commit_report import EarlierCommitReport
 from lakeformat.paimon.commit.identity import BATCH_IDENTIFIER, CommitId, EarlierCommits
 from lakeformat.paimon.commit.manifest_merge import ManifestMerge, MergeLimits
-from lakeformat.paimon.commit.replay import Replay
 from lakeformat.paimon.commit.transaction import publish_once
 from lakeformat.paimon.expired_meanwhile import again_if_overtaken, telling_of_expiry
 from lakeformat.paimon.handle import TableHandle, require_allowed
@@ -163,7 +163,7 @@ def _publish(handle: TableHandle, merging: _Merging) -> CompactManifestsReport:
         who=Committer(handle, CommitKind.COMPACT, commit.user),
         provider=merging.changes,
         commit=commit,
-        replay=Replay(handle, Changes()),
+        replay=EarlierCommitReport(handle, Changes()),
         merge=merging.pick,
     )
     earlier = EarlierCommits(handle, commit, (CommitKind.COMPACT,), is_new=True)

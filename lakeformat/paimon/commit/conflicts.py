@@ -16,8 +16,8 @@ from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.paimon.commit.base_files import BaseFiles, in_partitions
 from lakeformat.paimon.commit.changes import Changes
 from lakeformat.paimon.commit.conflict_text import Committer, described, place
+from lakeformat.paimon.commit.conflicting_snapshot import against_index_files, against_last_change
 from lakeformat.paimon.commit.key_ranges import first_overlap
-from lakeformat.paimon.commit.rivals import against_index_files, against_last_change
 from lakeformat.paimon.commit.vector_conflicts import find_vector_conflict
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestColumns, meet

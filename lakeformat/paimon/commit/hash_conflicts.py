@@ -14,8 +14,8 @@ import numpy as np
 
 from lakeformat.errors import BucketsChangedError, InvalidRequestError
 from lakeformat.paimon.commit.conflict_text import Committer, named, place
+from lakeformat.paimon.commit.conflicting_snapshot import against_index_files
 from lakeformat.paimon.commit.deltas import newest_first
-from lakeformat.paimon.commit.rivals import against_index_files
 from lakeformat.paimon.file_places import index_file_place
 from lakeformat.paimon.handle import (
     TableHandle,

@@ -6,7 +6,7 @@ import logging
 from enum import Enum
 
 from lakeformat.errors import CorruptTableError, LakeError, UnavailableError
-from lakeformat.paimon.commit.built_on import is_built_on
+from lakeformat.paimon.commit.ancestry import is_built_on
 from lakeformat.paimon.commit.changes import Changes
 from lakeformat.paimon.commit.same_table import is_same_table
 from lakeformat.paimon.handle import TableHandle

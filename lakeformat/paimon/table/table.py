@@ -14,7 +14,6 @@ from lakeformat.errors import (
     UnsupportedError,
 )
 from lakeformat.paimon.commit.abort import abort_messages
-from lakeformat.paimon.commit.admission import admit
 from lakeformat.paimon.commit.checks import check_messages
 from lakeformat.paimon.commit.commit import (
     DYNAMIC,
@@ -26,6 +25,7 @@ from lakeformat.paimon.commit.commit import (
     find_replay,
 )
 from lakeformat.paimon.commit.commit_report import CommitReport
+from lakeformat.paimon.commit.foreign_messages import check_foreign_messages
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
@@ -200,7 +200,7 @@ class Table(
             done := find_replay(handle, earlier, overwrite=replaced, messages=messages)
         ):
             return done
-        admit(handle, messages)
+        check_foreign_messages(handle, messages)
         return commit_messages(
             handle,
             messages,

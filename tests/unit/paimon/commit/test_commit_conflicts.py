@@ -331,13 +331,13 @@ def test_a_rival_that_is_not_found_is_not_somebody_else(monkeypatch):
     commit(orders, compaction(orders, [A], [file("m", level=5)]), user="compactor")
     bystanders(orders, 5)
     late = compaction(orders, [A], [file("n", level=5)])
-    monkeypatch.setattr("lakeformat.paimon.commit.rivals.FEWEST_SEARCHED", 4)
+    monkeypatch.setattr("lakeformat.paimon.commit.conflicting_snapshot.FEWEST_SEARCHED", 4)
     with pytest.raises(lake.CommitConflictError, match=r"a snapshot older than 4, conf") as refused:
         commit(orders, late)
     assert "bystander" not in str(refused.value)
     for number in (1, 2, 3):
         orders.storage.delete(orders.layout.snapshot(number))
-    monkeypatch.setattr("lakeformat.paimon.commit.rivals.FEWEST_SEARCHED", 100)
+    monkeypatch.setattr("lakeformat.paimon.commit.conflicting_snapshot.FEWEST_SEARCHED", 100)
     with pytest.raises(lake.CommitConflictError, match=r"a snapshot older than 4, conf"):
         commit(orders, late)
 

@@ -18,14 +18,14 @@ from lakeformat.paimon.metadata.index_manifest import IndexManifestEntry, read_i
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present
 
-__all__ = ["Pin", "Touches"]
+__all__ = ["ReadSnapshotCheck", "Touches"]
 
 Touches = Callable[[pa.Array], NDArray[np.bool_]]
 """Which partitions, given as framed rows, a commit speaks of."""
 
 
 @dataclass(slots=True)
-class Pin:
+class ReadSnapshotCheck:
     """A commit that stands on ``snapshot``, the number of the one that was read.
 
     An overwrite deletes what it finds; rows that came in after the read would vanish without

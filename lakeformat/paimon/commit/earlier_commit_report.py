@@ -16,11 +16,11 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import ManifestColumns
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot
 
-__all__ = ["Replay"]
+__all__ = ["EarlierCommitReport"]
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class EarlierCommitReport:
     """Reports the earlier try, and refuses what cannot be the same commit.
 
     A job that runs again writes its rows to files of other names: that is the same commit, and

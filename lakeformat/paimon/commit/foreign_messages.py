@@ -20,13 +20,13 @@ from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.storage import Storage
 
-__all__ = ["admit", "are_there", "check_origin"]
+__all__ = ["are_there", "check_foreign_messages", "check_origin"]
 
 _FEW_FILES = 4
 _ASKED_AT_ONCE = 16
 
 
-def admit(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
+def check_foreign_messages(handle: TableHandle, messages: Sequence[CommitMessage]) -> None:
     """Refuse messages that are not of this table as it is."""
     check_origin(handle, messages)
     for message in messages:
