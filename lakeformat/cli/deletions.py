@@ -16,7 +16,7 @@ from lakeformat.types.count_text import counted
 
 if TYPE_CHECKING:
     from lakeformat.paimon.deletion import Removal
-    from lakeformat.paimon.tags.held import DeletionReport
+    from lakeformat.paimon.tags.exclusive_files import DeletionReport
 
 __all__ = ["delete_and_show"]
 

@@ -18,7 +18,7 @@ from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 from lakeformat.paimon.metadata.tag import read_tags
 from lakeformat.paimon.options.branches import READ_THROUGH
-from lakeformat.paimon.tags.held import DeletionReport, Lost, remove_held_alone
+from lakeformat.paimon.tags.exclusive_files import DeletionReport, Lost, remove_exclusive_files
 from lakeformat.types.count_text import counted
 
 __all__ = ["delete", "refuse_read_through"]
@@ -129,7 +129,7 @@ def _remove_files(
     branch = replace(handle, layout=handle.layout.on_branch(name))
 
     def remove() -> bool:
-        return remove_held_alone(
+        return remove_exclusive_files(
             handle,
             Lost(lost.states, lost.additions, lost.changelogs, with_changes=True),
             find_protection(branch, oldest=None, without_branches=[name]),

@@ -15,7 +15,7 @@ from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.metadata.tag import tag_names
-from lakeformat.paimon.tags.held import DeletionReport
+from lakeformat.paimon.tags.exclusive_files import DeletionReport
 from lakeformat.paimon.tags.source import find_origin
 
 __all__ = ["TableBranches"]

@@ -21,7 +21,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
 )
 from lakeformat.paimon.metadata.tag import Tag, delete_tag, read_tag, read_tag_if_present, tag_names
 from lakeformat.paimon.options.operation import Operation
-from lakeformat.paimon.tags.held import DeletionReport, Lost, remove_held_alone
+from lakeformat.paimon.tags.exclusive_files import DeletionReport, Lost, remove_exclusive_files
 from lakeformat.paimon.tags.in_use import require_found_again, require_unneeded
 from lakeformat.paimon.tags.success_file import remove_success_file
 from lakeformat.types.count_text import counted
@@ -130,7 +130,7 @@ class _Deletion:
             without_tags=self.gone if self.dry_run else (),
             changelogs=self._changelogs(),
         )
-        return remove_held_alone(
+        return remove_exclusive_files(
             self.handle,
             Lost([tag.snapshot]),
             protection,

@@ -11,7 +11,7 @@ from lakeformat.paimon.read.past_time import PastTime, past_millis
 from lakeformat.paimon.read.time_travel import moment_text
 from lakeformat.paimon.tags.create import utc_now
 from lakeformat.paimon.tags.delete import delete
-from lakeformat.paimon.tags.held import DeletionReport
+from lakeformat.paimon.tags.exclusive_files import DeletionReport
 from lakeformat.paimon.tags.in_use import branches_from, is_over, is_protection, tag_made_millis
 
 __all__ = ["expire", "expires_at"]

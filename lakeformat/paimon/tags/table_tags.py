@@ -13,8 +13,8 @@ from lakeformat.paimon.read.time_travel import Moment
 from lakeformat.paimon.tags.automatic import AutomaticTagsReport, create_due
 from lakeformat.paimon.tags.create import Retain, create, rename, replace_with
 from lakeformat.paimon.tags.delete import delete
+from lakeformat.paimon.tags.exclusive_files import DeletionReport
 from lakeformat.paimon.tags.expire import expire, expires_at
-from lakeformat.paimon.tags.held import DeletionReport
 from lakeformat.paimon.tags.source import find_origin
 from lakeformat.paimon.tags.tag_report import TagInfo, TagReport
 

@@ -31,7 +31,7 @@ from lakeformat.paimon.metadata.manifest_list import ListKind, ManifestMeta, man
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
 
-__all__ = ["DeletionReport", "Lost", "remove_held_alone"]
+__all__ = ["DeletionReport", "Lost", "remove_exclusive_files"]
 
 _log = logging.getLogger(__name__)
 _STATE = (ListKind.BASE, ListKind.DELTA)
@@ -87,7 +87,7 @@ class DeletionReport:
         }
 
 
-def remove_held_alone(
+def remove_exclusive_files(
     handle: TableHandle,
     lost: Lost,
     protection: Protection,
