@@ -10,7 +10,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.paimon.write.conform import Conformer
+from lakeformat.paimon.write.input_columns import InputColumns
 from lakeformat.paimon.write.row_kinds import RowKinds
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def require_fitting(columns: StructType, schema: TableSchema, kinds: str | None)
         return  # Spark has no such values for Python, and says so itself
     none = pa.RecordBatch.from_arrays([pa.array([], each.type) for each in given], schema=given)
     rows, _ = RowKinds(schema, kinds).split(none)
-    Conformer(schema.fields)(rows)
+    InputColumns(schema.fields)(rows)
     for field in schema.fields:
         is_made = field.type.nullable or field.default_value is not None
         if not is_made and field.name not in rows.schema.names:

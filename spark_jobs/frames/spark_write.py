@@ -16,7 +16,7 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 import lakeformat as lake
 from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.table import Overwritten
-from lakeformat.paimon.write.unseen_columns import decimals_as_numbers
+from lakeformat.paimon.write.passthrough_columns import decimals_as_numbers
 from spark_jobs.frames.fitting import require_fitting
 from spark_jobs.frames.jvm_batches import (
     WIDEST_BYTES,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 import lakeformat as lake
-from lakeformat.paimon.write.unseen_columns import texts_as_numbers
+from lakeformat.paimon.write.passthrough_columns import texts_as_numbers
 from spark_jobs.frames.parts import tasks_at_once, to_send
 from spark_jobs.frames.spark_write import RowReader
 from spark_jobs.ingestion.file_readers import read_files

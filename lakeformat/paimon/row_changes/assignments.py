@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.paimon.write.conform import Conformer
+from lakeformat.paimon.write.input_columns import InputColumns
 from lakeformat.rows.conditions.literals import literal_of
 from lakeformat.types.arrow_types import to_arrow_type
 from lakeformat.types.types import AtomicType, DataField
@@ -27,7 +27,7 @@ class Assignments:
     """New values of some columns of a table, checked against their types."""
 
     values: Mapping[str, pa.Scalar | Callable[[pa.RecordBatch], Any]]
-    conform: Conformer
+    conform: InputColumns
 
     def __call__(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows with their new values; all of these are computed from the old ones."""
@@ -58,9 +58,9 @@ def bind_assignments(schema: TableSchema, given: NewValues | None) -> Assignment
         name: value if callable(value) else _literal(value, by_name[name])
         for name, value in given.items()
     }
-    bound = Assignments(values, Conformer(fields))
+    bound = Assignments(values, InputColumns(fields))
     constants = {name: value for name, value in values.items() if isinstance(value, pa.Scalar)}
-    Conformer(tuple(by_name[name] for name in constants))(
+    InputColumns(tuple(by_name[name] for name in constants))(
         pa.RecordBatch.from_pydict({name: pa.repeat(v, 1) for name, v in constants.items()})
     )
     return bound

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.live_keys import find_keys
-from lakeformat.paimon.write.conform import Conformer
+from lakeformat.paimon.write.input_columns import InputColumns
 from lakeformat.paimon.write.table_writer import TableWriter
 
 __all__ = ["OwnRowsWriter"]
@@ -20,7 +20,7 @@ class OwnRowsWriter(TableWriter):
         self._conform = _AsTheyAre(handle.schema.fields)
 
 
-class _AsTheyAre(Conformer):
+class _AsTheyAre(InputColumns):
     """A null that is there stays a null, also where a new row would get a default."""
 
     def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:

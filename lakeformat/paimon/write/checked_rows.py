@@ -7,7 +7,7 @@ from collections.abc import Collection
 import pyarrow as pa
 
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.paimon.write.conform import Conformer
+from lakeformat.paimon.write.input_columns import InputColumns
 from lakeformat.paimon.write.row_kinds import RowKinds, written_rows
 
 __all__ = ["CheckedRows"]
@@ -32,7 +32,7 @@ class CheckedRows:
         Columns that are ``encoded`` may be numbers: texts and decimals.
         """
         self._schema = schema
-        self._conform = Conformer(schema.fields, encoded)
+        self._conform = InputColumns(schema.fields, encoded)
         self._kinds = RowKinds(schema, kinds)
         self._column = kinds
         self._next = first_row

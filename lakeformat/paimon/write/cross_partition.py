@@ -20,9 +20,9 @@ from lakeformat.paimon.merge.row_kinds import DELETE
 from lakeformat.paimon.partition import partition_fields
 from lakeformat.paimon.write.assign import PartitionNumbers, Place, Places
 from lakeformat.paimon.write.dynamic_buckets import room_of
+from lakeformat.paimon.write.held_rows import HeldRows
 from lakeformat.paimon.write.key_places import NOWHERE, FindKeys, KeyPlaces
 from lakeformat.paimon.write.row_kinds import Kinds
-from lakeformat.paimon.write.waiting_rows import WaitingRows
 from lakeformat.rows.groups import Positions
 
 __all__ = ["CrossPartitionRows"]
@@ -54,7 +54,7 @@ class CrossPartitionRows:
         self._types = [by_name[name].type for name in schema.primary_keys]
         self._moved = [schema.column_names.index(name) for name in schema.partition_keys]
         self._moved_types = [field.type for field in partition_fields(schema)]
-        self._waiting = WaitingRows(handle.options)
+        self._waiting = HeldRows(handle.options)
         self._met: list[pa.DictionaryArray] = []
         self._places: KeyPlaces | None = None
 

@@ -22,7 +22,7 @@ from lakeformat.paimon.partition_filter import PartitionFilter
 from lakeformat.paimon.write.append_bucket import AppendBuckets
 from lakeformat.paimon.write.assign import PartitionNumbers
 from lakeformat.paimon.write.batches import to_batches
-from lakeformat.paimon.write.counted import conformer_of
+from lakeformat.paimon.write.count_columns import input_columns_of
 from lakeformat.paimon.write.key_value_bucket import KeyValueBuckets
 from lakeformat.paimon.write.new_files import NewFiles
 from lakeformat.paimon.write.placement import FindLiveKeys, placement_of
@@ -74,7 +74,7 @@ class TableWriter:
                 _require_there(handle)
         self._base = base
         self._handle = handle
-        self._conform = conformer_of(schema)
+        self._conform = input_columns_of(schema)
         self._rows = 0
         self._is_finished = False
         sequences = SequenceNumbers(handle, None if replaces else base)
@@ -98,7 +98,7 @@ class TableWriter:
 
         ``kinds`` says what each row does to its key: one of '+I', '-U', '+U', '-D', or the bytes
         0 to 3, per row, or the name of a column of ``data`` that says it. Without it rows are
-        inserted. ``checked``: a ``Conformer`` of the table has looked at the rows already.
+        inserted. ``checked``: a ``InputColumns`` of the table has looked at the rows already.
         """
         self._require_unfinished()
         conform = self._conform.again if checked else self._conform

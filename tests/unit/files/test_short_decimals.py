@@ -18,8 +18,12 @@ from lakeformat.files.parquet import writer as parquet_writer
 from lakeformat.files.parquet.writer import ParquetFileWriter
 from lakeformat.paimon.datafile.file_content import file_content
 from lakeformat.paimon.options import TableOptions
-from lakeformat.paimon.write.conform import Conformer
-from lakeformat.paimon.write.unseen_columns import decimals_as_numbers, short_decimals, short_type
+from lakeformat.paimon.write.input_columns import InputColumns
+from lakeformat.paimon.write.passthrough_columns import (
+    decimals_as_numbers,
+    short_decimals,
+    short_type,
+)
 from lakeformat.types.arrow_types import in_full
 from lakeformat.types.type_text import parse_type
 from lakeformat.types.types import DataField
@@ -44,7 +48,7 @@ def make(keyed_table):
 
 def conformed(table, ids, prices):
     batch = pa.RecordBatch.from_arrays([pa.array(ids, pa.int64()), prices], names=["id", "price"])
-    return Conformer(table.schema.fields, decimals_as_numbers(table.schema))(batch)
+    return InputColumns(table.schema.fields, decimals_as_numbers(table.schema))(batch)
 
 
 def decimals(unscaled, kind=PRICE):

@@ -11,12 +11,12 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.paimon.schema import new_schema
-from lakeformat.paimon.write.conform import Conformer
+from lakeformat.paimon.write.input_columns import InputColumns
 
 
-def conformer(type_text: str, default: str) -> Conformer:
+def conformer(type_text: str, default: str) -> InputColumns:
     number, column = new_schema([("n", "INT"), ("c", type_text)], time_millis=0).fields
-    return Conformer((number, replace(column, default_value=default)))
+    return InputColumns((number, replace(column, default_value=default)))
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import lakeformat as lake
-from lakeformat.paimon.write import conform
-from lakeformat.paimon.write.conform import TEXTS_AS_NUMBERS, Conformer
-from lakeformat.paimon.write.unseen_columns import texts_as_numbers
+from lakeformat.paimon.write import input_columns
+from lakeformat.paimon.write.input_columns import TEXTS_AS_NUMBERS, InputColumns
+from lakeformat.paimon.write.passthrough_columns import texts_as_numbers
 from spark_jobs.ingestion.file_readers import read_files
 
 COLUMNS = [
@@ -33,7 +33,7 @@ def make(keyed_table):
 def conformed(table, ids, notes):
     """A batch as the reader of a file leaves it; notes may be a dictionary."""
     given = pa.RecordBatch.from_arrays([pa.array(ids, pa.int64()), notes], names=["id", "note"])
-    return Conformer(table.schema.fields, texts_as_numbers(table.schema))(given)
+    return InputColumns(table.schema.fields, texts_as_numbers(table.schema))(given)
 
 
 def content(table):
@@ -70,7 +70,7 @@ def test_small_dictionaries_stay_and_others_become_texts(make):
     assert conformed(table, range(3), small)["note"].type == TEXTS_AS_NUMBERS
     assert conformed(table, range(1000), large)["note"].type == pa.string()
     assert conformed(table, range(3), wide)["note"].type == pa.string()
-    assert Conformer(table.schema.fields)(conformed(table, range(3), small))["note"].type == (
+    assert InputColumns(table.schema.fields)(conformed(table, range(3), small))["note"].type == (
         pa.string()
     )
 
@@ -108,7 +108,7 @@ def test_rows_are_looked_at_once(make, monkeypatch):
     table = make()
     rows = conformed(table, [1], pa.array(["a"]))
     looked_at = []
-    monkeypatch.setattr(conform, "check_limits", lambda *given: looked_at.append(given))
+    monkeypatch.setattr(input_columns, "check_limits", lambda *given: looked_at.append(given))
 
     with table.new_writer() as writer:
         writer.write(rows, checked=True)

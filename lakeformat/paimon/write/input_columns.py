@@ -14,20 +14,20 @@ from lakeformat.errors import InvalidRequestError
 from lakeformat.files.check_values import is_ascii
 from lakeformat.paimon.write.defaults import default_value
 from lakeformat.paimon.write.limits import check_limits
-from lakeformat.paimon.write.meaning import means_the_same
+from lakeformat.paimon.write.lossless_cast import means_the_same
+from lakeformat.paimon.write.passthrough_columns import short_decimals
 from lakeformat.paimon.write.rounding import check_rounding
-from lakeformat.paimon.write.unseen_columns import short_decimals
 from lakeformat.types.arrow_types import in_full, to_arrow_schema
 from lakeformat.types.types import DataField
 
-__all__ = ["TEXTS_AS_NUMBERS", "Conformer"]
+__all__ = ["TEXTS_AS_NUMBERS", "InputColumns"]
 
 TEXTS_AS_NUMBERS = pa.dictionary(pa.int32(), pa.string())
 _INTEGER_DIGITS = 20
 _MOST_DICTIONARY_BYTES = 64 << 10
 
 
-class Conformer:
+class InputColumns:
     """Brings batches into a table's columns: order, types, defaults or nulls where absent.
 
     As in Java a default also takes the place of a null that is given, but in a column that is
@@ -47,7 +47,7 @@ class Conformer:
         return self._looked_at(batch, first_row)
 
     def again(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
-        """The batch, of rows that another ``Conformer`` of these columns has looked at already."""
+        """The batch, of rows that another ``InputColumns`` of these columns has checked."""
         if _in_full(batch.schema).equals(self._schema):
             return batch
         return self._looked_at(batch, first_row)

@@ -9,12 +9,12 @@ import pyarrow as pa
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.write.spill import Spill
 
-__all__ = ["WaitingRows"]
+__all__ = ["HeldRows"]
 
 _ALL = 0
 
 
-class WaitingRows:
+class HeldRows:
     """Batches of one schema, given back in the order they came in."""
 
     def __init__(self, options: TableOptions) -> None:

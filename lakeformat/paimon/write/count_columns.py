@@ -9,19 +9,19 @@ import pyarrow.compute as pc
 
 from lakeformat.paimon.aggregate_rules import counted_columns
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.paimon.write.conform import Conformer
+from lakeformat.paimon.write.input_columns import InputColumns
 from lakeformat.types.types import DataField
 
-__all__ = ["conformer_of"]
+__all__ = ["input_columns_of"]
 
 
-def conformer_of(schema: TableSchema) -> Conformer:
+def input_columns_of(schema: TableSchema) -> InputColumns:
     """What brings rows into the columns of a table."""
     counted = counted_columns(schema)
-    return _Counting(schema.fields, counted) if counted else Conformer(schema.fields)
+    return _Counting(schema.fields, counted) if counted else InputColumns(schema.fields)
 
 
-class _Counting(Conformer):
+class _Counting(InputColumns):
     """Counts rows before anything merges them: a stored count is added, never counted."""
 
     def __init__(self, fields: tuple[DataField, ...], counted: Sequence[str]) -> None:
