@@ -24,16 +24,16 @@ from lakeformat.paimon.read.deletions import DeletedRows, find_vectors
 from lakeformat.paimon.read.explain import ScanPlan, explain_scan
 from lakeformat.paimon.read.plain_files import PlainFiles, find_plain_files
 from lakeformat.paimon.read.plan import plan_files
+from lakeformat.paimon.read.postponed_rows import (
+    merged_buckets,
+    merges_postponed_rows,
+    reports_postponed_rows,
+)
 from lakeformat.paimon.read.results import Results
 from lakeformat.paimon.read.row_ranges import deletions_of, range_rows, row_ranges
 from lakeformat.paimon.read.scan_report import ScanReport
 from lakeformat.paimon.read.split_reader import SplitReader
 from lakeformat.paimon.read.splits import Split, bucket_splits
-from lakeformat.paimon.read.waiting_rows import (
-    merged_buckets,
-    merges_waiting_rows,
-    tells_waiting_rows,
-)
 from lakeformat.paimon.read.where import columns_named, row_filter
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
@@ -185,7 +185,7 @@ class Scan(Results):
         if snapshot is None or self._limit == 0:
             return []
         is_told = self._is_told
-        merges = tells_waiting_rows if is_told else merges_waiting_rows
+        merges = reports_postponed_rows if is_told else merges_postponed_rows
         merges_waiting = self._least_level == 0 and merges(handle.schema)
         filters = self._filters
         # A row that waits may change any other column of one that does not.

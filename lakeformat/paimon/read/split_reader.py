@@ -19,11 +19,11 @@ from lakeformat.paimon.merge.streams import batch_rows_of, merge_runs
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.joined_rows import joined_rows
+from lakeformat.paimon.read.postponed_rows import as_one_run, chained, parted
 from lakeformat.paimon.read.read_ahead import read_ahead
 from lakeformat.paimon.read.row_ranges import row_ranges
-from lakeformat.paimon.read.row_run import Filters, RunReader, conditions, meeting
+from lakeformat.paimon.read.sorted_run_reader import Filters, RunReader, conditions, meeting
 from lakeformat.paimon.read.splits import Split, file_sections
-from lakeformat.paimon.read.waiting_rows import as_one_run, chained, parted
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.encoded_texts import decoded
 from lakeformat.types.types import DataField

@@ -15,7 +15,7 @@ from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_prese
 from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows, find_deleted_rows
-from lakeformat.paimon.read.merged_kinds import MergedKinds
+from lakeformat.paimon.read.merged_rows_with_kind import MergedRowsWithKind
 
 __all__ = ["overwritten_buckets", "overwritten_rows", "reads_overwrites"]
 
@@ -67,5 +67,5 @@ def _merged(
 ) -> Iterator[pa.RecordBatch]:
     """The merged rows of some files; deletion vectors of the snapshot hide rows if asked to."""
     deleted = find_deleted_rows(handle, snapshot) if hides else DeletedRows(handle, ())
-    merged = MergedKinds(handle.schema, DataFiles(handle, snapshot, deleted), asked.fields)
+    merged = MergedRowsWithKind(handle.schema, DataFiles(handle, snapshot, deleted), asked.fields)
     return merged.read(entries, keep_retracts=False)

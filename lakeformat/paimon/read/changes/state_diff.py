@@ -27,7 +27,7 @@ from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import DeletedRows, find_deleted_rows
 from lakeformat.paimon.read.equal_rows import equal_rows
-from lakeformat.paimon.read.merged_kinds import MergedKinds
+from lakeformat.paimon.read.merged_rows_with_kind import MergedRowsWithKind
 from lakeformat.paimon.read.plan import plan_files
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.groups import KeyGroups, Mask
@@ -148,7 +148,7 @@ class _State:
         if snapshot is not None:
             self._deleted = find_deleted_rows(handle, snapshot)
             files = DataFiles(handle, snapshot, self._deleted)
-            self._reader = MergedKinds(handle.schema, files, handle.schema.fields)
+            self._reader = MergedRowsWithKind(handle.schema, files, handle.schema.fields)
 
     def files(self, place: _Place) -> dict[_FileIdentity, DeletionVector | None]:
         """What makes the rows of each file: the file, and which of its rows are deleted."""

@@ -15,9 +15,9 @@ from lakeformat.paimon.read.buckets import visible_buckets
 from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.deletions import find_deleted_rows
-from lakeformat.paimon.read.merged_kinds import MergedKinds
+from lakeformat.paimon.read.merged_rows_with_kind import MergedRowsWithKind
 from lakeformat.paimon.read.plan import plan_files
-from lakeformat.paimon.read.waiting_rows import merged_buckets, tells_waiting_rows
+from lakeformat.paimon.read.postponed_rows import merged_buckets, reports_postponed_rows
 from lakeformat.rows.prune import on_columns
 
 __all__ = ["StateRows"]
@@ -55,7 +55,7 @@ class StateRows:
 
     @property
     def _merges_waiting(self) -> bool:
-        return self.is_told and not self.least_level and tells_waiting_rows(self.handle.schema)
+        return self.is_told and not self.least_level and reports_postponed_rows(self.handle.schema)
 
     def _live_files(self, snapshot: Snapshot) -> list[ManifestEntry]:
         schema, where = self.handle.schema, self.asked.where
@@ -74,5 +74,5 @@ class StateRows:
             for entry in bucket:
                 yield from map(asked.inserted, files.rows(entry, asked.fields))
             return
-        merged = MergedKinds(self.handle.schema, files, asked.fields)
+        merged = MergedRowsWithKind(self.handle.schema, files, asked.fields)
         yield from map(asked.of_stored, merged.read(bucket, keep_retracts=self.keep_retracts))

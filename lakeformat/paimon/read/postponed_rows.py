@@ -25,22 +25,22 @@ __all__ = [
     "as_one_run",
     "chained",
     "merged_buckets",
-    "merges_waiting_rows",
+    "merges_postponed_rows",
     "parted",
-    "tells_waiting_rows",
+    "reports_postponed_rows",
 ]
 
 _LEVEL = 0
 _NO_PRODUCER = "none"
 
 
-def merges_waiting_rows(schema: TableSchema) -> bool:
+def merges_postponed_rows(schema: TableSchema) -> bool:
     """Whether a batch read sees rows that have no bucket yet."""
     options = schema.table_options
     return options.bucket == POSTPONE_BUCKET and options.postpone_merge_on_read
 
 
-def tells_waiting_rows(schema: TableSchema) -> bool:
+def reports_postponed_rows(schema: TableSchema) -> bool:
     """Whether a stream of changes tells rows before they have a bucket, not when they get one."""
     options = schema.table_options
     return options.bucket == POSTPONE_BUCKET and options.changelog_producer == _NO_PRODUCER

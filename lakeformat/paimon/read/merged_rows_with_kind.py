@@ -16,17 +16,17 @@ from lakeformat.paimon.merge.row_kinds import without_retracts
 from lakeformat.paimon.merge.streams import merge_runs
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.read.data_files import DataFiles
+from lakeformat.paimon.read.postponed_rows import as_one_run, chained, parted
 from lakeformat.paimon.read.splits import file_sections
-from lakeformat.paimon.read.waiting_rows import as_one_run, chained, parted
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.types.arrow_types import to_arrow_schema
 from lakeformat.types.types import DataField
 
-__all__ = ["MergedKinds"]
+__all__ = ["MergedRowsWithKind"]
 
 
 @dataclass(frozen=True, slots=True)
-class MergedKinds:
+class MergedRowsWithKind:
     """Reads files of buckets: ``_VALUE_KIND``, then some columns, in the order of keys."""
 
     schema: TableSchema
