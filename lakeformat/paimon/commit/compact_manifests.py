@@ -19,7 +19,7 @@ from lakeformat.paimon.commit.earlier_commit_report import EarlierCommitReport
 from lakeformat.paimon.commit.identity import BATCH_IDENTIFIER, CommitId, EarlierCommits
 from lakeformat.paimon.commit.manifest_merge import ManifestMerge, MergeLimits
 from lakeformat.paimon.commit.transaction import publish_once
-from lakeformat.paimon.expired_meanwhile import again_if_overtaken, telling_of_expiry
+from lakeformat.paimon.expiry_race import again_if_overtaken, telling_of_expiry
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.manifest_list import ManifestMeta, manifests_of
 from lakeformat.paimon.metadata.snapshot import CommitKind, Snapshot

@@ -21,7 +21,7 @@ from lakeformat.paimon.compact.plan import has_left_table, plan_compaction, unde
 from lakeformat.paimon.compact.run import UnitOutcome, UnitWork
 from lakeformat.paimon.compact.unit import CompactPlan, CompactUnit, NotChosen
 from lakeformat.paimon.compact.where import Idle, Places
-from lakeformat.paimon.expired_meanwhile import again_if_overtaken
+from lakeformat.paimon.expiry_race import again_if_overtaken
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.read.where import Partitions
 from lakeformat.rows.conditions.filter import Where

@@ -23,7 +23,7 @@ from lakeformat.executor import outcomes_of, require_executor
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
 from lakeformat.paimon.commit.manifest_merge import pick_deletions
 from lakeformat.paimon.compact.plan import newest_schema
-from lakeformat.paimon.expired_meanwhile import again_if_overtaken, telling_of_expiry
+from lakeformat.paimon.expiry_race import again_if_overtaken, telling_of_expiry
 from lakeformat.paimon.file_indexes.build import BuiltIndex, build_index
 from lakeformat.paimon.file_indexes.file_index_report import FileIndexOutcome, FileIndexReport
 from lakeformat.paimon.file_indexes.plan import IndexUnit, plan_units

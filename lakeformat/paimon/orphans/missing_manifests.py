@@ -21,7 +21,7 @@ from lakeformat.paimon.commit.changes import Changes
 from lakeformat.paimon.commit.identity import BATCH_IDENTIFIER
 from lakeformat.paimon.commit.publish import Outcome, check_place, publish
 from lakeformat.paimon.deletion.parallel import in_parallel
-from lakeformat.paimon.expired_meanwhile import again_if_overtaken, is_overtaken
+from lakeformat.paimon.expiry_race import again_if_overtaken, is_overtaken
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.manifest import ManifestColumns, cancel_pairs, read_manifests
 from lakeformat.paimon.metadata.manifest_list import ManifestMeta, manifests_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from lakeformat.errors import SnapshotExpiredError
-from lakeformat.paimon.expired_meanwhile import telling_of_expiry
+from lakeformat.paimon.expiry_race import telling_of_expiry
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.manifest import read_manifests
 from lakeformat.paimon.metadata.manifest_list import ListKind, manifests_of

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.paimon.expired_meanwhile import telling_of_expiry
+from lakeformat.paimon.expiry_race import telling_of_expiry
 from lakeformat.paimon.file_places import index_file_place
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.index.damage import RESTORE

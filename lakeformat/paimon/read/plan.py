@@ -13,7 +13,7 @@ from functools import cache, partial
 import numpy as np
 
 from lakeformat.errors import CorruptTableError
-from lakeformat.paimon.expired_meanwhile import telling_of_expiry
+from lakeformat.paimon.expiry_race import telling_of_expiry
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.manifest import (
     ManifestColumns,

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.expired_meanwhile import telling_of_expiry
+from lakeformat.paimon.expiry_race import telling_of_expiry
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.metadata.data_file_meta import DataFileMeta, written_millis

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from lakeformat.paimon.existing_keys import find_keys
 from lakeformat.paimon.handle import TableHandle
-from lakeformat.paimon.live_keys import find_keys
 from lakeformat.paimon.write.input_columns import InputColumns
 from lakeformat.paimon.write.table_writer import TableWriter
 

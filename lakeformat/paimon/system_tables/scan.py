@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError
-from lakeformat.paimon.expired_meanwhile import telling_of_expiry
+from lakeformat.paimon.expiry_race import telling_of_expiry
 from lakeformat.paimon.read.where import columns_named
 from lakeformat.paimon.system_tables.declaration import Column, SystemTableDeclaration
 from lakeformat.paimon.system_tables.source import Source

@@ -25,8 +25,8 @@ from lakeformat.paimon.commit.commit import (
 from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.identity import EarlierCommits
 from lakeformat.paimon.commit.transaction import wait_to_retry
+from lakeformat.paimon.existing_keys import find_keys
 from lakeformat.paimon.handle import TableHandle, crosses_partitions
-from lakeformat.paimon.live_keys import find_keys
 from lakeformat.paimon.partition_filter import PartitionFilter
 from lakeformat.paimon.write.table_writer import TableWriter
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakeformat.errors import CorruptTableError, InvalidRequestError
-from lakeformat.paimon.expired_meanwhile import again_if_overtaken, is_overtaken
+from lakeformat.paimon.expiry_race import again_if_overtaken, is_overtaken
 from lakeformat.paimon.handle import TableHandle, has_hash_index, is_unaware
 from lakeformat.paimon.metadata.manifest import ManifestColumns, live_rows, read_manifests
 from lakeformat.paimon.metadata.manifest_list import manifests_of

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.paimon.datafile.instant_format import keeping_instants
-from lakeformat.paimon.expired_meanwhile import rewriting_if_overtaken
+from lakeformat.paimon.expiry_race import rewriting_if_overtaken
 from lakeformat.paimon.handle import TableHandle, is_unaware, require_writable
 from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.metadata.commit_message import CommitMessage

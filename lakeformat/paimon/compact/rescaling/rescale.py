@@ -39,7 +39,7 @@ from lakeformat.paimon.compact.rescaling.part import (
 from lakeformat.paimon.compact.rescaling.rescale_report import RescaledPartition, RescaleReport
 from lakeformat.paimon.compact.supported import require_whole_rows
 from lakeformat.paimon.compact.where import chosen_partitions
-from lakeformat.paimon.expired_meanwhile import again_if_overtaken, is_overtaken
+from lakeformat.paimon.expiry_race import again_if_overtaken, is_overtaken
 from lakeformat.paimon.handle import TableHandle, require_allowed, require_writable
 from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.metadata.commit_message import CommitMessage

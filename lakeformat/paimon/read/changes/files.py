@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakeformat.errors import CorruptTableError, NotFoundError
-from lakeformat.paimon.expired_meanwhile import telling_of_expiry
+from lakeformat.paimon.expiry_race import telling_of_expiry
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.layout import POSTPONE_BUCKET
 from lakeformat.paimon.metadata.changelog_directory import changelog_ids

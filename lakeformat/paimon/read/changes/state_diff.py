@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lakeformat.errors import UnsupportedError
 from lakeformat.paimon.datafile.system_fields import VALUE_KIND
-from lakeformat.paimon.expired_meanwhile import telling_of_expiry
+from lakeformat.paimon.expiry_race import telling_of_expiry
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.index.deletion_vector import DeletionVector
 from lakeformat.paimon.merge.order import MergeOrder

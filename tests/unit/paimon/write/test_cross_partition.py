@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import lakeformat as lake
 from lakeformat.errors import BucketsChangedError, CorruptTableError
 from lakeformat.paimon.commit.commit import commit_messages
-from lakeformat.paimon.live_keys import find_keys
+from lakeformat.paimon.existing_keys import find_keys
 
 COLUMNS = [("dt", "STRING"), ("id", "BIGINT"), ("kind", "INT"), ("note", "STRING")]
 IGNORING = {"deduplicate.ignore-delete": "true"}
