@@ -132,7 +132,7 @@ def changes(
     An example: lake changes shop.orders --after 3
     """
     from lakeformat.cli.row_files import form_of
-    from lakeformat.paimon.compact.changelogs.producers import tells
+    from lakeformat.paimon.compact.changelogs.producers import makes_changelog
     from lakeformat.paimon.read.rows import Rows
 
     chosen = form_of(form, output, as_json=as_json)
@@ -146,7 +146,7 @@ def changes(
     )
     limited = Rows(found.schema, found.to_batches, _asked(limit, chosen))
     is_empty = _emit(limited, chosen, output, limit) == 0
-    if is_empty and found.mode == "changelog" and tells(opened.options):
+    if is_empty and found.mode == "changelog" and makes_changelog(opened.options):
         typer.echo(
             "what was written since the last compaction is told by the next: "
             f"lake changelog {table}",

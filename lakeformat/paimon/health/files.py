@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakeformat.paimon.compact.changelogs.producers import strategy_of_changelog, tells
+from lakeformat.paimon.compact.changelogs.producers import makes_changelog, strategy_of_changelog
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.health.health_report import BucketFacts, DeleteFacts, FileFacts
 from lakeformat.paimon.health.score import BYTES_PART, ENOUGH_FILES, Pending
@@ -224,7 +224,7 @@ class FileState:
     def _is_untold(self) -> Mask | None:
         """Which files a compaction has yet to tell of in the changelog; None if none does."""
         options = self._handle.options
-        if not self.is_keyed or not tells(options):
+        if not self.is_keyed or not makes_changelog(options):
             return None
         if strategy_of_changelog(options) == "full":  # only what reaches the last level is told
             return self._levels < options.level_count - 1

@@ -14,13 +14,13 @@ from lakeformat.paimon.merge.of_table import merge_engine
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema import TableSchema
 
-__all__ = ["changelog_merge", "guarantee", "strategy_of_changelog", "tells"]
+__all__ = ["changelog_merge", "guarantee", "makes_changelog", "strategy_of_changelog"]
 
 _LOOKUP, _FULL = "lookup", "full-compaction"
 _GUARANTEES = {"none": "none", "input": "as written", _LOOKUP: "complete", _FULL: "net"}
 
 
-def tells(options: TableOptions) -> bool:
+def makes_changelog(options: TableOptions) -> bool:
     """Whether compactions of a table make its changelog."""
     return options.changelog_producer in (_LOOKUP, _FULL)
 
@@ -32,7 +32,7 @@ def guarantee(options: TableOptions) -> str:
 
 def strategy_of_changelog(options: TableOptions) -> str:
     """The least that has to be compacted for the changelog to tell everything."""
-    if not tells(options):
+    if not makes_changelog(options):
         raise InvalidRequestError(
             f"option 'changelog-producer' is {options.changelog_producer!r}: no compaction makes "
             "a changelog of this table. Use `lake compact`; docs/changelog.md says which tables "
@@ -51,4 +51,4 @@ def changelog_merge(schema: TableSchema, unit: CompactUnit) -> ChangelogMerge | 
         return None
     if isinstance(engine, FirstRow):
         return FirstRowMerge(engine, unit.output_level)
-    return LookupMerge(engine, unit.output_level, unchanged, tells=tells(options))
+    return LookupMerge(engine, unit.output_level, unchanged, tells=makes_changelog(options))

@@ -26,7 +26,7 @@ from lakeformat.errors import (
 from lakeformat.executor import Executor, outcomes_of, where_to_work
 from lakeformat.paimon.commit.abort import delete_written
 from lakeformat.paimon.commit.commit import CommitOptions, commit_messages
-from lakeformat.paimon.compact.changelogs.producers import tells
+from lakeformat.paimon.compact.changelogs.producers import makes_changelog
 from lakeformat.paimon.compact.plan import newest_schema
 from lakeformat.paimon.compact.postponed import with_buckets
 from lakeformat.paimon.compact.rescaling.part import (
@@ -304,7 +304,7 @@ def _require_seen(unit: _Unit) -> None:
     waiting = None
     if skips_level_zero(unit.handle.schema) and 0 in levels:
         waiting = "rows on level 0, which are seen after a compaction only"
-    elif tells(options) and min(levels) <= _untold_level(options, levels):
+    elif makes_changelog(options) and min(levels) <= _untold_level(options, levels):
         waiting = f"rows that its changelog ({options.changelog_producer!r}) does not tell of yet"
     if waiting is not None:
         place = partition_path(unit.handle.schema, unit.partition)
