@@ -87,7 +87,7 @@ def _ingest_batch(
     table = _existing_table(catalog, wanted)
     if table is None:
         table = target_table(catalog, None, wanted, _columns_of(wanted, started, paths))
-    with table.remembered(commit) as noted:
+    with table.stream_batch(commit) as noted:
         if noted is not None:
             return _ingest_rows(catalog, wanted, started, noted, paths)
         if done := table.find_commit(commit):

@@ -80,7 +80,7 @@ def write_stream_batch(
     def write(frame: DataFrame, batch: int) -> None:
         user = query or _query_id(frame)
         found = find_table(frame.sparkSession, table, warehouse, catalog_options)
-        with found.remembered(lake.CommitId(f"spark-{user}", batch)) as noted:
+        with found.stream_batch(lake.CommitId(f"spark-{user}", batch)) as noted:
             if noted is not None:
                 write_table(frame, found, kinds=kinds, commit=noted)
 

@@ -3,7 +3,7 @@
 It holds, batch by batch, which files it consists of (``0.json``, ``1.json``, …), written before
 the batch is, and that it is committed (``0.done``). The identity of a batch's commit is the
 checkpoint's own name and the number of the batch, and the table notes how far that has come
-(``Table.remembered``): what was committed and is not marked is not published twice.
+(``Table.stream_batch``): what was committed and is not marked is not published twice.
 
 From time to time one file (``upto-99.json``) says all that was taken, and takes the place of those
 of the single batches: they go once it is there, and so does the one before it.

@@ -78,7 +78,7 @@ def _ingest_changes(
 
         written = partial(changes_written, spark, source)
     messages = written(table, stream)
-    remembered = table.remembered(identity) if messages else nullcontext(identity)
+    remembered = table.stream_batch(identity) if messages else nullcontext(identity)
     with remembered as noted:  # until the consumer has moved: it is what tells afterwards
         report = _commit(table, stream, identity, noted, _run_of(wanted), messages)
         if report.replayed:  # a twin was faster, and may not have moved the consumer yet

@@ -138,7 +138,7 @@ class LakeStreamWriter(_TaskWriter, DataSourceStreamArrowWriter):
             return
         commit = self._commit_id(messages, batchId)
         self._require_columns(batchId)
-        with self._table.remembered(commit) as noted:
+        with self._table.stream_batch(commit) as noted:
             if noted is None:
                 # The batch is done, also where a query that was changed makes other rows of it now.
                 self._abort(messages, commit)

@@ -67,8 +67,8 @@ ROWS = (
         (
             "tests/spark/test_stream_faults.py::test_a_fault_at_any_storage_call_costs_no_row_and_makes_none_twice",
             "tests/crash/test_killed_file_streams.py::test_a_stream_of_files_that_dies_anywhere_takes_each_file_once",
-            "tests/unit/paimon/table/test_stream_note.py::test_what_a_stream_that_died_may_have_published_is_kept_until_it_is_back",
-            "tests/unit/paimon/table/test_stream_note.py::test_where_nothing_can_tell_any_more_a_batch_is_refused",
+            "tests/unit/paimon/table/test_batch_log.py::test_what_a_stream_that_died_may_have_published_is_kept_until_it_is_back",
+            "tests/unit/paimon/table/test_batch_log.py::test_where_nothing_can_tell_any_more_a_batch_is_refused",
         ),
     ),
     Row(

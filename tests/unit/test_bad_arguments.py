@@ -288,7 +288,7 @@ def test_what_is_no_list_is_refused_where_one_is_needed(catalog, ask, value):
         lambda table, value: table.staged.find(value),
         lambda table, value: table.staged.add([], commit=value),
         lambda table, value: table.analyze(commit=value),
-        lambda table, value: table.remembered(value).__enter__(),
+        lambda table, value: table.stream_batch(value).__enter__(),
         lambda table, value: table.commit([], commit=value),
         lambda table, value: table.truncate(commit=value),
     ],

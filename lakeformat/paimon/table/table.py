@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
+from warnings import warn
 
 from lakeformat.environment import SYSTEM, Environment
 from lakeformat.errors import (
@@ -51,13 +52,13 @@ from lakeformat.paimon.system_tables import (
     find_row_table,
     find_system_table,
 )
+from lakeformat.paimon.table.batch_log import stream_batch
 from lakeformat.paimon.table.expiry import TableExpiry
 from lakeformat.paimon.table.orphans import TableOrphans
 from lakeformat.paimon.table.partitions import TablePartitions
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.paimon.table.references import TableReferences
 from lakeformat.paimon.table.row_changes import TableRowChanges
-from lakeformat.paimon.table.stream_note import remembered
 from lakeformat.paimon.table.upkeep import TableUpkeep
 from lakeformat.paimon.table.writes import RowsWrite, new_writer
 from lakeformat.paimon.write.table_writer import TableWriter
@@ -222,15 +223,20 @@ class Table(
         """The result of a commit of any kind that was made before; None if it was not."""
         return find_commit(self._handle, commit)
 
-    def remembered(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
+    def stream_batch(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
         """For a batch of a stream, which may be committed again at any later time.
 
-        ``with table.remembered(CommitId("my-stream", 7)) as commit``: None if the batch is done,
+        ``with table.stream_batch(CommitId("my-stream", 7)) as commit``: None if the batch is done,
         else what to commit it as; who leaves the block without an exception has. One batch comes
         after the other, and their identifiers grow. What is published in the block is known
         afterwards, too: until its end a consumer of the stream's name keeps the snapshots.
         """
-        return remembered(self._handle, commit)
+        return stream_batch(self._handle, commit)
+
+    def remembered(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
+        """Do the same as ``stream_batch``, its new name."""
+        warn("Table.remembered is now Table.stream_batch", DeprecationWarning, stacklevel=2)
+        return self.stream_batch(commit)
 
     @property
     def staged(self) -> TableStaged:

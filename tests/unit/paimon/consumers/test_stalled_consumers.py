@@ -52,7 +52,7 @@ def told(table: lake.Table) -> list[str]:
 
 
 def died_publishing(table: lake.Table, name: str = "spark-a/b") -> None:
-    with suppress(KeyboardInterrupt), table.remembered(lake.CommitId(name, 0)) as commit:
+    with suppress(KeyboardInterrupt), table.stream_batch(lake.CommitId(name, 0)) as commit:
         table.write(ROWS, commit=commit)
         raise KeyboardInterrupt
 

@@ -40,7 +40,7 @@ def copy(
     dies: str = "",
     how: type[BaseException] = KeyboardInterrupt,
 ) -> None:
-    with orders.remembered(batch(number)) as commit:
+    with orders.stream_batch(batch(number)) as commit:
         if commit is None:
             return
         if dies == "before":
@@ -102,7 +102,7 @@ def test_where_nothing_can_tell_any_more_a_batch_is_refused(orders, dies):
 
 
 def test_a_commit_that_was_refused_keeps_no_snapshot(orders):
-    with pytest.raises(lake.InvalidRequestError), orders.remembered(batch(0)) as commit:
+    with pytest.raises(lake.InvalidRequestError), orders.stream_batch(batch(0)) as commit:
         orders.write(pa.table({"other": [1]}), commit=commit)
 
     assert consumers(orders) == []
@@ -112,7 +112,7 @@ def test_a_commit_that_was_refused_keeps_no_snapshot(orders):
 
 
 def test_a_failure_that_is_none_of_ours_keeps_no_snapshot_either(orders):
-    with pytest.raises(OSError, match="the source is away"), orders.remembered(batch(0)):
+    with pytest.raises(OSError, match="the source is away"), orders.stream_batch(batch(0)):
         raise OSError("the source is away")
 
     assert consumers(orders) == []
@@ -133,7 +133,7 @@ def test_a_failure_behind_the_commit_does_not_let_it_be_forgotten(orders):
 def test_a_try_that_is_refused_says_nothing_of_the_one_before(orders):
     with pytest.raises(KeyboardInterrupt):
         copy(orders, 0, dies="before")
-    with pytest.raises(lake.InvalidRequestError), orders.remembered(batch(0)) as commit:
+    with pytest.raises(lake.InvalidRequestError), orders.stream_batch(batch(0)) as commit:
         orders.write(pa.table({"other": [1]}), commit=commit)
 
     assert consumers(orders) == [("spark-a%2Fb", 1)]
@@ -196,3 +196,8 @@ def test_removing_orphan_files_leaves_notes_alone(orders):
     copy(orders, 0)
 
     assert orders.scan().count() == 1
+
+
+def test_the_old_name_of_stream_batch_warns(orders):
+    with pytest.deprecated_call(match="Table.stream_batch"), orders.remembered(batch(0)) as commit:
+        assert commit is not None

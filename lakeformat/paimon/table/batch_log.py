@@ -35,7 +35,7 @@ from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
 from lakeformat.paimon.metadata.json_member import Member, read_members, write_members
 from lakeformat.paimon.metadata.snapshot_directory import FIRST_SNAPSHOT_ID, latest_snapshot
 
-__all__ = ["remembered"]
+__all__ = ["stream_batch"]
 
 _MEMBERS = (
     Member("identifier", "identifier", int, required=True),
@@ -58,8 +58,8 @@ class _Note:
 
 
 @contextmanager
-def remembered(handle: TableHandle, commit: CommitId) -> Iterator[CommitId | None]:
-    """See ``Table.remembered``."""
+def stream_batch(handle: TableHandle, commit: CommitId) -> Iterator[CommitId | None]:
+    """See ``Table.stream_batch``."""
     require_commit_id(commit)
     batch = _Batch(handle, commit, quote(commit.user, safe=""))
     noted = batch.begun()
