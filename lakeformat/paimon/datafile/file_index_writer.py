@@ -11,14 +11,6 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from lakeformat.errors import UnsupportedError
-from lakeformat.paimon.index.file_index import (
-    BloomFilterWriter,
-    IndexType,
-    encode_bitmap_index,
-    encode_bsi,
-    encode_file_index,
-    encode_range_bitmap,
-)
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.schema_changes.file_index_rules import indexed_fields
 from lakeformat.types.types import DataField
@@ -73,6 +65,8 @@ class FileIndexWriter:
 
     def encode(self) -> bytes | None:
         """The container; None if nothing could be indexed."""
+        from lakeformat.paimon.index.file_index import encode_file_index
+
         bodies: dict[str, dict[str, bytes | None]] = {}
         for each, writer in self._writers:
             with suppress(UnsupportedError):  # no room for a value, like the lowest BIGINT
@@ -98,6 +92,14 @@ class _WholeColumn:
 def _new_writer(
     index_type: str, field: DataField, options: TableOptions
 ) -> Callable[[], IndexWriter]:
+    from lakeformat.paimon.index.file_index import (
+        BloomFilterWriter,
+        IndexType,
+        encode_bitmap_index,
+        encode_bsi,
+        encode_range_bitmap,
+    )
+
     name, data_type = field.name, field.type
     settings: dict[str, Any]
     encode: Callable[..., bytes]

@@ -18,14 +18,12 @@ from lakeformat.errors import (
     NotFoundError,
     UnsupportedError,
 )
-from lakeformat.files.avro.reader import read_avro
 from lakeformat.files.changelog_packs import PackedPart
 from lakeformat.files.check_values import check_values
 from lakeformat.files.file_format import FileFormat, format_of
 from lakeformat.files.file_section import FileSection
 from lakeformat.files.logical_arrays import to_logical
 from lakeformat.files.orc.instants import InstantRule
-from lakeformat.files.orc.reader import read_orc
 from lakeformat.files.parquet.reader import read_parquet
 from lakeformat.files.parquet.row_groups import PickGroups
 from lakeformat.paimon.datafile.evolution import evolve_array, find_sources
@@ -42,15 +40,10 @@ KeepRows: TypeAlias = Callable[[int, int], npt.NDArray[np.bool_]]
 """Which of ``count`` rows from row ``start`` of the file on are still there."""
 
 Fields: TypeAlias = tuple[DataField, ...]
+_Read: TypeAlias = Callable[
+    [IO[bytes], list[str], int, range], Iterator[tuple[int, pa.RecordBatch]]
+]
 
-_READERS: dict[
-    FileFormat,
-    Callable[[IO[bytes], list[str], int, range], Iterator[tuple[int, pa.RecordBatch]]],
-] = {
-    FileFormat.PARQUET: read_parquet,
-    FileFormat.ORC: read_orc,
-    FileFormat.AVRO: read_avro,
-}
 _ALL_ROWS = range(1 << 62)
 
 
@@ -91,12 +84,10 @@ def read_batches(
     if not names:  # a batch needs a column to have rows
         names = [field.name for field in stored[:1]]
     uri, chosen = storage.uri(path), rows or _ALL_ROWS
-    read = _READERS[format_of(path, uri)]
+    read = _reader(format_of(path, uri), instants)
     if read is read_parquet:
         same = [c.source.name for c in columns if c.source and c.stays_same(encoded)]
         read = partial(read_parquet, pick=pick, encoded=frozenset(same), in_threads=in_threads)
-    elif read is read_orc and instants is not None:
-        read = partial(read_orc, instants=instants)
     shape = _Shape(columns, to_arrow_schema(wanted), uri)
     end = 0
     with naming_file(uri), storage.open_input(path) as file:
@@ -112,6 +103,21 @@ def read_batches(
                 yield shape.of(part)
         if row_count is not None and end < min(row_count, chosen.stop):
             raise ValueError(f"it ends after {end} rows, its manifest says {row_count}")
+
+
+def _reader(file_format: FileFormat, instants: InstantRule | None) -> _Read:
+    """Return the reader of a format; ORC and Avro are loaded only for their files."""
+    match file_format:
+        case FileFormat.PARQUET:
+            return read_parquet
+        case FileFormat.ORC:
+            from lakeformat.files.orc.reader import read_orc
+
+            return read_orc if instants is None else partial(read_orc, instants=instants)
+        case FileFormat.AVRO:
+            from lakeformat.files.avro.reader import read_avro
+
+            return read_avro
 
 
 def read_key_values(

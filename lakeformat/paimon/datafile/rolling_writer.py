@@ -10,12 +10,10 @@ from typing import IO
 import pyarrow as pa
 
 from lakeformat.errors import LakeError
-from lakeformat.files.avro.writer import AvroFileWriter
 from lakeformat.files.column_statistics import ColumnStatistics, reduce_statistics
 from lakeformat.files.dictionary_texts import table_of
 from lakeformat.files.file_format import FileFormat
 from lakeformat.files.file_writer import FileContent, FileWriter
-from lakeformat.files.orc.writer import OrcFileWriter
 from lakeformat.files.parquet.writer import ParquetFileWriter
 from lakeformat.files.statistics_modes import StatisticsMode
 from lakeformat.paimon.datafile.external_paths import ExternalPaths, FilePlace
@@ -247,6 +245,10 @@ def _writer(
         case FileFormat.PARQUET:
             return ParquetFileWriter(stream, content)
         case FileFormat.ORC:
+            from lakeformat.files.orc.writer import OrcFileWriter
+
             return OrcFileWriter(stream, content)
         case FileFormat.AVRO:
+            from lakeformat.files.avro.writer import AvroFileWriter
+
             return AvroFileWriter(stream, content, name)

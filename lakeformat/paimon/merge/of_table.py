@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lakeformat.paimon.aggregate_rules import function_of_column
-from lakeformat.paimon.merge.aggregation import Aggregation
 from lakeformat.paimon.merge.deduplicate import Deduplicate
 from lakeformat.paimon.merge.engine import MergeEngine
-from lakeformat.paimon.merge.first_row import FirstRow
-from lakeformat.paimon.merge.functions.registry import aggregate_function
 from lakeformat.paimon.merge.looked_up import LookedUp, supersedes
 from lakeformat.paimon.merge.order import MergeOrder
-from lakeformat.paimon.merge.partial_update import PartialUpdate
-from lakeformat.paimon.merge.partial_update_rules import PartialUpdateRules
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.paimon.schema_changes.merge_rules import check_sequence_columns
-from lakeformat.paimon.schema_changes.partial_update_rules import check_partial_update
-from lakeformat.paimon.schema_changes.sequence_groups import sequence_groups
+
+if TYPE_CHECKING:
+    from lakeformat.paimon.merge.partial_update_rules import PartialUpdateRules
 
 __all__ = ["merge_engine", "merge_order", "read_engine"]
 
@@ -37,10 +35,16 @@ def merge_engine(schema: TableSchema) -> MergeEngine:
     options = schema.table_options
     match options.merge_engine:
         case "aggregation":
+            from lakeformat.paimon.merge.aggregation import Aggregation
+
             return Aggregation.of_schema(schema)
         case "partial-update":
+            from lakeformat.paimon.merge.partial_update import PartialUpdate
+
             return PartialUpdate(_partial_update_rules(schema))
         case "first-row":
+            from lakeformat.paimon.merge.first_row import FirstRow
+
             keys = tuple(field.name for field in schema.key_fields)
             return FirstRow(keys, options.ignore_delete)
         case "deduplicate":
@@ -55,6 +59,11 @@ def read_engine(schema: TableSchema) -> MergeEngine:
 
 
 def _partial_update_rules(schema: TableSchema) -> PartialUpdateRules:
+    from lakeformat.paimon.merge.functions.registry import aggregate_function
+    from lakeformat.paimon.merge.partial_update_rules import PartialUpdateRules
+    from lakeformat.paimon.schema_changes.partial_update_rules import check_partial_update
+    from lakeformat.paimon.schema_changes.sequence_groups import sequence_groups
+
     check_partial_update(schema)  # other writers may have made the table otherwise
     options = schema.table_options
     groups = sequence_groups(schema)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakeformat.environment import Environment
 from lakeformat.errors import (
@@ -20,7 +20,6 @@ from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file, newer
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.paimon.schema_changes import SchemaChange, apply_changes
 from lakeformat.storage import Storage
 from lakeformat.types.types import (
     ArrayType,
@@ -31,6 +30,9 @@ from lakeformat.types.types import (
     RowType,
     VectorType,
 )
+
+if TYPE_CHECKING:
+    from lakeformat.paimon.schema_changes import SchemaChange
 
 __all__ = [
     "alter_schema",
@@ -144,6 +146,8 @@ def alter_schema(
     change nothing write nothing. Where the table was renamed or dropped meanwhile, and perhaps
     made anew, what was published is taken back.
     """
+    from lakeformat.paimon.schema_changes import apply_changes
+
     for _ in range(MAX_LOST_RACES):
         first = _first_schema(storage, layout)
         current = _schema_in_force(storage, layout)

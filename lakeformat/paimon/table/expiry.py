@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from lakeformat.paimon.consumers import TableConsumers
-from lakeformat.paimon.deletion import Tell
-from lakeformat.paimon.expire import ExpireReport, expire_snapshots
-from lakeformat.paimon.read.past_time import PastTime
+from typing import TYPE_CHECKING
+
 from lakeformat.paimon.table.reads import TableReads
+
+if TYPE_CHECKING:
+    from lakeformat.paimon.consumers import TableConsumers
+    from lakeformat.paimon.deletion import Tell
+    from lakeformat.paimon.expire import ExpireReport
+    from lakeformat.paimon.read.past_time import PastTime
 
 __all__ = ["TableExpiry"]
 
@@ -35,6 +39,8 @@ class TableExpiry(TableReads):
         of the files one by one instead, also of those removed. What an interrupted expiry has left
         is finished first; a file that would not go is counted, and tried again by the next call.
         """
+        from lakeformat.paimon.expire import expire_snapshots
+
         return expire_snapshots(
             self._handle,
             retain_max=retain_max,
@@ -48,4 +54,6 @@ class TableExpiry(TableReads):
     @property
     def consumers(self) -> TableConsumers:
         """Readers of changes, and how far each has come."""
+        from lakeformat.paimon.consumers import TableConsumers
+
         return TableConsumers(self._handle)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from lakeformat.executor import Executor
 from lakeformat.paimon.commit.identity import CommitId
-from lakeformat.paimon.deletion import Tell
 from lakeformat.paimon.metadata.commit_message import CommitMessage
-from lakeformat.paimon.orphans.hints import RepairHintsReport, repair_hints
-from lakeformat.paimon.orphans.missing import MissingFilesReport, remove_missing_files
-from lakeformat.paimon.orphans.missing_manifests import (
-    MissingManifestsReport,
-    remove_missing_manifests,
-)
-from lakeformat.paimon.orphans.orphan_report import OrphanReport
-from lakeformat.paimon.orphans.remove import OrphanOptions, remove_orphans
-from lakeformat.paimon.read.past_time import PastTime
 from lakeformat.paimon.read.time_travel import Moment
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.types.type_rules import require_list
+
+if TYPE_CHECKING:
+    from lakeformat.paimon.deletion import Tell
+    from lakeformat.paimon.orphans.hints import RepairHintsReport
+    from lakeformat.paimon.orphans.missing import MissingFilesReport
+    from lakeformat.paimon.orphans.missing_manifests import MissingManifestsReport
+    from lakeformat.paimon.orphans.orphan_report import OrphanReport
+    from lakeformat.paimon.read.past_time import PastTime
 
 __all__ = ["TableOrphans"]
 
@@ -55,6 +54,8 @@ class TableOrphans(TableReads):
         ``file-operation.thread-num`` says, ``"serial"``, or an object such as
         ``spark_jobs.SparkExecutor``. What goes is decided, and removed, in this process.
         """
+        from lakeformat.paimon.orphans.remove import OrphanOptions, remove_orphans
+
         require_list("in_use", in_use, "writer.prepare()")
         options = OrphanOptions(
             older_than=older_than,
@@ -78,6 +79,8 @@ class TableOrphans(TableReads):
         Their rows are lost, and every read of them fails until this is done. More than
         ``max_share`` of the files is refused: rather the storage is not the right one then.
         """
+        from lakeformat.paimon.orphans.missing import remove_missing_files
+
         return remove_missing_files(
             self._handle, dry_run=dry_run, max_share=max_share, commit=commit
         )
@@ -89,8 +92,12 @@ class TableOrphans(TableReads):
         this is done. Refused where one of them took files out, too: go back to a snapshot that is
         whole instead.
         """
+        from lakeformat.paimon.orphans.missing_manifests import remove_missing_manifests
+
         return remove_missing_manifests(self._handle, dry_run=dry_run)
 
     def repair(self, dry_run: bool = False) -> RepairHintsReport:
         """Let the hints of every branch say which snapshots there are, and name missing ones."""
+        from lakeformat.paimon.orphans.hints import repair_hints
+
         return repair_hints(self._handle, dry_run=dry_run)

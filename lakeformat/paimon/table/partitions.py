@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from lakeformat.paimon.analyze.analyze import TellRows, analyze
-from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
-from lakeformat.paimon.commit.compact_manifests import CompactManifestsReport, compact_manifests
 from lakeformat.paimon.commit.identity import CommitId
-from lakeformat.paimon.file_indexes.file_index_report import FileIndexReport
-from lakeformat.paimon.file_indexes.rewrite import TellDone, rewrite_file_indexes
 from lakeformat.paimon.partition_filter import PartitionSpec
-from lakeformat.paimon.partitions.drop import plan_drop_partitions
-from lakeformat.paimon.partitions.expire import ExpireRequest, expire_partitions
-from lakeformat.paimon.partitions.mark_done import mark_partitions_done
-from lakeformat.paimon.partitions.partition_reports import (
-    DropPartitionsPlan,
-    ExpirePartitionsReport,
-    MarkDoneReport,
-)
-from lakeformat.paimon.partitions.touched import touched_partitions
-from lakeformat.paimon.read.past_time import PastTime
 from lakeformat.paimon.read.where import Partitions
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.rows.conditions.filter import Where
+
+if TYPE_CHECKING:
+    from lakeformat.paimon.analyze.analyze import TellRows
+    from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
+    from lakeformat.paimon.commit.compact_manifests import CompactManifestsReport
+    from lakeformat.paimon.file_indexes.file_index_report import FileIndexReport
+    from lakeformat.paimon.file_indexes.rewrite import TellDone
+    from lakeformat.paimon.partitions.partition_reports import (
+        DropPartitionsPlan,
+        ExpirePartitionsReport,
+        MarkDoneReport,
+    )
+    from lakeformat.paimon.read.past_time import PastTime
 
 __all__ = ["TablePartitions"]
 
@@ -50,6 +49,8 @@ class TablePartitions(TableReads):
         Snapshots before this one keep the rows until they expire; a run that is interrupted is
         finished by the next.
         """
+        from lakeformat.paimon.partitions.expire import ExpireRequest, expire_partitions
+
         request = ExpireRequest(
             expiration_time=expiration_time,
             strategy=strategy,
@@ -65,10 +66,14 @@ class TablePartitions(TableReads):
 
         A compaction touches those it has rewritten.
         """
+        from lakeformat.paimon.partitions.touched import touched_partitions
+
         return touched_partitions(self._handle, after, upto)
 
     def plan_drop_partitions(self, partitions: Sequence[PartitionSpec]) -> DropPartitionsPlan:
         """What ``drop_partitions`` would delete now; nothing is changed."""
+        from lakeformat.paimon.partitions.drop import plan_drop_partitions
+
         return plan_drop_partitions(self._handle, partitions)
 
     def mark_partitions_done(
@@ -86,6 +91,8 @@ class TablePartitions(TableReads):
         directory of its name and ``.done``. A partition without rows is refused unless
         ``allow_empty``.
         """
+        from lakeformat.paimon.partitions.mark_done import mark_partitions_done
+
         return mark_partitions_done(
             self._handle, partitions, actions=actions, allow_empty=allow_empty, dry_run=dry_run
         )
@@ -104,10 +111,14 @@ class TablePartitions(TableReads):
         ``$statistics`` shows and later snapshots inherit until the schema changes. ``tell`` hears
         how many rows have been read.
         """
+        from lakeformat.paimon.analyze.analyze import analyze
+
         return analyze(self._handle, columns=columns, commit=commit, dry_run=dry_run, tell=tell)
 
     def compact_manifests(self, *, dry_run: bool = False) -> CompactManifestsReport:
         """Merge small manifests and drop deleted files from them; no row and no file changes."""
+        from lakeformat.paimon.commit.compact_manifests import compact_manifests
+
         return compact_manifests(self._handle, dry_run=dry_run)
 
     def rewrite_file_indexes(
@@ -124,6 +135,8 @@ class TablePartitions(TableReads):
         Data files stay as they are. ``force`` builds indexes anew that are there already.
         ``tell`` hears how many files there are, and how many are done.
         """
+        from lakeformat.paimon.file_indexes.rewrite import rewrite_file_indexes
+
         return rewrite_file_indexes(
             self._handle,
             where=where,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.handle import TableHandle
@@ -16,17 +17,18 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.paimon.options import TableOptions
-from lakeformat.paimon.read.changes.changes import Changes
-from lakeformat.paimon.read.changes.rows import changed_rows
-from lakeformat.paimon.read.changes.snapshot_change import SnapshotChange, snapshot_change
-from lakeformat.paimon.read.changes.streaming import ChangeStream, StreamStart, least_told_level
-from lakeformat.paimon.read.changes.window import WindowEnd, find_window
-from lakeformat.paimon.read.scan import Scan
-from lakeformat.paimon.read.shown_state import ShownState, find_shown_state
-from lakeformat.paimon.read.time_travel import Moment, find_snapshot, require_number
-from lakeformat.paimon.read.where import Partitions, check_limit, row_filter
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.conditions.filter import Where
+
+if TYPE_CHECKING:
+    from lakeformat.paimon.read.changes.changes import Changes
+    from lakeformat.paimon.read.changes.snapshot_change import SnapshotChange
+    from lakeformat.paimon.read.changes.streaming import ChangeStream
+    from lakeformat.paimon.read.changes.window import WindowEnd
+    from lakeformat.paimon.read.scan import Scan
+    from lakeformat.paimon.read.shown_state import ShownState
+    from lakeformat.paimon.read.time_travel import Moment
+    from lakeformat.paimon.read.where import Partitions
 
 __all__ = ["TableReads"]
 
@@ -65,6 +67,8 @@ class TableReads:
 
     def snapshots(self, *, after: int = 0) -> list[Snapshot]:
         """Every snapshot that has not expired, oldest first; or those after one of that number."""
+        from lakeformat.paimon.read.time_travel import require_number
+
         require_number("after is the number of a snapshot", after)
         storage, layout = self._handle.storage, self._handle.layout
         found = (
@@ -83,6 +87,8 @@ class TableReads:
 
         Read from the snapshot's own manifests, however large the table is.
         """
+        from lakeformat.paimon.read.changes.snapshot_change import snapshot_change
+
         return snapshot_change(self._handle, number)
 
     def scan(
@@ -106,6 +112,9 @@ class TableReads:
         snapshot that is named is read with the columns the table had then. If none is named, the
         options ``scan.*`` of the table may name one; ``newest`` reads the newest in spite of them.
         """
+        from lakeformat.paimon.read.scan import Scan
+        from lakeformat.paimon.read.where import check_limit, row_filter
+
         handle, state = self._state(snapshot, tag, as_of, watermark, newest=newest)
         asked = row_filter(handle.schema, where, partitions)
         return Scan(
@@ -136,6 +145,10 @@ class TableReads:
         reads the changelog where the table keeps one, else the delta. The first column,
         ``rowkind``, says what each row does; ``where`` may ask for it too.
         """
+        from lakeformat.paimon.read.changes.changes import Changes
+        from lakeformat.paimon.read.changes.rows import changed_rows
+        from lakeformat.paimon.read.changes.window import find_window
+
         asked = changed_rows(self.schema, columns, where, partitions)
         return Changes(self._handle, find_window(self._handle, after, upto, mode), asked)
 
@@ -158,6 +171,9 @@ class TableReads:
         ``consumer`` it goes on where that one last acknowledged; from the first time on, what is
         not acknowledged is kept from expiring.
         """
+        from lakeformat.paimon.read.changes.rows import changed_rows
+        from lakeformat.paimon.read.changes.streaming import ChangeStream, StreamStart
+
         asked = changed_rows(self.schema, columns, where, partitions)
         start = StreamStart(mode, snapshot, as_of)
         return ChangeStream(self._handle, start, asked, consumer)
@@ -166,6 +182,11 @@ class TableReads:
         self, snapshot: int, *, columns: Sequence[str] | None = None, where: Where | None = None
     ) -> Scan:
         """The rows a stream begins with at a snapshot: those its changes will not tell of."""
+        from lakeformat.paimon.read.changes.streaming import least_told_level
+        from lakeformat.paimon.read.scan import Scan
+        from lakeformat.paimon.read.time_travel import find_snapshot
+        from lakeformat.paimon.read.where import row_filter
+
         handle, chosen = self._handle, find_snapshot(self._handle, snapshot=snapshot)
         asked = row_filter(handle.schema, where, None)
         least = least_told_level(handle)
@@ -181,6 +202,9 @@ class TableReads:
         newest: bool,
     ) -> tuple[TableHandle, ShownState]:
         """The state asked for, or named by the options; with the table of then if one was named."""
+        from lakeformat.paimon.read.shown_state import ShownState, find_shown_state
+        from lakeformat.paimon.read.time_travel import find_snapshot
+
         handle = self._handle
         chosen = find_snapshot(handle, snapshot=snapshot, tag=tag, as_of=as_of, watermark=watermark)
         if newest and chosen is not None:

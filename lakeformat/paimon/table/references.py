@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from lakeformat.paimon.branches.table_branches import TableBranches
+from typing import TYPE_CHECKING
+
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.read.time_travel import Moment
-from lakeformat.paimon.rollback.rollback import rollback
-from lakeformat.paimon.rollback.rollback_report import RollbackReport
 from lakeformat.paimon.table.reads import TableReads
-from lakeformat.paimon.tags.table_tags import TableTags
+
+if TYPE_CHECKING:
+    from lakeformat.paimon.branches.table_branches import TableBranches
+    from lakeformat.paimon.rollback.rollback_report import RollbackReport
+    from lakeformat.paimon.tags.table_tags import TableTags
 
 __all__ = ["TableReferences"]
 
@@ -19,11 +22,15 @@ class TableReferences(TableReads):
     @property
     def tags(self) -> TableTags:
         """The tags: snapshots kept under a name."""
+        from lakeformat.paimon.tags.table_tags import TableTags
+
         return TableTags(self._handle)
 
     @property
     def branches(self) -> TableBranches:
         """The branches: other histories over the same data files."""
+        from lakeformat.paimon.branches.table_branches import TableBranches
+
         return TableBranches(self._handle)
 
     def rollback(
@@ -50,6 +57,8 @@ class TableReferences(TableReads):
         were committed since stay. Such a rollback publishes a snapshot also where the table has
         the rows already; and one that cuts history is remembered for 7 days.
         """
+        from lakeformat.paimon.rollback.rollback import rollback
+
         return rollback(
             self._handle,
             snapshot=snapshot,

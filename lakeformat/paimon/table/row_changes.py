@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lakeformat.paimon.commit.identity import CommitId
-from lakeformat.paimon.row_changes.assignments import NewValues
-from lakeformat.paimon.row_changes.change import Tell, delete_rows, update_rows
-from lakeformat.paimon.row_changes.row_change_report import RowChangeReport
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.rows.conditions.filter import Where
+
+if TYPE_CHECKING:
+    from lakeformat.paimon.row_changes.assignments import NewValues
+    from lakeformat.paimon.row_changes.change import Tell
+    from lakeformat.paimon.row_changes.row_change_report import RowChangeReport
 
 __all__ = ["TableRowChanges"]
 
@@ -33,6 +37,8 @@ class TableRowChanges(TableReads):
         same partitions of a table with a primary key, the rows are looked for anew. ``dry_run``
         counts them and stops. Snapshots before this one keep them until they expire.
         """
+        from lakeformat.paimon.row_changes.change import delete_rows
+
         return delete_rows(self._handle, where, commit=commit, dry_run=dry_run, tell=tell)
 
     def update(
@@ -52,4 +58,6 @@ class TableRowChanges(TableReads):
         ``delete`` and added with their new values; with one, which no update changes, they are
         written once more. The rest is as with ``delete``.
         """
+        from lakeformat.paimon.row_changes.change import update_rows
+
         return update_rows(self._handle, where, set, commit=commit, dry_run=dry_run, tell=tell)

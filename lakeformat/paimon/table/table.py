@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypeVar
 from warnings import warn
 
 from lakeformat.environment import SYSTEM, Environment
@@ -14,7 +14,6 @@ from lakeformat.errors import (
     NotFoundError,
     UnsupportedError,
 )
-from lakeformat.paimon.commit.abort import abort_messages
 from lakeformat.paimon.commit.checks import check_messages
 from lakeformat.paimon.commit.commit import (
     DYNAMIC,
@@ -26,7 +25,6 @@ from lakeformat.paimon.commit.commit import (
     find_replay,
 )
 from lakeformat.paimon.commit.commit_report import CommitReport
-from lakeformat.paimon.commit.foreign_messages import check_foreign_messages
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
@@ -35,24 +33,7 @@ from lakeformat.paimon.metadata.commit_message import CommitMessage
 from lakeformat.paimon.metadata.schema_file import latest_schema_id, read_schema
 from lakeformat.paimon.options import TableOptions
 from lakeformat.paimon.partition_filter import PartitionFilter, PartitionSpec, some_partitions
-from lakeformat.paimon.read.changes.window import WindowEnd, find_window
-from lakeformat.paimon.read.rows import Rows
-from lakeformat.paimon.read.scan import Scan
-from lakeformat.paimon.read.shown_state import find_shown_state
-from lakeformat.paimon.read.time_travel import Moment, find_snapshot
-from lakeformat.paimon.read.where import Partitions, check_limit
 from lakeformat.paimon.schema import TableSchema
-from lakeformat.paimon.staged import TableStaged
-from lakeformat.paimon.system_tables import (
-    RowSelection,
-    RowTable,
-    Source,
-    SystemScan,
-    SystemTableDeclaration,
-    find_row_table,
-    find_system_table,
-)
-from lakeformat.paimon.table.batch_log import stream_batch
 from lakeformat.paimon.table.expiry import TableExpiry
 from lakeformat.paimon.table.orphans import TableOrphans
 from lakeformat.paimon.table.partitions import TablePartitions
@@ -66,6 +47,15 @@ from lakeformat.rows.conditions.filter import Where
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage, open_storage
 from lakeformat.storage.links import within
 from lakeformat.types.type_rules import is_list
+
+if TYPE_CHECKING:
+    from lakeformat.paimon.read.changes.window import WindowEnd
+    from lakeformat.paimon.read.rows import Rows
+    from lakeformat.paimon.read.scan import Scan
+    from lakeformat.paimon.read.time_travel import Moment
+    from lakeformat.paimon.read.where import Partitions
+    from lakeformat.paimon.staged import TableStaged
+    from lakeformat.paimon.system_tables import RowTable, SystemScan, SystemTableDeclaration
 
 __all__ = ["Overwritten", "ReadOnlyTable", "SystemTable", "Table", "load_table", "open_table"]
 
@@ -189,6 +179,8 @@ class Table(
         ``overwrite`` deletes what it finds, also rows that came in after the messages were
         prepared: name the snapshot they were computed from as ``read_snapshot`` to have it refused.
         """
+        from lakeformat.paimon.commit.foreign_messages import check_foreign_messages
+
         messages = check_messages(messages)
         options = _commit_options(commit, watermark, properties, read_snapshot)
         replaced, handle = self._replaced(overwrite), self._handle
@@ -217,6 +209,8 @@ class Table(
         Refused if the table has one of the files, or if none of them is here. Only once no commit
         of them is under way: not right after ``CommitOutcomeUnknownError``.
         """
+        from lakeformat.paimon.commit.abort import abort_messages
+
         return abort_messages(self._handle, check_messages(messages))
 
     def find_commit(self, commit: CommitId) -> CommitReport | None:
@@ -231,6 +225,8 @@ class Table(
         after the other, and their identifiers grow. What is published in the block is known
         afterwards, too: until its end a consumer of the stream's name keeps the snapshots.
         """
+        from lakeformat.paimon.table.batch_log import stream_batch
+
         return stream_batch(self._handle, commit)
 
     def remembered(self, commit: CommitId) -> AbstractContextManager[CommitId | None]:
@@ -241,6 +237,8 @@ class Table(
     @property
     def staged(self) -> TableStaged:
         """Results that were written and wait for their publication."""
+        from lakeformat.paimon.staged import TableStaged
+
         return TableStaged(self._handle, self.commit)
 
     def truncate(
@@ -267,6 +265,8 @@ class Table(
 
     def system_table(self, name: str) -> ReadOnlyTable:
         """Metadata as rows, ``system_table("files")``, or rows seen otherwise: ``("ro")``."""
+        from lakeformat.paimon.system_tables import find_row_table, find_system_table
+
         rows = find_row_table(name)
         if rows is not None:
             return RowSystemTable(self._handle, rows)
@@ -365,6 +365,10 @@ class SystemTable(ReadOnlyTable):
         newest: bool = False,
     ) -> SystemScan:
         """The rows now or, where one snapshot is shown, at the one named as in a table's scan."""
+        from lakeformat.paimon.read.shown_state import find_shown_state
+        from lakeformat.paimon.read.time_travel import find_snapshot
+        from lakeformat.paimon.system_tables import Source, SystemScan
+
         chosen = find_snapshot(
             self._handle, snapshot=snapshot, tag=tag, as_of=as_of, watermark=watermark
         )
@@ -404,6 +408,9 @@ class RowSystemTable(ReadOnlyTable):
         limit: int | None = None,
     ) -> Scan | Rows:
         """The rows of a snapshot, named as in the scan of the table."""
+        from lakeformat.paimon.read.where import check_limit
+        from lakeformat.paimon.system_tables import RowSelection
+
         handle, state = self._state(snapshot, tag, as_of, watermark, newest=newest)
         if state.created_from_millis is not None:
             raise UnsupportedError(
@@ -424,6 +431,9 @@ class RowSystemTable(ReadOnlyTable):
         partitions: Partitions | None = None,
     ) -> Rows:
         """What changed after one snapshot and up to another, as in the changes of the table."""
+        from lakeformat.paimon.read.changes.window import find_window
+        from lakeformat.paimon.system_tables import RowSelection
+
         if self._rows.changes is None:
             raise UnsupportedError(
                 f"${self._rows.name} of {self.location} has no changes: ask the table itself"

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from lakeformat.executor import Executor
 from lakeformat.paimon.commit.identity import CommitId
-from lakeformat.paimon.compact.compact import Tell, compact
-from lakeformat.paimon.compact.compact_report import CompactReport
-from lakeformat.paimon.compact.other_compactor import OtherCompactor, find_other_compactor
-from lakeformat.paimon.compact.plan import newest_schema, plan_compaction, under_schema
-from lakeformat.paimon.compact.rescaling.rescale import rescale
-from lakeformat.paimon.compact.rescaling.rescale_report import RescaleReport
-from lakeformat.paimon.compact.sorting.sort import asked_order, plan_sort, sort_compact
-from lakeformat.paimon.compact.unit import CompactPlan
-from lakeformat.paimon.compact.where import Idle
-from lakeformat.paimon.health import HealthReport, check_health
-from lakeformat.paimon.health.misread_options import without_misread
-from lakeformat.paimon.maintain import MaintainReport, maintain
-from lakeformat.paimon.maintain.request import MaintainRequest, OnProgress
-from lakeformat.paimon.read.past_time import PastTime
 from lakeformat.paimon.read.where import Partitions
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.rows.conditions.filter import Where
+
+if TYPE_CHECKING:
+    from lakeformat.paimon.compact.compact import Tell
+    from lakeformat.paimon.compact.compact_report import CompactReport
+    from lakeformat.paimon.compact.other_compactor import OtherCompactor
+    from lakeformat.paimon.compact.rescaling.rescale_report import RescaleReport
+    from lakeformat.paimon.compact.unit import CompactPlan
+    from lakeformat.paimon.compact.where import Idle
+    from lakeformat.paimon.health import HealthReport
+    from lakeformat.paimon.maintain import MaintainReport
+    from lakeformat.paimon.maintain.request import OnProgress
+    from lakeformat.paimon.read.past_time import PastTime
 
 __all__ = ["TableUpkeep"]
 
@@ -38,6 +37,8 @@ class TableUpkeep(TableReads):
         ``unknown`` lists the directories for files nothing refers to, and for such as are gone or
         cut short.
         """
+        from lakeformat.paimon.health import check_health
+
         return check_health(self._handle, time_travel=time_travel, unknown=unknown)
 
     def maintain(
@@ -61,6 +62,9 @@ class TableUpkeep(TableReads):
         A ``dry_run`` changes nothing and reports what each step would do. Repeat an interrupted
         run to do the rest.
         """
+        from lakeformat.paimon.maintain import maintain
+        from lakeformat.paimon.maintain.request import MaintainRequest
+
         request = MaintainRequest(
             dry_run=dry_run,
             expire_consumers=expire_consumers,
@@ -81,6 +85,10 @@ class TableUpkeep(TableReads):
         order_strategy: str | None = None,
     ) -> CompactPlan:
         """What ``compact`` would do now, bucket by bucket, and why; nothing is changed."""
+        from lakeformat.paimon.compact.other_compactor import find_other_compactor
+        from lakeformat.paimon.compact.plan import plan_compaction, under_schema
+        from lakeformat.paimon.compact.sorting.sort import asked_order, plan_sort
+
         if (order := asked_order(order_by, order_strategy, strategy, idle)) is not None:
             plan = plan_sort(
                 self._handle, *order, where=where, partitions=partitions, buckets=buckets
@@ -103,6 +111,10 @@ class TableUpkeep(TableReads):
         It is found by a recent compaction without the mark of ours, on a table that is not
         ``write-only``. Where both compact, the commits of that writer conflict and its job fails.
         """
+        from lakeformat.paimon.compact.other_compactor import find_other_compactor
+        from lakeformat.paimon.compact.plan import newest_schema
+        from lakeformat.paimon.health.misread_options import without_misread
+
         return find_other_compactor(without_misread(newest_schema(self._handle)))
 
     def rescale(
@@ -123,6 +135,8 @@ class TableUpkeep(TableReads):
         ``executor`` is ``"serial"``, which is the default, ``"threads"``, or an object such as
         ``spark_jobs.SparkExecutor``; buckets that share no row are written at the same time.
         """
+        from lakeformat.paimon.compact.rescaling.rescale import rescale
+
         return rescale(
             self._handle,
             bucket=bucket,
@@ -163,6 +177,9 @@ class TableUpkeep(TableReads):
         A compaction publishes several snapshots. Tried again with the same ``commit``, it goes on
         where the earlier try ended, and reports that one's snapshots as ``earlier_snapshot_ids``.
         """
+        from lakeformat.paimon.compact.compact import compact
+        from lakeformat.paimon.compact.sorting.sort import asked_order, sort_compact
+
         if (order := asked_order(order_by, order_strategy, strategy, idle)) is not None:
             return sort_compact(
                 self._handle,

@@ -25,9 +25,10 @@ from lakeformat.paimon.commit.commit import (
 from lakeformat.paimon.commit.commit_report import CommitReport
 from lakeformat.paimon.commit.identity import EarlierCommits
 from lakeformat.paimon.commit.transaction import wait_to_retry
-from lakeformat.paimon.existing_keys import find_keys
 from lakeformat.paimon.handle import TableHandle, crosses_partitions
+from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.partition_filter import PartitionFilter
+from lakeformat.paimon.write.key_places import FoundKeys
 from lakeformat.paimon.write.table_writer import TableWriter
 
 __all__ = ["RowsWrite", "new_writer"]
@@ -45,7 +46,7 @@ def new_writer(handle: TableHandle, replaced: Replaced, *, is_committed_here: bo
         replaces=replaced is not None,
         within=within,
         is_committed_here=is_committed_here,
-        find_keys=find_keys,
+        find_keys=_find_keys,
     )
 
 
@@ -94,6 +95,12 @@ class RowsWrite:
         if report.replayed:  # a twin with the same identity was faster: its files are the table's
             writer.abort()
         return report
+
+
+def _find_keys(handle: TableHandle, snapshot: Snapshot | None, keys: pa.Array) -> FoundKeys:
+    from lakeformat.paimon.existing_keys import find_keys  # reads the table
+
+    return find_keys(handle, snapshot, keys)
 
 
 def _require_whole(handle: TableHandle, within: PartitionFilter | None) -> None:
