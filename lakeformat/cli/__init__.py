@@ -1,4 +1,4 @@
-"""The command line ``lake``: the library by hand, for people at a terminal and for scripts."""
+"""The command line ``lake``, for people at a terminal and for scripts."""
 
 from lakeformat.cli.app import main
 

@@ -1,4 +1,4 @@
-"""``python -m lakeformat.cli`` is ``lake``."""
+"""Run ``lake`` as ``python -m lakeformat.cli``."""
 
 from lakeformat.cli.app import main
 

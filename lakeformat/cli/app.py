@@ -1,4 +1,4 @@
-"""``lake``: finds the command, and turns the library's errors into one line and an exit code."""
+"""The program ``lake``: runs a command and turns library errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def lake(
     external_root: ExternalRootOption = None,
     version: VersionOption = False,
 ) -> None:
-    """Lake tables in the Apache Paimon format: look at them and look after them."""
+    """Read, write and maintain lake tables in the Apache Paimon format."""
 
 
 inspect.register(app)
@@ -114,14 +114,17 @@ arrange(app)
 
 
 def main() -> None:
-    """Run the command line; 0 done, 1 failed, 2 the request was wrong, 3 a defect of ours.
+    """Run the command line and exit.
 
-    4: ``lake maintain`` did its work, and something stands in the way of a healthy table.
+    Exit codes: 0 done, 1 failed, 2 wrong request, 3 a defect of the program. 4: ``lake maintain``
+    finished, and an obstacle keeps a table from being healthy.
     """
     if sys.stdout is None:  # started with its output closed
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until the end
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show, it can spell
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # a terminal shows escapes for what it cannot encode
             stream.reconfigure(errors="backslashreplace")
     # Commands print these warnings themselves.
     for name in (
@@ -140,7 +143,7 @@ def main() -> None:
         _say(error)
         wrong = isinstance(error, InvalidRequestError)
         sys.exit(EXIT_WRONG_REQUEST if wrong else EXIT_FAILED)
-    except BrokenPipeError:  # the reader has seen enough
+    except BrokenPipeError:  # the reader of the pipe has closed it
         _drop_output()
         sys.exit(EXIT_FAILED)
     except OSError as error:
@@ -150,7 +153,7 @@ def main() -> None:
     except KeyboardInterrupt:
         _drop_output()
         sys.exit(EXIT_INTERRUPTED)
-    except Exception as error:  # whoever typed a command has no use for our frames
+    except Exception as error:  # a traceback does not help the person who typed the command
         if os.environ.get(DEBUG):
             raise
         _say(error, f"this is a defect; run again with {DEBUG}=1 for the traceback")
@@ -158,9 +161,10 @@ def main() -> None:
 
 
 class _WithoutPandas(MetaPathFinder):
-    """Arrow imports pandas to tell whether a list is one of its series.
+    """Import hook that reports pandas as not installed.
 
-    That takes as long as a small command, and no command has another use for it.
+    Arrow imports pandas only to check whether a list is a pandas series. The import takes as long
+    as a small command, and no command uses pandas.
     """
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
@@ -169,7 +173,7 @@ class _WithoutPandas(MetaPathFinder):
 
 
 def _say(error: Exception, *more: str) -> None:
-    """One line, whatever the message holds."""
+    """Print an error to stderr as one line, even if its message has several."""
     said = str(error)
     if isinstance(error, LakeError):
         said = in_words_of_commands(said, typer.main.get_command(app))
@@ -178,5 +182,7 @@ def _say(error: Exception, *more: str) -> None:
 
 
 def _drop_output() -> None:
-    """What is left over has nowhere to go: Python would try again at its end, and complain."""
+    """Send the rest of stdout to /dev/null, so that Python does not fail when it flushes at
+    exit.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,6 +1,6 @@
-"""What travels to a cluster: our packages as one file, and what they need as another.
+"""Archives for a cluster: the project's packages in one, the packages they need in another.
 
-The same sources make the same bytes: names in order, no times, no owners.
+The same sources give the same bytes: names are sorted, times and owners are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lakeformat.errors import NotFoundError
 __all__ = ["PACKAGES", "needed_distributions", "write_environment", "write_packages"]
 
 PACKAGES = ("lakeformat", "spark_jobs")
-"""What jobs need; Airflow does not run on a cluster."""
+"""The packages that jobs need; Airflow does not run on a cluster."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _READABLE, _RUNNABLE = 0o644, 0o755
@@ -48,9 +48,9 @@ exec "${LAKE_PYTHON:-python%s}" "$@"
 
 
 def write_packages(target: Path) -> int:
-    """The archive for ``--py-files``; also runs by itself: ``python lake.zip compact …``.
+    """Write the archive for ``--py-files`` and return the number of files in it.
 
-    Returns the number of files in it.
+    The archive is also a program: ``python lake.zip compact …``.
     """
     files = {"__main__.py": _MAIN.encode()}
     for package in PACKAGES:
@@ -67,10 +67,10 @@ def write_packages(target: Path) -> int:
 
 
 def write_environment(target: Path, distributions: Iterable[Distribution], python: str) -> int:
-    """The archive for ``--archives``: what our packages need, and a ``bin/python`` that finds it.
+    """Write the archive for ``--archives`` and return the number of files in it.
 
-    ``python`` is the version, such as ``3.11``, which the cluster's machines have as well.
-    Returns the number of files in it.
+    It holds the distributions and a ``bin/python`` that finds them. ``python`` is a version such as
+    ``3.11``; the cluster's machines must have the same.
     """
     files: dict[str, tuple[bytes | Path, int]] = {
         "bin/python": ((_PYTHON % python).encode(), _RUNNABLE)
@@ -89,7 +89,7 @@ def write_environment(target: Path, distributions: Iterable[Distribution], pytho
 
 
 def needed_distributions(name: str, extras: Iterable[str] = ()) -> list[Distribution]:
-    """What an installed distribution needs, all the way down; Spark itself is the cluster's."""
+    """Return all distributions that one needs, directly or not; Spark comes from the cluster."""
     found: dict[str, Distribution] = {}
     waiting = [(name, frozenset(extras))]
     asked: set[tuple[str, frozenset[str]]] = set()
@@ -110,8 +110,8 @@ def _distribution(name: str, extras: frozenset[str], *, needed_by: str) -> Distr
         return distribution(name)
     except PackageNotFoundError:
         raise NotFoundError(
-            f"{needed_by} needs {name}, which is not installed here: install it with the extras "
-            "that the cluster's jobs need, then package again"
+            f"{needed_by} needs {name}, which is not installed here: install the extras that the "
+            "jobs on the cluster need, then run `lake package` again"
         ) from None
 
 
@@ -127,23 +127,32 @@ def _requirements(
 
 
 def _installed(there: Distribution) -> Iterator[tuple[str, Path]]:
-    """The files of a distribution below its site-packages; its commands stay here."""
+    """Yield the files of a distribution below site-packages; its command scripts are left out."""
     for file in there.files or ():
         name = PurePosixPath(file)
         path = Path(str(there.locate_file(file)))
         if ".." in name.parts or name.suffix == ".pyc" or not path.is_file():
             continue
-        if name.name not in ("direct_url.json", "REQUESTED"):  # these say where it came from
+        if name.name not in (
+            "direct_url.json",
+            "REQUESTED",
+        ):  # these name the source it was installed from
             yield str(name), path
 
 
 def _directory_of(package: str) -> Path:
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise NotFoundError(f"package {package} is not installed here: nothing can be packed")
+        raise NotFoundError(
+            f"cannot pack {package}: it is not installed here. Install this project, then run "
+            "`lake package` again"
+        )
     root = Path(spec.submodule_search_locations[0])
     if not root.is_dir():
-        raise NotFoundError(f"package {package} lies in an archive already: {root}")
+        raise NotFoundError(
+            f"cannot pack {package}: it is imported from an archive, {root}. Run `lake package` "
+            "where it is installed as files"
+        )
     return root
 
 

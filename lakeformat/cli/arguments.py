@@ -1,4 +1,4 @@
-"""Arguments that commands of several subjects share, so that they read alike in every help."""
+"""Arguments that several commands share, so that every help shows them alike."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ TableArgument = Annotated[
     str,
     typer.Argument(metavar="TABLE", help="database.table, a branch of it, or its directory"),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and stop.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]

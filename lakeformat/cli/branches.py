@@ -1,4 +1,4 @@
-"""``lake branch``: other histories over the same data files."""
+"""``lake branch``: separate histories over the same data files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LISTED = (
 )
 
 _branch = typer.Typer(
-    no_args_is_help=True, help="Branches: other histories over the same data files."
+    no_args_is_help=True, help="Branches: separate histories over the same data files."
 )
 
 
@@ -43,7 +43,7 @@ def list_branches(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the branches of a table and how much each has; main is not among them.
+    """List the branches of a table with their snapshots and tags; main is not listed.
 
     An example: lake branch list shop.orders
     """
@@ -61,21 +61,22 @@ def create_branch(
     table: TableArgument,
     branch: BranchArgument,
     tag: Annotated[
-        str | None, typer.Option(metavar="TAG", help="Begin at the snapshot of a tag.")
+        str | None, typer.Option(metavar="TAG", help="Start from the snapshot of this tag.")
     ] = None,
     snapshot: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="Begin at a snapshot of main.")
+        int | None, typer.Option(metavar="NUMBER", help="Start from this snapshot of main.")
     ] = None,
     exist_ok: Annotated[
-        bool, typer.Option("--exist-ok", help="Leave a branch of the name as it is.")
+        bool, typer.Option("--exist-ok", help="Do nothing if the branch exists.")
     ] = False,
     dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a branch, which has the columns of main and no rows if nothing else is said.
+    """Create a branch. Default: it has the columns of main and no rows.
 
-    It is read and written as database.table$branch_NAME.
+    Read and write it as database.table$branch_NAME.
+
     An example: lake branch create shop.orders dev --tag v1
     """
     branches = named_table(context, table).branches
@@ -88,12 +89,12 @@ def rename_branch(
     context: typer.Context,
     table: TableArgument,
     branch: BranchArgument,
-    new_name: Annotated[str, typer.Argument(metavar="NEW", help="How it shall be called.")],
+    new_name: Annotated[str, typer.Argument(metavar="NEW", help="The new name.")],
     dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a branch another name.
+    """Rename a branch.
 
     An example: lake branch rename shop.orders dev staging
     """
@@ -110,7 +111,7 @@ def fast_forward(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let main have the snapshots of a branch, if main has not gone on since it began.
+    """Move main to the newest snapshot of a branch, if main has no snapshot since the branch began.
 
     An example: lake branch fast-forward shop.orders dev --dry-run
     """
@@ -128,10 +129,12 @@ def delete_branch(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a branch with the files that only it leads to; asks first if there are any.
+    """Delete a branch and the files that only it references; asks first if there are such files.
 
-    What main or another branch needs stays. A deletion that was interrupted is finished by
-    calling it again. An example: lake branch delete shop.orders dev --dry-run
+    Files that main or another branch references are kept. To finish an interrupted deletion, run
+    the command again.
+
+    An example: lake branch delete shop.orders dev --dry-run
     """
     branches = named_table(context, table).branches
     delete_and_show(

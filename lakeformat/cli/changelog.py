@@ -1,4 +1,4 @@
-"""``lake changelog``: compactions that tell what has changed, for tables that want to know."""
+"""``lake changelog``: compactions that write the changelog of a table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["register"]
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
+    """Add ``changelog`` to the program."""
     app.command()(changelog)
 
 
@@ -41,11 +41,11 @@ def changelog(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring the changelog of a table up to date: compact what it does not tell of yet.
+    """Bring the changelog of a table up to date: compact the files that it does not cover yet.
 
     An example: lake changelog shop.orders --where "dt >= '2024-01-31'"
     """
-    # Arrow takes a while to load, and `lake --help` does without.
+    # Arrow takes a while to load, and `lake --help` does not need it.
     from lakeformat.paimon.compact.changelogs.producers import strategy_of_changelog
 
     found = named_table(context, table)

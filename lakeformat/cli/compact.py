@@ -1,4 +1,4 @@
-"""``lake compact`` and ``lake compact-database``: fewer and larger files, the same rows."""
+"""``lake compact`` and ``lake compact-database``: fewer and larger files with the same rows."""
 
 from __future__ import annotations
 
@@ -39,50 +39,53 @@ __all__ = [
 ]
 
 StrategyOption = Annotated[
-    str, typer.Option(help="full: every bucket into its best shape; minor: only what is due.")
+    str,
+    typer.Option(help="full: rewrite every bucket into its best shape; minor: only what is due."),
 ]
 WhereOption = Annotated[
     str | None,
-    typer.Option(metavar="SQL", help="""Partitions, such as "dt >= '2024-01-31'"."""),
+    typer.Option(metavar="SQL", help="""Only these partitions, such as "dt >= '2024-01-31'"."""),
 ]
 IdleOption = Annotated[
     str | None,
     typer.Option(
         metavar="AGE",
-        help="Only partitions nobody has written to for so long: '1 h'; those in full.",
+        help="Only partitions without a write for this long, such as '1 h'; compacted in full.",
     ),
 ]
 BucketsOption = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="N,M", help="Only these buckets of each partition, such as 0,3; may be repeated."
+        metavar="N,M", help="Only these buckets of each partition, such as 0,3. Repeatable."
     ),
 ]
 OrderByOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help="Sort the rows by these columns; may be repeated. Of tables without primary key.",
+        help="Sort the rows by these columns. Repeatable. Only for tables without primary key.",
     ),
 ]
 OrderStrategyOption = Annotated[
     str | None,
     typer.Option(
-        help="With --order-by. order: one column after the other; zorder, hilbert: along a curve."
+        help="With --order-by. order: by the first column, then the next; zorder, hilbert: along "
+        "a curve."
     ),
 ]
 ExecutorOption = Annotated[
-    str, typer.Option(help="threads: a bucket more at a time than there are CPUs; serial: one.")
+    str,
+    typer.Option(help="threads: one bucket more than there are CPUs at a time; serial: one."),
 ]
 YesOption = Annotated[
     bool,
     typer.Option(
-        "--yes", "-y", help="Do not ask where another program compacts the table, too: only warn."
+        "--yes", "-y", help="Only warn, without asking, if another program compacts the table."
     ),
 ]
 PlanOption = Annotated[
     bool,
-    typer.Option("--plan", "--dry-run", help="Say what would be done, and why; change nothing."),
+    typer.Option("--plan", "--dry-run", help="Only show what would be done, and why."),
 ]
 
 
@@ -141,7 +144,10 @@ def compact(
 
 
 def compacted(table: lake.Table, **how: Any) -> tuple[CompactReport, LakeError | None]:
-    """What was done, and why not all of it; an error without a report is raised."""
+    """Compact and return the report, with the error that stopped it before everything was done.
+
+    An error that has no report is raised.
+    """
     try:
         report = table.compact(**how)
     except LakeError as error:
@@ -159,7 +165,7 @@ def goes_on_beside(
     yes: bool,
     declined: str = "nothing was changed",
 ) -> bool:
-    """Warn of other programs that compact; at a terminal, ask."""
+    """Warn of each program that also compacts; ask at a terminal. Return False if declined."""
     warnings = [
         copyable(context, other.warning, other.table) for other in others if other is not None
     ]
@@ -167,7 +173,7 @@ def goes_on_beside(
 
 
 def why_unfinished(report: CompactReport) -> LakeError | None:
-    """What ended it before nothing was due any more, as an error."""
+    """Return the reason a compaction stopped early as an error; None if it is complete."""
     if report.unfinished is None:
         return None
     return CommitConflictError(f"{report.table}: {report.unfinished}")
@@ -179,7 +185,7 @@ def _named_table(context: typer.Context, name: str) -> lake.Table:
     except InvalidRequestError as reason:
         if not is_database(name):
             raise
-        more = f"for the tables of a database there is `lake compact-database {name}`"
+        more = f"to compact all tables of a database: `lake compact-database {name}`"
         raise InvalidRequestError(f"{reason}; {more}") from None
 
 
@@ -188,20 +194,21 @@ def _numbers(buckets: list[str]) -> list[int]:
         return [int(number) for number in listed(",".join(buckets))]
     except ValueError:
         raise InvalidRequestError(
-            f"buckets are whole numbers with commas between, such as 0,3, got {','.join(buckets)!r}"
+            f"--buckets {','.join(buckets)!r} is not a list of whole numbers: write them with "
+            "commas, such as 0,3"
         ) from None
 
 
 def compact_database(
     context: typer.Context,
     databases: Annotated[
-        str, typer.Argument(metavar="DATABASE", help="A regular expression of whole names.")
+        str, typer.Argument(metavar="DATABASE", help="A regular expression for the whole name.")
     ],
     including: Annotated[
-        str, typer.Option(metavar="REGEX", help="Only tables 'database.table' of such names.")
+        str, typer.Option(metavar="REGEX", help="Only tables whose 'database.table' matches.")
     ] = ".*",
     excluding: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="Not those of such names.")
+        str | None, typer.Option(metavar="REGEX", help="Leave out tables that match.")
     ] = None,
     strategy: StrategyOption = "full",
     where: WhereOption = None,
@@ -212,11 +219,11 @@ def compact_database(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compact the tables of databases one after the other; one that fails stops no other.
+    """Compact the tables of databases, one after the other; a failed table does not stop the next.
 
     An example: lake compact-database 'shop|sales' --excluding '.*_tmp' --strategy minor
     """
-    # Arrow takes a while to load, and `lake --help` does without.
+    # Arrow takes a while to load, and `lake --help` does not need it.
     from lakeformat.paimon.compact.database import compact_tables, matching_tables, plan_tables
 
     require_executor(executor)
@@ -224,9 +231,9 @@ def compact_database(
     names = matching_tables(catalog, databases=databases, including=including, excluding=excluding)
     if not names:
         raise NotFoundError(
-            f"no table of a database {databases!r} is meant. Each is a regular expression of a "
-            "whole name: 'shop', 'shop.*' or '.*' for databases, 'shop\\..*_daily' for tables; "
-            "`lake tables` lists what there is"
+            f"no table matches in databases {databases!r}. The patterns are regular expressions "
+            "for whole names: 'shop', 'shop.*' or '.*' for databases, 'shop\\..*_daily' for "
+            "tables. `lake tables` lists all tables"
         )
     if not plan and not goes_on_beside(context, other_compactors(catalog, names), yes=yes):
         return
@@ -251,13 +258,16 @@ def compact_database(
             typer.echo(_line(context, outcome, is_plan=plan))
     if failed:
         raise LakeError(
-            f"{len(failed)} of {len(names)} tables failed: {failed[0].table} first; run it again "
-            "for what is left"
+            f"{len(failed)} of {len(names)} tables failed, the first is {failed[0].table}: run the "
+            "command again for the rest"
         )
 
 
 def other_compactors(catalog: Any, names: Sequence[str]) -> Iterator[OtherCompactor | None]:
-    """One of each table; None also where it cannot be opened, as its compaction will report."""
+    """Yield the other compactor of each table, or None.
+
+    A table that cannot be opened also gives None: its compaction reports the error.
+    """
     for name in names:
         found = None
         with suppress(LakeError):
@@ -266,7 +276,7 @@ def other_compactors(catalog: Any, names: Sequence[str]) -> Iterator[OtherCompac
 
 
 def _is_left(outcome: TableOutcome[Any], *, is_plan: bool) -> bool:
-    """Whether a table is not as it was wanted."""
+    """Return True if a table could not be planned, or not compacted completely."""
     if outcome.report is None:
         return True
     return not is_plan and why_unfinished(outcome.report) is not None
@@ -284,13 +294,13 @@ def _said(report: CompactReport) -> str:
         return report.reason
     return (
         f"{report.reason}: {counted(report.files_in, 'file')} of {size(report.bytes_in)} became "
-        f"{report.files_out} of {size(report.bytes_out)}, {report.files_moved} were moved"
+        f"{report.files_out} of {size(report.bytes_out)}, {report.files_moved} moved"
     )
 
 
 @contextmanager
 def progressing() -> Iterator[Callable[[Progress], None] | None]:
-    """A bar on stderr that only people see."""
+    """Yield a callback that moves a progress bar on stderr, or None if stderr is no terminal."""
     with progress_line("planning", bar=True) as update:
         if update is None:
             yield None

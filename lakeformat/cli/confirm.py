@@ -1,4 +1,4 @@
-"""Asking before something is deleted for good, or a writer of another program is harmed."""
+"""Questions before files are deleted for good or the writer of another program is disturbed."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from lakeformat.errors import InvalidRequestError
 
 __all__ = ["Yes", "goes_on", "is_wanted"]
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before removing.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking.")]
 
 
 def is_wanted(what: str, *, yes: bool, undo: str | None = None) -> bool:
-    """Whether it shall go: somebody has said so, or says so now; a script has to say --yes.
+    """Return True if ``what`` may be deleted: with --yes, or after a yes at the terminal.
 
-    ``undo`` is how to get it back, where that is possible.
+    Without a terminal, raise an error that asks for --yes. ``undo`` names the command that restores
+    ``what``, if there is one.
     """
     if yes:
         return True
     if not sys.stdin.isatty():
         how = "cannot be undone" if undo is None else f"can only be undone by {undo}"
-        raise InvalidRequestError(f"removing {what} {how}: say --yes to do it")
-    question = f"Remove {what} for good?" if undo is None else f"Remove {what}? ({undo} undoes it)"
+        raise InvalidRequestError(f"deleting {what} {how}: add --yes to delete")
+    question = f"Delete {what} for good?" if undo is None else f"Delete {what}? ({undo} undoes it)"
     if not typer.confirm(question, err=True):
-        typer.echo("nothing was removed", err=True)
+        typer.echo("nothing was deleted", err=True)
         return False
     return True
 
 
 def goes_on(warnings: Sequence[str], question: str, *, yes: bool, declined: str) -> bool:
-    """Show warnings and return True to go on; only a person at a terminal is asked.
+    """Print warnings and return True to continue; only a person at a terminal is asked.
 
-    A script goes on, as it did before the warning: its log has it.
+    A script continues: the warnings are in its log.
     """
     for warning in warnings:
         typer.echo(f"WARNING: {warning}", err=True)

@@ -1,4 +1,4 @@
-"""``lake consumer``: readers of changes, and what is kept for them."""
+"""``lake consumer``: readers of changes, and the snapshots kept for them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
-ConsumerArgument = Annotated[str, typer.Argument(metavar="CONSUMER", help="How it is called.")]
+ConsumerArgument = Annotated[
+    str, typer.Argument(metavar="CONSUMER", help="The name of the consumer.")
+]
 NextOption = Annotated[
-    int, typer.Option("--next", metavar="SNAPSHOT", help="The snapshot it is to read next.")
+    int, typer.Option("--next", metavar="SNAPSHOT", help="The snapshot that it reads next.")
 ]
 MaybeNextOption = Annotated[
     int | None,
-    typer.Option("--next", metavar="SNAPSHOT", help="Go back or on to it; without, forget it."),
+    typer.Option(
+        "--next", metavar="SNAPSHOT", help="Move it to this snapshot. Default: delete it."
+    ),
 ]
 
 _LISTED = (
@@ -35,7 +39,7 @@ _LISTED = (
 )
 
 _consumer = typer.Typer(
-    no_args_is_help=True, help="Readers of changes: what they have not read is kept."
+    no_args_is_help=True, help="Consumers: readers of changes; unread snapshots are kept for them."
 )
 
 
@@ -51,11 +55,11 @@ def list_consumers(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the consumers of a table, and how many snapshots each is behind.
+    """List the consumers of a table, and how many snapshots each is behind.
 
     An example: lake consumer list shop.orders
     """
-    # Arrow takes a while to load, and `lake --help` does without.
+    # Arrow takes a while to load, and `lake --help` does not need it.
     from lakeformat.paimon.read.time_travel import moment_text
 
     states = named_table(context, table).consumers.list()
@@ -81,7 +85,7 @@ def set_consumer(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let a consumer read a snapshot next; that one and all after it are kept.
+    """Set the snapshot that a consumer reads next; this snapshot and all later ones are kept.
 
     An example: lake consumer set shop.orders job --next 5
     """
@@ -100,7 +104,7 @@ def reset_consumer(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Move a consumer that is there, or forget it.
+    """Move an existing consumer to another snapshot, or delete it.
 
     An example: lake consumer reset shop.orders job
     """
@@ -117,14 +121,14 @@ def expire_consumers(
         str,
         typer.Option(
             metavar="TIME|AGE",
-            help="Those without progress since then: '2024-01-31 10:00' in UTC, or '7 d' ago.",
+            help="Without progress since '2024-01-31 10:00', in UTC, or for '7 d'.",
         ),
     ],
     dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Forget the consumers that have made no progress for long.
+    """Delete the consumers that have made no progress for a long time.
 
     An example: lake consumer expire shop.orders --older-than '2024-01-31 10:00'
     """
@@ -139,17 +143,17 @@ def clear_consumers(
     context: typer.Context,
     table: TableArgument,
     including: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="Those whose whole name is like this.")
+        str | None, typer.Option(metavar="REGEX", help="Only consumers whose whole name matches.")
     ] = None,
     excluding: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="But not those of such names.")
+        str | None, typer.Option(metavar="REGEX", help="Keep consumers whose whole name matches.")
     ] = None,
     dry_run: DryRunOption = False,
     yes: Yes = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Forget the consumers with some names; without a name, all of them, and --yes is needed.
+    """Delete consumers by name. Without a name, delete all of them: asks first, scripts need --yes.
 
     An example: lake consumer clear shop.orders --including 'test-.*' --dry-run
     """
@@ -165,9 +169,10 @@ def _say_next(consumer: str, number: int | None, *, dry_run: bool, as_json: bool
     if as_json:
         print_json([{"consumer_id": consumer, "next_snapshot_id": number, "dry_run": dry_run}])
     elif number is None:
-        typer.echo(f"{consumer} {'would be' if dry_run else 'is'} forgotten")
+        typer.echo(f"{'would delete' if dry_run else 'deleted'} consumer {consumer!r}")
     else:
-        typer.echo(f"{consumer} {'would read' if dry_run else 'reads'} snapshot {number} next")
+        verb = "would keep" if dry_run else "kept"
+        typer.echo(f"{verb} snapshots from {number} on for consumer {consumer!r}")
 
 
 def _print(report: ConsumerReport, *, as_json: bool) -> None:
@@ -175,5 +180,5 @@ def _print(report: ConsumerReport, *, as_json: bool) -> None:
         print_json([report.to_dict()])
         return
     names = ", ".join(report.removed) or "no consumer"
-    done = "would be forgotten" if report.dry_run else "forgotten"
-    typer.echo(f"{names} {done}; {counted(len(report.kept), 'stays', 'stay')}")
+    verb = "would delete" if report.dry_run else "deleted"
+    typer.echo(f"{verb} {names}; kept {counted(len(report.kept), 'consumer')}")

@@ -1,4 +1,4 @@
-"""Commands that a message names, with the catalog that was named on the command line."""
+"""Commands in a message, completed with the catalog options of the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["copyable"]
 
 _COMMAND = re.compile(r"\blake ([a-z]+(?:-[a-z]+)*)(?= )")
 _BEFORE = r"(\blake [a-z-]+ (?:[a-z]+ )?)"
-"""The words before a table's name, as in ``lake consumer reset``."""
+"""The words before the name of a table, as in ``lake consumer reset``."""
 _SECRET = frozenset(
     ("credential", "credentials", "key", "passwd", "password", "sas", "secret", "token")
 )
@@ -27,10 +27,11 @@ _OPTIONS = {
 
 
 def copyable(context: typer.Context, text: str, table: str | None = None) -> str:
-    """Return a text whose commands work on the same catalog when they are copied to a shell.
+    """Return the text with its commands completed, so that they run on the same catalog when
+    copied.
 
-    What the environment names is left out. A secret is shown as ``…``. ``table`` is the name in
-    the text for a table that was given by its directory: the commands get that directory.
+    Options that the environment sets are left out. A secret is shown as ``…``. ``table`` is the
+    name that the text uses for a table given by its directory: the commands get that directory.
     """
     root = context.find_root()
     names = root.command.commands if isinstance(root.command, TyperGroup) else {}
@@ -47,9 +48,10 @@ def copyable(context: typer.Context, text: str, table: str | None = None) -> str
 
 
 def _given(context: typer.Context) -> Iterator[str]:
-    """The options that name the catalog, as they were typed; the word nearest to the command wins.
+    """Yield the options that name the catalog as they were typed.
 
-    A warehouse may be typed after the command, all others before it.
+    A warehouse may be typed before or after the command: the one after it wins. All other options
+    are typed before it.
     """
     for parameter, option in _OPTIONS.items():
         for place in (context, context.find_root()):

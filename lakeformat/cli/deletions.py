@@ -1,4 +1,4 @@
-"""How a command deletes a tag or a branch, and shows what goes with it, file by file."""
+"""Deletion of a tag or a branch, with a list of the files that are deleted with it."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ _FILES = (
 def delete_and_show(
     delete: Callable[..., DeletionReport], what: str, *, dry_run: bool, yes: bool, as_json: bool
 ) -> None:
-    """Delete it, after asking if files go with it: those are lost for good."""
+    """Delete a tag or a branch and print the result; ask first if files are deleted with it."""
     removals: list[Removal] = []
     if not dry_run and not yes:
         planned = delete(dry_run=True)
         count = sum(planned.files.values())
         if count and not is_wanted(f"{what} with {counted(count, 'file')}", yes=False):
             return
-    with counting("looking for files", "files would go" if dry_run else "files removed") as step:
+    with counting(
+        "looking for files", "files would be deleted" if dry_run else "files deleted"
+    ) as step:
 
         def tell(removal: Removal) -> None:
             removals.append(removal)
@@ -50,7 +52,9 @@ def delete_and_show(
 
 
 def show_deletion(report: DeletionReport, removals: Sequence[Removal], *, as_json: bool) -> None:
-    """Each file with the reason why it goes, and the sum; an error if some would not go."""
+    """Print each file with the reason, and a summary; raise LakeError if some could not be
+    deleted.
+    """
     files: list[dict[str, Any]] = [each.to_dict() for each in removals]
     if as_json:
         print_json([{**report.to_dict(), "removals": files}])
@@ -61,6 +65,6 @@ def show_deletion(report: DeletionReport, removals: Sequence[Removal], *, as_jso
         typer.echo(report.reason)
     if report.failures:
         raise LakeError(
-            f"{counted(report.failures, 'file')} of {report.table} would not go: run it again to "
-            f"remove them. The first is {report.failed[0]}"
+            f"{counted(report.failures, 'file')} of {report.table} could not be deleted: run the "
+            f"command again to delete the rest. The first is {report.failed[0]}"
         )

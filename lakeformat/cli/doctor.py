@@ -1,4 +1,4 @@
-"""``lake doctor``: what this machine has, what it lacks, and what to do about it."""
+"""``lake doctor``: checks this machine, and names the repair for each problem."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 def doctor(
     context: typer.Context, warehouse: WarehouseOption = None, as_json: AsJson = False
 ) -> None:
-    """Check versions, Java, Spark and write access; exit code 1 when something fails."""
+    """Check versions, Java, Spark and write access. The exit code is 1 if a check fails."""
     findings = diagnose(named_warehouse(context))
     if as_json:
         print_json(finding.to_dict() for finding in findings)
@@ -36,7 +36,7 @@ def show(findings: list[Finding]) -> None:
     print_grid(
         [
             Column("", [str(finding.status) for finding in findings], styles=STYLE),
-            Column("what", [finding.name for finding in findings]),
+            Column("check", [finding.name for finding in findings]),
             Column("found", [finding.found for finding in findings]),
             Column("what to do", [finding.advice for finding in findings]),
         ]

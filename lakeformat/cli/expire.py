@@ -1,4 +1,4 @@
-"""``lake expire``: old snapshots go, with the files only they need."""
+"""``lake expire``: deletes old snapshots, and the files that only they need."""
 
 from __future__ import annotations
 
@@ -28,29 +28,30 @@ __all__ = ["register"]
 
 RetainMaxOption = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Keep at most so many of the newest snapshots."),
+    typer.Option(metavar="N", help="Keep at most this many of the newest snapshots."),
 ]
 RetainMinOption = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Keep at least so many of the newest, however old."),
+    typer.Option(metavar="N", help="Keep at least this many of the newest, of any age."),
 ]
 OlderThanOption = Annotated[
     str | None,
     typer.Option(
         metavar="TIME|AGE",
-        help="Between those, what was replaced before: '2024-01-31 10:00' in UTC, or '7 d' ago.",
+        help="Between those bounds: expire snapshots replaced before '2024-01-31 10:00', in UTC, "
+        "or '7 d' ago.",
     ),
 ]
 LimitOption = Annotated[
-    int | None, typer.Option(metavar="N", help="Let go of so many snapshots at most.")
+    int | None, typer.Option(metavar="N", help="Expire at most this many snapshots.")
 ]
 DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Say which files would go, and why; change nothing.")
+    bool, typer.Option("--dry-run", help="Only show the files it would delete, and why.")
 ]
 SaveOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="Write every file that goes and why there, a line of JSON each."
+        metavar="FILE", help="Write each deleted file and the reason here, as a line of JSON."
     ),
 ]
 
@@ -89,13 +90,16 @@ def expire(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove old snapshots of a table, or of each table of a database, with what only they need.
+    """Delete old snapshots of a table, or of each table of a database, with the files only they
+    need.
 
-    Time travel and rollback to them end. The newest snapshot always stays, and whatever a tag, a
-    branch or a consumer needs. What is not said is as the table's options have it, by default:
-    snapshot.num-retained.min 10, snapshot.num-retained.max no bound, snapshot.time-retained 1 h,
-    snapshot.expire.limit 50. An expiry that was interrupted is finished by the next one.
-    Of a database each table is a line; --save FILE has the files of all of them.
+    Time travel and rollback to them are no longer possible. The newest snapshot is always kept, and
+    everything that a tag, a branch or a consumer needs. Default for each option: the table's
+    options, which default to snapshot.num-retained.min 10, snapshot.num-retained.max without a
+    bound, snapshot.time-retained 1 h, snapshot.expire.limit 50. The next expiry finishes one that
+    was interrupted. For a database the output has one line a table; --save FILE has the files of
+    all tables.
+
     An example: lake expire shop.orders --retain-max 20 --dry-run
     """
     how: dict[str, Any] = {
@@ -125,8 +129,8 @@ def _expire_table(
     as_json: bool,
 ) -> None:
     dry_run, shown = how["dry_run"], list[Any]()
-    unit = "files would go" if dry_run else "files removed"
-    with counting("looking for what expires", unit) as step:
+    unit = "files would be deleted" if dry_run else "files deleted"
+    with counting("looking for expired snapshots", unit) as step:
 
         def tell(removal: Removal) -> None:
             keep(removal)
@@ -150,13 +154,13 @@ def _require_complete(reports: list[ExpireReport]) -> None:
         deleted = failed[0].deleted
         raise LakeError(
             f"{counted(sum(each.deleted.failures for each in failed), 'file')} of "
-            f"{failed[0].table} would not go: run it again to remove them. The first is "
-            f"{deleted.failed[0]}"
+            f"{failed[0].table} could not be deleted: run the command again to delete the rest. "
+            f"The first is {deleted.failed[0]}"
         )
 
 
 def _cells(report: ExpireReport) -> dict[str, Any]:
-    """One table in a line."""
+    """Return the cells of one table's line."""
     return {
         "snapshots": len(report.snapshots),
         "changelogs": len(report.changelogs),
@@ -170,7 +174,7 @@ def _print(report: ExpireReport, shown: list[Removal], name: str) -> None:
     if report.dry_run:
         rows: list[dict[str, Any]] = [each.to_dict() for each in shown]
         columns = {column.key: [row[column.key] for row in rows] for column in _FILES}
-        print_rows(_FILES, columns, empty="no file would go")
+        print_rows(_FILES, columns, empty="no file would be deleted")
         if left_out := report.deleted.total - len(shown):
             typer.echo(f"and {left_out:,} more; --save FILE writes all of them")
     for line in _said(report):
@@ -187,26 +191,25 @@ def _said(report: ExpireReport) -> Iterator[str]:
     if not report.snapshots:
         yield f"no snapshot {verb}"
     if report.finished:
-        yield f"{report.finished} interrupted before, and finished now"
+        yield f"finished {counted(report.finished, 'interrupted expiry', 'interrupted expiries')}"
     if report.deleted.total:
         counts = ", ".join(
             f"{count} {kind}" for kind, count in sorted(report.deleted.files.items())
         )
-        gone = "would go" if report.dry_run else "went"
+        deleted = "would delete" if report.dry_run else "deleted"
         files = counted(report.deleted.total, "file")
-        yield f"{files} of {size(report.deleted.bytes)} {gone}: {counts}"
+        yield f"{deleted} {files} of {size(report.deleted.bytes)}: {counts}"
     if report.directories:
-        yield f"{counted(report.directories, 'empty directory', 'empty directories')} went"
+        yield f"deleted {counted(report.directories, 'empty directory', 'empty directories')}"
     if report.spared:
-        stay = counted(report.spared, "file stays", "files stay")
-        yield f"{stay} for a tag, a branch or a later snapshot"
+        yield f"kept {counted(report.spared, 'file')} for a tag, a branch or a later snapshot"
     if report.consumers:
-        yield f"forgotten, for want of progress: {', '.join(report.consumers)}"
+        yield f"deleted consumers without progress: {', '.join(report.consumers)}"
     if report.stale_consumers:
-        yield f"fell behind, and keep nothing: {', '.join(report.stale_consumers)}"
+        yield f"consumers whose next snapshot has expired: {', '.join(report.stale_consumers)}"
     yield from report.notes
     if report.earliest_snapshot is not None:
-        yield f"the oldest that stays is snapshot {report.earliest_snapshot}: {report.reason}"
+        yield f"oldest kept: snapshot {report.earliest_snapshot}: {report.reason}"
 
 
 def _numbers(noun: str, numbers: tuple[int, ...]) -> str:
@@ -217,7 +220,7 @@ def _numbers(noun: str, numbers: tuple[int, ...]) -> str:
 
 @contextmanager
 def _saving(path: Path | None) -> Iterator[Callable[[Removal], None]]:
-    """Where to write each removal as it happens."""
+    """Yield a function that writes each removal to the file as it happens."""
     if path is None:
         yield lambda removal: None
         return

@@ -1,7 +1,7 @@
 """Columns of text under headings, for a terminal, a file or a pipe.
 
-Lines are put together here, because a listing may have a hundred thousand of them; rich says how
-wide the terminal is and what a heading looks like there, and folds the text that does not fit.
+The lines are joined here, because a listing may have a hundred thousand of them. Rich measures the
+terminal, styles the headings and folds text that does not fit.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from rich.text import Text
 __all__ = ["Column", "print_grid"]
 
 UNBOUNDED_WIDTH: Final = 10_000
-"""For files and pipes: a line that wraps cannot be searched."""
+"""The width for files and pipes: a line that wraps cannot be searched."""
 
 _ENOUGH = 16
-"""A column that folds is still readable at this width."""
+"""A folded column is still readable at this width."""
 _TOO_NARROW = 8
-"""Folded to less than this, a text is harder to read than one that runs over the edge."""
+"""A text folded to less than this is harder to read than one that runs over the edge."""
 _GAP = "  "
 _LINES_AT_ONCE = 1024
-# A name may hold them, but they must not command the terminal; a line end is meant as one.
+# A name may hold them, but they must not control the terminal; a line end is kept.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
@@ -40,11 +40,11 @@ class Column:
     texts: Sequence[str]
     is_number: bool = False
     styles: Mapping[str, str] = field(default_factory=dict)
-    """How some of the texts look where there is colour."""
+    """The style of some of the texts, where the terminal has colour."""
 
 
 def print_grid(columns: Sequence[Column]) -> None:
-    """Print rows under headings or, where a terminal is too narrow for that, row by row."""
+    """Print rows under headings, or row by row where the terminal is too narrow for all columns."""
     console = Console(
         highlight=False, width=None if sys.stdout.isatty() else UNBOUNDED_WIDTH, soft_wrap=True
     )
@@ -58,36 +58,36 @@ def print_grid(columns: Sequence[Column]) -> None:
 
 
 class _Cells:
-    """A column on its way to the terminal."""
+    """The texts of one column, with the width and the style they are printed in."""
 
     def __init__(self, column: Column, console: Console) -> None:
         self.heading = column.heading
         self.is_number = column.is_number
         self.texts = [text if text.isprintable() else _spelled(text) for text in column.texts]
         self.width = max(map(_width, (column.heading, *self.texts)))
-        """How wide it may be, at first: how wide it is."""
+        """The printed width; at first the width of the widest text."""
         self.folds = any("\n" in text for text in self.texts)
         styles = {column.heading: "bold", **column.styles}
         self._styled = {text: _styled(console, text, style) for text, style in styles.items()}
 
     def pieces(self, text: str) -> list[str]:
-        """The lines of a cell, none of them wider than the column."""
+        """Return the lines of a cell, each no wider than the column."""
         if _width(text) <= self.width:
             return text.split("\n")
         return [piece for line in text.split("\n") for piece in _folded(line, self.width)]
 
     def padded(self, text: str) -> str:
-        """One line of a cell, as wide as the column."""
+        """Return one line of a cell, padded to the width of the column."""
         blanks = " " * (self.width - (len(text) if text.isascii() else cell_len(text)))
         shown = self._styled.get(text, text) if self._styled else text
         return blanks + shown if self.is_number else shown + blanks
 
     def styled(self, text: str) -> str:
-        """A text as it looks where there is colour."""
+        """Return a text in its style."""
         return self._styled.get(text, text)
 
     def headed(self) -> str:
-        """The heading, as wide as the column."""
+        """Return the heading, padded to the width of the column."""
         return self.padded(self.heading)
 
 
@@ -116,7 +116,7 @@ def _rows(cells: Sequence[_Cells]) -> Iterator[str]:
 
 
 def _blocks(cells: Sequence[_Cells], width: int) -> Iterator[str]:
-    """Each row as a block of what its cells are and hold."""
+    """Yield the lines of each row as a block: heading and text of each cell."""
     left = max(cell_len(column.heading) for column in cells)
     room = width - left - len(_GAP)
     names = [
@@ -141,7 +141,7 @@ def _width(text: str) -> int:
 
 
 def _folded(line: str, width: int) -> list[str]:
-    """At blanks where there are any; names have none."""
+    """Return the line in pieces of this width, cut at spaces where there are any."""
     if _width(line) <= width:
         return [line]
     if line.isascii() and " " not in line:
@@ -161,7 +161,7 @@ def _styled(console: Console, text: str, style: str) -> str:
 
 
 def _write(lines: Iterable[str]) -> None:
-    """Many lines at a time: a terminal takes each write by itself."""
+    """Write many lines at a time: a terminal handles each write by itself."""
     left = iter(lines)
     while some := list(islice(left, _LINES_AT_ONCE)):
         sys.stdout.write("\n".join(some) + "\n")

@@ -1,4 +1,4 @@
-"""``lake health``: how a table fares, or each table of a database, and what to do about it."""
+"""``lake health``: the health of a table, or of each table of a database, with advice."""
 
 from __future__ import annotations
 
@@ -36,15 +36,14 @@ NameArgument = Annotated[
     str,
     typer.Argument(
         metavar="TABLE|DATABASE",
-        help="database.table, the table's directory, or a database for a line per table",
+        help="database.table, the table's directory, or a database: one line a table",
     ),
 ]
 UnknownOption = Annotated[
     bool,
     typer.Option(
         "--unknown",
-        help="Also list the directories: for files nothing refers to, and such as are gone or cut "
-        "short.",
+        help="Also list the directories, to find unreferenced, missing and truncated files.",
     ),
 ]
 
@@ -72,7 +71,7 @@ def health(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how a table fares, why, and what to do; of a database, each table in a line.
+    """Show the health of a table, the reasons and what to do; for a database, one line a table.
 
     An example: lake health shop.orders
     """
@@ -93,12 +92,12 @@ def _show_table(context: typer.Context, report: HealthReport, *, as_json: bool) 
     facts = [(what, worded(found)) for what, found in _facts(report)]
     print_grid(
         [
-            Column("what", [what for what, _ in facts]),
+            Column("fact", [what for what, _ in facts]),
             Column("found", [found for _, found in facts], styles=STYLE),
         ]
     )
     if report.worst_buckets:
-        typer.echo("\nbuckets with most to do")
+        typer.echo("\nbuckets, most urgent first")
         rows = [
             {column.key: getattr(bucket, column.key) for column in _BUCKETS}
             for bucket in report.worst_buckets
@@ -153,12 +152,12 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
         )
         found.append(("level 0", level_0))
     if files.untold_files is not None:
-        untold = "tells of every commit"
+        untold = "covers every commit"
         if files.untold_files:
             of_files = (
                 f"{counted(files.untold_rows or 0, 'row')} in {counted(files.untold_files, 'file')}"
             )
-            untold = f"does not tell yet of {of_files}: lake changelog {report.table}"
+            untold = f"does not cover {of_files} yet: lake changelog {report.table}"
         found.append(("changelog", untold))
     deleted = f"{deletes.delete_rows + deletes.hidden_rows} of {files.rows} ({deletes.ratio:.1%})"
     found.append(("deleted rows", deleted))
@@ -166,13 +165,13 @@ def _facts(report: HealthReport) -> list[tuple[str, str]]:
     held = f"{size(storage.live_bytes)} now"
     if storage.time_travel_bytes is not None:
         in_files = counted(storage.time_travel_files or 0, "file")
-        held += f", {size(storage.time_travel_bytes)} in {in_files} for time travel alone"
+        held += f", {size(storage.time_travel_bytes)} in {in_files} only for time travel"
     if storage.overdue_bytes:
         held += f" (an expiry frees {size(storage.overdue_bytes)})"
     if storage.unknown is not None:
         held += f", {size(storage.unknown.bytes)} in {storage.unknown.files} unknown files"
     else:
-        held += "; --unknown counts files that nothing refers to"
+        held += "; --unknown also counts unreferenced files"
     found.append(("bytes", held))
     return [*found, *(("note", note) for note in report.notes)]
 
@@ -215,7 +214,7 @@ _TABLES = (
 
 
 def _show_database(context: typer.Context, database: str, *, unknown: bool, as_json: bool) -> None:
-    """A table that cannot be looked at is a line too, and the exit code 1."""
+    """Print one line a table; a table that cannot be read is a line too, and the exit code is 1."""
     catalog = existing_catalog(context)
     names = [f"{database}.{table}" for table in catalog.list_tables(database)]
     found = [(name, _report_or_error(catalog, name, unknown=unknown)) for name in names]
@@ -225,7 +224,7 @@ def _show_database(context: typer.Context, database: str, *, unknown: bool, as_j
         rows = [_line(name, report) for name, report in found]
         rows = [{**row, "why": copyable(context, row["why"])} for row in rows]
         values = {column.key: [row.get(column.key) for row in rows] for column in _TABLES}
-        print_rows(_TABLES, values, empty=f"{database} holds no table")
+        print_rows(_TABLES, values, empty=f"{database} has no table")
     if any(isinstance(report, LakeError) for _, report in found):
         raise typer.Exit(EXIT_FAILED)
 
@@ -269,7 +268,7 @@ def _line(name: str, report: HealthReport | LakeError) -> dict[str, Any]:
 
 
 def _age(seconds: float | None) -> str:
-    """``3 hours old``; a clock that runs behind makes nothing younger than now."""
+    """Return ``3 hours old``; a negative age, from clocks that differ, counts as zero."""
     left = max(seconds or 0, 0)
     for length, unit in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
         if left >= length:

@@ -1,8 +1,9 @@
-"""``lake tables``, and a command per system table: ``lake files``, ``lake snapshots`` and so on.
+"""``lake tables``, and a command for each system table: ``lake files``, ``lake snapshots`` and so
+on.
 
-The latter print what ``catalog.table("shop.orders$files")`` holds: a few columns for people, which
-``metadata_commands.py`` declares, all of them for programs. The newest row stands last, next to
-the prompt.
+The latter print what ``catalog.table("shop.orders$files")`` holds. People see the columns that
+``metadata_commands.py`` declares, programs see all of them. The newest row is last, next to the
+prompt.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ TagOption = Annotated[
     str | None, typer.Option(help="Show the snapshot of this tag instead of the newest one.")
 ]
 LimitOption = Annotated[
-    int | None, typer.Option(min=1, help="Show only so many rows, the last ones.")
+    int | None, typer.Option(min=1, help="Show only this many rows, the last ones.")
 ]
 
 _TABLE_COLUMNS = (Shown("database", "database"), Shown("table", "table"))
@@ -60,7 +61,7 @@ def tables(
         print_json({"database": database, "table": table} for database, table in found)
         return
     values = {"database": [name for name, _ in found], "table": [name for _, name in found]}
-    print_rows(_TABLE_COLUMNS, values, empty=f"{catalog.location} holds no table")
+    print_rows(_TABLE_COLUMNS, values, empty=f"{catalog.location} has no table")
 
 
 def _of_table(command: MetadataCommand) -> Callable[..., None]:
@@ -101,7 +102,7 @@ def _print(
     snapshot: int | None = None,
     tag: str | None = None,
 ) -> None:
-    # Arrow takes a while to load, and `lake --help` does without.
+    # Arrow takes a while to load, and `lake --help` does not need it.
     from lakeformat.cli.plain_values import plain_columns, plain_rows
 
     found = named_table(context, table).system_table(command.table_name)

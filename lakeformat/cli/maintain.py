@@ -1,4 +1,4 @@
-"""``lake maintain``: all the care that a table needs, or each table of a database."""
+"""``lake maintain``: all maintenance that a table, or each table of a database, needs."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ ExpireConsumersOption = Annotated[
     str | None,
     typer.Option(
         metavar="AGE",
-        help="Delete consumers that have not moved for this long, such as '2 d': they keep "
-        "snapshots from expiring. Without it only 'consumer.expiration-time' deletes them.",
+        help="Delete consumers without progress for this long, such as '2 d': they keep snapshots "
+        "from expiring. Default: the table's option 'consumer.expiration-time'.",
     ),
 ]
 
@@ -49,13 +49,13 @@ _FIGURES: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("verdict", "verdict", str),
     ("score", "score", str),
     ("files", "files", "{:,}".format),
-    ("level_0_files", "files of level 0", "{:,}".format),
-    ("most_sorted_runs", "sorted runs, most of a bucket", "{:,}".format),
+    ("level_0_files", "files at level 0", "{:,}".format),
+    ("most_sorted_runs", "most sorted runs in a bucket", "{:,}".format),
     ("live_bytes", "size of the newest snapshot", size),
     ("snapshots", "snapshots", "{:,}".format),
     ("changelogs", "changelogs", "{:,}".format),
-    ("time_travel_files", "files for time travel alone", "{:,}".format),
-    ("time_travel_bytes", "size for time travel alone", size),
+    ("time_travel_files", "files only for time travel", "{:,}".format),
+    ("time_travel_bytes", "size only for time travel", size),
     ("dead_files", "dead files", "{:,}".format),
     ("dead_bytes", "size of dead files", size),
 )
@@ -84,13 +84,13 @@ def maintain(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring a table, or each table of a database, into good health.
+    """Run all maintenance that a table, or each table of a database, needs.
 
-    Deletes expired partitions if 'partition.expiration-time' is set, compacts the buckets that
-    are due, expires all snapshots and changelogs beyond the table's retention, and removes dead
-    files older than a day. Repeat it at any time: it does what is still due.
+    Deletes expired partitions if 'partition.expiration-time' is set, compacts the buckets that are
+    due, expires all snapshots and changelogs beyond the table's retention, and deletes dead files
+    older than a day. Run it at any time: it does what is due. Exit code: 0 healthy, 4 an obstacle
+    keeps a table from being healthy, 1 a step failed.
 
-    Exit code: 0 healthy, 4 something stands in the way, 1 a step failed.
     An example: lake maintain shop.orders --dry-run
     """
     require_executor(executor)
@@ -129,13 +129,13 @@ def _maintain_database(
             show_outcomes(
                 context, database, outcomes, _TABLES, _cells, as_json=as_json, heading=heading
             )
-    finally:  # an error of one table hides no obstacle of another
+    finally:  # also after an error of one table: the obstacles of the other tables are shown
         if not as_json:
             _show_obstacles(context, reports)
             if is_dry and not all(report.is_idle for report in reports):
                 _show_command(context)
         for name in left_out:
-            line = f"{name} was left out; to maintain it: lake maintain {shlex.quote(name)} --yes"
+            line = f"skipped {name}; to maintain it: lake maintain {shlex.quote(name)} --yes"
             typer.echo(copyable(context, line), err=True)
     _end(reports)
     if left_out:
@@ -143,19 +143,19 @@ def _maintain_database(
 
 
 def _left_out(context: typer.Context, database: str, *, yes: bool) -> list[str]:
-    """The tables that another program compacts and the person at the terminal leaves out."""
+    """Return the tables that another program compacts and that the person at the terminal skips."""
     catalog = existing_catalog(context)
     names = tables_of(catalog, database)
     beside = zip(names, other_compactors(catalog, names), strict=True)
     return [
         name
         for name, other in beside
-        if not goes_on_beside(context, [other], yes=yes, declined=f"{name} is left out")
+        if not goes_on_beside(context, [other], yes=yes, declined=f"{name} is skipped")
     ]
 
 
 def _end(reports: Sequence[MaintainReport]) -> None:
-    """Exit with what the worst table deserves."""
+    """Exit with the code of the worst table."""
     if any(report.failed for report in reports):
         raise typer.Exit(EXIT_FAILED)
     if not all(report.is_healthy for report in reports):
@@ -182,7 +182,7 @@ def _show(context: typer.Context, report: MaintainReport) -> None:
 
 
 def _show_command(context: typer.Context) -> None:
-    """End a dry run with the command that does what it showed."""
+    """Print the command that does what a dry run has shown."""
     words = ["lake", "maintain", context.params["name"]]
     for option in ("expire_consumers", "executor"):
         source = context.get_parameter_source(option)
@@ -192,11 +192,11 @@ def _show_command(context: typer.Context) -> None:
 
 
 def _reasons(context: typer.Context, report: MaintainReport) -> list[str]:
-    """The sentence of each step; an error is shown once, with what to do about it."""
+    """Return the sentence of each step; a failed step points to the table of obstacles."""
     return [
         _worded(context, step.reason, report.table)
         if step.error is None
-        else "see what stands in the way"
+        else "see the obstacles below"
         for step in report.steps
     ]
 
@@ -225,7 +225,7 @@ def _show_obstacles(context: typer.Context, reports: Sequence[MaintainReport]) -
     typer.echo()
     columns = [
         Column(
-            "what stands in the way",
+            "obstacle",
             [_worded(context, each.finding, table) for table, each in found],
         ),
         Column("what to do", [_worded(context, each.advice, table) for table, each in found]),
@@ -236,7 +236,7 @@ def _show_obstacles(context: typer.Context, reports: Sequence[MaintainReport]) -
 
 
 def _cells(report: MaintainReport) -> dict[str, Any]:
-    """One table in a line."""
+    """Return the cells of one table's line."""
     worked = [
         step.reason if step.error is None else f"{step.step} failed, see below"
         for step in report.steps
@@ -253,7 +253,7 @@ def _cells(report: MaintainReport) -> dict[str, Any]:
 
 
 def _change(report: MaintainReport, key: str) -> str | None:
-    """``300 to 6``; once where nothing has changed."""
+    """Return ``300 to 6``, or one value if it has not changed."""
     before, after = getattr(report.before, key), getattr(report.after, key)
     texts = [
         f"{each:,}" if isinstance(each, int) else str(each)
@@ -269,7 +269,7 @@ def _worded(context: typer.Context, text: str, table: str | None = None) -> str:
 
 @contextmanager
 def _progressing() -> Iterator[Callable[[MaintainProgress], None] | None]:
-    """A line on stderr with the step under way, for people only."""
+    """Yield a callback that shows the current step on stderr, or None if stderr is no terminal."""
     with progress_line("health") as update:
         if update is None:
             yield None

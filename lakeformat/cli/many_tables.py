@@ -39,12 +39,12 @@ NameArgument = Annotated[
 
 
 def is_database(name: str) -> bool:
-    """Whether a name is that of a database: it has neither a table nor a directory in it."""
+    """Return True if a name has neither a dot nor a slash, so that it can only name a database."""
     return "." not in name and "/" not in name
 
 
 def tables_of(catalog: lake.Catalog, database: str) -> list[str]:
-    """The tables of a database as ``database.table``."""
+    """Return the tables of a database as ``database.table``."""
     try:
         return [f"{database}.{table}" for table in catalog.list_tables(database)]
     except NotFoundError as reason:
@@ -58,7 +58,9 @@ def for_each_table(
     *,
     without: Collection[str] = (),
 ) -> list[TableOutcome[R]]:
-    """The outcome of each table of a database; a terminal shows the one under way."""
+    """Run ``act`` on each table of a database and return the outcomes; a terminal shows the current
+    one.
+    """
     catalog = existing_catalog(context)
     names = [name for name in tables_of(catalog, database) if name not in without]
     with progress_line("looking for tables") as update:
@@ -80,7 +82,7 @@ def show_outcomes(
     as_json: bool,
     heading: str = "what was done",
 ) -> None:
-    """A line per table, with what was done or why not; the exit code is 1 if one failed."""
+    """Print one line a table with its outcome or its error; exit with 1 if a table failed."""
     if as_json:
         print_json(outcome.to_dict() for outcome in outcomes)
     else:
@@ -92,12 +94,12 @@ def show_outcomes(
         ]
         shown = (Shown("table", "table"), *columns, Shown("said", heading))
         values = {column.key: [row.get(column.key) for row in rows] for column in shown}
-        print_rows(shown, values, empty=f"{database} holds no table")
+        print_rows(shown, values, empty=f"{database} has no table")
     if any(each.error is not None for each in outcomes):
         raise typer.Exit(EXIT_FAILED)
 
 
 def error_text(context: typer.Context, outcome: TableOutcome[Any]) -> str:
-    """Why nothing was done with a table, in the words of commands."""
+    """Return the error of a table, with arguments written as options of commands."""
     program = context.find_root().command
     return f"{type(outcome.error).__name__}: {in_words_of_commands(str(outcome.error), program)}"

@@ -1,4 +1,4 @@
-"""What each metadata command shows people of its system table, declared one after the other."""
+"""The commands that print system tables, declared one after the other."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ class MetadataCommand:
 
     name: str
     meaning: str
-    """One sentence for people."""
+    """The help: one sentence."""
     columns: Sequence[Shown]
     nothing: str
-    """What a table without any row has none of."""
+    """The noun for the message that a table has no such row."""
     system_table: str = ""
     of_snapshot: bool = False
-    """Whether it shows one snapshot, so that an older one can be asked for."""
+    """True if the system table describes one snapshot; the command then takes --snapshot and
+    --tag.
+    """
 
     @property
     def table_name(self) -> str:
-        """What the system table is called."""
+        """The name of the system table."""
         return self.system_table or self.name
 
 
@@ -38,12 +40,12 @@ def _in_braces(partition: str) -> str:
 
 
 def _instant(text: str) -> str:
-    """A time in UTC; one that has no text is a number of milliseconds."""
+    """Return a time as text in UTC; a time without ISO text is a number of milliseconds."""
     return text if text.endswith("ms") else f"{text.replace('T', ' ')}Z"
 
 
 def _second(text: str) -> str:
-    """A time to the second; whose clock it is, nobody knows."""
+    """Return a time without its fraction of a second; its time zone is unknown."""
     return text.replace("T", " ").partition(".")[0]
 
 
@@ -56,7 +58,7 @@ def _columns(fields: str) -> str:
 
 
 def _type_text(column_type: Any) -> str:
-    """A type in the words of SQL."""
+    """Return a type of JSON as SQL text."""
     if isinstance(column_type, str):
         return column_type
     kind, _, rest = column_type["type"].partition(" ")
@@ -72,7 +74,7 @@ def _names(keys: str) -> str:
 
 
 def _column_statistics(statistics: str) -> str:
-    """One line per column, such as ``id: 2 distinct, 0 null, 1 … 30``."""
+    """Return one line a column, such as ``id: 2 distinct, 0 null, 1 … 30``."""
     lines = []
     for name, found in json.loads(statistics).items():
         counts = [("distinctCount", "distinct"), ("nullCount", "null")]
@@ -105,7 +107,7 @@ METADATA_COMMANDS = (
     ),
     MetadataCommand(
         "schemas",
-        "Versions of the schema, the last one in force.",
+        "Versions of the schema; the last one is in force.",
         (
             Shown("schema_id", "id"),
             Shown("update_time", "time", _instant),
@@ -117,13 +119,13 @@ METADATA_COMMANDS = (
     ),
     MetadataCommand(
         "options",
-        "Options the table sets itself.",
+        "Options set on the table.",
         (Shown("key", "option"), Shown("value", "value")),
         nothing="option of its own",
     ),
     MetadataCommand(
         "manifests",
-        "Manifests of the snapshot, and which partitions each of them is about.",
+        "Manifests of the snapshot, and the partitions that each covers.",
         (
             Shown("file_name", "manifest"),
             Shown("file_size", "size", size),
@@ -182,7 +184,7 @@ METADATA_COMMANDS = (
     ),
     MetadataCommand(
         "tags",
-        "Tags: names for snapshots, which stay readable after they expire.",
+        "Tags: named snapshots, readable even after expiry.",
         (
             Shown("tag_name", "tag"),
             Shown("snapshot_id", "snapshot"),
@@ -195,7 +197,7 @@ METADATA_COMMANDS = (
     ),
     MetadataCommand(
         "branches",
-        "Branches: other histories of the same table.",
+        "Branches: separate histories of the same table.",
         (Shown("branch_name", "branch"), Shown("create_time", "created", _instant)),
         nothing="branch",
     ),

@@ -1,4 +1,4 @@
-"""``lake missing-files`` and its siblings: what a table says is there, and is not."""
+"""``lake missing-files``, ``missing-manifests`` and ``repair-hints``: references that are wrong."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _TABLES = (
 )
 _HINTS = (
     Shown("path", "hint"),
-    Shown("before", "says"),
-    Shown("after", "is"),
+    Shown("before", "before"),
+    Shown("after", "correct"),
 )
 
 
@@ -55,22 +55,25 @@ def missing_files(
     remove: Annotated[
         bool,
         typer.Option(
-            "--remove/--dry-run", help="Take the files out of the table, or only say which."
+            "--remove/--dry-run", help="Remove the files from the table, or only list them."
         ),
     ] = False,
     max_share: Annotated[
         float,
         typer.Option(
-            metavar="PART", help="Refuse if more than this part of the table's files is not whole."
+            metavar="PART",
+            help="Refuse to remove more than this share of the table's files.",
         ),
     ] = 0.5,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find data files a table has that are gone or cut short; without them it can be read again.
+    """Find data files that the table references and that are missing or truncated.
 
-    The newest snapshot is looked at, and no older one. The rows of files that it finds are lost.
-    Without --remove nothing is changed, and the exit code is 1 if there is such a file.
+    Only the newest snapshot is checked. With --remove the table can be read again; the rows of
+    those files are lost. Without --remove nothing changes, and the exit code is 1 if such a file is
+    found.
+
     An example: lake missing-files shop.orders
     """
     how: dict[str, Any] = {"dry_run": not remove, "max_share": max_share}
@@ -110,7 +113,7 @@ def _show(report: MissingFilesReport, *, as_json: bool) -> None:
 
 
 def _cells(report: MissingFilesReport) -> dict[str, Any]:
-    """One table in a line."""
+    """Return the cells of one table's line."""
     return {**report.to_dict(), "said": _said(report)}
 
 
@@ -124,17 +127,19 @@ def missing_manifests(
     remove: Annotated[
         bool,
         typer.Option(
-            "--remove/--dry-run", help="Take the manifests out of the table, or only say which."
+            "--remove/--dry-run", help="Remove the manifests from the table, or only list them."
         ),
     ] = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find manifests the table has and that are gone; without them nobody can read any row.
+    """Find manifests that the table references and that are missing: no row can be read without
+    them.
 
-    Taken out, the files that the others name can be read again; the rows of all others are lost.
-    `lake rollback` to a snapshot or tag that is whole loses less. Without --remove nothing is
-    changed, and the exit code is 1 if a manifest is gone.
+    With --remove the files of the remaining manifests can be read again; the rows of the missing
+    ones are lost. `lake rollback` to an intact snapshot or tag loses less. Without --remove nothing
+    changes, and the exit code is 1 if a manifest is missing.
+
     An example: lake missing-manifests shop.orders
     """
     found = named_table(context, table)
@@ -155,15 +160,14 @@ def missing_manifests(
 def repair_hints(
     context: typer.Context,
     table: TableArgument,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what is wrong, and stop.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what is wrong.")] = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let the hints of a table and its branches say which snapshots there are.
+    """Correct the hint files of a table and its branches, which name the first and last snapshot.
 
-    A wrong EARLIEST hides old snapshots from other programs, a wrong LATEST costs them a listing.
+    A wrong EARLIEST hides old snapshots from other programs; a wrong LATEST costs them a listing.
+
     An example: lake repair-hints shop.orders
     """
     report = named_table(context, table).repair(dry_run=dry_run)

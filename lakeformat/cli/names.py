@@ -21,15 +21,15 @@ __all__ = ["register"]
 
 DatabaseArgument = Annotated[str, typer.Argument(metavar="DATABASE")]
 TableArgument = Annotated[str, typer.Argument(metavar="TABLE", help="database.table")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, and stop.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be deleted.")]
 
 _COLUMN = re.compile(r"(?:`([^`]+)`|(\S+))\s+(.+)", re.DOTALL)
-"""In backticks a name may hold spaces."""
+"""A name and a type; a name in backticks may hold spaces."""
 
 _PLANNED = (
     Shown("table", "table"),
     Shown("directory", "directory"),
-    Shown("external_paths", "and"),
+    Shown("external_paths", "external paths"),
 )
 _REPAIRED = (
     Shown("table", "table"),
@@ -47,12 +47,12 @@ def create_database(
     context: typer.Context,
     database: DatabaseArgument,
     exist_ok: Annotated[
-        bool, typer.Option("--exist-ok", help="A database that exists is fine.")
+        bool, typer.Option("--exist-ok", help="Do nothing if the database exists.")
     ] = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a database.
+    """Create a database.
 
     An example: lake create-database shop
     """
@@ -60,7 +60,7 @@ def create_database(
     if as_json:
         print_json([{"database": database}])
     else:
-        typer.echo(f"made {database}")
+        typer.echo(f"created {database}")
 
 
 def create_table(
@@ -71,14 +71,15 @@ def create_table(
         typer.Option(
             "--column",
             metavar="'NAME TYPE'",
-            help="A column, such as 'id BIGINT' or 'price DECIMAL(10, 2) NOT NULL'; once for each.",
+            help="A column, such as 'id BIGINT' or 'price DECIMAL(10, 2) NOT NULL'. Repeatable.",
         ),
     ],
     primary_key: Annotated[
-        str | None, typer.Option(metavar="A,B", help="The columns that tell rows apart.")
+        str | None, typer.Option(metavar="A,B", help="The columns that identify a row.")
     ] = None,
     partition_by: Annotated[
-        str | None, typer.Option(metavar="A,B", help="The columns that part rows by directory.")
+        str | None,
+        typer.Option(metavar="A,B", help="Columns: each set of values has its own directory."),
     ] = None,
     options: Annotated[
         list[str] | None,
@@ -86,14 +87,14 @@ def create_table(
             "--option", metavar="KEY=VALUE", help="An option of the table, such as bucket=4."
         ),
     ] = None,
-    comment: Annotated[str | None, typer.Option(help="What the table is for.")] = None,
+    comment: Annotated[str | None, typer.Option(help="A description of the table.")] = None,
     exist_ok: Annotated[
-        bool, typer.Option("--exist-ok", help="A table that exists is fine, and stays as it is.")
+        bool, typer.Option("--exist-ok", help="Do nothing if the table exists.")
     ] = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a table in a database that exists.
+    """Create a table in a database that exists.
 
     An example: lake create-table shop.orders --column 'id BIGINT' --primary-key id
     """
@@ -109,21 +110,21 @@ def create_table(
     if as_json:
         print_json([{"table": table, "location": made.location, "schema_id": made.schema.id}])
     else:
-        typer.echo(f"made {table}")
+        typer.echo(f"created {table}")
 
 
 def drop_database(
     context: typer.Context,
     database: DatabaseArgument,
     cascade: Annotated[
-        bool, typer.Option("--cascade", help="Remove its tables with all their data.")
+        bool, typer.Option("--cascade", help="Also delete its tables and all their data.")
     ] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove a database; one with tables only with --cascade. Asks first.
+    """Delete a database; asks first. A database with tables needs --cascade.
 
     An example: lake drop-database shop --cascade --dry-run
     """
@@ -147,7 +148,7 @@ def drop_table(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove a table with all its data. Asks first.
+    """Delete a table with all its data; asks first.
 
     An example: lake drop-table shop.orders --dry-run
     """
@@ -169,13 +170,15 @@ def rename_table(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Copy files where no directory can be renamed; stop all writers first."
+            "--force",
+            help="Copy the files where a storage cannot rename a directory. Stop all writers "
+            "first.",
         ),
     ] = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a table another name, in the same database or another one.
+    """Rename a table, in the same database or into another one.
 
     An example: lake rename-table shop.orders shop.old_orders
     """
@@ -189,12 +192,12 @@ def rename_table(
 def repair(
     context: typer.Context,
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="A database or a table; all if absent.")
+        str | None, typer.Argument(metavar="[NAME]", help="A database or a table. Default: all.")
     ] = None,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Finish what a crash left half-done between a SQL database and the files.
+    """Finish what a crash interrupted between a SQL database and the files.
 
     An example: lake repair shop.orders
     """
@@ -210,7 +213,9 @@ def repair(
 def _column(text: str) -> tuple[str, str]:
     found = _COLUMN.fullmatch(text.strip())
     if found is None:
-        raise InvalidRequestError(f"write --column 'NAME TYPE', as 'id BIGINT'; got {text!r}")
+        raise InvalidRequestError(
+            f"--column {text!r} has no type: write --column 'NAME TYPE', such as 'id BIGINT'"
+        )
     return found[1] or found[2], found[3]
 
 
@@ -227,14 +232,14 @@ def _drop(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Show what would go, ask, and let it go."""
+    """Show what would be deleted, ask, and delete it."""
     if not as_json:
         values = {
             "table": [plan.table for plan in plans],
             "directory": [plan.directory for plan in plans],
             "external_paths": ["\n".join(plan.external_paths) for plan in plans],
         }
-        print_rows(_PLANNED, values, empty=f"{what} holds no table")
+        print_rows(_PLANNED, values, empty=f"{what} has no table")
     if not dry_run:
         if not is_wanted(what, yes=yes):
             return
@@ -242,4 +247,4 @@ def _drop(
     if as_json:
         print_json({**plan.to_dict(), "dry_run": dry_run} for plan in plans)
     else:
-        typer.echo("nothing was removed" if dry_run else f"dropped {what.partition(' ')[2]}")
+        typer.echo("nothing was deleted" if dry_run else f"dropped {what.partition(' ')[2]}")

@@ -1,4 +1,4 @@
-"""``lake orphans``: files nothing leads to, of a table or of each table of a database."""
+"""``lake orphans``: unreferenced files of a table, or of each table of a database."""
 
 from __future__ import annotations
 
@@ -30,51 +30,51 @@ _SHOWN_FILES = 20
 
 RemoveOption = Annotated[
     bool,
-    typer.Option("--remove/--dry-run", help="Remove the files, or only say which would go."),
+    typer.Option("--remove/--dry-run", help="Delete the files, or only list them."),
 ]
 OlderThanOption = Annotated[
     str | None,
     typer.Option(
         metavar="TIME|AGE",
-        help="Only files last changed before: '2024-01-31 10:00:00' in UTC, or '2 d' ago; "
-        "by default a day before now or the newest commit, whichever is older.",
+        help="Only files last changed before '2024-01-31 10:00:00', in UTC, or '2 d' ago. "
+        "Default: one day before now or before the newest commit, whichever is older.",
     ),
 ]
 RunningSinceOption = Annotated[
     str | None,
-    typer.Option(metavar="TIME", help="When the oldest write under way began: its files stay."),
+    typer.Option(metavar="TIME", help="Start of the oldest running write: its files are kept."),
 ]
 AllowYoungerOption = Annotated[
     bool,
     typer.Option(
         "--allow-younger",
-        help="Take an --older-than within a day, or after --running-since. Stop all writers first.",
+        help="Accept an --older-than within the last day, or after --running-since. Stop all "
+        "writers first.",
     ),
 ]
 MaxShareOption = Annotated[
     float,
     typer.Option(
-        metavar="PART", help="Refuse to remove more than this part of a table's files or bytes."
+        metavar="PART", help="Refuse to delete more than this share of a table's files or bytes."
     ),
 ]
 ExternalPathsOption = Annotated[
     bool,
     typer.Option(
-        "--external-paths", help="Also look at the table's external paths; nobody may share them."
+        "--external-paths",
+        help="Also search the table's external paths; no other table may use them.",
     ),
 ]
 SaveOption = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", help="Write every file with its reason there, a line of JSON each."
-    ),
+    typer.Option(metavar="FILE", help="Write each file and its reason here, as a line of JSON."),
 ]
 
 _FILES = (
     Shown("kind", "kind"),
     Shown("size", "size", size),
     Shown("modified", "last changed"),
-    Shown("newest_snapshot", "newest snapshot then"),
+    Shown("newest_snapshot", "snapshot at that time"),
     Shown("path", "file"),
 )
 _TABLES = (
@@ -103,9 +103,11 @@ def orphans(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find files that no snapshot, tag, branch or changelog leads to, and remove them.
+    """Find files that no snapshot, tag, branch or changelog references, and delete them.
 
-    Without --remove nothing is changed. An example: lake orphans shop.orders --older-than '3 d'
+    Without --remove nothing changes.
+
+    An example: lake orphans shop.orders --older-than '3 d'
     """
     how: dict[str, Any] = {
         "dry_run": not remove,
@@ -149,27 +151,27 @@ def _show_table(report: OrphanReport, *, as_json: bool) -> None:
 def _said(report: OrphanReport) -> Iterator[str]:
     yield f"{report.reason} ({size(report.orphan_bytes)})"
     if report.dry_run and report.orphan_files:
-        yield "to remove them: --remove"
-    yield f"what is needed is known from {report.looked_through}"
-    yield f"only files last changed before {report.older_than}: {report.older_than_reason}"
+        yield "to delete them: --remove"
+    yield f"references were read from {report.looked_through}"
+    yield f"age limit: last changed before {report.older_than}: {report.older_than_reason}"
     for count, why in (
-        (report.young_files, "they are younger, and may be of a write under way"),
-        (report.writing_files, "their writer has made another file since"),
-        (report.unknown_files, "no writer names files so, or nobody knows their age"),
-        (report.failures, "they would not go: run it again"),
+        (report.young_files, "newer than the age limit, perhaps part of a running write"),
+        (report.writing_files, "their writer has written another file since"),
+        (report.unknown_files, "no known writer uses such names, or their age is unknown"),
+        (report.failures, "they could not be deleted: run the command again"),
     ):
         if count:
-            yield f"{count:,} left alone, as {why}"
-    yield from (f"would not go: {failure}" for failure in report.failed)
+            yield f"kept {count:,}: {why}"
+    yield from (f"could not delete {failure}" for failure in report.failed)
     if report.external_paths_left_out:
         paths = ", ".join(report.external_paths_left_out)
-        yield f"not looked at: {paths}; --external-paths does, if no other table has files there"
+        yield f"not searched: {paths}; if no other table has files there, add --external-paths"
 
 
 def _warn(report: OrphanReport) -> None:
-    """What nobody may overlook, whatever becomes of the output."""
+    """Print to stderr that the age limit is overridden or that a removal would be refused."""
     if report.override is not None:
-        typer.secho(f"AGE FLOOR SET ASIDE: {report.override}", fg="red", bold=True, err=True)
+        typer.secho(f"AGE LIMIT OVERRIDDEN: {report.override}", fg="red", bold=True, err=True)
     if report.objection is not None:
         typer.secho(f"--remove would refuse: {report.objection}", fg="red", bold=True, err=True)
 
@@ -177,8 +179,8 @@ def _warn(report: OrphanReport) -> None:
 def _show_database(
     context: typer.Context, database: str, how: dict[str, Any], *, as_json: bool
 ) -> None:
-    """A table that fails is a line too, and the exit code 1."""
-    # Arrow takes a while to load, and `lake --help` does without.
+    """Print one line a table; a table that fails is a line too, and the exit code is 1."""
+    # Arrow takes a while to load, and `lake --help` does not need it.
     from lakeformat.paimon.orphans.database import remove_orphans_of
 
     catalog = existing_catalog(context)
@@ -205,7 +207,10 @@ def _show_database(
 
 
 def _refuse_shared_paths(catalog: lake.Catalog, name: str) -> None:
-    """What another table keeps in the same place looks as if nothing led to it."""
+    """Raise InvalidRequestError if another table uses an external path of this one.
+
+    The files of that table would look like orphans of this one.
+    """
     try:
         catalog.plan_drop_table(name.partition("$")[0])
     except InvalidRequestError as reason:
@@ -214,7 +219,9 @@ def _refuse_shared_paths(catalog: lake.Catalog, name: str) -> None:
 
 @contextmanager
 def _saving(save: Path | None) -> Iterator[Callable[[Removal], None] | None]:
-    """Writes each file down as it is heard of; a terminal sees how far it has come."""
+    """Yield a function that writes each file to ``save``; a terminal shows how many there are so
+    far.
+    """
     with ExitStack() as stack:
         if save is not None:
             file = stack.enter_context(open_saved(save))

@@ -1,4 +1,4 @@
-"""Rows for people, or as JSON for a program."""
+"""Rows as columns for people, or as JSON for a program."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ __all__ = [
 ]
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON array, for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON array, for programs.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A column as people see it."""
+    """A column of the output: its key in the rows, its heading and its format."""
 
     key: str
     heading: str
     show: Callable[[Any], str] = str
-    """How a value that is there looks."""
+    """Format a value that is not None."""
 
 
 class Report(Protocol):
-    """What an operation tells of itself."""
+    """The part of an operation's report that a command prints."""
 
     @property
     def reason(self) -> str:
@@ -46,12 +46,12 @@ class Report(Protocol):
         ...
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the report as plain values, ready for JSON."""
         ...
 
 
 def print_report(report: Report, *, as_json: bool) -> None:
-    """Print a report whose one sentence says it all."""
+    """Print the sentence of a report, or the report as JSON."""
     if as_json:
         print_json([report.to_dict()])
     else:
@@ -61,7 +61,7 @@ def print_report(report: Report, *, as_json: bool) -> None:
 def print_rows(
     columns: Sequence[Shown], values: Mapping[str, Sequence[Any]], *, empty: str
 ) -> None:
-    """Print some columns of rows; ``empty`` says that there is none, and of what."""
+    """Print some columns of rows, or the text ``empty`` if there is no row."""
     if not values[columns[0].key]:
         typer.echo(empty)
         return
@@ -69,14 +69,14 @@ def print_rows(
     for column in columns:
         found = values[column.key]
         texts = ["" if value is None else column.show(value) for value in found]
-        if any(texts):  # what is said of no row only takes room
+        if any(texts):  # a column without any value only takes space
             is_number = all(value is None or isinstance(value, int) for value in found)
             grid.append(Column(column.heading, texts, is_number))
     print_grid(grid)
 
 
 def print_json(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Print one array, a line per row, each as soon as it is there."""
+    """Print one array, one line a row; each row is printed as soon as it is known."""
     encode = json.JSONEncoder(check_circular=False).encode
     before = "["
     for row in rows:
@@ -86,10 +86,10 @@ def print_json(rows: Iterable[Mapping[str, Any]]) -> None:
 
 
 def listed(columns: str) -> list[str]:
-    """Names with commas between."""
+    """Split names at their commas."""
     return [name.strip() for name in columns.split(",")]
 
 
 def shown_time(text: str) -> str:
-    """A time of JSON, which is in UTC, as people see it."""
+    """Return an ISO time in UTC as ``2024-01-31 10:00:00Z``."""
     return text.replace("T", " ") + "Z"

@@ -1,4 +1,4 @@
-"""``lake package``: what a cluster needs to run the jobs."""
+"""``lake package``: packs the files that a cluster needs to run the jobs."""
 
 from __future__ import annotations
 
@@ -23,24 +23,26 @@ from spark_jobs.__main__ import main
 sys.exit(main())
 """
 _OF_TASKS = "spark"
-"""The extra with what Spark's Python tasks need beside Spark, as pandas."""
+"""The extra with the packages that Spark's Python tasks need beside Spark, such as pandas."""
 _LOG_SETTINGS = "log4j2.properties"
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
+    """Add ``package`` to the program."""
     app.command()(package)
 
 
 def package(
-    folder: Annotated[Path, typer.Argument(help="Where the files are put.")] = Path("dist"),
+    folder: Annotated[Path, typer.Argument(help="Directory for the files.")] = Path("dist"),
     environment: Annotated[
         bool,
-        typer.Option("--environment", help="Also pack what our packages need, for --archives."),
+        typer.Option("--environment", help="Also pack all required packages, for --archives."),
     ] = False,
     extras: Annotated[
         list[str] | None,
-        typer.Option("--extra", help="Extras that --environment holds, as s3 or jdbc."),
+        typer.Option(
+            "--extra", help="An extra to include in --environment, such as s3 or jdbc. Repeatable."
+        ),
     ] = None,
 ) -> None:
     """Pack the jobs for a cluster: lake.zip for --py-files, and a script for spark-submit.
@@ -53,16 +55,16 @@ def package(
     packages = folder / "lake.zip"
     _tell(packages, write_packages(packages))
     (folder / "lake_job.py").write_text(_JOB, encoding="utf-8")
-    typer.echo(f"{folder / 'lake_job.py'}: give it to spark-submit, and a job's name behind it")
+    typer.echo(f"{folder / 'lake_job.py'}: pass it to spark-submit, followed by a job's name")
     settings = _log_settings()
     (folder / _LOG_SETTINGS).write_bytes(settings)
-    typer.echo(f"{folder / _LOG_SETTINGS}: a quiet log")
+    typer.echo(f"{folder / _LOG_SETTINGS}: log settings that print only warnings and errors")
     if environment:
         target = folder / "lake-environment.tar.gz"
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         needed = needed_distributions(DISTRIBUTION, [_OF_TASKS, *(extras or ())])
         _tell(target, write_environment(target, needed, version))
-    typer.echo("docs/shipping.md says what to do with them on each kind of cluster")
+    typer.echo("next: docs/shipping.md describes how to use them on each kind of cluster")
 
 
 def _tell(path: Path, files: int) -> None:
@@ -70,7 +72,7 @@ def _tell(path: Path, files: int) -> None:
 
 
 def _log_settings() -> bytes:
-    """The settings that lie beside the jobs."""
+    """Return the log settings file that is installed beside the jobs."""
     spec = find_spec("spark_jobs")
     assert spec is not None, "packed a moment ago"
     [folder, *_] = spec.submodule_search_locations or []

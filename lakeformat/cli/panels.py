@@ -1,4 +1,4 @@
-"""Which commands stand together in the help."""
+"""The panels of the help, and the commands in each."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ _PANELS = {
 
 
 def arrange(app: typer.Typer) -> None:
-    """Put each command of the program into its panel, and the panels into their order.
+    """Put each command of the program into its panel, and the panels in order.
 
-    Help flows: the lines of a docstring end where the source is full, a terminal is narrower.
+    Line ends inside a paragraph of help are removed, because a terminal may be narrower than the
+    source.
     """
     place = {name: panel for panel, names in _PANELS.items() for name in names.split()}
     order = [*_PANELS]
@@ -48,7 +49,7 @@ def arrange(app: typer.Typer) -> None:
 
 
 def _flowing(text: str | None) -> str | None:
-    """Paragraphs without line ends of their own; an example is a paragraph."""
+    """Join the lines of each paragraph; an example becomes a paragraph of its own."""
     if text is None:
         return None
     paragraphs = inspect.cleandoc(text).split("\n\n")

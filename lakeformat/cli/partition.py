@@ -1,4 +1,4 @@
-"""``lake partition``: which partitions expire, which are dropped, which are done."""
+"""``lake partition``: expires, drops and marks partitions."""
 
 from __future__ import annotations
 
@@ -24,39 +24,38 @@ __all__ = ["register"]
 
 SpecsArgument = Annotated[
     list[str],
-    typer.Argument(metavar="PARTITION...", help="By its values, such as dt=2024-01-31,h=1."),
+    typer.Argument(metavar="PARTITION...", help="Partitions, such as dt=2024-01-31,h=1."),
 ]
 OlderThanOption = Annotated[
     str | None,
     typer.Option(
         "--older-than",
         metavar="TIME|AGE",
-        help="How old they are at least: '30 d', or of before '2024-01-31' in UTC; the option "
-        "'partition.expiration-time' if unsaid.",
+        help="Minimum age, such as '30 d', or a time in UTC such as '2024-01-31'. Default: the "
+        "table's option 'partition.expiration-time'.",
     ),
 ]
 StrategyOption = Annotated[
     str | None,
-    typer.Option(help="values-time: by their values; update-time: by when they were written to."),
+    typer.Option(help="values-time: by their values; update-time: by their last write."),
 ]
 PatternOption = Annotated[
     str | None,
-    typer.Option(metavar="TEXT", help="How values make a time, such as '$dt $hour:00:00'."),
+    typer.Option(metavar="TEXT", help="Pattern that makes a time of values: '$dt $hour:00:00'."),
 ]
 FormatterOption = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="How that time is written: 'yyyyMMdd'.")
+    str | None, typer.Option(metavar="TEXT", help="Format of that time, such as 'yyyyMMdd'.")
 ]
 MaxOption = Annotated[
-    int | None, typer.Option("--max", metavar="NUMBER", help="How many at most; 100 if unsaid.")
+    int | None,
+    typer.Option("--max", metavar="NUMBER", help="Expire at most this many. Default: 100."),
 ]
 BatchOption = Annotated[
-    int | None, typer.Option("--batch-size", metavar="NUMBER", help="How many in one commit.")
+    int | None, typer.Option("--batch-size", metavar="NUMBER", help="Partitions in one commit.")
 ]
 ActionOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--action", metavar="NAME", help="success-file or done-partition; may be repeated."
-    ),
+    typer.Option("--action", metavar="NAME", help="success-file or done-partition. Repeatable."),
 ]
 AllowEmpty = Annotated[
     bool, typer.Option("--allow-empty", help="Also mark partitions without rows.")
@@ -97,9 +96,8 @@ def expire(
 ) -> None:
     """Delete the rows of partitions that are too old.
 
-    Their files go once the snapshots before expire: `lake expire`. Look first:
-
-    lake partition expire shop.orders --older-than '90 d' --dry-run
+    `lake expire` deletes their files once the snapshots before have expired. Check first: lake
+    partition expire shop.orders --older-than '90 d' --dry-run
     """
     found = named_table(context, table)
     with progress_line("looking for partitions that are too old"):
@@ -120,7 +118,7 @@ def expire(
             [each.partition for each in report.expired], [each.reason for each in report.expired]
         )
     for path, why in report.unknown:
-        typer.echo(f"{path} stays: {why}")
+        typer.echo(f"kept {path}: {why}")
     typer.echo(report.reason)
 
 
@@ -129,7 +127,7 @@ def drop(
     table: TableArgument,
     partition: SpecsArgument,
     missing_ok: Annotated[
-        bool, typer.Option("--missing-ok", help="Say nothing of partitions that are not there.")
+        bool, typer.Option("--missing-ok", help="Ignore partitions that do not exist.")
     ] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -138,14 +136,14 @@ def drop(
 ) -> None:
     """Delete the rows of partitions, each named by some or all of its values.
 
-    lake partition drop shop.orders dt=2024-01-31 dt=2024-02-01,h=1 --dry-run
+    An example: lake partition drop shop.orders dt=2024-01-31 dt=2024-02-01,h=1 --dry-run
     """
     found, specs = named_table(context, table), [_spec(text) for text in partition]
     plan = found.plan_drop_partitions(specs)
     if plan.missing and not missing_ok:
         raise NotFoundError(
             f"{table} has no partition {_spelled(plan.missing[0])}: `lake partitions {table}` "
-            "lists them, --missing-ok passes over those that are not there"
+            "lists all of them; --missing-ok ignores those that do not exist"
         )
     report = None
     if plan.partitions and not dry_run:
@@ -180,7 +178,7 @@ def done(
 ) -> None:
     """Mark partitions as done, for jobs that wait until a day is complete.
 
-    lake partition done shop.orders dt=2024-01-31
+    An example: lake partition done shop.orders dt=2024-01-31
     """
     report = named_table(context, table).mark_partitions_done(
         [_spec(text) for text in partition],
@@ -192,7 +190,7 @@ def done(
         print_json([report.to_dict()])
         return
     for each in report.partitions:
-        again = ", which was marked before" if each.repeated else ""
+        again = ", already marked" if each.repeated else ""
         typer.echo(f"{each.partition}{again}: {', '.join(each.marks)}")
     typer.echo(report.reason)
 
@@ -213,14 +211,14 @@ def _spelled(spec: Mapping[str, Any]) -> str:
 
 
 def _spec(text: str) -> dict[str, str]:
-    """``dt=2024-01-31,h=1`` as values by column."""
+    """Return ``dt=2024-01-31,h=1`` as a dict of column to value."""
     found: dict[str, str] = {}
     for part in text.split(","):
         key, equals, value = part.partition("=")
         if not equals or not key.strip():
             raise InvalidRequestError(
-                f"a partition is written key=value, with commas between, as in dt=2024-01-31,h=1; "
-                f"got {text!r}"
+                f"partition {text!r} is not a list of COLUMN=VALUE: write it with commas, such as "
+                "dt=2024-01-31,h=1"
             )
         found[key.strip()] = value
     return found

@@ -1,4 +1,4 @@
-"""What a system table holds, as the plain values that JSON and people know."""
+"""The rows of a system table as plain values, for JSON and for people."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _ROWS_AT_ONCE = 1024
 
 
 def plain_columns(table: pa.Table) -> dict[str, list[Any]]:
-    """Column by column for people: times are ISO text, or milliseconds where that cannot be."""
+    """Return the values of each column for people.
+
+    A time is ISO text; a time outside the years 1 to 9999 is a number of milliseconds.
+    """
     columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_timestamp(column.type):
@@ -28,9 +31,9 @@ def plain_columns(table: pa.Table) -> dict[str, list[Any]]:
 
 
 def plain_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """Row by row for programs: times are ISO text.
+    """Yield each row for programs; a time is ISO text.
 
-    Where a time has none it is null, and its milliseconds stand in ``<column>_millis``.
+    A time outside the years 1 to 9999 is null, and ``<column>_millis`` holds its milliseconds.
     """
     columns, odd = [], {}
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -55,7 +58,7 @@ def _millis(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _iso_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Null where there is no time, or none of a year with four digits."""
+    """Return times as ISO text; null where there is no time or its year is not 1 to 9999."""
     millis = _millis(column)
     has_text = pc.and_(pc.greater_equal(millis, _FIRST_MILLIS), pc.less_equal(millis, _LAST_MILLIS))
     known = pc.if_else(has_text, column, pa.scalar(None, column.type))

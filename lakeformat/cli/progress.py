@@ -1,4 +1,4 @@
-"""A line on stderr that tells how far long work has come; only people see it."""
+"""A line on stderr that shows the progress of long work; only a terminal shows it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["counting", "counting_rows", "files_done", "progress_line", "progress
 
 @contextmanager
 def progress_line(begins: str, *, bar: bool = False) -> Iterator[Callable[..., Any] | None]:
-    """What changes the line: ``description``, and of a bar ``total`` and ``completed``.
+    """Yield the function that updates the line, or None if stderr is no terminal.
 
-    None where no terminal shows it.
+    Its arguments are ``description`` and, with a bar, ``total`` and ``completed``.
     """
     if not sys.stderr.isatty():
         yield None
@@ -28,7 +28,7 @@ def progress_line(begins: str, *, bar: bool = False) -> Iterator[Callable[..., A
 
     text = TextColumn("{task.description}")
     parts = (text, BarColumn()) if bar else (SpinnerColumn(), text)
-    # What is printed meanwhile goes above the line; into a file or a pipe it has to go itself.
+    # Output to the same terminal is printed above the line; output to a file is not redirected.
     with Progress(
         *parts,
         TimeElapsedColumn(),
@@ -40,7 +40,7 @@ def progress_line(begins: str, *, bar: bool = False) -> Iterator[Callable[..., A
 
 
 def progressing(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.RecordBatch]:
-    """The same batches; a terminal shows how many rows have passed."""
+    """Yield the same batches; a terminal shows the number of rows so far."""
     with progress_line(what) as update:
         rows = 0
         for batch in batches:
@@ -52,7 +52,9 @@ def progressing(batches: Iterator[pa.RecordBatch], what: str) -> Iterator[pa.Rec
 
 @contextmanager
 def counting(begins: str, counted: str) -> Iterator[Callable[[], None] | None]:
-    """What to call for each file; a terminal shows what is done, and how many there are by now."""
+    """Yield a function to call for each file, or None; a terminal shows how many there are so
+    far.
+    """
     with progress_line(begins) as update:
         if update is None:
             yield None
@@ -69,7 +71,7 @@ def counting(begins: str, counted: str) -> Iterator[Callable[[], None] | None]:
 
 @contextmanager
 def counting_rows(what: str) -> Iterator[Callable[[int], None] | None]:
-    """What hears how many rows there are by now; only where a terminal shows it."""
+    """Yield a function that takes the number of rows so far, or None if stderr is no terminal."""
     with progress_line(what) as update:
         if update is None:
             yield None
@@ -79,7 +81,9 @@ def counting_rows(what: str) -> Iterator[Callable[[int], None] | None]:
 
 @contextmanager
 def files_done() -> Iterator[Callable[[int, int], None] | None]:
-    """What hears how many files there are, and how many of them are done: a bar."""
+    """Yield a function that takes the total of files and those done, or None; a terminal shows a
+    bar.
+    """
     with progress_line("planning", bar=True) as update:
         if update is None:
             yield None

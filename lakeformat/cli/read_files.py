@@ -1,7 +1,7 @@
-"""Rows in files of other programs: CSV, JSON lines and Parquet, streamed in as a table's types.
+"""Rows in files of other programs: CSV, JSON lines and Parquet, streamed as a table's types.
 
-What cannot be read or written is told by file and row. Whoever opens a file counts its rows from
-1, and the names in the first line of a CSV file are no row.
+An error names the file and the row. Rows count from 1; the names in the first line of a CSV file
+are not counted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from lakeformat.paimon.write.checked_rows import CheckedRows
 __all__ = ["read_rows"]
 
 FIRST_ROW = 1
-_HOW_COUNTED = f"rows count from {FIRST_ROW}, names apart"
+_HOW_COUNTED = f"rows count from {FIRST_ROW}, after the line of names"
 
 _NAMES_A_ROW = re.compile(r"\brow \d")
 _BAD_COLUMN = re.compile(r"^In CSV column #(\d+): ")
@@ -41,7 +41,7 @@ _BAD_ROW = re.compile(r" in row (\d+)$")
 def read_rows(
     inputs: Sequence[str], schema: TableSchema, kinds: str | None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of files, one after the other; values are read as the table's types."""
+    """Yield the rows of files, one after the other; values are read as the table's types."""
     forms = [form_of_file(path) for path in inputs]  # before anything is read
     for path in inputs:
         _require_file(path)
@@ -68,13 +68,13 @@ def _require_file(path: str) -> None:
     if os.path.isdir(path) or not os.path.exists(path):
         state = "is a directory" if os.path.isdir(path) else "does not exist"
         raise InvalidRequestError(
-            f"{path} {state}: name files that hold rows, such as orders.csv; nothing was written"
+            f"{path} {state}; nothing was written: name files that hold rows, such as orders.csv"
         )
 
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Say in every error which of the files it is about."""
+    """Name the file in every error that is raised inside."""
     try:
         yield
     except (pa.ArrowException, OSError) as reason:
@@ -89,7 +89,10 @@ def _naming(path: str) -> Iterator[None]:
 
 
 def _read_csv(path: str, wanted: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-    """An empty value is null, one in quotes an empty text; other columns are found by name."""
+    """Read a CSV file: an empty value is null, an empty value in quotes is an empty text.
+
+    Columns are found by name.
+    """
     types = {name: kind for name, kind in wanted.items() if _is_readable(kind, Form.CSV)}
     require_closed_quotes(path)
 
@@ -122,7 +125,7 @@ def _open_csv(path: str, types: dict[str, pa.DataType], block_bytes: int) -> csv
 def _named_in_csv(
     path: str, reason: pa.ArrowInvalid, wanted: dict[str, pa.DataType]
 ) -> InvalidRequestError | None:
-    """With the name of the column, and the row if the value can be found again."""
+    """Return the error with the name of the column, and the row if the value is found again."""
     column, value = _BAD_COLUMN.match(str(reason)), _BAD_VALUE.search(str(reason))
     if column is None:
         return None
@@ -140,9 +143,10 @@ def _named_in_csv(
 def _row_of(
     path: str, names: Sequence[str], name: str, value: str | None, kind: pa.DataType | None
 ) -> int | None:
-    """The first row with a value in a column; of one that Arrow does not tell, that is no number.
+    """Return the first row with a value that cannot be read in a column; None if it is not found.
 
-    Arrow tells a text that cannot be read, and says nothing of one that does not fit.
+    Arrow names a text that it cannot parse. For a value that does not fit it names none; ``value``
+    is then None.
     """
     row = FIRST_ROW
     with suppress(pa.ArrowInvalid):
@@ -159,7 +163,7 @@ def _row_of(
 
 
 def _first_refused(column: pa.Array, kind: pa.DataType) -> int:
-    """The first value that cannot be cast; -1 if all can."""
+    """Return the index of the first value that cannot be cast; -1 if all can."""
     first, count = 0, len(column)
     if not _is_refused(column, kind):
         return -1
@@ -173,7 +177,7 @@ def _first_refused(column: pa.Array, kind: pa.DataType) -> int:
 
 
 def _read_json(path: str, wanted: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-    """One object per line; a column that no line has is not there."""
+    """Read one object per line; a column that no line has is absent."""
     known = {name: kind for name, kind in wanted.items() if _is_readable(kind, Form.JSON)}
     explicit = pa.schema([_times_as_text(pa.field(name, kind)) for name, kind in known.items()])
     options = arrow_json.ParseOptions(explicit_schema=explicit)
@@ -204,7 +208,7 @@ def _read_json(path: str, wanted: dict[str, pa.DataType]) -> Iterator[pa.RecordB
 
 
 def _times_as_text(field: pa.Field) -> pa.Field:
-    """Arrow's JSON reader knows no dates and drops or invents zones; casts of texts do not."""
+    """Read times as text: Arrow's JSON reader knows no dates and drops or invents time zones."""
     kind = field.type
     if pa.types.is_temporal(kind):
         return field.with_type(pa.string())
@@ -216,7 +220,7 @@ def _times_as_text(field: pa.Field) -> pa.Field:
 
 
 def _typed(column: pa.Array, name: str, known: dict[str, pa.DataType], first_row: int) -> pa.Array:
-    """A column as the table has it; what was inferred, of a name it does not have, stays."""
+    """Return a column with the table's type; a column that the table does not have is unchanged."""
     kind = known.get(name)
     if kind is None or column.type == kind:
         return column
@@ -248,6 +252,6 @@ def _require_readable(
     for name in names:
         if name in wanted and not _is_readable(wanted[name], form):
             raise InvalidRequestError(
-                f"{path}: column {name!r} is {wanted[name]}, which {form} has no form for: "
-                "write it as Parquet"
+                f"{path}: {form} cannot hold column {name!r} of type {wanted[name]}: write the "
+                "file as Parquet"
             )

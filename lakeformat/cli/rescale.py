@@ -1,4 +1,4 @@
-"""``lake rescale``: another number of buckets for the partitions of a table."""
+"""``lake rescale``: changes the number of buckets of a table's partitions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["register"]
 
 BucketOption = Annotated[
     int | None,
-    typer.Option(metavar="N", help="How many buckets; otherwise what option 'bucket' says."),
+    typer.Option(metavar="N", help="Number of buckets. Default: the table's option 'bucket'."),
 ]
 
 _COLUMNS = (
@@ -34,7 +34,7 @@ _COLUMNS = (
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
+    """Add ``rescale`` to the program."""
     app.command()(rescale)
 
 
@@ -47,7 +47,7 @@ def rescale(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write partitions anew with another number of buckets, each in an overwrite of its own.
+    """Rewrite partitions with another number of buckets, each partition in an overwrite of its own.
 
     An example: lake rescale shop.orders --bucket 8 --where "dt >= '2024-01-31'" --dry-run
     """

@@ -1,4 +1,4 @@
-"""``lake rollback``: the rows of an earlier snapshot again."""
+"""``lake rollback``: restores the rows of an earlier snapshot."""
 
 from __future__ import annotations
 
@@ -29,30 +29,29 @@ def rollback(
     context: typer.Context,
     table: TableArgument,
     snapshot: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="Go back to a snapshot.")
+        int | None, typer.Option(metavar="NUMBER", help="Restore this snapshot.")
     ] = None,
-    tag: Annotated[str | None, typer.Option(metavar="TAG", help="Go back to a tag.")] = None,
+    tag: Annotated[str | None, typer.Option(metavar="TAG", help="Restore this tag.")] = None,
     as_of: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Go back to the newest snapshot of '2024-01-31 10:00', in UTC."
+            metavar="TIME",
+            help="Restore the snapshot that was newest at '2024-01-31 10:00', in UTC.",
         ),
     ] = None,
     watermark: Annotated[
         int | None,
-        typer.Option(metavar="MILLIS", help="Go back to the last snapshot not past a watermark."),
+        typer.Option(metavar="MILLIS", help="Restore the last snapshot not past this watermark."),
     ] = None,
     cut_history: Annotated[
         bool,
-        typer.Option(
-            "--cut-history", help="Take newer snapshots out of history; nobody gets them back."
-        ),
+        typer.Option("--cut-history", help="Delete the newer snapshots for good. Asks first."),
     ] = False,
     force: Annotated[
         bool,
         typer.Option(
             "--force",
-            help="With --cut-history: also if tags are lost with it, or branches began there.",
+            help="With --cut-history: also if tags are deleted, or branches began, after it.",
         ),
     ] = False,
     dry_run: DryRunOption = False,
@@ -60,10 +59,12 @@ def rollback(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Go back to the rows of an earlier snapshot, by a new snapshot that has them.
+    """Restore the rows of an earlier snapshot: a new snapshot gets the same rows.
 
-    All snapshots stay, so that it can be taken back; with --cut-history newer ones go, which is
-    asked about first. An example: lake rollback shop.orders --tag v1 --dry-run
+    All snapshots are kept, so the rollback can be undone. With --cut-history the newer snapshots
+    are deleted instead; asks first.
+
+    An example: lake rollback shop.orders --tag v1 --dry-run
     """
     found = named_table(context, table)
     how: dict[str, Any] = {
@@ -88,7 +89,7 @@ def rollback(
 
 
 def _loses(report: RollbackReport) -> str:
-    """What nobody gets back."""
+    """The snapshots, changelogs and tags that this rollback deletes for good."""
     counts = (
         (report.removed_snapshots, "snapshot"),
         (report.removed_changelogs, "changelog"),

@@ -1,4 +1,4 @@
-"""``lake delete`` and ``lake update``: single rows that go, or get new values."""
+"""``lake delete`` and ``lake update``: delete single rows, or give them new values."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = ["register"]
 
 WhereOption = Annotated[
     str,
-    typer.Option(metavar="SQL", help="""Which rows, such as "id = 7 AND note IS NULL"."""),
+    typer.Option(metavar="SQL", help="""The rows, such as "id = 7 AND note IS NULL"."""),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Count the rows, and what files they are in; no change.")
+    bool, typer.Option("--dry-run", help="Only count the rows, and the files that they are in.")
 ]
 
 
@@ -58,17 +58,17 @@ def update(
     where: WhereOption,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="COLUMN=VALUE", help="A new value; may be repeated."),
+        typer.Option("--set", metavar="COLUMN=VALUE", help="A new value. Repeatable."),
     ] = None,
     set_null: Annotated[
         list[str] | None,
-        typer.Option("--set-null", metavar="COLUMN", help="A column that gets no value."),
+        typer.Option("--set-null", metavar="COLUMN", help="A column to set to NULL. Repeatable."),
     ] = None,
     dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give columns of the rows that meet a condition new values, the same in each row.
+    """Set columns of the rows that meet a condition to new values, the same in each row.
 
     An example: lake update shop.orders --where "id = 7" --set note=paid --set-null price
     """
@@ -80,21 +80,25 @@ def update(
 
 
 def _values(given: list[str], nulls: list[str]) -> dict[str, str | None]:
-    """The new value of each column, as a text that is read as SQL reads it."""
+    """Return the new value of each column; the text is parsed as in SQL."""
     found: dict[str, str | None] = {}
     for column, value in [*map(_parted, given), *((name, None) for name in nulls)]:
         if column in found:
-            raise InvalidRequestError(f"column {column!r} gets two values: say one")
+            raise InvalidRequestError(f"column {column!r} has two values: name the column once")
         found[column] = value
     if not found:
-        raise InvalidRequestError("say which columns get which values: --set note=paid")
+        raise InvalidRequestError(
+            "no column has a new value: add --set COLUMN=VALUE, such as --set note=paid"
+        )
     return found
 
 
 def _parted(given: str) -> tuple[str, str]:
     column, equals, value = given.partition("=")
     if not equals:
-        raise InvalidRequestError(f"--set is a column, '=' and its value; got {given!r}")
+        raise InvalidRequestError(
+            f"--set {given!r} has no '=': write --set COLUMN=VALUE, such as --set note=paid"
+        )
     return column.strip(), value
 
 
@@ -107,12 +111,12 @@ def _show(report: RowChangeReport, *, as_json: bool) -> None:
         f"{counted(number, 'file')} {done}"
         for number, done in (
             (report.files_marked, "with rows marked as deleted"),
-            (report.files_rewritten, "written again without them"),
-            (report.files_removed, "without a row left"),
+            (report.files_rewritten, "rewritten"),
+            (report.files_removed, "removed, as no row is left"),
         )
         if number
     ]
     if report.files_added:
         parts.append(f"{counted(report.files_added, 'file')} of {size(report.bytes_added)} added")
     if parts:
-        typer.echo(f"{'; '.join(parts)}; {counted(report.files_read, 'file')} looked into")
+        typer.echo(f"{'; '.join(parts)}; {counted(report.files_read, 'file')} read")

@@ -1,4 +1,4 @@
-"""Rows for other programs and people: CSV, JSON lines, Parquet and columns, streamed out."""
+"""Rows streamed out as CSV, JSON lines or Parquet for programs, and as columns for people."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LINES_AT_ONCE = 1024
 
 
 class Form(StrEnum):
-    """What rows are written as."""
+    """The form that rows are written in."""
 
     TABLE = "table"
     CSV = "csv"
@@ -44,22 +44,26 @@ _BY_SUFFIX = {
 
 
 def form_of(said: str | None, output: str | None, *, as_json: bool) -> Form:
-    """As somebody says, or as the name of the file does; else for people."""
+    """Return the form given by --json, --format or the name of the file; default is a table."""
     if as_json:
         if said not in (None, Form.JSON):
-            raise InvalidRequestError(f"--json is --format json, got --format {said} as well")
+            raise InvalidRequestError(
+                f"--json and --format {said} exclude each other: leave one of them out"
+            )
         return Form.JSON
     if said is None:
         return Form.TABLE if output is None else form_of_file(output)
     if said not in [*Form]:
-        raise InvalidRequestError(f"--format is one of {', '.join(Form)}, got {said!r}")
+        raise InvalidRequestError(f"--format {said!r} is unknown: use one of {', '.join(Form)}")
     if said == Form.PARQUET and output is None:
-        raise InvalidRequestError("--format parquet needs --output: it cannot be printed")
+        raise InvalidRequestError(
+            "--format parquet cannot be printed: add --output FILE, or choose another format"
+        )
     return Form(said)
 
 
 def print_table(rows: pa.Table) -> None:
-    """Rows for people, in columns; a null is shown as nothing."""
+    """Print rows in columns, for people; a null is shown as an empty cell."""
     if not rows.num_rows:
         typer.echo("no rows")
         return
@@ -99,11 +103,12 @@ def write_rows(
 
 
 def form_of_file(path: str) -> Form:
-    """As the end of its name says."""
+    """Return the form that the suffix of a file's name stands for."""
     suffix = PurePath(path).suffix.lower()
     if suffix not in _BY_SUFFIX:
         raise InvalidRequestError(
-            f"{path!r} does not tell by its end what it is: {', '.join(_BY_SUFFIX)} do"
+            f"the format of {path!r} is unknown: use a name that ends in "
+            f"{', '.join([*_BY_SUFFIX][:-1])} or {[*_BY_SUFFIX][-1]}"
         )
     return _BY_SUFFIX[suffix]
 
@@ -112,8 +117,8 @@ def _require_flat(schema: pa.Schema) -> None:
     for field in schema:
         if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
             raise InvalidRequestError(
-                f"column {field.name!r} is {field.type}, which CSV has no form for: leave it out "
-                "with --columns, or choose --format json or parquet"
+                f"CSV cannot hold column {field.name!r} of type {field.type}: leave it out with "
+                "--columns, or choose --format json or parquet"
             )
 
 
@@ -141,7 +146,9 @@ def _write_parquet(stream: BinaryIO, batches: Iterator[pa.RecordBatch], schema: 
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Python values; timestamps as texts, since Python's stop at microseconds and the year 9999."""
+    """Return Python values; timestamps are text, as Python's end at microseconds and the year
+    9999.
+    """
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.string())
     found: list[Any] = column.to_pylist()
@@ -157,7 +164,7 @@ def _shown(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no form for: numbers with a point as text, bytes in base64."""
+    """Return a value as JSON can hold it: decimals and times as text, bytes in base64."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, Decimal):

@@ -1,4 +1,4 @@
-"""``lake scan``, ``lake changes`` and ``lake write``: rows out of a table, and into it."""
+"""``lake scan``, ``lake changes`` and ``lake write``: read and write the rows of a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 SHOWN_ROWS = 100
-"""So many a person is shown who does not say how many to show."""
+"""The number of rows printed without --limit."""
 
 TableArgument = Annotated[
     str,
@@ -37,19 +37,22 @@ ColumnsOption = Annotated[
 WhereOption = Annotated[
     str | None, typer.Option(metavar="SQL", help="""A condition, such as "amount > 10".""")
 ]
-LimitOption = Annotated[int | None, typer.Option(min=0, help="At most so many rows.")]
+LimitOption = Annotated[int | None, typer.Option(min=0, help="At most this many rows.")]
 FormatOption = Annotated[
     str | None,
     typer.Option(
         "--format",
         metavar="FORMAT",
-        help="table, csv, json (one object per line) or parquet; by the end of --output's name.",
+        help="table, csv, json (one object per line) or parquet. Default: by the suffix of "
+        "--output, else table.",
     ),
 ]
 AsJsonRows = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 OutputOption = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Write here instead of printing; replaced when complete."),
+    typer.Option(
+        metavar="FILE", help="Write to this file, which appears when complete, instead of printing."
+    ),
 ]
 
 
@@ -67,7 +70,7 @@ def scan(
     snapshot: Annotated[int | None, typer.Option(help="Rows of this snapshot.")] = None,
     tag: Annotated[str | None, typer.Option(help="Rows of the snapshot of this tag.")] = None,
     as_of: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Rows as they were then, in UTC.")
+        str | None, typer.Option(metavar="TIME", help="Rows as they were at this time, in UTC.")
     ] = None,
     watermark: Annotated[
         int | None,
@@ -86,7 +89,7 @@ def scan(
     output: OutputOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Print rows of a table, or write them into a file.
+    """Print the rows of a table, or write them to a file.
 
     An example: lake scan shop.orders --where "amount > 10" --limit 5
     """
@@ -112,11 +115,13 @@ def changes(
     after: Annotated[
         str,
         typer.Option(
-            metavar="SNAPSHOT", help="A number, a time such as 2024-01-31T10:00 or a tag."
+            metavar="SNAPSHOT",
+            help="Start after this: a number, a time such as 2024-01-31T10:00 or a tag.",
         ),
     ],
     upto: Annotated[
-        str | None, typer.Option(metavar="SNAPSHOT", help="The same; the newest if left out.")
+        str | None,
+        typer.Option(metavar="SNAPSHOT", help="End with this. Default: the newest snapshot."),
     ] = None,
     mode: Annotated[str, typer.Option(help="auto, delta, changelog or diff.")] = "auto",
     columns: ColumnsOption = None,
@@ -127,7 +132,7 @@ def changes(
     output: OutputOption = None,
     warehouse: WarehouseOption = None,
 ) -> None:
-    """Print what changed after one snapshot and up to another, each row after its kind.
+    """Print the changes after one snapshot and up to another, with the kind of each row.
 
     An example: lake changes shop.orders --after 3
     """
@@ -148,8 +153,8 @@ def changes(
     is_empty = _emit(limited, chosen, output, limit) == 0
     if is_empty and found.mode == "changelog" and makes_changelog(opened.options):
         typer.echo(
-            "what was written since the last compaction is told by the next: "
-            f"lake changelog {table}",
+            "the changelog does not cover writes since the last compaction; to bring it up to "
+            f"date: lake changelog {table}",
             err=True,
         )
 
@@ -163,20 +168,20 @@ def write(
     ],
     kinds: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="The column that says +I, -U, +U or -D of each row."),
+        typer.Option(metavar="COLUMN", help="The column with +I, -U, +U or -D for each row."),
     ] = None,
     overwrite: Annotated[
         str | None,
         typer.Option(
             metavar="WHAT",
-            help="Put the rows in place of others: all, dynamic (the partitions that get rows) or "
-            "a partition such as dt=2024-01-31.",
+            help="Replace rows: all, dynamic (all rows of the partitions that get rows) or a "
+            "partition such as dt=2024-01-31.",
         ),
     ] = None,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add the rows of files to a table, all of them in one commit.
+    """Add the rows of files to a table, all in one commit.
 
     An example: lake write shop.orders new.csv more.parquet
     """
@@ -200,7 +205,7 @@ def write(
 
 
 def _made_first(context: typer.Context, missing: str) -> str:
-    """How to make what is not there: the branch of a table that is, or the table."""
+    """Return the command that creates the missing table, or the missing branch of a table."""
     from lakeformat.catalog.names import BRANCH_PREFIX
 
     table, _, suffixes = missing.partition("$")
@@ -209,15 +214,17 @@ def _made_first(context: typer.Context, missing: str) -> str:
         with suppress(NotFoundError):
             named_table(context, table)
             name = branch.removeprefix(BRANCH_PREFIX)
-            return f"a branch is made first: lake branch create {table} {name}"
+            return f"create the branch first: lake branch create {table} {name}"
     return (
-        f"a table is made first: lake create-table {table} --column 'id BIGINT' "
+        f"create the table first: lake create-table {table} --column 'id BIGINT' "
         "--column 'dt STRING', or catalog.create_table in Python"
     )
 
 
 def _emit(rows: Any, form: Form, output: str | None, limit: int | None) -> int | None:
-    """How many rows a terminal has been shown; None where they went into a file."""
+    """Print or write rows. Return the number of rows printed as a table, None for any other
+    form.
+    """
     from lakeformat.cli.progress import progressing
     from lakeformat.cli.row_files import Form, print_table, write_rows
 
@@ -226,19 +233,24 @@ def _emit(rows: Any, form: Form, output: str | None, limit: int | None) -> int |
         write_rows(batches, rows.schema, form, output)
         return None
     if output is not None:
-        raise InvalidRequestError("a table is printed: choose --format csv, json or parquet")
+        raise InvalidRequestError(
+            "--format table is only printed: for --output choose --format csv, json or parquet"
+        )
     found = rows.to_arrow()
     print_table(found.slice(0, SHOWN_ROWS) if limit is None else found)
     if limit is None and found.num_rows > SHOWN_ROWS:
         typer.echo(
-            f"the first {SHOWN_ROWS} rows; --limit shows more, --format writes all", err=True
+            f"these are the first {SHOWN_ROWS} rows: --limit N shows more, --format csv shows all",
+            err=True,
         )
     shown: int = found.num_rows
     return shown
 
 
 def _asked(limit: int | None, form: Form) -> int | None:
-    """One row more than is shown tells whether there are more."""
+    """Return the number of rows to read: one more than is printed, to know whether there are
+    more.
+    """
     return SHOWN_ROWS + 1 if limit is None and form.value == "table" else limit
 
 
@@ -257,6 +269,7 @@ def _what(overwrite: str) -> Any:
     pairs = [part.partition("=") for part in overwrite.split(",")]
     if not all(name and equals for name, equals, _ in pairs):
         raise InvalidRequestError(
-            f"--overwrite is all, dynamic or a partition such as dt=2024-01-31, got {overwrite!r}"
+            f"--overwrite {overwrite!r} is unknown: use all, dynamic or a partition such as "
+            "dt=2024-01-31"
         )
     return {name.strip(): value for name, _, value in pairs}

@@ -1,4 +1,4 @@
-"""``--save FILE``: what a command writes down beside what it shows."""
+"""``--save FILE``: writes the list of files that a command handles."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ __all__ = ["open_saved"]
 
 
 def open_saved(path: Path) -> TextIO:
-    """The file, opened before anything is removed: else nobody would know what went."""
+    """Open the file before anything is deleted, so that no deletion is missing in it."""
     try:
         return path.open("w", encoding="utf-8")
     except OSError as reason:
         todo = (
-            f"make the directory {path.parent} first"
+            f"create the directory {path.parent} first"
             if not path.parent.is_dir()
             else "name a file that can be written"
         )
         raise LakeError(
-            f"--save {path}: {reason.strerror}. Nothing was done: {todo}, and run it again"
+            f"--save {path}: {reason.strerror}. Nothing was done: {todo}, then run the command "
+            "again"
         ) from None

@@ -1,4 +1,4 @@
-"""``lake set-option`` and ``lake unset-option``: what a table is told to do from now on."""
+"""``lake set-option`` and ``lake unset-option``: change the options of a table."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def register(app: typer.Typer) -> None:
 
 
 def option_named(text: str, how: str) -> tuple[str, str]:
-    """The key and the value of ``bucket=4``; ``how`` is what to write, for who wrote else."""
+    """Return the key and the value of ``bucket=4``; ``how`` is the syntax that an error names."""
     key, equals, value = text.partition("=")
     if not equals:
-        raise lake.InvalidRequestError(f"write {how}, as bucket=4; got {text!r}")
+        raise lake.InvalidRequestError(f"{text!r} has no '=': write {how}, such as bucket=4")
     return key.strip(), value.strip()
 
 
@@ -57,9 +57,9 @@ def set_option(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give options of a table values: all of them in one new schema, or none.
+    """Set options of a table: all of them in one new schema, or none.
 
-    `lake options` shows those that are set. Files stay as they are.
+    `lake options` shows the options that are set. Existing files do not change.
 
     An example: lake set-option shop.orders snapshot.time-retained='7 d'
     """
@@ -75,7 +75,7 @@ def unset_option(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let options of a table have their defaults again.
+    """Reset options of a table to their defaults.
 
     An example: lake unset-option shop.orders snapshot.time-retained
     """

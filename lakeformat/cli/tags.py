@@ -1,4 +1,4 @@
-"""``lake tag``: snapshots that are kept under a name."""
+"""``lake tag``: named snapshots, which are kept."""
 
 from __future__ import annotations
 
@@ -18,31 +18,33 @@ TagArgument = Annotated[str, typer.Argument(metavar="TAG", help="The name of the
 TagsArgument = Annotated[list[str], typer.Argument(metavar="TAG...", help="The names of tags.")]
 SnapshotOption = Annotated[
     int | None,
-    typer.Option(metavar="NUMBER", help="Of which snapshot; the newest when nothing is said."),
+    typer.Option(metavar="NUMBER", help="The snapshot. Default: the newest."),
 ]
 FromTagOption = Annotated[
     str | None,
-    typer.Option("--tag", "--from-tag", metavar="TAG", help="Of the snapshot of another tag."),
+    typer.Option("--tag", "--from-tag", metavar="TAG", help="Use the snapshot of this other tag."),
 ]
 AtOrAfterOption = Annotated[
     str | None,
     typer.Option(
-        metavar="TIME", help="Of the first snapshot then or later: '2024-01-31 10:00', in UTC."
+        metavar="TIME", help="Use the first snapshot at or after '2024-01-31 10:00', in UTC."
     ),
 ]
 WatermarkOption = Annotated[
     int | None,
-    typer.Option(metavar="MILLIS", help="Of the first snapshot that has reached this watermark."),
+    typer.Option(metavar="MILLIS", help="Use the first snapshot that has reached this watermark."),
 ]
 RetainOption = Annotated[
     str | None,
-    typer.Option(metavar="AGE", help="After how long `lake tag expire` deletes it: '7 d'."),
+    typer.Option(
+        metavar="AGE", help="Lifetime, such as '7 d'; `lake tag expire` deletes it after."
+    ),
 ]
 ForceOption = Annotated[
-    bool, typer.Option("--force", help="Also tags that a branch or a rollback relies on.")
+    bool, typer.Option("--force", help="Also tags that a branch or a rollback needs.")
 ]
 DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would be done, and why; change nothing.")
+    bool, typer.Option("--dry-run", help="Only show what would be done, and why.")
 ]
 
 _LISTED = (
@@ -54,7 +56,7 @@ _LISTED = (
     Shown("expire_time", "expires", shown_time),
 )
 
-_tag = typer.Typer(no_args_is_help=True, help="Tags: snapshots that are kept under a name.")
+_tag = typer.Typer(no_args_is_help=True, help="Tags: named snapshots, which are kept.")
 
 
 def register(app: typer.Typer) -> None:
@@ -69,7 +71,7 @@ def list_tags(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the tags of a table, and when their time is over.
+    """List the tags of a table, and when each expires.
 
     An example: lake tag list shop.orders
     """
@@ -92,13 +94,13 @@ def create_tag(
     watermark: WatermarkOption = None,
     retain: RetainOption = None,
     exist_ok: Annotated[
-        bool, typer.Option("--exist-ok", help="Leave a tag of the name as it is.")
+        bool, typer.Option("--exist-ok", help="Do nothing if the tag exists.")
     ] = False,
     dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a snapshot a name, under which it is kept.
+    """Create a tag: give a snapshot a name, under which it is kept.
 
     An example: lake tag create shop.orders before-migration --retain '30 d'
     """
@@ -128,7 +130,7 @@ def replace_tag(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let a tag mean another snapshot.
+    """Move an existing tag to another snapshot.
 
     An example: lake tag replace shop.orders latest-good --snapshot 42
     """
@@ -144,12 +146,12 @@ def rename_tag(
     context: typer.Context,
     table: TableArgument,
     tag: TagArgument,
-    new_name: Annotated[str, typer.Argument(metavar="NEW", help="How it shall be called.")],
+    new_name: Annotated[str, typer.Argument(metavar="NEW", help="The new name.")],
     dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a tag another name.
+    """Rename a tag.
 
     An example: lake tag rename shop.orders v1 version-1
     """
@@ -164,17 +166,19 @@ def delete_tags(
     tags: TagsArgument,
     force: ForceOption = False,
     missing_ok: Annotated[
-        bool, typer.Option("--missing-ok", help="Say nothing of tags that are not there.")
+        bool, typer.Option("--missing-ok", help="Ignore tags that do not exist.")
     ] = False,
     dry_run: DryRunOption = False,
     yes: Yes = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete tags with the files that only they lead to; asks first if there are any.
+    """Delete tags and the files that only they reference; asks first if there are such files.
 
-    What a snapshot, another tag or a branch needs stays. A deletion that was interrupted is
-    finished by the next one. An example: lake tag delete shop.orders v1 v2 --dry-run
+    Files that a snapshot, another tag or a branch references are kept. The next deletion finishes
+    one that was interrupted.
+
+    An example: lake tag delete shop.orders v1 v2 --dry-run
     """
     found, names = named_table(context, table).tags, ", ".join(map(repr, tags))
     delete_and_show(
@@ -194,14 +198,14 @@ def expire_tags(
         str | None,
         typer.Option(
             metavar="TIME|AGE",
-            help="Also all tags made before: '2024-01-31 10:00' in UTC, or '7 d' ago.",
+            help="Also all tags created before '2024-01-31 10:00', in UTC, or '7 d' ago.",
         ),
     ] = None,
     dry_run: DryRunOption = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete the tags whose time is over.
+    """Delete the tags whose lifetime is over.
 
     An example: lake tag expire shop.orders --dry-run
     """
@@ -210,7 +214,7 @@ def expire_tags(
         lambda **how: tags.expire(older_than=older_than, **how),
         f"the expired tags of {table}",
         dry_run=dry_run,
-        yes=True,  # their time was said when they were made
+        yes=True,  # their lifetime was set when they were created
         as_json=as_json,
     )
 
@@ -223,9 +227,11 @@ def create_due_tags(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make the tags the table's option tag.automatic-creation asks for.
+    """Create the tags that the table's option tag.automatic-creation asks for.
 
-    Run it on a schedule; it makes no tag twice. An example: lake tag create-due shop.orders
+    Run it on a schedule; it creates no tag twice.
+
+    An example: lake tag create-due shop.orders
     """
     report = named_table(context, table).tags.create_due(dry_run=dry_run)
     print_report(report, as_json=as_json)

@@ -1,4 +1,4 @@
-"""``lake migrate``, ``lake clone`` and ``lake clone-database``: tables from elsewhere."""
+"""``lake migrate``, ``lake clone`` and ``lake clone-database``: copy and take over tables."""
 
 from __future__ import annotations
 
@@ -28,26 +28,27 @@ NewTableArgument = Annotated[
     str, typer.Argument(metavar="NEW", help="database.table of the new table")
 ]
 FullOption = Annotated[
-    bool, typer.Option("--full", help="Every snapshot, tag and branch, not one state alone.")
+    bool, typer.Option("--full", help="Copy every snapshot, tag and branch, not only one state.")
 ]
 ToOption = Annotated[
     str | None,
     typer.Option(
         "--to",
         metavar="WAREHOUSE",
-        help="Path or URI of the other warehouse, a filesystem catalog; the same one if unsaid.",
+        help="Path or URI of the target warehouse, a filesystem catalog. Default: the same "
+        "warehouse.",
     ),
 ]
 KeyValueOption = Annotated[
     list[str] | None,
-    typer.Option("--option", metavar="KEY=VALUE", help="An option of the table; may be repeated."),
+    typer.Option("--option", metavar="KEY=VALUE", help="An option of the table. Repeatable."),
 ]
 PartitionOption = Annotated[
     list[str] | None,
     typer.Option(
         "--partition",
         metavar="COLUMN=TYPE",
-        help="The type of a partition column, such as dt=DATE; STRING if unsaid.",
+        help="The type of a partition column, such as dt=DATE. Default: STRING.",
     ),
 ]
 
@@ -71,24 +72,25 @@ def register(app: typer.Typer) -> None:
 def migrate(
     context: typer.Context,
     source: Annotated[
-        str, typer.Argument(metavar="DIRECTORY", help="Where Parquet or ORC files lie.")
+        str, typer.Argument(metavar="DIRECTORY", help="A directory of Parquet or ORC files.")
     ],
     table: NewTableArgument,
     partition: PartitionOption = None,
     option: KeyValueOption = None,
     copy: Annotated[
-        bool, typer.Option("--copy", help="Copy the files; else they belong to the table.")
+        bool,
+        typer.Option("--copy", help="Copy all files. Default: the table takes them over."),
     ] = False,
     dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a table of a directory of Parquet and ORC files, where they lie if that goes.
+    """Create a table from a directory of Parquet and ORC files, without copying them where
+    possible.
 
-    Directories such as dt=2024-01-31 become partitions. A file that is registered where it lies
-    belongs to the table from then on: compaction and expiry remove it. Look first:
-
-    lake migrate /data/events shop.events --partition dt=DATE --dry-run
+    Directories such as dt=2024-01-31 become partitions. A file that is not copied belongs to the
+    table from then on: compaction and expiry delete it. Check first: lake migrate /data/events
+    shop.events --partition dt=DATE --dry-run
     """
     report = lake.migrate_directory(
         existing_catalog(context) if dry_run else named_catalog(context),
@@ -118,17 +120,17 @@ def clone(
     new: NewTableArgument,
     to: ToOption = None,
     full: FullOption = False,
-    snapshot: Annotated[int | None, typer.Option(help="The state of this snapshot.")] = None,
-    tag: Annotated[str | None, typer.Option(help="The state of this tag.")] = None,
+    snapshot: Annotated[int | None, typer.Option(help="Copy the state of this snapshot.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Copy the state of this tag.")] = None,
     dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy a table to another name or warehouse, file by file: its newest state, or all of it.
+    """Copy a table to another name or warehouse, file by file. Default: its newest state.
 
-    Repeat a clone that was interrupted: it goes on.
+    To resume an interrupted clone, run the command again.
 
-    lake clone shop.orders shop.orders --to s3://backup/warehouse --full
+    An example: lake clone shop.orders shop.orders --to s3://backup/warehouse --full
     """
     found = named_table(context, table)
     target = _target(context, to)
@@ -156,22 +158,23 @@ def clone_database(
     database: Annotated[str, typer.Argument(metavar="DATABASE")],
     to: ToOption = None,
     new: Annotated[
-        str | None, typer.Option("--as", metavar="DATABASE", help="Its name there, if another.")
+        str | None,
+        typer.Option("--as", metavar="DATABASE", help="Its name in the target. Default: the same."),
     ] = None,
     including: Annotated[
-        str, typer.Option(metavar="REGEX", help="Only tables of such names.")
+        str, typer.Option(metavar="REGEX", help="Only tables whose name matches.")
     ] = ".*",
     excluding: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="Not those of such names.")
+        str | None, typer.Option(metavar="REGEX", help="Leave out tables whose name matches.")
     ] = None,
     full: FullOption = False,
     dry_run: DryRun = False,
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the tables of a database one after the other; one that fails stops no other.
+    """Copy the tables of a database, one after the other; a failed table does not stop the next.
 
-    lake clone-database shop --to /backup/warehouse --excluding 'tmp_.*'
+    An example: lake clone-database shop --to /backup/warehouse --excluding 'tmp_.*'
     """
     failed: list[TableOutcome[CloneReport]] = []
 
@@ -200,8 +203,8 @@ def clone_database(
             typer.echo(f"{outcome.table}: {said}")
     if failed:
         raise LakeError(
-            f"{counted(len(failed), 'table was', 'tables were')} not cloned: "
-            f"{failed[0].table} first"
+            f"{counted(len(failed), 'table was', 'tables were')} not cloned, the first is "
+            f"{failed[0].table}: run the command again for the rest"
         )
 
 
@@ -210,7 +213,7 @@ def _said(report: CloneReport) -> str:
 
 
 def _target(context: typer.Context, to: str | None) -> lake.Catalog:
-    """A warehouse whose names are its directories, with the options of this one's storage."""
+    """Return the filesystem catalog of the target, with the storage options of this one."""
     if to is None:
         return named_catalog(context)
     from lakeformat.storage import is_storage_option
@@ -221,10 +224,10 @@ def _target(context: typer.Context, to: str | None) -> lake.Catalog:
 
 
 def _require_database(target: lake.Catalog, name: str, to: str) -> None:
-    """The library would name the command that makes it in the warehouse copied from."""
+    """Raise NotFoundError, with the command that creates the database in the target warehouse."""
     if name not in target.list_databases():
         made = shlex.join(["lake", "-w", to, "create-database", name])
-        raise NotFoundError(f"database {name!r} does not exist in {to}: make it with `{made}`")
+        raise NotFoundError(f"database {name!r} does not exist in {to}: create it with `{made}`")
 
 
 def _pairs(option: str, words: list[str] | None) -> dict[str, str]:
@@ -232,6 +235,6 @@ def _pairs(option: str, words: list[str] | None) -> dict[str, str]:
     for word in words or []:
         key, equals, value = word.partition("=")
         if not equals:
-            raise InvalidRequestError(f"write {option} KEY=VALUE: {word!r} has no equals sign")
+            raise InvalidRequestError(f"{option} {word!r} has no '=': write {option} KEY=VALUE")
         found[key] = value
     return found

@@ -18,18 +18,16 @@ __all__ = ["register"]
 
 ColumnOption = Annotated[
     list[str] | None,
-    typer.Option("--column", "-c", metavar="COLUMN", help="A column; may be repeated."),
+    typer.Option("--column", "-c", metavar="COLUMN", help="A column. Repeatable."),
 ]
 AllColumns = Annotated[
-    bool, typer.Option("--all-columns", help="Every column that has statistics.")
+    bool, typer.Option("--all-columns", help="Every column whose type has statistics.")
 ]
 WhereOption = Annotated[
     str | None,
-    typer.Option(metavar="SQL", help="""Partitions, such as "dt >= '2024-01-31'"."""),
+    typer.Option(metavar="SQL", help="""Only these partitions, such as "dt >= '2024-01-31'"."""),
 ]
-ForceOption = Annotated[
-    bool, typer.Option("--force", help="Also build anew what is there already.")
-]
+ForceOption = Annotated[bool, typer.Option("--force", help="Also rebuild indexes that exist.")]
 
 _COLUMNS = (
     Shown("name", "column"),
@@ -67,12 +65,14 @@ def analyze(
 ) -> None:
     """Count rows and values of a table, or of each table of a database, for query planners.
 
-    Everything is read once; `lake statistics` shows the result later.
+    Reads every row once; `lake statistics` shows the result later.
 
     An example: lake analyze shop.orders --all-columns
     """
     if column and all_columns:
-        raise InvalidRequestError("--all-columns are all of them: leave --column out")
+        raise InvalidRequestError(
+            "--all-columns and --column exclude each other: leave one of them out"
+        )
     columns = "all" if all_columns else column or None
     if is_database(name):
         outcomes = for_each_table(
@@ -93,7 +93,7 @@ def analyze(
         rows = [{"name": name, **found} for name, found in members.items()]
         print_rows(_COLUMNS, _by_column(rows, _COLUMNS), empty="no column")
     if report.skipped:
-        typer.echo(f"without statistics, by their type: {', '.join(report.skipped)}")
+        typer.echo(f"skipped, their type has no statistics: {', '.join(report.skipped)}")
     typer.echo(report.reason)
 
 
@@ -104,7 +104,7 @@ def rewrite_manifests(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Merge small manifests, so that plans read few of them; no row and no data file changes.
+    """Merge small manifests, so that plans read fewer; no row and no data file changes.
 
     An example: lake rewrite-manifests shop.orders --dry-run
     """
@@ -123,7 +123,7 @@ def rewrite_file_index(
     warehouse: WarehouseOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give existing files the indexes that the table's options 'file-index.*' name.
+    """Add the indexes that the table's options 'file-index.*' name to existing files.
 
     An example: lake rewrite-file-index shop.orders --where "dt >= '2024-01-31'" --dry-run
     """

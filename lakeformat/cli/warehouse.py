@@ -1,7 +1,7 @@
-"""Which catalog: ``--warehouse``, ``--metastore``, ``--uri``, ``--catalog-option`` and its like.
+"""The catalog of a command: ``--warehouse``, ``--metastore``, ``--uri``, ``--catalog-option`` ...
 
-The warehouse may be named before or after the command or in LAKE_WAREHOUSE, ./warehouse when
-absent; the others before the command, or in LAKE_METASTORE and LAKE_URI.
+``--warehouse`` stands before or after the command, or in LAKE_WAREHOUSE; default: ./warehouse. The
+other options stand before the command, or in LAKE_METASTORE and LAKE_URI.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ WarehouseOption = Annotated[
         "--warehouse",
         "-w",
         envvar="LAKE_WAREHOUSE",
-        help="Path or URI of the warehouse; ./warehouse when nothing is said.",
+        help="Path or URI of the warehouse. Default: ./warehouse",
     ),
 ]
 
@@ -53,7 +53,7 @@ MetastoreOption = Annotated[
     typer.Option(
         "--metastore",
         envvar="LAKE_METASTORE",
-        help="filesystem, or jdbc for a SQL database; filesystem when nothing is said.",
+        help="filesystem, or jdbc for a SQL database. Default: filesystem",
     ),
 ]
 UriOption = Annotated[
@@ -61,7 +61,7 @@ UriOption = Annotated[
     typer.Option(
         "--uri",
         envvar="LAKE_URI",
-        help="Address of the SQL database; better in the environment if it holds a password.",
+        help="Address of the SQL database. If it holds a password, set LAKE_URI instead.",
     ),
 ]
 CatalogOptionOption = Annotated[
@@ -69,7 +69,7 @@ CatalogOptionOption = Annotated[
     typer.Option(
         "--catalog-option",
         metavar="KEY=VALUE",
-        help="An option of the catalog or its storage, such as s3.region=eu-1; may be repeated.",
+        help="An option of the catalog or its storage, such as s3.region=eu-1. Repeatable.",
     ),
 ]
 
@@ -78,14 +78,16 @@ ExternalRootOption = Annotated[
     typer.Option(
         "--external-root",
         metavar="ADDRESS",
-        help="A directory outside of tables that their files may lie in; may be repeated. "
-        "Default: none.",
+        help="A directory outside of tables where their files may be. Repeatable. Default: none.",
     ),
 ]
 
 
 def named_warehouse(context: typer.Context) -> str:
-    """What was said nearest to the command: after it, before it, in the environment, nowhere."""
+    """Return the warehouse typed after the command, else before it, else in the environment.
+
+    Default: ``DEFAULT_WAREHOUSE``.
+    """
     said: dict[str, str] = {}
     for place in (context.find_root(), context):  # the later one wins
         source, warehouse = place.get_parameter_source("warehouse"), place.params.get("warehouse")
@@ -93,12 +95,12 @@ def named_warehouse(context: typer.Context) -> str:
             said[source.name] = warehouse
     found = said.get("COMMANDLINE", said.get("ENVIRONMENT", DEFAULT_WAREHOUSE))
     if not found.strip():
-        raise InvalidRequestError("--warehouse is empty: name a directory or a URI")
+        raise InvalidRequestError("--warehouse is empty: give a directory or a URI")
     return found
 
 
 def named_catalog(context: typer.Context) -> lake.Catalog:
-    """The catalog of that warehouse, as the options before the command say."""
+    """Return the catalog of that warehouse, opened with the options before the command."""
     said = context.find_root().params
     return lake.open_catalog(
         named_warehouse(context),
@@ -109,24 +111,26 @@ def named_catalog(context: typer.Context) -> lake.Catalog:
 
 
 def existing_catalog(context: typer.Context) -> lake.Catalog:
-    """The catalog named before the command; an error where nothing was ever made there."""
-    # Arrow, which `lake --help` does without.
+    """Return the catalog; raise NotFoundError if there is no warehouse at its location."""
+    # This imports Arrow, which `lake --help` does not need.
     from lakeformat.storage import open_storage
 
     storage, root = open_storage(named_warehouse(context), _storage_options(context))
     catalog = named_catalog(context)
-    # The databases of a SQL database may all lie elsewhere.
+    # All databases of a SQL catalog may have other locations.
     if not storage.directory_exists(root) and not catalog.list_databases():
         state = "is a file" if storage.exists(root) else "does not exist"
         raise NotFoundError(
-            f"warehouse {storage.uri(root)} {state}: check --warehouse; a new one begins with "
+            f"warehouse {storage.uri(root)} {state}: check --warehouse, or start a new one with "
             "`lake create-database NAME`"
         )
     return catalog
 
 
 def named_table(context: typer.Context, name: str) -> lake.Table:
-    """The table of a name in the warehouse or, where there is a slash in it, of a directory."""
+    """Return the table with this name in the catalog or, if the name has a slash, in this
+    directory.
+    """
     found = _table_at(context, name) if "/" in name else _table_in_catalog(context, name)
     if isinstance(found, lake.SystemTable):
         _refuse_system_table(name)
@@ -134,7 +138,7 @@ def named_table(context: typer.Context, name: str) -> lake.Table:
 
 
 def external_roots(context: typer.Context) -> list[str]:
-    """Return the directories outside of tables that the words before the command allow."""
+    """Return the directories of --external-root, where files of tables may be."""
     said: list[str] = context.find_root().params.get("external_root") or []
     return said
 
@@ -144,8 +148,8 @@ def _catalog_options(context: typer.Context) -> dict[str, str]:
     if roots := external_roots(context):
         if _EXTERNAL_ROOTS in found:
             raise InvalidRequestError(
-                f"--external-root and --catalog-option {_EXTERNAL_ROOTS} are one option: "
-                "repeat --external-root instead"
+                f"--external-root and --catalog-option {_EXTERNAL_ROOTS} set the same option: use "
+                "only --external-root, once for each directory"
             )
         found[_EXTERNAL_ROOTS] = ",".join(roots)
     return found
@@ -156,7 +160,7 @@ def _said_options(context: typer.Context) -> dict[str, str]:
     for word in context.find_root().params.get("catalog_option") or []:
         key, equals, value = word.partition("=")
         if not equals:
-            raise InvalidRequestError("write --catalog-option KEY=VALUE: one has no equals sign")
+            raise InvalidRequestError("one has no '=': write --catalog-option KEY=VALUE")
         found[key] = value
     return found
 
@@ -181,7 +185,7 @@ def _table_at(context: typer.Context, name: str) -> lake.Table:
 def altered_table_at(
     context: typer.Context, name: str, changes: Sequence[SchemaChange]
 ) -> lake.TableSchema:
-    """Change the schema of the table in a directory, as a catalog without locks would."""
+    """Change the schema of the table in a directory; no catalog lock is used."""
     from lakeformat.catalog.outside import external_paths_in
     from lakeformat.environment import SYSTEM
     from lakeformat.paimon.layout import TableLayout
@@ -192,15 +196,15 @@ def altered_table_at(
     location, branch = _address(context, name)
     if external_paths_in(changes):
         raise InvalidRequestError(
-            f"external paths of {name} are not set by its address, for only a catalog knows where "
-            "other tables lie: name the table 'database.table' with --warehouse"
+            f"external paths of {name} cannot be set by its directory, because only a catalog "
+            "knows the other tables: name the table 'database.table' with --warehouse"
         )
     storage, root = open_storage(location, _storage_options(context))
     return alter_schema(within(storage, root), TableLayout(root, branch), changes, SYSTEM)
 
 
 def _address(context: typer.Context, name: str) -> tuple[str, str]:
-    """Return the location and the branch that an address names."""
+    """Return the location and the branch that a directory argument names."""
     _refuse_options_of_names(context, name)
     folder, slash, last = name.rpartition("/")
     table, *suffixes = last.split("$")
@@ -213,7 +217,10 @@ def _address(context: typer.Context, name: str) -> tuple[str, str]:
 
 
 def _refuse_options_of_names(context: typer.Context, name: str) -> None:
-    """What the environment says is for every command; what is typed is meant for this one."""
+    """Raise InvalidRequestError if catalog options are typed with a directory.
+
+    Options from the environment are allowed: they are meant for every command.
+    """
     root = context.find_root()
     of_storage = _storage_options(context)
     typed = [
@@ -223,7 +230,7 @@ def _refuse_options_of_names(context: typer.Context, name: str) -> None:
     ] + [f"--catalog-option {key}" for key in _said_options(context) if key not in of_storage]
     if typed:
         raise InvalidRequestError(
-            f"{name} is a directory, which is opened without a catalog: leave out "
+            f"{name} is a directory and is opened without a catalog: leave out "
             f"{', '.join(typed)}, or name the table 'database.table'"
         )
 
@@ -231,7 +238,7 @@ def _refuse_options_of_names(context: typer.Context, name: str) -> None:
 def _table_in_catalog(context: typer.Context, name: str) -> lake.Table:
     if "." not in name.strip(".") and os.path.isdir(name):
         raise InvalidRequestError(
-            f"a table is named 'database.table', got {name!r}; the directory is called './{name}'"
+            f"{name!r} is no table name: write 'database.table', or './{name}' for the directory"
         )
     catalog = existing_catalog(context)
     try:
@@ -241,17 +248,17 @@ def _table_in_catalog(context: typer.Context, name: str) -> lake.Table:
 
 
 def _names_like(catalog: lake.Catalog, name: str) -> str:
-    """The name that may have been meant, and how to see all of them."""
+    """Return a hint with the most similar table name, and the command that lists all tables."""
     database, table = name.partition("$")[0].partition(".")[::2]
     try:
         tables = catalog.list_tables(database)
     except NotFoundError:
-        return "; `lake tables` lists what there is"
-    if table in tables:  # what is missing is a branch or a file of it
+        return "; `lake tables` lists all tables"
+    if table in tables:  # a branch or a file of it is missing
         return ""
     close = get_close_matches(table, tables, n=1)
     meant = f"did you mean '{database}.{close[0]}'? " if close else ""
-    return f"; {meant}`lake tables` lists what there is"
+    return f"; {meant}`lake tables` lists all tables"
 
 
 def _refuse_system_table(name: str) -> NoReturn:
@@ -259,5 +266,5 @@ def _refuse_system_table(name: str) -> NoReturn:
     known = {command.table_name: command.name for command in METADATA_COMMANDS}
     command = known.get(system_table.lower(), "files")
     raise InvalidRequestError(
-        f"{name} is a system table, and each has its own command: `lake {command} {table}`"
+        f"{name} is a system table, which has a command of its own: `lake {command} {table}`"
     )

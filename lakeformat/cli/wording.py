@@ -1,4 +1,4 @@
-"""Errors of the library in the words of commands: an argument there is an option here."""
+"""Errors of the library with Python arguments replaced by options of commands."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _BARE = re.compile(r"(?<![\w'\"`/.$=-])([a-z]+(?:_[a-z]+)+)(?![\w=(./])")
 
 
 def in_words_of_commands(text: str, program: Any) -> str:
-    """A text with ``--retain-max 1`` for ``retain_max=1``, where a command has such an option.
+    """Return a text with ``--retain-max 1`` for ``retain_max=1``, where a command has such an
+    option.
 
-    Names in quotes or paths are somebody's own, and stay.
+    Names in quotes and in paths are kept: they belong to the user.
     """
     options = {option[2:].replace("-", "_"): option for option in _options(program)}
     options |= _OTHER_NAMES

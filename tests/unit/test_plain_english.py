@@ -43,7 +43,6 @@ PENDING = (
     "dags/",
     "docs/",
     "lakeformat/catalog/",
-    "lakeformat/cli/",
     "lakeformat/doctor.py",
     "lakeformat/environment.py",
     "lakeformat/errors.py",

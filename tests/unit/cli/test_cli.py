@@ -233,8 +233,8 @@ def test_a_warehouse_that_is_none_is_an_error_and_not_empty(tmp_path, name, stat
     (tmp_path / "file").touch()
     shown = run("tables", "-w", f"{tmp_path}/{name}")
     assert (shown.returncode, shown.stdout) == (1, "")
-    said = f"NotFoundError: warehouse file://{tmp_path}/{name} {state}: check --warehouse; "
-    said += "a new one begins with `lake create-database NAME`"
+    said = f"NotFoundError: warehouse file://{tmp_path}/{name} {state}: check --warehouse, or "
+    said += "start a new one with `lake create-database NAME`"
     assert shown.stderr.splitlines() == [said]
 
 
@@ -277,7 +277,7 @@ def test_databases_are_made_and_tables_renamed_and_dropped_on_purpose(warehouse)
         done = runner.invoke(app, ["--warehouse", warehouse, *arguments])
         return done.exit_code, done.output
 
-    assert lake_("create-database", "bank") == (0, "made bank\n")
+    assert lake_("create-database", "bank") == (0, "created bank\n")
     assert lake_("rename-table", "shop.empty", "bank.empty") == (
         0,
         "renamed shop.empty to bank.empty\n",
@@ -285,10 +285,10 @@ def test_databases_are_made_and_tables_renamed_and_dropped_on_purpose(warehouse)
     code, said = lake_("drop-table", "shop.orders", "--dry-run")
     assert code == 0
     assert f"{warehouse}/shop.db/orders" in said
-    assert said.endswith("nothing was removed\n")
+    assert said.endswith("nothing was deleted\n")
     refused = run("drop-table", "shop.orders", "-w", warehouse)
     assert refused.returncode == 2
-    assert "say --yes" in refused.stderr
+    assert "add --yes" in refused.stderr
     assert Path(warehouse, "shop.db", "orders").exists()
     code, said = lake_("drop-table", "shop.orders", "--yes")
     assert said.endswith("dropped shop.orders\n")
@@ -305,7 +305,7 @@ def test_a_table_is_made_with_its_columns_keys_and_options(warehouse):
     columns = ["--column", "id BIGINT", "--column", "`the price`  DECIMAL(10, 2) NOT NULL"]
     columns += ["--column", "dt STRING"]
     keys = ["--primary-key", "id, dt", "--partition-by", "dt", "--option", "bucket=4"]
-    assert create(*columns, *keys, "--comment", "sold").output == "made shop.new\n"
+    assert create(*columns, *keys, "--comment", "sold").output == "created shop.new\n"
     schema = lake.open_catalog(warehouse).table("shop.new").schema
     assert [(field.name, str(type_to_json(field.type))) for field in schema.fields] == [
         ("id", "BIGINT NOT NULL"),
@@ -331,7 +331,7 @@ def test_a_sql_database_is_named_before_the_command_or_outside(tmp_path):
     catalog.create_table("shop.orders", [("id", "BIGINT")])
     assert show(*named, *key, "tables")[1:] == [["shop", "orders"]]
     outside = {"LAKE_WAREHOUSE": str(tmp_path), "LAKE_METASTORE": "jdbc", "LAKE_URI": uri}
-    assert runner.invoke(app, ["tables"], env=outside).output.endswith("holds no table\n")
+    assert runner.invoke(app, ["tables"], env=outside).output.endswith("has no table\n")
     assert show(*named, "repair")[1:] == [["shop", "registered"], ["shop.orders", "registered"]]
     assert " ".join(show(*named, "repair")[0]) == "nothing to repair"
     wrong = runner.invoke(app, [*named, "--catalog-option", "x", "tables"])

@@ -89,7 +89,7 @@ def test_a_table_that_cannot_be_read_is_a_line_and_the_exit_code(catalog, tmp_pa
 
 def test_a_database_without_tables_says_so(catalog):
     catalog.create_database("bare")
-    assert show("health", "bare") == "bare holds no table\n"
+    assert show("health", "bare") == "bare has no table\n"
 
 
 def test_rows_are_sorted_from_the_command_line(catalog):
@@ -135,6 +135,6 @@ def test_rows_the_changelog_does_not_tell_of_are_shown_with_the_command_that_doe
     )
     stock.write(pa.table({"id": [1, 2]}))
     shown = show("health", "shop.stock")
-    assert "does not tell yet of 2 rows in 1 file: lake changelog shop.stock\n" in shown
+    assert "does not cover 2 rows in 1 file yet: lake changelog shop.stock\n" in shown
     show("changelog", "shop.stock")
-    assert "tells of every commit" in show("health", "shop.stock")
+    assert "covers every commit" in show("health", "shop.stock")

@@ -156,7 +156,9 @@ def test_no_file_is_read_before_all_of_them_are_found(tmp_path, read):
     (tmp_path / "folder.csv").mkdir()
     for name, state in [("missing.csv", "does not exist"), ("folder.csv", "is a directory")]:
         inputs = [str(tmp_path / "rows.csv"), str(tmp_path / name)]
-        with pytest.raises(lake.InvalidRequestError, match=f"{name} {state}: name files"):
+        with pytest.raises(
+            lake.InvalidRequestError, match=f"{name} {state}; nothing was written: name files"
+        ):
             next(read_rows(inputs, schema, None))
 
 

@@ -39,7 +39,7 @@ def test_a_dry_run_shows_every_file_with_its_reason_and_removes_none(catalog):
     assert "snapshot 1 expires" in shown
     assert "deleted by snapshot 3, and no older one is left" in shown
     assert "2 snapshots, 1 to 2, would expire" in shown
-    assert "the oldest that stays is snapshot 3: the newest stays whatever its age" in shown
+    assert "oldest kept: snapshot 3: the newest stays whatever its age" in shown
     assert len(catalog.table("shop.orders").snapshots()) == 3
 
 
@@ -47,7 +47,7 @@ def test_snapshots_expire_and_the_report_counts_their_files(catalog, tmp_path):
     saved = tmp_path / "removed.jsonl"
     shown = lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE, "--save", str(saved))
     assert "8 files of " in shown
-    assert "went: 2 data, 4 manifest list, 2 snapshot" in shown
+    assert ": 2 data, 4 manifest list, 2 snapshot" in shown
     assert len(catalog.table("shop.orders").snapshots()) == 1
     files = [json.loads(line) for line in saved.read_text().splitlines()]
     assert sorted({file["kind"] for file in files}) == ["data", "manifest list", "snapshot"]
@@ -84,23 +84,23 @@ def test_consumers_are_set_listed_moved_and_forgotten(catalog):
     assert "job" in lake_says(catalog, "consumer", "list", "shop.orders")
     shown = lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE)
     assert "kept snapshots from 2 on for consumer 'job'" in shown
-    assert "job reads snapshot 3 next" in lake_says(
+    assert "kept snapshots from 3 on for consumer 'job'" in lake_says(
         catalog, "consumer", "reset", "shop.orders", "job", "--next", "3"
     )
     shown = lake_says(
         catalog, "consumer", "clear", "shop.orders", "--including", "test-.*", "--dry-run"
     )
-    assert "test-1 would be forgotten; 1 stays" in shown
-    assert "removing all consumers of shop.orders cannot be undone: say --yes" in lake_refuses(
+    assert "would delete test-1; kept 1 consumer" in shown
+    assert "deleting all consumers of shop.orders cannot be undone: add --yes" in lake_refuses(
         catalog, "consumer", "clear", "shop.orders"
     )
-    assert "job is forgotten" in lake_says(catalog, "consumer", "reset", "shop.orders", "job")
+    assert "deleted consumer 'job'" in lake_says(catalog, "consumer", "reset", "shop.orders", "job")
     shown = lake_says(
         catalog, "consumer", "expire", "shop.orders", "--older-than", "2020-01-01", "--json"
     )
     [report] = json.loads(shown)
     assert (report["removed"], report["kept"]) == ([], ["test-1"])
-    assert "test-1 forgotten; 0 stay" in lake_says(
+    assert "deleted test-1; kept 0 consumers" in lake_says(
         catalog, "consumer", "clear", "shop.orders", "--yes"
     )
 
@@ -124,8 +124,8 @@ def test_a_terminal_sees_how_far_an_expiry_has_come(catalog):
                 check=True,
             )
         seen = terminal.read(1 << 16).decode()  # an error if nothing was written
-    assert "8 files removed" in seen
-    assert b"files removed" not in said.stdout
+    assert "8 files deleted" in seen
+    assert b"files deleted" not in said.stdout
 
 
 def test_a_file_that_cannot_be_saved_is_said_before_anything_is_removed(catalog, tmp_path):
@@ -135,7 +135,7 @@ def test_a_file_that_cannot_be_saved_is_said_before_anything_is_removed(catalog,
         )
         assert isinstance(shown.exception, lake.LakeError), shown.output
         assert "No such file" in str(shown.exception)
-        assert f"make the directory {tmp_path / 'no'} first" in str(shown.exception)
+        assert f"create the directory {tmp_path / 'no'} first" in str(shown.exception)
     assert len(catalog.table("shop.orders").snapshots()) == 3
 
 
@@ -144,7 +144,7 @@ def test_a_long_list_is_cut_and_the_sum_comes_last(catalog, monkeypatch):
     lines = lake_says(catalog, "expire", "shop.orders", *ALL_BUT_ONE, "--dry-run").splitlines()
     assert len([line for line in lines if "/shop.db/" in line]) == 3
     assert "and 5 more; --save FILE writes all of them" in lines
-    assert lines[-1].startswith("the oldest that stays is snapshot 3")
+    assert lines[-1].startswith("oldest kept: snapshot 3")
 
 
 def test_a_consumer_reads_no_snapshot_before_the_first(catalog):

@@ -36,7 +36,7 @@ def test_a_newcomer_heals_the_table_of_a_crashed_writer_by_one_command(catalog):
     assert found["shop.orders"] == ["before", "now"]
     assert found["verdict"] == ["unhealthy", "healthy"]
     assert found["files"] == [files, str(BUCKETS)]
-    assert found["files of level 0"] == [files, "0"]
+    assert found["files at level 0"] == [files, "0"]
     assert found["snapshots"] == [str(MANY_COMMITS), "10"]
     assert found["dead files"] == ["30", "0"]
     assert found["compact"][0] == "done"
@@ -57,7 +57,7 @@ def test_the_same_table_with_a_stuck_consumer_takes_the_command_that_the_first_r
 def test_a_stuck_consumer_ends_with_a_code_of_its_own_and_the_command_that_helps(catalog):
     crashed_table(catalog, commits=20)
     shown = lake_says(catalog, "maintain", "shop.orders", code=4)
-    assert "what stands in the way" in shown
+    assert "\nobstacle" in shown
     assert "consumer 'dashboard' has not moved for 2 d" in shown
     command = "maintain shop.orders --expire-consumers '2 d'"
     assert f"lake -w {catalog.location} {command}" in shown
@@ -117,7 +117,7 @@ def failing(monkeypatch):
 def test_a_step_that_fails_shows_what_the_others_did_and_exits_as_a_failure(catalog, failing):
     crashed_table(catalog, commits=20, consumer=None)
     shown = lake_says(catalog, "maintain", "shop.orders", code=1)
-    assert cells(shown)["compact"][:2] == ["failed", "see what stands in the way"]
+    assert cells(shown)["compact"][:2] == ["failed", "see the obstacles below"]
     assert shown.count("the storage did not answer") == 1
     assert cells(shown)["dead files"] == ["30", "0"]
     assert "compact failed: the storage did not answer" in shown
@@ -136,7 +136,7 @@ def test_a_database_has_a_line_for_each_table_and_an_error_stops_no_other(catalo
 
     monkeypatch.setattr(lake.Table, "maintain", maintain)
     shown = lake_says(catalog, "maintain", "shop", code=1)
-    found = cells(shown.partition("what stands in the way")[0])
+    found = cells(shown.partition("  obstacle  ")[0])
     assert found["shop.calm"][:2] == ["healthy", "1"]
     assert found["shop.odd"] == ["CorruptTableError: manifest-1 is missing"]
     assert found["shop.orders"][:2] == ["unhealthy to healthy", f"{20 * BUCKETS} to {BUCKETS}"]

@@ -85,7 +85,7 @@ def test_an_option_of_a_branch_is_its_own(catalog):
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        (f"{KEEP}", "write KEY=VALUE, as bucket=4; got"),
+        (f"{KEEP}", "has no '=': write KEY=VALUE, such as bucket=4"),
         ("=4", "the option's name is empty"),
         (f"{KEEP}=many", "many"),
         ("path=/elsewhere", "cannot be changed"),

@@ -60,7 +60,7 @@ def test_asking_shows_each_file_and_removes_none(catalog):
         shown = says(catalog, "orphans", "shop.orders", *words)
         assert orphan.name in shown
         assert "nothing leads to 1 of 10 files; nothing was removed (6 B)" in shown
-        assert "1 left alone, as they are younger" in shown
+        assert "kept 1: newer than the age limit" in shown
         assert orphan.exists()
 
 
@@ -127,7 +127,7 @@ def test_what_is_not_safe_is_refused_with_the_rule(catalog, words, rule):
 def test_setting_the_floor_aside_is_loud(catalog):
     words = ["--older-than", "0 s", "--allow-younger", "--remove"]
     shown = says(catalog, "orphans", "shop.orders", *words)
-    assert "AGE FLOOR SET ASIDE" in shown
+    assert "AGE LIMIT OVERRIDDEN" in shown
     assert "removed 2 of 10 files" in shown
 
 
@@ -142,7 +142,7 @@ def test_external_paths_that_two_tables_share_are_refused(catalog, tmp_path):
     assert "no external root allows" in lake_refuses(catalog, *words)
     allowed = ("--external-root", str(tmp_path / "outside"))
     assert "both keep files in" in lake_refuses(catalog, *allowed, *words)
-    assert "not looked at: file://" in says(catalog, "orphans", "shop.one")
+    assert "not searched: file://" in says(catalog, "orphans", "shop.one")
 
 
 def test_missing_files_are_shown_and_taken_out(catalog):
@@ -191,4 +191,4 @@ def test_the_age_floor_set_aside_is_warned_of_once(catalog):
     command = [sys.executable, "-m", "lakeformat.cli", "-w", catalog.location, *words]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)
     [warning] = shown.stderr.splitlines()
-    assert warning.startswith("AGE FLOOR SET ASIDE: ")
+    assert warning.startswith("AGE LIMIT OVERRIDDEN: ")

@@ -85,7 +85,7 @@ def test_deleting_a_tag_says_which_files_go_and_why(catalog):
     assert "only tag 'v1' (snapshot 1) led to it" in shown
     assert "tag 'v1' would go, and 3 files that only it led to" in shown
     delete = ("tag", "delete", "shop.orders", "v1")
-    assert "removing tag 'v1' of shop.orders with 3 files cannot be undone" in refuses(
+    assert "deleting tag 'v1' of shop.orders with 3 files cannot be undone" in refuses(
         catalog, *delete
     )
     [report] = json.loads(lake_says(catalog, *delete, "--yes", "--json"))
@@ -132,7 +132,7 @@ def test_a_rollback_says_what_would_go_before_it_goes(catalog):
     shown = lake_says(catalog, *back)
     assert "snapshot 4 has the rows of snapshot 2: 0 files came back, 1 went" in shown
     cut = ("rollback", "shop.orders", "--tag", "v1", "--cut-history", "--json")
-    assert "removing 3 snapshots of shop.orders cannot be undone: say --yes" in refuses(
+    assert "deleting 3 snapshots of shop.orders cannot be undone: add --yes" in refuses(
         catalog, *cut
     )
     [report] = json.loads(lake_says(catalog, *cut, "--yes"))

@@ -34,8 +34,8 @@ def says(table: lake.Table, *arguments: str) -> str:
 def test_a_deletion_says_how_many_rows_and_files_it_was(table):
     first, second = says(table, "delete", "--where", "id = 2").splitlines()
     assert first == "1 row deleted, published as snapshot 2"
-    assert second.startswith("1 file written again without them; 1 file of ")
-    assert second.endswith("added; 1 file looked into")
+    assert second.startswith("1 file rewritten; 1 file of ")
+    assert second.endswith("added; 1 file read")
     assert table.scan().to_arrow()["id"].to_pylist() == [1, 3]
 
 
@@ -43,7 +43,7 @@ def test_a_dry_run_says_what_would_be_done(table):
     shown = says(table, "delete", "--where", "id < 9", "--dry-run")
     assert shown == (
         "3 rows would be deleted; nothing was changed\n"
-        "1 file without a row left; 1 file looked into\n"
+        "1 file removed, as no row is left; 1 file read\n"
     )
     assert table.scan().count() == 3
 
@@ -68,9 +68,9 @@ def test_a_deletion_tells_programs_what_it_did_as_json(table):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "say which columns get which values"),
-        (["--set", "note"], "--set is a column, '=' and its value"),
-        (["--set", "note=a", "--set-null", "note"], "gets two values"),
+        ([], "no column has a new value: add --set"),
+        (["--set", "note"], "--set 'note' has no '='"),
+        (["--set", "note=a", "--set-null", "note"], "column 'note' has two values"),
         (["--set", "id=many"], "no value of column 'id'"),
     ],
 )

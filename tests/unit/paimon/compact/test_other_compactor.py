@@ -299,7 +299,7 @@ def test_of_a_database_a_person_leaves_out_one_table_and_the_others_are_maintain
     assert asked == ["Compact all the same?"]
     assert (orders.latest_snapshot().id, mine.latest_snapshot().id) == (8, 7)
     assert shown.stderr.endswith(
-        "shop.orders was left out; to maintain it: lake maintain shop.orders --yes\n"
+        "skipped shop.orders; to maintain it: lake maintain shop.orders --yes\n"
     )
     assert shown.exit_code == 4
 

@@ -445,7 +445,7 @@ def test_the_command_shows_history(shop):
         "kept for a consumer kept longest by consumer 'dashboard' with snapshot 3 of"
     ) in shown
     assert "of 20, history -16 " in shown
-    assert "--unknown counts files that nothing refers to" in shown
+    assert "--unknown also counts unreferenced files" in shown
     assert table.health().to_dict()["snapshots"]["holders"][0]["snapshot_id"] == 3
 
 
