@@ -80,7 +80,7 @@ def _outcomes(
             **which,
             commit=how.commit,
             executor=how.executor,
-            tell=tell_compaction,
+            on_progress=tell_compaction,
         )
     )
     for number, outcome in enumerate(done, 1):

@@ -52,9 +52,14 @@ def changelog(
     strategy = strategy_of_changelog(found.options)
     if not goes_on_beside(context, [found.other_compactor()], yes=yes):
         return
-    with progressing() as tell:
+    with progressing() as on_progress:
         report, failure = compacted(
-            found, strategy=strategy, where=where, idle=idle, executor=executor, tell=tell
+            found,
+            strategy=strategy,
+            where=where,
+            idle=idle,
+            executor=executor,
+            on_progress=on_progress,
         )
     if as_json:
         print_json([report.to_dict()])

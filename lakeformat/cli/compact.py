@@ -133,8 +133,8 @@ def compact(
         return
     if not goes_on_beside(context, [found.other_compactor()], yes=yes):
         return
-    with progressing() as tell:
-        report, failure = compacted(found, **which, executor=executor, tell=tell)
+    with progressing() as on_progress:
+        report, failure = compacted(found, **which, executor=executor, on_progress=on_progress)
     if as_json:
         print_json([report.to_dict()])
     else:
@@ -241,11 +241,13 @@ def compact_database(
     which: dict[str, Any] = {"strategy": strategy, "where": where, "idle": idle}
 
     def outcomes() -> Iterator[TableOutcome[Any]]:
-        with progressing() as tell:
+        with progressing() as on_progress:
             done = (
                 plan_tables(catalog, names, **which)
                 if plan
-                else compact_tables(catalog, names, **which, executor=executor, tell=tell)
+                else compact_tables(
+                    catalog, names, **which, executor=executor, on_progress=on_progress
+                )
             )
             for outcome in done:
                 failed.extend([outcome] if _is_left(outcome, is_plan=plan) else [])
@@ -306,11 +308,11 @@ def progressing() -> Iterator[Callable[[Progress], None] | None]:
             yield None
             return
 
-        def tell(done: Any) -> None:
+        def on_progress(done: Any) -> None:
             update(
                 description=f"{done.table}: {done.done} of {done.units} units",
                 total=done.bytes or None,
                 completed=done.bytes_done,
             )
 
-        yield tell
+        yield on_progress

@@ -42,12 +42,12 @@ def delete_and_show(
         "looking for files", "files would be deleted" if dry_run else "files deleted"
     ) as step:
 
-        def tell(removal: Removal) -> None:
+        def on_progress(removal: Removal) -> None:
             removals.append(removal)
             if step is not None:
                 step()
 
-        report = delete(dry_run=dry_run, tell=tell)
+        report = delete(dry_run=dry_run, on_progress=on_progress)
     show_deletion(report, removals, as_json=as_json)
 
 

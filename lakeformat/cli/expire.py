@@ -112,7 +112,7 @@ def expire(
     with _saving(save) as keep:
         if is_database(name):
             outcomes = for_each_table(
-                context, name, lambda table: table.expire_snapshots(**how, tell=keep)
+                context, name, lambda table: table.expire_snapshots(**how, on_progress=keep)
             )
             show_outcomes(context, name, outcomes, _TABLES, _cells, as_json=as_json)
             _require_complete([each.report for each in outcomes if each.report is not None])
@@ -132,14 +132,14 @@ def _expire_table(
     unit = "files would be deleted" if dry_run else "files deleted"
     with counting("looking for expired snapshots", unit) as step:
 
-        def tell(removal: Removal) -> None:
+        def on_progress(removal: Removal) -> None:
             keep(removal)
             if step is not None:
                 step()
             if dry_run and (as_json or len(shown) < _SHOWN_FILES):
                 shown.append(removal)
 
-        report = table.expire_snapshots(**how, tell=tell)
+        report = table.expire_snapshots(**how, on_progress=on_progress)
     if as_json:
         files = {"removals": [each.to_dict() for each in shown]} if dry_run else {}
         print_json([{**report.to_dict(), **files}])

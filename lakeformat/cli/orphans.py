@@ -117,8 +117,8 @@ def orphans(
         "max_share": max_share,
         "external_paths": external_paths,
     }
-    with _saving(save) as tell:
-        how["tell"] = tell
+    with _saving(save) as on_progress:
+        how["on_progress"] = on_progress
         if is_database(name):
             _show_database(context, name, how, as_json=as_json)
             return
@@ -230,10 +230,10 @@ def _saving(save: Path | None) -> Iterator[Callable[[Removal], None] | None]:
             yield None
             return
 
-        def tell(removal: Removal) -> None:
+        def on_progress(removal: Removal) -> None:
             if save is not None:
                 file.write(json.dumps(removal.to_dict()) + "\n")
             if bar is not None:
                 bar()
 
-        yield tell
+        yield on_progress

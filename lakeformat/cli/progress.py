@@ -89,7 +89,7 @@ def files_done() -> Iterator[Callable[[int, int], None] | None]:
             yield None
             return
 
-        def tell(total: int, done: int) -> None:
+        def on_progress(total: int, done: int) -> None:
             update(description=f"{done:,} of {total:,} files", total=total, completed=done)
 
-        yield tell
+        yield on_progress

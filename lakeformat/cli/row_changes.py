@@ -47,8 +47,8 @@ def delete(
     An example: lake delete shop.orders --where "id = 7" --dry-run
     """
     found = named_table(context, table)
-    with progressing() as tell:
-        report = found.delete(where, dry_run=dry_run, tell=tell)
+    with progressing() as on_progress:
+        report = found.delete(where, dry_run=dry_run, on_progress=on_progress)
     _show(report, as_json=as_json)
 
 
@@ -74,8 +74,8 @@ def update(
     """
     values = _values(set_ or [], set_null or [])
     found = named_table(context, table)
-    with progressing() as tell:
-        report = found.update(where, values, dry_run=dry_run, tell=tell)
+    with progressing() as on_progress:
+        report = found.update(where, values, dry_run=dry_run, on_progress=on_progress)
     _show(report, as_json=as_json)
 
 

@@ -136,7 +136,7 @@ def clone(
     target = _target(context, to)
     if to is not None:
         _require_database(target, new.partition(".")[0], to)
-    with files_done() as tell:
+    with files_done() as on_progress:
         report = lake.clone_table(
             found,
             target,
@@ -145,7 +145,7 @@ def clone(
             tag=tag,
             full=full,
             dry_run=dry_run,
-            tell=tell,
+            on_progress=on_progress,
         )
     if as_json:
         print_json([report.to_dict()])
@@ -179,7 +179,7 @@ def clone_database(
     failed: list[TableOutcome[CloneReport]] = []
 
     def outcomes() -> Iterator[TableOutcome[CloneReport]]:
-        with files_done() as tell:
+        with files_done() as on_progress:
             found = lake.clone_database(
                 existing_catalog(context),
                 database,
@@ -189,7 +189,7 @@ def clone_database(
                 excluding=excluding,
                 full=full,
                 dry_run=dry_run,
-                tell=tell,
+                on_progress=on_progress,
             )
             for outcome in found:
                 failed.extend([outcome] if outcome.error is not None else [])

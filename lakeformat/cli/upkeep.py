@@ -83,8 +83,8 @@ def analyze(
         )
         return
     table = named_table(context, name)
-    with counting_rows("reading") as tell:
-        report = table.analyze(columns, dry_run=dry_run, tell=tell)
+    with counting_rows("reading") as on_progress:
+        report = table.analyze(columns, dry_run=dry_run, on_progress=on_progress)
     if as_json:
         print_json([report.to_dict()])
         return
@@ -128,8 +128,10 @@ def rewrite_file_index(
     An example: lake rewrite-file-index shop.orders --where "dt >= '2024-01-31'" --dry-run
     """
     found = named_table(context, table)
-    with files_done() as tell:
-        report = found.rewrite_file_indexes(where=where, force=force, dry_run=dry_run, tell=tell)
+    with files_done() as on_progress:
+        report = found.rewrite_file_indexes(
+            where=where, force=force, dry_run=dry_run, on_progress=on_progress
+        )
     if as_json:
         print_json([report.to_dict()])
         return

@@ -79,7 +79,7 @@ def compact_table(table: Table, which: Mapping[str, Any], how: How) -> Outcome:
         )
     try:
         report = table.compact(
-            **which, commit=how.commit, executor=how.executor, tell=tell_compaction
+            **which, commit=how.commit, executor=how.executor, on_progress=tell_compaction
         )
     except LakeError as error:
         if error.report is not None:

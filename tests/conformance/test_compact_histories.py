@@ -24,7 +24,7 @@ import pytest
 
 import lakeformat as lake
 from lakeformat.environment import Environment
-from lakeformat.paimon.compact.compact import Tell
+from lakeformat.paimon.compact.compact import OnUnit
 from lakeformat.paimon.compact.run import run_messages
 from lakeformat.paimon.compact.unit import CompactUnit
 from lakeformat.paimon.handle import TableHandle
@@ -298,7 +298,9 @@ class History:
 
     def _compacted(self, strategy: str, **how: Any) -> str:
         executor, rival = self.chance.choice(["serial", "threads"]), self._rival()
-        report = self.fresh().compact(strategy=strategy, executor=executor, tell=rival, **how)
+        report = self.fresh().compact(
+            strategy=strategy, executor=executor, on_progress=rival, **how
+        )
         self.follow()
         if rival is None and report.unfinished is None:
             assert self.fresh().plan_compaction(strategy=strategy, **how).units == ()
@@ -308,7 +310,7 @@ class History:
                 self.check_rows()
         return f"compact {strategy} {how}: {report.snapshot_ids}"
 
-    def _rival(self) -> Tell | None:
+    def _rival(self) -> OnUnit | None:
         """Something else that happens once while a compaction is under way."""
         if self.chance.random() < 0.6:
             return None
@@ -350,7 +352,7 @@ class History:
         if self.buckets == "queue":
             return "a queue is not sorted"
         how = self.chance.choice(["order", "zorder", "hilbert"])
-        self.fresh().compact(order_by=["n", "k"], order_strategy=how, tell=self._rival())
+        self.fresh().compact(order_by=["n", "k"], order_strategy=how, on_progress=self._rival())
         return f"sort {how}"
 
     def rescale(self) -> str:

@@ -57,12 +57,12 @@ HELD_UP = """
 import sys, time
 import lakeformat as lake
 
-def tell(progress):
+def report(progress):
     if progress.done:
         print("written", flush=True)
         time.sleep(600)
 
-lake.open_table(sys.argv[1]).compact(executor="serial", tell=tell)
+lake.open_table(sys.argv[1]).compact(executor="serial", on_progress=report)
 """
 
 

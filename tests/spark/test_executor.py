@@ -33,7 +33,7 @@ def test_all_units_are_compacted_and_told_of(spark, orders):
     told = []
     before = orders.scan().to_arrow().sort_by("id")
 
-    report = orders.compact(executor=SparkExecutor(spark), tell=told.append)
+    report = orders.compact(executor=SparkExecutor(spark), on_progress=told.append)
 
     assert (report.files_in, report.files_out, len(report.snapshot_ids)) == (8, 4, 1)
     assert [each.done for each in told] == [0, 1, 2, 3, 4]

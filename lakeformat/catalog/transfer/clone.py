@@ -18,6 +18,7 @@ from lakeformat.catalog.base import Catalog
 from lakeformat.catalog.leftovers import has_leftovers, refuse_another_kind
 from lakeformat.catalog.transfer.contents import Contents, contents_of_snapshot, contents_of_table
 from lakeformat.catalog.transfer.transfer_reports import CloneReport
+from lakeformat.deprecation import renamed_argument
 from lakeformat.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -40,7 +41,7 @@ from lakeformat.storage.digest import content_digest
 from lakeformat.types.count_text import counted
 from lakeformat.types.type_rules import holds_blobs
 
-__all__ = ["CLONE_MARK", "TellClone", "clone_table"]
+__all__ = ["CLONE_MARK", "OnFiles", "clone_table"]
 
 _log = logging.getLogger(__name__)
 _CHUNK = 8 << 20
@@ -51,10 +52,11 @@ _NAMES = ("snapshot", "tag", "changelog", "branch")
 CLONE_MARK = ".cloning"
 """In the directory of a clone, says what it is a copy of until it is whole."""
 
-TellClone: TypeAlias = Callable[[int, int], None]
-"""Hears how many files there are, and how many of them are copied."""
+OnFiles: TypeAlias = Callable[[int, int], None]
+"""Is called with the number of files, and how many of them are copied."""
 
 
+@renamed_argument("tell", "on_progress")
 def clone_table(
     source: Table,
     catalog: Catalog,
@@ -64,7 +66,7 @@ def clone_table(
     tag: str | None = None,
     full: bool = False,
     dry_run: bool = False,
-    tell: TellClone | None = None,
+    on_progress: OnFiles | None = None,
 ) -> CloneReport:
     """Copy a table into a catalog as ``database.table``: one state of it, or with ``full`` all.
 
@@ -86,7 +88,7 @@ def clone_table(
     wanted = find_snapshot(handle, snapshot=snapshot, tag=tag)
     asked = f"tag {tag}" if tag is not None else f"snapshot {snapshot}"
     asked = _EVERYTHING if full else asked if wanted is not None else "the newest snapshot"
-    run = _Clone(handle, catalog, name, storage, layout, asked, tell)
+    run = _Clone(handle, catalog, name, storage, layout, asked, on_progress)
     if not dry_run and (done := run.finished()) is not None:
         return done
     run.check()
@@ -149,7 +151,7 @@ class _Clone:
     storage: Storage
     layout: TableLayout
     asked: str
-    tell: TellClone | None
+    on_progress: OnFiles | None
     contents: Contents = field(default_factory=Contents)
     copied: int = 0
     _done: int = 0
@@ -260,8 +262,8 @@ class _Clone:
         if not is_there:
             self._write(path, target)
         self._done += 1
-        if self.tell is not None:
-            self.tell(len(self.contents.files), self._done)
+        if self.on_progress is not None:
+            self.on_progress(len(self.contents.files), self._done)
 
     def _write(self, path: str, target: str) -> None:
         source = f"{self.handle.layout.root}/{path}"

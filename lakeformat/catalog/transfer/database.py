@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 
 from lakeformat.catalog.base import Catalog
-from lakeformat.catalog.transfer.clone import TellClone, clone_table
+from lakeformat.catalog.transfer.clone import OnFiles, clone_table
 from lakeformat.catalog.transfer.transfer_reports import CloneReport
+from lakeformat.deprecation import renamed_argument
 from lakeformat.errors import InvalidRequestError
 from lakeformat.tables.table_by_table import TableOutcome, table_by_table
 
@@ -17,6 +18,7 @@ __all__ = ["clone_database"]
 _log = logging.getLogger(__name__)
 
 
+@renamed_argument("tell", "on_progress")
 def clone_database(
     source: Catalog,
     database: str,
@@ -27,7 +29,7 @@ def clone_database(
     excluding: str | None = None,
     full: bool = False,
     dry_run: bool = False,
-    tell: TellClone | None = None,
+    on_progress: OnFiles | None = None,
 ) -> Iterator[TableOutcome[CloneReport]]:
     """Clone the tables whose whole names meet the regular expressions, into a database ``to``.
 
@@ -51,7 +53,7 @@ def clone_database(
             f"{target}.{table.removeprefix(f'{database}.')}",
             full=full,
             dry_run=dry_run,
-            tell=tell,
+            on_progress=on_progress,
         )
 
     for outcome in table_by_table([f"{database}.{name}" for name in names], clone):

@@ -30,12 +30,12 @@ from lakeformat.types.count_text import counted
 from lakeformat.types.type_text import type_to_json
 from lakeformat.types.types import DataField
 
-__all__ = ["TellRows", "analyze"]
+__all__ = ["OnRows", "analyze"]
 
 _log = logging.getLogger(__name__)
 ALL_COLUMNS = "all"
 
-TellRows: TypeAlias = Callable[[int], object]
+OnRows: TypeAlias = Callable[[int], object]
 """Hears how many rows have been read by now."""
 
 
@@ -45,7 +45,7 @@ def analyze(
     columns: Sequence[str] | None = None,
     commit: CommitId | None = None,
     dry_run: bool = False,
-    tell: TellRows | None = None,
+    on_progress: OnRows | None = None,
 ) -> AnalyzeReport:
     """Count rows and, of some columns or of ``"all"``, their values; publish it as a snapshot."""
     is_empty = latest_snapshot(handle.storage, handle.layout) is None
@@ -65,7 +65,7 @@ def analyze(
     done = find_commit(handle, commit) if commit is not None else None
     if done is not None:
         return replace(nothing, snapshot_id=done.snapshot_id, replayed=True, reason=done.reason)
-    statistics, skipped = again_if_overtaken(handle, lambda: _newest(handle, columns, tell))
+    statistics, skipped = again_if_overtaken(handle, lambda: _newest(handle, columns, on_progress))
     found = replace(nothing, statistics=statistics, skipped=skipped)
     rows = counted(statistics.merged_record_count or 0, "row")
     looked_at = f"{rows} and {counted(len(statistics.columns), 'column')}"
@@ -118,7 +118,7 @@ def _chosen(
 
 
 def _newest(
-    handle: TableHandle, columns: Sequence[str] | None, tell: TellRows | None
+    handle: TableHandle, columns: Sequence[str] | None, on_progress: OnRows | None
 ) -> tuple[TableStatistics, tuple[str, ...]]:
     """What the newest snapshot looks like, and the columns that have no statistics."""
     head = latest_snapshot(handle.storage, handle.layout)
@@ -126,15 +126,15 @@ def _newest(
         raise NotFoundError(f"the snapshots of {handle.uri} have gone meanwhile")
     handle = _newest_schema(handle)
     chosen, skipped = _chosen(handle, columns)
-    return _statistics(handle, head, chosen, tell), skipped
+    return _statistics(handle, head, chosen, on_progress), skipped
 
 
 def _statistics(
-    handle: TableHandle, head: Snapshot, columns: Sequence[DataField], tell: TellRows | None
+    handle: TableHandle, head: Snapshot, columns: Sequence[DataField], on_progress: OnRows | None
 ) -> TableStatistics:
     files = plan_columns(handle, head).columns
     size = int(files.file_size.numbers.sum())
-    rows, found = _read(handle, head, columns, tell)
+    rows, found = _read(handle, head, columns, on_progress)
     total = max(head.total_record_count, rows)
     return TableStatistics(
         snapshot_id=head.id,
@@ -146,7 +146,7 @@ def _statistics(
 
 
 def _read(
-    handle: TableHandle, head: Snapshot, columns: Sequence[DataField], tell: TellRows | None
+    handle: TableHandle, head: Snapshot, columns: Sequence[DataField], on_progress: OnRows | None
 ) -> tuple[int, dict[str, ColumnStatistics]]:
     """How many rows there are when they are merged, and what their columns hold."""
     if not columns:
@@ -155,8 +155,8 @@ def _read(
     rows = 0
     for batch in Scan(handle, head, [column.name for column in columns]).to_batches():
         rows += batch.num_rows
-        if tell is not None:
-            tell(rows)
+        if on_progress is not None:
+            on_progress(rows)
         for summary, values in zip(summaries, batch.columns, strict=True):
             summary.add(values)
     return rows, {each.column.name: each.result() for each in summaries}

@@ -8,7 +8,7 @@ from dataclasses import replace
 from lakeformat.errors import CommitConflictError, InvalidRequestError
 from lakeformat.paimon.branches.create import refuse_inside_branch
 from lakeformat.paimon.branches.marker import Creation, Deletion, Move, clear, mark, read_mark
-from lakeformat.paimon.deletion import Deleter, Tell, find_protection
+from lakeformat.paimon.deletion import Deleter, OnRemoval, find_protection
 from lakeformat.paimon.deletion.again import look_again
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.layout import MAIN_BRANCH, TableLayout
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 def delete(
-    handle: TableHandle, name: str, *, dry_run: bool = False, tell: Tell | None = None
+    handle: TableHandle, name: str, *, dry_run: bool = False, on_progress: OnRemoval | None = None
 ) -> DeletionReport:
     """Delete a branch, and the files no snapshot or tag of main or another branch leads to.
 
@@ -54,7 +54,7 @@ def delete(
             raise _meanwhile(handle, name)
         _log.info("branch %r of %s is gone; removing what only it held", name, handle.uri)
         handle.storage.delete_directory(target.metadata_root)
-    deleter = Deleter(handle, dry_run=dry_run, tell=tell)
+    deleter = Deleter(handle, dry_run=dry_run, on_progress=on_progress)
     done = _remove_files(handle, name, lost, deleter, dry_run)
     if done and not dry_run:
         clear(handle, name)

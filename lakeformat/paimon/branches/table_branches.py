@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lakeformat.deprecation import renamed_argument
 from lakeformat.paimon.branches.branch_report import BranchInfo, BranchReport, FastForwardReport
 from lakeformat.paimon.branches.create import create, refuse_inside_branch
 from lakeformat.paimon.branches.delete import delete
 from lakeformat.paimon.branches.fast_forward import fast_forward
 from lakeformat.paimon.branches.rename import rename
-from lakeformat.paimon.deletion import Tell
+from lakeformat.paimon.deletion import OnRemoval
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.branch_directory import branches
 from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
@@ -69,15 +70,16 @@ class TableBranches:
         """Give a branch another name."""
         return rename(self._handle, name, new_name, dry_run=dry_run)
 
+    @renamed_argument("tell", "on_progress")
     def delete(
-        self, name: str, *, dry_run: bool = False, tell: Tell | None = None
+        self, name: str, *, dry_run: bool = False, on_progress: OnRemoval | None = None
     ) -> DeletionReport:
         """Delete a branch and the files that only it led to.
 
-        ``tell`` hears of each file that goes, or of a dry run would go, and why. Where files
-        would not go, or the work broke off, calling it again removes the rest.
+        ``on_progress`` is called with each file that is deleted, or planned by a dry run, and the
+        reason. Call it again after an interruption: it deletes the rest.
         """
-        return delete(self._handle, name, dry_run=dry_run, tell=tell)
+        return delete(self._handle, name, dry_run=dry_run, on_progress=on_progress)
 
     def fast_forward(self, name: str, *, dry_run: bool = False) -> FastForwardReport:
         """Let main have the snapshots, schemas and tags of a branch.

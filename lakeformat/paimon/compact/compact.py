@@ -27,12 +27,12 @@ from lakeformat.paimon.read.where import Partitions
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.types.count_text import counted
 
-__all__ = ["Tell", "compact", "run_plans"]
+__all__ = ["OnUnit", "compact", "run_plans"]
 
 _log = logging.getLogger(__name__)
 
-Tell = Callable[[Progress], None]
-"""Who hears how far a compaction has come."""
+OnUnit = Callable[[Progress], None]
+"""Is called after each unit with the progress of a compaction."""
 
 _ROUNDS = 100
 _CONFLICTS = 10
@@ -50,7 +50,7 @@ def compact(
     chosen: Places | None = None,
     commit: CommitId | None = None,
     executor: str | Executor | None = None,
-    tell: Tell | None = None,
+    on_progress: OnUnit | None = None,
 ) -> CompactReport:
     """Compact a table; writers are neither blocked nor undone.
 
@@ -84,7 +84,7 @@ def compact(
         plan,
         commit=commit,
         executor=executor,
-        tell=tell,
+        on_progress=on_progress,
         ends_at_once=ends_at_once,
     )
 
@@ -96,18 +96,20 @@ def run_plans(
     *,
     commit: CommitId | None,
     executor: str | Executor | None,
-    tell: Tell | None,
+    on_progress: OnUnit | None,
     ends_at_once: Callable[[TableHandle], bool],
 ) -> CompactReport:
     """Plan, run and commit until nothing is due; ``plan`` is asked for all buckets, then for some.
 
     ``ends_at_once``: whether a bucket that was compacted is not planned again.
     """
-    if tell is not None and not callable(tell):
-        raise InvalidRequestError(f"tell is called with how far it has come, got {tell!r}")
+    if on_progress is not None and not callable(on_progress):
+        raise InvalidRequestError(
+            f"on_progress must be a function of one argument, got {on_progress!r}"
+        )
     chosen = where_to_work(executor)
     identity = None if commit is None else find_earlier_tries(handle, commit)
-    run = _Run(handle, strategy, chosen, tell, ends_at_once, identity)
+    run = _Run(handle, strategy, chosen, on_progress, ends_at_once, identity)
     _log.info("%s compaction of %s begins", strategy, handle.uri)
     report = run.until_done(lambda places: plan(run.handle, places))
     _log.info("%s compaction of %s ends: %s", strategy, handle.uri, report.reason)
@@ -127,7 +129,7 @@ class _Run:
     handle: TableHandle
     strategy: str
     executor: str | Executor
-    tell: Tell | None
+    on_progress: OnUnit | None
     ends_at_once: Callable[[TableHandle], bool]
     identity: CompactIdentity | None = None
     failures: list[LakeError] = field(default_factory=list)
@@ -272,9 +274,9 @@ class _Run:
         if done is not None:
             progress[1] += 1
             progress[3] += done.bytes
-        if self.tell is not None:
+        if self.on_progress is not None:
             units, units_done, size, size_done = progress
-            self.tell(
+            self.on_progress(
                 Progress(
                     table=self.handle.uri,
                     units=units,

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from lakeformat.errors import InvalidRequestError, NotFoundError
 from lakeformat.executor import Executor, where_to_work
 from lakeformat.paimon.commit.identity import CommitId
-from lakeformat.paimon.compact.compact import Tell
+from lakeformat.paimon.compact.compact import OnUnit
 from lakeformat.paimon.compact.compact_report import CompactReport
 from lakeformat.paimon.compact.supported import require_strategy
 from lakeformat.paimon.compact.unit import CompactPlan
@@ -90,7 +90,7 @@ def compact_tables(
     idle: Idle | None = None,
     commit: CommitId | None = None,
     executor: str | Executor | None = None,
-    tell: Tell | None = None,
+    on_progress: OnUnit | None = None,
     began: Callable[[str], None] | None = None,
 ) -> Iterator[TableOutcome[CompactReport]]:
     """Compact one table after the other, each as ``Table.compact`` does; one that fails stops
@@ -107,7 +107,7 @@ def compact_tables(
             idle=idle,
             commit=commit,
             executor=executor,
-            tell=tell,
+            on_progress=on_progress,
         )
 
     yield from table_by_table(names, compact, began=began)

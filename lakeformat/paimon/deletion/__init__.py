@@ -23,7 +23,7 @@ changelog files of manifests to the candidates.
 from __future__ import annotations
 
 from lakeformat.paimon.deletion.candidates import Candidates
-from lakeformat.paimon.deletion.delete import Deleted, Deleter, Tell
+from lakeformat.paimon.deletion.delete import Deleted, Deleter, OnRemoval
 from lakeformat.paimon.deletion.directories import bucket_directories, remove_empty_directories
 from lakeformat.paimon.deletion.intent import (
     Intent,
@@ -48,9 +48,9 @@ __all__ = [
     "FileClass",
     "Intent",
     "MetadataFiles",
+    "OnRemoval",
     "Protection",
     "Removal",
-    "Tell",
     "add_candidates",
     "announce",
     "bucket_directories",

@@ -13,13 +13,13 @@ from lakeformat.paimon.deletion.parallel import in_parallel
 from lakeformat.paimon.deletion.removal import FileClass, Removal
 from lakeformat.paimon.handle import TableHandle
 
-__all__ = ["Deleted", "Deleter", "Tell"]
+__all__ = ["Deleted", "Deleter", "OnRemoval"]
 
 _BATCH = 1_000
 _NAMED_FAILURES = 100
 _log = logging.getLogger(__name__)
 
-Tell: TypeAlias = Callable[[Removal], None]
+OnRemoval: TypeAlias = Callable[[Removal], None]
 """Hears of each file: of a dry run which would go, otherwise which is gone."""
 
 
@@ -75,12 +75,12 @@ class Deleter:
         handle: TableHandle,
         *,
         dry_run: bool = False,
-        tell: Tell | None = None,
+        on_progress: OnRemoval | None = None,
     ) -> None:
         self.deleted = Deleted()
         self._handle = handle
         self._dry_run = dry_run
-        self._tell = tell
+        self._on_progress = on_progress
 
     def remove(self, removals: Iterable[Removal]) -> bool:
         """Remove each file, batch after batch; whether all went.
@@ -116,5 +116,5 @@ class Deleter:
             return
         self.deleted.count(removal)
         _log.debug("removed %s: %s", removal.path, removal.reason)
-        if self._tell is not None:
-            self._tell(removal)
+        if self._on_progress is not None:
+            self._on_progress(removal)

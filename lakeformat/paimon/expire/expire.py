@@ -21,8 +21,8 @@ from lakeformat.paimon.consumers import (
 from lakeformat.paimon.deletion import (
     Deleter,
     Intent,
+    OnRemoval,
     Removal,
-    Tell,
     announce,
     find_protection,
     read_intents,
@@ -80,7 +80,7 @@ def expire_snapshots(
     limit: int | None = None,
     consumers_older_than: PastTime | None = None,
     dry_run: bool = False,
-    tell: Tell | None = None,
+    on_progress: OnRemoval | None = None,
 ) -> ExpireReport:
     """Remove snapshots that are too old or too many, with the files only they need.
 
@@ -99,8 +99,8 @@ def expire_snapshots(
         limit=limit,
     )
     removals: list[Removal] = []
-    hears = removals.append if dry_run and tell is None else tell
-    account = Account(Deleter(handle, dry_run=dry_run, tell=hears), dry_run)
+    hears = removals.append if dry_run and on_progress is None else on_progress
+    account = Account(Deleter(handle, dry_run=dry_run, on_progress=hears), dry_run)
     run = _Expiry(handle, retention, account)
     if consumers_older_than is not None:
         run.given_up = past_millis("consumers_older_than", consumers_older_than, now)

@@ -35,10 +35,10 @@ from lakeformat.paimon.read.where import Partitions
 from lakeformat.paimon.schema_changes.file_index_rules import indexed_columns
 from lakeformat.rows.conditions.filter import Where
 
-__all__ = ["TellDone", "rewrite_file_indexes"]
+__all__ = ["OnFiles", "rewrite_file_indexes"]
 
 _log = logging.getLogger(__name__)
-TellDone: TypeAlias = Callable[[int, int], object]
+OnFiles: TypeAlias = Callable[[int, int], object]
 """Hears of how many files there are, and of how many the index is built."""
 
 _GROUP_FILES = 256
@@ -54,7 +54,7 @@ def rewrite_file_indexes(
     force: bool = False,
     dry_run: bool = False,
     executor: str | None = None,
-    tell: TellDone | None = None,
+    on_progress: OnFiles | None = None,
 ) -> FileIndexReport:
     """Bring the indexes of existing files to what the options ask for; no row changes."""
     handle = newest_schema(handle)
@@ -69,7 +69,7 @@ def rewrite_file_indexes(
             f"{handle.uri} asks for no file index, so there is none to build anew: set one first, "
             "such as by alter_table(…, set_option('file-index.bloom-filter.columns', 'a,b'))"
         )
-    run = _Run(handle, where, partitions, force, require_executor(executor), tell)
+    run = _Run(handle, where, partitions, force, require_executor(executor), on_progress)
     if dry_run:
         run.look()
     else:
@@ -88,7 +88,7 @@ class _Run:
     partitions: Partitions | None
     force: bool
     executor: str
-    tell: TellDone | None = None
+    on_progress: OnFiles | None = None
     files: int = 0
     units: list[IndexUnit] = field(default_factory=list)
     published: list[BuiltIndex] = field(default_factory=list)
@@ -134,8 +134,10 @@ class _Run:
 
         try:
             for done, _ in enumerate(outcomes_of(self.executor, build, units), 1):
-                if self.tell is not None:
-                    self.tell(len(self._settled) + len(self.units), len(self._settled) + done)
+                if self.on_progress is not None:
+                    self.on_progress(
+                        len(self._settled) + len(self.units), len(self._settled) + done
+                    )
         except BaseException:
             _discard(built)
             raise

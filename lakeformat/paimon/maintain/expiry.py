@@ -31,7 +31,7 @@ def expire(handle: TableHandle, request: MaintainRequest) -> StepReport:
             limit=_all_there_are(handle),
             consumers_older_than=request.expire_consumers,
             dry_run=request.dry_run,
-            tell=request.removals(table, EXPIRE) or _ignored,
+            on_progress=request.removals(table, EXPIRE) or _ignored,
         )
         reports.append(report)
         if not _goes_on(report):

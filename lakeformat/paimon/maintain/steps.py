@@ -61,7 +61,9 @@ def _compact(handle: TableHandle, request: MaintainRequest) -> StepReport:
     if request.dry_run:
         return _planned_compaction(handle, places)
     heard = request.units(handle.name, COMPACT)
-    report = compact(handle, strategy="full", chosen=places, executor=request.executor, tell=heard)
+    report = compact(
+        handle, strategy="full", chosen=places, executor=request.executor, on_progress=heard
+    )
     if report.unfinished is not None:
         error = CommitConflictError(f"{report.table}: {report.unfinished}")
         error.report = report
@@ -111,7 +113,7 @@ def _orphans(handle: TableHandle, request: MaintainRequest) -> StepReport:
         handle,
         OrphanOptions(),
         dry_run=request.dry_run,
-        tell=request.removals(handle.name, ORPHANS),
+        on_progress=request.removals(handle.name, ORPHANS),
         executor=request.executor,
         commit_comes_first=request.commit_comes_first,
     )

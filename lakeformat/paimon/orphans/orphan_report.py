@@ -68,7 +68,7 @@ class OrphanReport:
     objection: str | None
     """Why a removal would be refused, if it would; only a dry run comes so far then."""
     files: tuple[OrphanFile, ...]
-    """The first of the orphans; ``tell`` hears of all."""
+    """The first of the orphans; ``on_progress`` is called with each of them."""
     files_left_out: int
     """How many more there are."""
     reason: str

@@ -11,8 +11,8 @@ from lakeformat.executor import Executor
 from lakeformat.paimon.commit.same_table import require_same_table
 from lakeformat.paimon.deletion import (
     Deleter,
+    OnRemoval,
     Removal,
-    Tell,
     bucket_directories,
     remove_empty_directories,
 )
@@ -68,7 +68,7 @@ def remove_orphans(
     options: OrphanOptions,
     *,
     dry_run: bool,
-    tell: Tell | None = None,
+    on_progress: OnRemoval | None = None,
     executor: str | Executor | None = None,
     commit_comes_first: bool = False,
 ) -> OrphanReport:
@@ -108,7 +108,7 @@ def remove_orphans(
         objection = _objection(handle, scan, plan, options.max_share)
         if objection is not None and not dry_run:
             raise InvalidRequestError(objection)
-        deleter = Deleter(handle, dry_run=dry_run, tell=tell)
+        deleter = Deleter(handle, dry_run=dry_run, on_progress=on_progress)
         emptied = _remove(handle, plan, scan, deleter)
     report = _report(handle, plan, scan, deleter, dry_run=dry_run, objection=objection)
     if not dry_run and handle.options.snapshot_clean_empty_directories:

@@ -47,14 +47,14 @@ from lakeformat.paimon.row_changes.row_change_report import Method, Operation, R
 from lakeformat.rows.conditions.filter import PredicateFilter, Where
 from lakeformat.types.count_text import counted
 
-__all__ = ["Tell", "delete_rows", "update_rows"]
+__all__ = ["OnProgress", "delete_rows", "update_rows"]
 
 _log = logging.getLogger(__name__)
 _ATTEMPTS = 10
 """So often rows are looked for anew before a busy table is left alone."""
 
-Tell = Callable[[Progress], None]
-"""Who hears how far the work has come."""
+OnProgress = Callable[[Progress], None]
+"""Is called after each unit with the progress of the work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class _Request:
     new_values: NewValues | None = None
     commit: CommitId | None = None
     dry_run: bool = False
-    tell: Tell | None = None
+    on_progress: OnProgress | None = None
 
 
 def delete_rows(
@@ -73,7 +73,7 @@ def delete_rows(
     *,
     commit: CommitId | None = None,
     dry_run: bool = False,
-    tell: Tell | None = None,
+    on_progress: OnProgress | None = None,
 ) -> RowChangeReport:
     """Delete the rows that meet a condition."""
     if where is None:
@@ -81,7 +81,11 @@ def delete_rows(
     return _changed(
         handle,
         _Request(
-            operation=Operation.DELETE, where=where, commit=commit, dry_run=dry_run, tell=tell
+            operation=Operation.DELETE,
+            where=where,
+            commit=commit,
+            dry_run=dry_run,
+            on_progress=on_progress,
         ),
     )
 
@@ -93,7 +97,7 @@ def update_rows(
     *,
     commit: CommitId | None = None,
     dry_run: bool = False,
-    tell: Tell | None = None,
+    on_progress: OnProgress | None = None,
 ) -> RowChangeReport:
     """Give columns of the rows that meet a condition other values; None is for all rows."""
     return _changed(
@@ -104,14 +108,16 @@ def update_rows(
             new_values=new_values,
             commit=commit,
             dry_run=dry_run,
-            tell=tell,
+            on_progress=on_progress,
         ),
     )
 
 
 def _changed(handle: TableHandle, request: _Request) -> RowChangeReport:
-    if request.tell is not None and not callable(request.tell):
-        raise InvalidRequestError(f"tell is called with how far it has come, got {request.tell!r}")
+    if request.on_progress is not None and not callable(request.on_progress):
+        raise InvalidRequestError(
+            f"on_progress must be a function of one argument, got {request.on_progress!r}"
+        )
     CommitOptions(commit=request.commit)  # which refuses what is no identity
     began = handle.environment.now_millis()
     if (done := _replay(handle, request)) is not None:
@@ -340,8 +346,8 @@ class _Attempt:
         return f"{what} {done}, {committed.reason}"
 
     def _tell(self, done: int, units: int, size_done: int, size: int) -> None:
-        if self.request.tell is not None:
-            self.request.tell(
+        if self.request.on_progress is not None:
+            self.request.on_progress(
                 Progress(
                     table=self.handle.uri,
                     units=units,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lakeformat.deprecation import renamed_argument
 from lakeformat.paimon.table.reads import TableReads
 
 if TYPE_CHECKING:
     from lakeformat.paimon.consumers import TableConsumers
-    from lakeformat.paimon.deletion import Tell
+    from lakeformat.paimon.deletion import OnRemoval
     from lakeformat.paimon.expire import ExpireReport
     from lakeformat.paimon.read.past_time import PastTime
 
@@ -18,6 +19,7 @@ __all__ = ["TableExpiry"]
 class TableExpiry(TableReads):
     """The part of a table that removes what nobody reads any more."""
 
+    @renamed_argument("tell", "on_progress")
     def expire_snapshots(
         self,
         *,
@@ -26,7 +28,7 @@ class TableExpiry(TableReads):
         older_than: PastTime | None = None,
         limit: int | None = None,
         dry_run: bool = False,
-        tell: Tell | None = None,
+        on_progress: OnRemoval | None = None,
     ) -> ExpireReport:
         """Remove old snapshots with the files only they need; the newest always stays.
 
@@ -35,9 +37,10 @@ class TableExpiry(TableReads):
         said is as the table's options have it.
         Nothing goes that a tag, a branch or a consumer needs. ``limit`` is how many go at most.
 
-        A ``dry_run`` removes nothing, and its report has each file with the reason. ``tell`` hears
-        of the files one by one instead, also of those removed. What an interrupted expiry has left
-        is finished first; a file that would not go is counted, and tried again by the next call.
+        A ``dry_run`` deletes nothing, and its report has each file with the reason. With
+        ``on_progress`` the report has none: it is called with each file, deleted or planned. The
+        rest of an interrupted expiry is deleted first. A file that cannot be deleted is counted,
+        and the next call tries it again.
         """
         from lakeformat.paimon.expire import expire_snapshots
 
@@ -48,7 +51,7 @@ class TableExpiry(TableReads):
             older_than=older_than,
             limit=limit,
             dry_run=dry_run,
-            tell=tell,
+            on_progress=on_progress,
         )
 
     @property

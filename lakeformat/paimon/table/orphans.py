@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from lakeformat.deprecation import renamed_argument
 from lakeformat.executor import Executor
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.metadata.commit_message import CommitMessage
@@ -13,7 +14,7 @@ from lakeformat.paimon.table.reads import TableReads
 from lakeformat.types.type_rules import require_list
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.deletion import Tell
+    from lakeformat.paimon.deletion import OnRemoval
     from lakeformat.paimon.orphans.hints import RepairHintsReport
     from lakeformat.paimon.orphans.missing import MissingFilesReport
     from lakeformat.paimon.orphans.missing_manifests import MissingManifestsReport
@@ -26,6 +27,7 @@ __all__ = ["TableOrphans"]
 class TableOrphans(TableReads):
     """The part of a table that tidies its files."""
 
+    @renamed_argument("tell", "on_progress")
     def remove_orphans(
         self,
         older_than: PastTime | None = None,
@@ -36,7 +38,7 @@ class TableOrphans(TableReads):
         allow_younger: bool = False,
         max_share: float = 0.5,
         external_paths: bool = False,
-        tell: Tell | None = None,
+        on_progress: OnRemoval | None = None,
         executor: str | Executor | None = None,
     ) -> OrphanReport:
         """Remove files that no snapshot, tag, branch or changelog leads to; ask first what goes.
@@ -47,8 +49,8 @@ class TableOrphans(TableReads):
         oldest of them began, is refused unless ``allow_younger`` says that nobody writes. Files of
         a writer that has made another one since stay, as do those of the messages ``in_use``. More
         than ``max_share`` of the table's files or bytes is refused. ``external_paths`` looks
-        outside of the table too, where no other table may keep files. ``tell`` hears of every file.
-        Files under names no writer gives stay.
+        outside of the table too, where no other table may keep files. ``on_progress`` is called
+        with every file. Files under names no writer gives stay.
 
         ``executor`` reads manifests and lists directories: ``"threads"`` as many as the option
         ``file-operation.thread-num`` says, ``"serial"``, or an object such as
@@ -65,7 +67,9 @@ class TableOrphans(TableReads):
             max_share=max_share,
             external_paths=external_paths,
         )
-        return remove_orphans(self._handle, options, dry_run=dry_run, tell=tell, executor=executor)
+        return remove_orphans(
+            self._handle, options, dry_run=dry_run, on_progress=on_progress, executor=executor
+        )
 
     def remove_missing_files(
         self,

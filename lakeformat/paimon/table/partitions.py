@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lakeformat.deprecation import renamed_argument
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.partition_filter import PartitionSpec
 from lakeformat.paimon.read.where import Partitions
@@ -12,11 +13,11 @@ from lakeformat.paimon.table.reads import TableReads
 from lakeformat.rows.conditions.filter import Where
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.analyze.analyze import TellRows
+    from lakeformat.paimon.analyze.analyze import OnRows
     from lakeformat.paimon.analyze.analyze_report import AnalyzeReport
     from lakeformat.paimon.commit.compact_manifests import CompactManifestsReport
     from lakeformat.paimon.file_indexes.file_index_report import FileIndexReport
-    from lakeformat.paimon.file_indexes.rewrite import TellDone
+    from lakeformat.paimon.file_indexes.rewrite import OnFiles
     from lakeformat.paimon.partitions.partition_reports import (
         DropPartitionsPlan,
         ExpirePartitionsReport,
@@ -97,23 +98,26 @@ class TablePartitions(TableReads):
             self._handle, partitions, actions=actions, allow_empty=allow_empty, dry_run=dry_run
         )
 
+    @renamed_argument("tell", "on_progress")
     def analyze(
         self,
         columns: Sequence[str] | None = None,
         *,
         commit: CommitId | None = None,
         dry_run: bool = False,
-        tell: TellRows | None = None,
+        on_progress: OnRows | None = None,
     ) -> AnalyzeReport:
         """Count the rows and, of some columns or of ``"all"``, their values, for query planners.
 
         Everything is read once. The result is published as a snapshot of kind ANALYZE, which
-        ``$statistics`` shows and later snapshots inherit until the schema changes. ``tell`` hears
-        how many rows have been read.
+        ``$statistics`` shows and later snapshots inherit until the schema changes.
+        ``on_progress`` is called with the number of rows read so far.
         """
         from lakeformat.paimon.analyze.analyze import analyze
 
-        return analyze(self._handle, columns=columns, commit=commit, dry_run=dry_run, tell=tell)
+        return analyze(
+            self._handle, columns=columns, commit=commit, dry_run=dry_run, on_progress=on_progress
+        )
 
     def compact_manifests(self, *, dry_run: bool = False) -> CompactManifestsReport:
         """Merge small manifests and drop deleted files from them; no row and no file changes."""
@@ -121,6 +125,7 @@ class TablePartitions(TableReads):
 
         return compact_manifests(self._handle, dry_run=dry_run)
 
+    @renamed_argument("tell", "on_progress")
     def rewrite_file_indexes(
         self,
         *,
@@ -128,12 +133,12 @@ class TablePartitions(TableReads):
         partitions: Partitions | None = None,
         force: bool = False,
         dry_run: bool = False,
-        tell: TellDone | None = None,
+        on_progress: OnFiles | None = None,
     ) -> FileIndexReport:
         """Give existing files the indexes that the options ``file-index.*`` name.
 
         Data files stay as they are. ``force`` builds indexes anew that are there already.
-        ``tell`` hears how many files there are, and how many are done.
+        ``on_progress`` is called with the number of files, and how many of them are done.
         """
         from lakeformat.paimon.file_indexes.rewrite import rewrite_file_indexes
 
@@ -143,5 +148,5 @@ class TablePartitions(TableReads):
             partitions=partitions,
             force=force,
             dry_run=dry_run,
-            tell=tell,
+            on_progress=on_progress,
         )

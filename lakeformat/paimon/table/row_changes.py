@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lakeformat.deprecation import renamed_argument
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.rows.conditions.filter import Where
 
 if TYPE_CHECKING:
     from lakeformat.paimon.row_changes.assignments import NewValues
-    from lakeformat.paimon.row_changes.change import Tell
+    from lakeformat.paimon.row_changes.change import OnProgress
     from lakeformat.paimon.row_changes.row_change_report import RowChangeReport
 
 __all__ = ["TableRowChanges"]
@@ -19,13 +20,14 @@ __all__ = ["TableRowChanges"]
 class TableRowChanges(TableReads):
     """The part of a table that changes single rows."""
 
+    @renamed_argument("tell", "on_progress")
     def delete(
         self,
         where: Where,
         *,
         commit: CommitId | None = None,
         dry_run: bool = False,
-        tell: Tell | None = None,
+        on_progress: OnProgress | None = None,
     ) -> RowChangeReport:
         """Delete the rows that meet a condition, in one commit.
 
@@ -39,8 +41,11 @@ class TableRowChanges(TableReads):
         """
         from lakeformat.paimon.row_changes.change import delete_rows
 
-        return delete_rows(self._handle, where, commit=commit, dry_run=dry_run, tell=tell)
+        return delete_rows(
+            self._handle, where, commit=commit, dry_run=dry_run, on_progress=on_progress
+        )
 
+    @renamed_argument("tell", "on_progress")
     def update(
         self,
         where: Where | None,
@@ -48,7 +53,7 @@ class TableRowChanges(TableReads):
         *,
         commit: CommitId | None = None,
         dry_run: bool = False,
-        tell: Tell | None = None,
+        on_progress: OnProgress | None = None,
     ) -> RowChangeReport:
         """Give columns of the rows that meet a condition new values; ``where=None`` is all rows.
 
@@ -60,4 +65,6 @@ class TableRowChanges(TableReads):
         """
         from lakeformat.paimon.row_changes.change import update_rows
 
-        return update_rows(self._handle, where, set, commit=commit, dry_run=dry_run, tell=tell)
+        return update_rows(
+            self._handle, where, set, commit=commit, dry_run=dry_run, on_progress=on_progress
+        )

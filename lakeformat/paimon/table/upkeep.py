@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lakeformat.deprecation import renamed_argument
 from lakeformat.executor import Executor
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.read.where import Partitions
@@ -13,7 +14,7 @@ from lakeformat.paimon.table.reads import TableReads
 from lakeformat.rows.conditions.filter import Where
 
 if TYPE_CHECKING:
-    from lakeformat.paimon.compact.compact import Tell
+    from lakeformat.paimon.compact.compact import OnUnit
     from lakeformat.paimon.compact.compact_report import CompactReport
     from lakeformat.paimon.compact.other_compactor import OtherCompactor
     from lakeformat.paimon.compact.rescaling.rescale_report import RescaleReport
@@ -146,6 +147,7 @@ class TableUpkeep(TableReads):
             executor=executor,
         )
 
+    @renamed_argument("tell", "on_progress")
     def compact(
         self,
         *,
@@ -158,7 +160,7 @@ class TableUpkeep(TableReads):
         order_strategy: str | None = None,
         commit: CommitId | None = None,
         executor: str | Executor | None = None,
-        tell: Tell | None = None,
+        on_progress: OnUnit | None = None,
     ) -> CompactReport:
         """Merge files into fewer and larger ones; the rows of the table stay as they are.
 
@@ -167,7 +169,7 @@ class TableUpkeep(TableReads):
         written to for so long (``"1 h"``), always in full, ``buckets`` some buckets of them.
         Writers go on meanwhile; what they overtake is planned again. ``executor`` is
         ``"threads"``, a bucket per CPU at a time, ``"serial"``, or an object such as
-        ``spark_jobs.SparkExecutor``; ``tell`` hears how far it has come.
+        ``spark_jobs.SparkExecutor``; ``on_progress`` is called after each unit.
 
         ``order_by`` sorts rows without primary key, so that queries open fewer files:
         ``order_strategy`` is ``"order"``, column after column, ``"zorder"`` or ``"hilbert"``.
@@ -189,7 +191,7 @@ class TableUpkeep(TableReads):
                 buckets=buckets,
                 commit=commit,
                 executor=executor,
-                tell=tell,
+                on_progress=on_progress,
             )
         return compact(
             self._handle,
@@ -200,5 +202,5 @@ class TableUpkeep(TableReads):
             buckets=buckets,
             commit=commit,
             executor=executor,
-            tell=tell,
+            on_progress=on_progress,
         )

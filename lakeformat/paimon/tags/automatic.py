@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from lakeformat.errors import InvalidRequestError
-from lakeformat.paimon.deletion import Tell
+from lakeformat.paimon.deletion import OnRemoval
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (
@@ -48,7 +48,7 @@ class AutomaticTagsReport:
 
 
 def create_due(
-    handle: TableHandle, *, dry_run: bool = False, tell: Tell | None = None
+    handle: TableHandle, *, dry_run: bool = False, on_progress: OnRemoval | None = None
 ) -> AutomaticTagsReport:
     """Make the tags that are due, then delete the oldest beyond ``tag.num-retained-max``.
 
@@ -65,7 +65,7 @@ def create_due(
     made = _batch(handle, dry_run) if mode == _BATCH else _periodic(handle, mode, dry_run)
     gone = _surplus(handle, mode, [due for due in made if dry_run])
     if gone:
-        delete(handle, gone, force=True, dry_run=dry_run, tell=tell)
+        delete(handle, gone, force=True, dry_run=dry_run, on_progress=on_progress)
     return AutomaticTagsReport(
         table=handle.uri,
         created=tuple(due.name for due in made),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from lakeformat.errors import InvalidRequestError, NotFoundError
-from lakeformat.paimon.deletion import Deleter, Tell, find_protection
+from lakeformat.paimon.deletion import Deleter, OnRemoval, find_protection
 from lakeformat.paimon.deletion.again import look_again
 from lakeformat.paimon.handle import TableHandle, require_allowed
 from lakeformat.paimon.layout import suffixed
@@ -39,7 +39,7 @@ def delete(
     force: bool = False,
     missing_ok: bool = False,
     dry_run: bool = False,
-    tell: Tell | None = None,
+    on_progress: OnRemoval | None = None,
     why: str = "",
 ) -> DeletionReport:
     """Delete tags, and the files no snapshot, other tag or branch leads to.
@@ -54,7 +54,7 @@ def delete(
                 f"cannot delete a tag of {handle.uri}: a tag is named by a text, got {name!r}. "
                 "Give each name as an argument of its own: delete('a', 'b')"
             )
-    deletion = _Deletion(handle, Deleter(handle, dry_run=dry_run, tell=tell), dry_run)
+    deletion = _Deletion(handle, Deleter(handle, dry_run=dry_run, on_progress=on_progress), dry_run)
     pending = _pending(handle)
     for name, left in pending.items():
         deletion.finish(name, left)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from lakeformat.paimon.deletion import Tell
+from lakeformat.paimon.deletion import OnRemoval
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.tag import Tag, read_tags
 from lakeformat.paimon.read.past_time import PastTime, past_millis
@@ -24,7 +24,7 @@ def expire(
     *,
     older_than: PastTime | None = None,
     dry_run: bool = False,
-    tell: Tell | None = None,
+    on_progress: OnRemoval | None = None,
 ) -> DeletionReport:
     """Delete the tags whose time is over, and with ``older_than`` those made before then.
 
@@ -41,7 +41,7 @@ def expire(
     why = f" because {'their' if many else 'its'} time is over"
     if before is not None:
         why += f" or {'they are' if many else 'it is'} older than {moment_text(before)}"
-    return delete(handle, over, force=True, dry_run=dry_run, tell=tell, why=why)
+    return delete(handle, over, force=True, dry_run=dry_run, on_progress=on_progress, why=why)
 
 
 def expires_at(tag: Tag) -> datetime | None:

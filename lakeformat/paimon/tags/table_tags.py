@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lakeformat.paimon.deletion import Tell
+from lakeformat.deprecation import renamed_argument
+from lakeformat.paimon.deletion import OnRemoval
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.tag import Tag, read_tags
 from lakeformat.paimon.read.past_time import PastTime
@@ -75,41 +76,51 @@ class TableTags:
         """Give a tag another name."""
         return rename(self._handle, name, new_name, dry_run=dry_run)
 
+    @renamed_argument("tell", "on_progress")
     def delete(
         self,
         *names: str,
         force: bool = False,
         missing_ok: bool = False,
         dry_run: bool = False,
-        tell: Tell | None = None,
+        on_progress: OnRemoval | None = None,
     ) -> DeletionReport:
         """Delete tags and the files that only they led to.
 
         A tag that a branch began at, or that protects a rollback, is refused without ``force``;
         one that is not there without ``missing_ok``, before any other is deleted.
-        ``tell`` hears of each file that goes, or of a dry run would go, and why. Where files
-        would not go, or the work broke off, the next deletion removes the rest.
+        ``on_progress`` is called with each file that is deleted, or planned by a dry run, and the
+        reason. The next deletion removes files that could not be deleted.
         """
         return delete(
-            self._handle, names, force=force, missing_ok=missing_ok, dry_run=dry_run, tell=tell
+            self._handle,
+            names,
+            force=force,
+            missing_ok=missing_ok,
+            dry_run=dry_run,
+            on_progress=on_progress,
         )
 
+    @renamed_argument("tell", "on_progress")
     def expire(
         self,
         *,
         older_than: PastTime | None = None,
         dry_run: bool = False,
-        tell: Tell | None = None,
+        on_progress: OnRemoval | None = None,
     ) -> DeletionReport:
         """Delete the tags whose time is over; with ``older_than`` all that were made before.
 
         Those a branch began at stay.
         """
-        return expire(self._handle, older_than=older_than, dry_run=dry_run, tell=tell)
+        return expire(self._handle, older_than=older_than, dry_run=dry_run, on_progress=on_progress)
 
-    def create_due(self, *, dry_run: bool = False, tell: Tell | None = None) -> AutomaticTagsReport:
+    @renamed_argument("tell", "on_progress")
+    def create_due(
+        self, *, dry_run: bool = False, on_progress: OnRemoval | None = None
+    ) -> AutomaticTagsReport:
         """Make the tags that ``tag.automatic-creation`` asks for, as far as they are due."""
-        return create_due(self._handle, dry_run=dry_run, tell=tell)
+        return create_due(self._handle, dry_run=dry_run, on_progress=on_progress)
 
 
 def _info(tag: Tag) -> TagInfo:

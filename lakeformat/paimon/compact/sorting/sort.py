@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from lakeformat.errors import InvalidRequestError, UnsupportedError
 from lakeformat.executor import Executor
 from lakeformat.paimon.commit.identity import CommitId
-from lakeformat.paimon.compact.compact import Tell, run_plans
+from lakeformat.paimon.compact.compact import OnUnit, run_plans
 from lakeformat.paimon.compact.compact_report import CompactReport
 from lakeformat.paimon.compact.plan import newest_schema
 from lakeformat.paimon.compact.sorting.order import RowOrder, row_order
@@ -45,7 +45,7 @@ def sort_compact(
     buckets: Collection[int] | None = None,
     commit: CommitId | None = None,
     executor: str | Executor | None = None,
-    tell: Tell | None = None,
+    on_progress: OnUnit | None = None,
 ) -> CompactReport:
     """Write all rows anew, sorted by columns or along a curve through them.
 
@@ -71,7 +71,7 @@ def sort_compact(
         plan,
         commit=commit,
         executor=executor,
-        tell=tell,
+        on_progress=on_progress,
         ends_at_once=lambda _: True,
     )
 

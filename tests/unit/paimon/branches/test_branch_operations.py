@@ -250,9 +250,9 @@ def test_deleting_a_branch_removes_exactly_what_only_it_held():
     branch_of(rows, "dev").compact(executor="serial")
     before = {path: None for path in rows.table._handle.storage.files()}
     planned, gone = [], []
-    rows.table.branches.delete("dev", dry_run=True, tell=planned.append)
+    rows.table.branches.delete("dev", dry_run=True, on_progress=planned.append)
     assert {path: None for path in rows.table._handle.storage.files()} == before
-    report = rows.table.branches.delete("dev", tell=gone.append)
+    report = rows.table.branches.delete("dev", on_progress=gone.append)
     assert [each.path for each in planned] == [each.path for each in gone] != []
     assert report.deleted == ("dev",)
     assert (missing(rows.table), unneeded(rows.table)) == (set(), set())

@@ -90,7 +90,7 @@ def test_a_row_that_is_deleted_meanwhile_does_not_come_back(options):
         heard.append(done)
 
     heard: list[object] = []
-    report = rows.table.compact(executor="serial", tell=rival)
+    report = rows.table.compact(executor="serial", on_progress=rival)
     assert [each.outcome for each in report.buckets][:1] == ["refused"]
     assert "deleted rows would come back" in report.buckets[0].reason
     assert rows.table.scan().count() == 8

@@ -180,7 +180,7 @@ def test_a_bucket_that_was_overtaken_is_planned_again_alone():
         heard.append(done)
 
     heard: list[object] = []
-    report = keyed.table.compact(executor="serial", tell=rival)
+    report = keyed.table.compact(executor="serial", on_progress=rival)
     said = [(each.partition, each.outcome) for each in report.buckets]
     assert sorted(said) == [
         ("p=a", "compacted"),
@@ -205,7 +205,7 @@ def test_a_bucket_that_is_overtaken_again_and_again_is_left_and_said_to_be():
             compact(keyed.table._handle)
             keyed.commit(("+I", 1, "z"))
 
-    report = compact(keyed.table._handle, executor="serial", tell=rival)
+    report = compact(keyed.table._handle, executor="serial", on_progress=rival)
     assert report.snapshot_ids == ()
     assert report.unfinished is not None
     assert "other commits changed the same files 11 times" in report.unfinished

@@ -337,7 +337,7 @@ def test_a_report_says_what_was_done_and_what_was_not():
     keyed.table.compact(where="p = 'b'")
     keyed.commit(("+I", "a", 1, "y"))
     heard: list[Progress] = []
-    report = keyed.table.compact(tell=heard.append)
+    report = keyed.table.compact(on_progress=heard.append)
     assert [(each.partition, each.outcome) for each in report.buckets] == [
         ("p=b", "not chosen"),
         ("p=a", "compacted"),
@@ -372,8 +372,8 @@ def test_requests_that_cannot_be_right_are_refused():
     for buckets in (0, "0", ["x"], [0.0], [True]):
         with pytest.raises(lake.InvalidRequestError, match="buckets are "):
             keyed.table.compact(buckets=buckets)
-    with pytest.raises(lake.InvalidRequestError, match="tell is called"):
-        keyed.table.compact(tell=5)
+    with pytest.raises(lake.InvalidRequestError, match="on_progress must be a function"):
+        keyed.table.compact(on_progress=5)
     with pytest.raises(lake.InvalidRequestError, match="executor is one of serial, threads"):
         keyed.table.compact(executor="spark")
     with pytest.raises(lake.InvalidRequestError, match="idle is a time such as '1 h', got 'soon'"):

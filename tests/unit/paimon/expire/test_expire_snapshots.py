@@ -151,7 +151,7 @@ def test_a_dry_run_names_what_would_go_and_why_and_removes_nothing():
 def test_what_is_removed_is_told_of_file_by_file():
     rows, _ = example()
     heard: list[Any] = []
-    report = rows.table.expire_snapshots(**ALL, tell=heard.append)
+    report = rows.table.expire_snapshots(**ALL, on_progress=heard.append)
     assert len(heard) == report.deleted.total == 15
 
 

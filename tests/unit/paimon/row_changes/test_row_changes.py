@@ -290,7 +290,7 @@ def test_what_computes_a_value_and_fails_leaves_nothing():
     ("how", "said"),
     [
         ({"commit": "nightly"}, "commit is a CommitId, got 'nightly'"),
-        ({"tell": 5}, "tell is called with how far it has come, got 5"),
+        ({"on_progress": 5}, "on_progress must be a function of one argument, got 5"),
     ],
 )
 def test_arguments_nobody_can_mean_are_refused(how, said):
@@ -322,6 +322,6 @@ def test_who_is_interested_hears_how_far_it_has_come():
     table = new_table({}, partition_by=["p"])
     for p in "abc":
         add(table, range(3), p)
-    table.delete("k = 1", tell=heard.append)
+    table.delete("k = 1", on_progress=heard.append)
     assert [(each.done, each.units) for each in heard] == [(0, 3), (1, 3), (2, 3), (3, 3)]
     assert heard[-1].bytes_done == heard[-1].bytes > 0

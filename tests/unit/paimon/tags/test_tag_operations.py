@@ -120,9 +120,9 @@ def test_deleting_a_tag_removes_exactly_what_only_it_held():
     kept = {name: values(table, tag=name) for name in names(table)}
     for name in ("t4", "t2", "twin", "t6"):
         planned: list[Removal] = []
-        table.tags.delete(name, dry_run=True, tell=planned.append)
+        table.tags.delete(name, dry_run=True, on_progress=planned.append)
         before, gone = files_of_tables(table), list[Removal]()
-        report = table.tags.delete(name, tell=gone.append)
+        report = table.tags.delete(name, on_progress=gone.append)
         assert [each.path for each in gone] == [each.path for each in planned]
         assert before - files_of_tables(table) == {each.path for each in gone}
         assert sum(report.files.values()) == len(gone)
