@@ -113,7 +113,7 @@ def test_a_state_that_is_gone_stops_spark_with_the_library_s_sentence(catalog, o
     with pytest.raises(lake.NotFoundError) as on_spark:
         read_table(lake_spark, table)
     assert str(on_spark.value) == str(on_python.value)
-    with pytest.raises(Exception, match=r"snapshot 9 of .* set it to what is there"):
+    with pytest.raises(Exception, match=r"snapshot 9 of .* correct or remove the option"):
         lake_spark.read.format("lake").load("shop.orders").collect()
 
 

@@ -1,1 +1,1 @@
-"""Reading: which files a snapshot consists of, and their rows."""
+"""Reading a snapshot: its data files and their rows."""

@@ -1,4 +1,4 @@
-"""What a batch read sees of a snapshot: the visible files of each bucket."""
+"""The data files of a snapshot that a batch read sees, grouped by bucket."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lakeformat.paimon.schema import TableSchema
 __all__ = ["POSTPONE_BUCKET", "has_unique_rows", "skips_level_zero", "visible_buckets"]
 
 POSTPONE_BUCKET = -2
-"""Where rows wait that have no bucket yet."""
+"""Bucket of postponed rows: the writer stored them before a real bucket was assigned."""
 
 _FIRST_ROW = "first-row"
 
@@ -20,10 +20,10 @@ _FIRST_ROW = "first-row"
 def visible_buckets(
     schema: TableSchema, files: Iterable[ManifestEntry], *, level_zero: bool = False
 ) -> list[tuple[ManifestEntry, ...]]:
-    """Group files by partition and bucket, in the order their first file was committed.
+    """Group the visible files by partition and bucket, in the order of each group's first commit.
 
-    A table may want partitions in the order of their values instead. ``level_zero`` includes the
-    rows that wait for a compaction.
+    With ``scan.plan-sort-partition`` the groups are sorted by partition value instead.
+    ``level_zero`` includes level-0 files that batch reads skip until a compaction.
     """
     groups: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for entry in files:
@@ -36,9 +36,10 @@ def visible_buckets(
 
 
 def skips_level_zero(schema: TableSchema) -> bool:
-    """Whether rows wait for a compaction until a batch read sees them.
+    """Return True if batch reads skip level-0 files.
 
-    With deletion vectors and for first rows only a compaction finds out which of them count.
+    That is so with deletion vectors (unless they are merged on read) and with the first-row merge
+    engine: only a compaction decides which of the level-0 rows are valid.
     """
     options = schema.table_options
     if not schema.primary_keys:
@@ -49,18 +50,18 @@ def skips_level_zero(schema: TableSchema) -> bool:
 
 
 def has_unique_rows(schema: TableSchema) -> bool:
-    """Whether no key is in two files above level 0, on whichever levels these are."""
+    """Return True if each key occurs in at most one file above level 0."""
     options = schema.table_options
     return options.deletion_vectors_enabled or options.merge_engine == _FIRST_ROW
 
 
 def _is_visible(schema: TableSchema, entry: ManifestEntry, level_zero: bool) -> bool:
-    """Postponed rows have no bucket yet."""
+    """Return True if a batch read sees the file; postponed rows are never visible."""
     if entry.bucket == POSTPONE_BUCKET:
         return False
     if entry.bucket < 0:
         raise CorruptTableError(
-            f"data file {entry.file.file_name} is in bucket {entry.bucket}, which no table has; "
+            f"data file {entry.file.file_name} is in bucket {entry.bucket}, which is not valid; "
             "restore its manifest from a backup or roll the table back to an earlier snapshot"
         )
     return level_zero or not (entry.file.level == 0 and skips_level_zero(schema))

@@ -1,4 +1,4 @@
-"""The rows of one live file: where it is, how its schema was, which of its rows are deleted."""
+"""Readers for single live data files: path, schema, pruning and deleted rows."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ class DataFiles:
         *,
         with_deleted: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        """The columns ``wanted`` of the rows that are not deleted, in file order.
+        """Stream the columns ``wanted`` of the rows that are not deleted, in file order.
 
-        Row groups that cannot hold a row which meets all conditions are left out.
+        Row groups in which no row can meet all conditions are skipped.
         """
         keep = None if with_deleted else self._deleted.keep(entry)
         file_fields = self._fields(entry.file.schema_id)
@@ -78,7 +78,7 @@ class DataFiles:
         others = tuple(field for field in file_fields if field.name not in keys)
         constants, asked = self._constants(entry, wanted) if others else {}, wanted
         if constants:
-            # A file that another program wrote into the directory of its partition lacks these.
+            # Files migrated from partition directories lack the partition columns.
             file_fields = others
             asked = tuple(field for field in wanted if field.name not in constants)
             asked = asked or others[:1]  # a batch needs a column to have rows
@@ -101,7 +101,7 @@ class DataFiles:
                 yield _with_constants(batch, wanted, constants) if constants else batch
 
     def _constants(self, entry: ManifestEntry, wanted: Fields) -> dict[str, pa.Array]:
-        """Of an append table, the columns that have the value of the partition in every row."""
+        """Return the partition columns of an append table as one-value arrays."""
         schema = self._handle.schema
         names = {field.name for field in wanted} & set(schema.partition_keys)
         if schema.primary_keys or not names:
@@ -125,10 +125,10 @@ class DataFiles:
         numbered: bool = True,
         encoded: Collection[str] = (),
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of a primary-key table's file, after sequence number and kind of each.
+        """Stream the rows of a primary-key table's file, with sequence number and row kind first.
 
-        The number is left out unless ``numbered``. Texts of the columns ``encoded`` come as
-        dictionaries where the file has them so.
+        Without ``numbered`` the sequence number is omitted. Text columns named in ``encoded``
+        remain dictionaries if the file stores them so.
         """
         keep = self._deleted.keep(entry)
         with self._naming_manifest(entry):
@@ -151,7 +151,7 @@ class DataFiles:
             yield from self._until_given_up(batches)
 
     def _instants_of(self, file: DataFileMeta) -> InstantRule | None:
-        """The rule for an ORC file, with the bounds its manifest has."""
+        """Return the timestamp rule of an ORC file, with the bounds from its manifest entry."""
         if not self._instants.is_legacy or not file.file_name.endswith(FileFormat.ORC):
             return None
         fields = self._fields(file.schema_id)
@@ -160,11 +160,11 @@ class DataFiles:
     def _until_given_up(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if self._handle.environment.is_given_up():
-                raise LakeError(f"reading {self._handle.uri} was given up")
+                raise LakeError(f"reading {self._handle.uri} was cancelled")
             yield batch
 
     def _picker(self, entry: ManifestEntry, conditions: Conjunction) -> PickGroups | None:
-        """What picks row groups; None if all are read and nobody counts them."""
+        """Return the row-group picker; None if all groups are read and no report counts them."""
         if self._report is None and not conditions:
             return None
         report = self._report or ScanReport()
@@ -174,7 +174,7 @@ class DataFiles:
 
     @contextmanager
     def _naming_manifest(self, entry: ManifestEntry) -> Iterator[None]:
-        """Name manifest and snapshot too when a file is damaged; they are looked for only then."""
+        """Add manifest and snapshot to the error of a damaged file."""
         try:
             yield
         except CorruptTableError as reason:
@@ -187,20 +187,20 @@ class DataFiles:
                 raise CorruptTableError(str(reason)) from reason
 
     def has_fields_of_table(self, file: DataFileMeta) -> bool:
-        """Whether a file was written with the columns the table has now."""
+        """Return True if a file was written with the current columns of the table."""
         return self._fields(file.schema_id) == self._handle.schema.fields
 
     def stored_ids(self, file: DataFileMeta) -> frozenset[int]:
-        """The ids of the columns a file has."""
+        """Return the ids of the columns a file has."""
         fields, names = self._fields(file.schema_id), file.write_cols
         return frozenset(field.id for field in fields if names is None or field.name in names)
 
     def keep(self, entry: ManifestEntry) -> KeepRows | None:
-        """The rows of a file that are not deleted; None if that is all of them."""
+        """Return the filter for rows that are not deleted; None if no row is deleted."""
         return self._deleted.keep(entry)
 
     def place(self, entry: ManifestEntry) -> tuple[Storage, str]:
-        """Return storage and path of a file."""
+        """Return storage and path of a data file."""
         handle, file = self._handle, entry.file
         with naming(f"_PARTITION of data file {file.file_name}"):
             directory = self._directory(entry.partition)
@@ -216,7 +216,7 @@ class DataFiles:
 def _with_constants(
     batch: pa.RecordBatch, wanted: Fields, constants: dict[str, pa.Array]
 ) -> pa.RecordBatch:
-    """The columns wanted, those of the file and those that are the same in every row."""
+    """Add the constant columns to a batch and put all columns in the wanted order."""
     schema = to_arrow_schema(wanted)
     arrays = []
     for field in schema:

@@ -1,4 +1,4 @@
-"""Rows that are deleted without their files having been rewritten: deletion vectors."""
+"""Deletion vectors: rows that are deleted without rewriting their file."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from lakeformat.storage import Storage
 __all__ = ["DeletedRows", "deleted_rows_of", "find_deleted_rows", "find_vectors"]
 
 Place = tuple[bytes, int]
-"""Partition and bucket: file names are unique only inside one."""
+"""Partition and bucket: file names are unique only within one bucket."""
 
 
 class DeletedRows:
-    """The deletion vectors of a snapshot; each index file is read when its bucket is."""
+    """The deletion vectors of a snapshot; index files are read lazily, bucket by bucket."""
 
     def __init__(
         self, handle: TableHandle, entries: Iterable[IndexManifestEntry], source: str = ""
     ) -> None:
-        """``source`` is the address of the index manifest the entries are from."""
+        """Keep the entries; ``source`` is the URI of their index manifest, for errors."""
         self._handle = handle
         self._source = source
         self._entries: dict[Place, list[IndexManifestEntry]] = {}
@@ -47,24 +47,24 @@ class DeletedRows:
         self._vectors: dict[Place, dict[str, DeletionVector]] = {}
 
     def keep(self, file: ManifestEntry) -> Callable[[int, int], npt.NDArray[np.bool_]] | None:
-        """Which of ``count`` rows from ``start`` on are left; None when no row is deleted."""
+        """Return a mask function for ``count`` rows from ``start``; None if no row is deleted."""
         vector = self._vector(file)
         return None if vector is None else partial(keep_mask, vector)
 
     def count(self, file: ManifestEntry) -> int:
-        """How many rows of the file are deleted."""
+        """Return the number of deleted rows of a file."""
         vector = self._vector(file)
         return 0 if vector is None else vector.cardinality
 
     def vectors(self, partition: bytes, bucket: int) -> dict[str, DeletionVector]:
-        """Every vector of a bucket by data file, those of files that are gone too."""
+        """Return all vectors of a bucket by data file, including those of files no longer live."""
         return dict(self._of_bucket((partition, bucket)))
 
     def _vector(self, file: ManifestEntry) -> DeletionVector | None:
-        """The vector of a file.
+        """Return the deletion vector of a live file, or None.
 
-        Nobody asks for a vector that names no live file: Java leaves those of files that it
-        compacted away, and they mean nothing.
+        Vectors of files that are not live are ignored: Java leaves behind the vectors of files that
+        it compacted.
         """
         name, rows = file.file.file_name, file.file.row_count
         vector = self._of_bucket((file.partition, file.bucket)).get(name)
@@ -88,8 +88,8 @@ class DeletedRows:
 
     def _two_vectors(self, data_file_name: str) -> CorruptTableError:
         return CorruptTableError(
-            f"{self._source} has two deletion vectors for {data_file_name}, and nothing says "
-            f"which of them is valid; {RESTORE}"
+            f"{self._source} has two deletion vectors for {data_file_name}; at most one is "
+            f"allowed; {RESTORE}"
         )
 
     def _read(self, entry: IndexManifestEntry) -> dict[str, DeletionVector]:
@@ -99,8 +99,8 @@ class DeletedRows:
             raise self._two_vectors(next(name for name in names if names.count(name) > 1))
         if len(ranges) != entry.row_count:
             raise CorruptTableError(
-                f"{self._source} says that {entry.file_name} has {entry.row_count} deletion "
-                f"vectors, and where {len(ranges)} of them are; {RESTORE}"
+                f"{self._source} counts {entry.row_count} deletion vectors in {entry.file_name}, "
+                f"but lists {len(ranges)}; {RESTORE}"
             )
         with referred_to_by(self._source):
             storage, path = self.place(entry)
@@ -114,7 +114,7 @@ class DeletedRows:
 def find_vectors(
     handle: TableHandle, snapshot: Snapshot
 ) -> dict[Place, tuple[IndexManifestEntry, ...]]:
-    """The index files with deletion vectors that a snapshot refers to, by partition and bucket."""
+    """Return the deletion-vector files of a snapshot by partition and bucket."""
     if snapshot.index_manifest is None:
         return {}
     who = referred_to_by(f"snapshot {snapshot.id} of {handle.uri}")
@@ -128,7 +128,7 @@ def find_vectors(
 
 
 def find_deleted_rows(handle: TableHandle, snapshot: Snapshot) -> DeletedRows:
-    """The deletion vectors a snapshot refers to."""
+    """Return all deletion vectors of a snapshot."""
     vectors = find_vectors(handle, snapshot)
     return deleted_rows_of(
         handle, snapshot, (entry for there in vectors.values() for entry in there)
@@ -138,7 +138,7 @@ def find_deleted_rows(handle: TableHandle, snapshot: Snapshot) -> DeletedRows:
 def deleted_rows_of(
     handle: TableHandle, snapshot: Snapshot, entries: Iterable[IndexManifestEntry]
 ) -> DeletedRows:
-    """Some of the deletion vectors a snapshot refers to."""
+    """Return some deletion vectors of a snapshot."""
     source = ""
     if snapshot.index_manifest is not None:
         source = handle.storage.uri(handle.layout.manifest(snapshot.index_manifest))

@@ -1,4 +1,4 @@
-"""Whether values are the same, row by row: null equals null, NaN equals NaN, parts count too."""
+"""Row-by-row equality of values: null equals null, NaN equals NaN, nested values included."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def equal_rows(left: pa.Table, right: pa.Table) -> Mask:
-    """Where two tables with the same columns have equal rows."""
+    """Return a mask of the rows that are equal in two tables with the same columns."""
     equal = np.ones(left.num_rows, np.bool_)
     for mine, theirs in zip(left.columns, right.columns, strict=True):
         equal &= equal_values(mine.combine_chunks(), theirs.combine_chunks())
@@ -23,7 +23,7 @@ def equal_rows(left: pa.Table, right: pa.Table) -> Mask:
 
 
 def equal_values(left: pa.Array, right: pa.Array) -> Mask:
-    """Where two arrays of one type have equal values."""
+    """Return a mask of the equal values of two arrays of one type."""
     missing, theirs = _nulls(left), _nulls(right)
     both = np.flatnonzero(~missing & ~theirs)
     equal: Mask = missing & theirs
@@ -51,7 +51,7 @@ def _equal_present(left: pa.Array, right: pa.Array) -> Mask:
 
 
 def _equal_lists(left: pa.Array, right: pa.Array) -> Mask:
-    """Lists of one length whose elements are equal; a map is a list of its entries."""
+    """Compare lists: same length and equal elements. A map is a list of its entries."""
     starts, sizes = _extents(left)
     their_starts, their_sizes = _extents(right)
     equal: Mask = sizes == their_sizes

@@ -1,4 +1,4 @@
-"""What a scan would read, and which conditions leave out the rest."""
+"""The explanation of a scan: what it reads, and which conditions skip the rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ScanPlan", "explain_scan"]
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """Counts of one scan before it reads; ``str`` is the same in sentences."""
+    """Counts of one planned scan; ``str`` prints them as sentences."""
 
     snapshot_id: int | None
     """None before the first commit."""
@@ -28,22 +28,22 @@ class ScanPlan:
     """Live files of the snapshot."""
     left_out_by_partition: int
     left_out_by_statistics: int
-    """By the ranges of keys and of other columns, which manifests hold."""
+    """Skipped by the value ranges that manifests hold for keys and other columns."""
     left_out_by_index: int
-    """By the file indexes that single files have."""
+    """Skipped by the indexes of single files."""
     left_out_otherwise: int
-    """Not visible to a batch read, below the level asked for, or beyond the limit."""
+    """Not visible to a batch read, below the requested level, or beyond the limit."""
     files_to_read: int
     bytes_to_read: int
-    """Of those files, whole; row groups and columns that are not needed are left out later."""
+    """Total size of those files; unneeded row groups and columns are skipped later."""
     splits: int
     raw_splits: int
-    """Whose rows are those of their files; the others are merged."""
+    """Splits whose rows need no merge."""
     decided_by: str | None = None
-    """The option of the table that chose the snapshot; None where no option did."""
+    """The table option that chose the snapshot; None if no option did."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Every count by its name, for programs."""
+        """Return every count by its name, for programs."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class ScanPlan:
             (
                 f"snapshot {self.snapshot_id}{by}: {self.files} files in {self.manifests} "
                 f"manifests, of which {self.manifests_read} are read",
-                f"left out: {self.left_out_by_partition} files by partition, "
+                f"skipped: {self.left_out_by_partition} files by partition, "
                 f"{self.left_out_by_statistics} by statistics, {self.left_out_by_index} by index, "
                 f"{self.left_out_otherwise} otherwise",
                 f"to read: {self.files_to_read} files, {self.bytes_to_read} bytes",
@@ -70,7 +70,7 @@ def explain_scan(
     filters: Sequence[RowFilter],
     splits: Sequence[Split],
 ) -> ScanPlan:
-    """Plan again without conditions, and with those on partitions alone, to tell them apart."""
+    """Plan the scan again without conditions and with partition conditions only, and compare."""
     if snapshot is None:
         return ScanPlan(None, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     conditions = [each for part in filters for each in part.conditions()]

@@ -1,4 +1,4 @@
-"""The time zones in which the ORC files of a table were written, for what rewrites them."""
+"""The writers' time zones of ORC files that are rewritten."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["rewriting_instants"]
 def rewriting_instants(
     handle: TableHandle, snapshot: Snapshot | None, entries: Iterable[ManifestEntry]
 ) -> TableHandle:
-    """The table with a format for new files that keeps the instants of these files."""
+    """Return the table handle with a file format that keeps the timestamps of these files."""
     schema = keeping_instants(handle.schema, _zones(handle, snapshot, entries))
     return handle if schema is handle.schema else replace(handle, schema=schema)
 
@@ -29,7 +29,7 @@ def rewriting_instants(
 def _zones(
     handle: TableHandle, snapshot: Snapshot | None, entries: Iterable[ManifestEntry]
 ) -> Iterator[str]:
-    """The zones that ORC files name, file by file."""
+    """Yield the time zones that the footers of ORC files name."""
     if snapshot is None:
         return
     files = DataFiles(handle, snapshot, DeletedRows(handle, ()))

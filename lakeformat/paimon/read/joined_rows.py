@@ -1,4 +1,4 @@
-"""Rows whose columns lie in several files: those of a data-evolution table, joined by position."""
+"""Rows of data-evolution tables: columns of several files, joined by row position."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Fields = tuple[DataField, ...]
 def joined_rows(
     schema: TableSchema, files: DataFiles, group: Group, wanted: Fields
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the columns ``wanted`` of a group, newest file first, without deleted rows.
+    """Stream the columns ``wanted`` of a group of files, without deleted rows.
 
-    Each column comes from the newest file that has it. Conditions leave out no row groups: the
-    rows of the files must stay side by side.
+    Each column comes from the newest file that has it. Conditions skip no row groups here, so that
+    the rows of all files remain aligned.
     """
     sources = _sources(schema, files, group, wanted)
     streams = [files.rows(entry, fields, with_deleted=True) for entry, fields in sources]
@@ -47,13 +47,13 @@ def joined_rows(
 def _sources(
     schema: TableSchema, files: DataFiles, group: Group, wanted: Fields
 ) -> list[tuple[ManifestEntry, Fields]]:
-    """The files that are read, and the columns each of them gives."""
+    """Return the files to read, each with the columns it provides."""
     stored = [files.stored_ids(entry.file) for entry in group]
     chosen: dict[int, list[DataField]] = {}
     for field in wanted:
         place = next((n for n, ids in enumerate(stored) if field.id in ids), None)
         if place is None or field.name in schema.partition_keys:
-            place = 0  # which gives the partition's value, or nulls
+            place = 0  # this file provides the partition's value, or nulls
             _require_nullable(schema, field, group)
         chosen.setdefault(place, []).append(field)
     for place, fields in chosen.items():
@@ -65,28 +65,28 @@ def _sources(
 def _require_nullable(schema: TableSchema, field: DataField, group: Group) -> None:
     if not field.type.nullable and field.name not in schema.partition_keys:
         raise CorruptTableError(
-            f"column {field.name!r} is NOT NULL and none of the files with the rows of "
+            f"column {field.name!r} is NOT NULL, but no file with the rows of "
             f"{group[0].file.file_name} has it; restore the manifest from a backup or roll the "
             "table back to an earlier snapshot"
         )
 
 
 def _side_by_side(streams: list[Iterator[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
-    """The batches of streams with equally many rows, cut where any of them ends a batch."""
+    """Yield batches of equal length from all streams, cut wherever one stream ends a batch."""
     rows = [_Rows(stream) for stream in streams]
     while count := min([each.waiting() for each in rows]):
         yield [each.take(count) for each in rows]
 
 
 class _Rows:
-    """The rows of one file that are read and not joined yet."""
+    """Buffer of one file's rows that are read but not joined yet."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
         self._batch: pa.RecordBatch | None = None
 
     def waiting(self) -> int:
-        """Return how many there are; 0 at the end of the file."""
+        """Return the number of buffered rows; 0 at the end of the file."""
         while not self._batch and (batch := next(self._batches, None)) is not None:
             self._batch = batch
         return len(self._batch or ())

@@ -1,4 +1,4 @@
-"""The merged rows of a bucket with what each of them does, retracts too where asked for."""
+"""The merged rows of a bucket with their row kinds, optionally with delete rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lakeformat.paimon.merge.row_kinds import without_retracts
 from lakeformat.paimon.merge.streams import merge_runs
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.read.data_files import DataFiles
-from lakeformat.paimon.read.postponed_rows import as_one_run, chained, parted
+from lakeformat.paimon.read.postponed_rows import as_one_run, chain_sections, split_off_postponed
 from lakeformat.paimon.read.splits import file_sections
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.types.arrow_types import to_arrow_schema
@@ -27,7 +27,7 @@ __all__ = ["MergedRowsWithKind"]
 
 @dataclass(frozen=True, slots=True)
 class MergedRowsWithKind:
-    """Reads files of buckets: ``_VALUE_KIND``, then some columns, in the order of keys."""
+    """Reads ``_VALUE_KIND`` and the wanted columns of merged rows in key order."""
 
     schema: TableSchema
     files: DataFiles
@@ -35,14 +35,15 @@ class MergedRowsWithKind:
 
     @staticmethod
     def schema_of(wanted: tuple[DataField, ...]) -> pa.Schema:
-        """The columns of the rows."""
+        """Return the Arrow schema of the rows."""
         return to_arrow_schema((VALUE_KIND, *wanted))
 
     def read(
         self, files: Sequence[ManifestEntry], *, keep_retracts: bool
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of one bucket's files, or of a partition in which rows wait for a bucket; each
-        key once.
+        """Stream the merged rows of one bucket, or of a partition with postponed rows.
+
+        Each key occurs once.
         """
         engine, order = read_engine(self.schema), merge_order(self.schema)
         names = [field.name for field in self.wanted]
@@ -57,20 +58,20 @@ class MergedRowsWithKind:
     def _sections(
         self, files: Sequence[ManifestEntry], fields: tuple[DataField, ...]
     ) -> Iterator[list[Iterator[pa.RecordBatch]]]:
-        waiting, others = parted(files)
+        postponed, others = split_off_postponed(files)
         sections = file_sections(self.schema, others)
-        if not waiting:
+        if not postponed:
             yield from ([self._run(run, fields) for run in section] for section in sections)
             return
         last = as_one_run(
-            (rows for entry in waiting for rows in self.files.key_values(entry, fields)),
+            (rows for entry in postponed for rows in self.files.key_values(entry, fields)),
             merge_order(self.schema),
             merge_engine(self.schema),
             first_number=max((each.file.max_sequence_number for each in others), default=-1) + 1,
             batch_rows=BATCH_ROWS,
             has_level=supersedes(self.schema.table_options),
         )
-        yield [*(self._run(run, fields) for run in chained(sections)), last]
+        yield [*(self._run(run, fields) for run in chain_sections(sections)), last]
 
     def _run(
         self, run: Sequence[ManifestEntry], fields: tuple[DataField, ...]

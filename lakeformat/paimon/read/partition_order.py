@@ -1,4 +1,4 @@
-"""The order of partitions by their values."""
+"""The sort order of partitions by value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["partition_ranks"]
 
 
 def partition_ranks(schema: TableSchema, partitions: Collection[bytes]) -> dict[bytes, int]:
-    """The place of each partition in the ascending order of their values, nulls first."""
+    """Return the rank of each partition in ascending order of values, nulls first."""
     rows = [*partitions]
     types = [field.type for field in partition_fields(schema)]
     keys: list[pa.ChunkedArray] = []

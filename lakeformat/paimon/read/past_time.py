@@ -1,4 +1,4 @@
-"""A time gone by, as people say it: a point in time, or how long ago."""
+"""Times in the past: a point in time or an age."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from lakeformat.paimon.read.time_travel import Moment, moment_text, to_millis
 __all__ = ["PastTime", "past_millis", "refuse_future"]
 
 PastTime: TypeAlias = Moment | timedelta
-"""A point in time, or how long ago: a timedelta or a text such as ``"2 d"``."""
+"""A point in time, or an age: a timedelta or a text such as ``"2 d"``."""
 
 
 def past_millis(name: str, asked: PastTime, now_millis: int) -> int:
-    """Epoch milliseconds of what ``name`` says; refused where it has not come yet."""
+    """Return epoch milliseconds of the argument ``name``; raise if it lies in the future."""
     found = _millis(name, asked, now_millis)
     refuse_future(name, found, now_millis)
     return found
 
 
 def refuse_future(name: str, millis: int, now_millis: int) -> None:
-    """Raise if a time has not come yet: everything there is would be older."""
+    """Raise InvalidRequestError if a time lies in the future."""
     if millis > now_millis:
         raise InvalidRequestError(
-            f"{name} is {moment_text(millis)}, in the future: it is {moment_text(now_millis)} now; "
-            "take a time that has passed"
+            f"{name} is {moment_text(millis)}, which is in the future: now is "
+            f"{moment_text(now_millis)}; pass a time in the past"
         )
 
 
@@ -43,6 +43,6 @@ def _millis(name: str, asked: PastTime, now_millis: int) -> int:
         return now_millis - ASKED_DURATION.parse(asked)
     except ValueError as reason:
         raise InvalidRequestError(
-            f"{name} is a time such as '2024-01-31 10:00' (UTC unless it says a zone) or an age "
-            f"such as '7 d', got {asked!r}: {reason}"
+            f"{name} must be a time such as '2024-01-31 10:00' (UTC unless it has a zone) or an "
+            f"age such as '7 d', got {asked!r}: {reason}"
         ) from None

@@ -1,4 +1,4 @@
-"""Files whose rows are what anybody reads who opens them: other engines may do it themselves."""
+"""Plain files: data files that any Parquet reader can read with the right result."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ __all__ = ["PlainFile", "PlainFiles", "find_plain_files"]
 
 @dataclass(frozen=True, slots=True)
 class PlainFile:
-    """A Parquet file all of whose rows count, under the names and types the table has now."""
+    """A Parquet file whose rows are all valid, with the table's current column names and types."""
 
     storage: Storage
     path: str
     size_bytes: int
     may_hold_nan: bool = False
-    """Whether a number may be NaN: it is larger than all others to Spark, and in no bounds that
-    Arrow writes into a footer."""
+    """True if a number may be NaN. Spark sorts NaN above all numbers, and Arrow writes no bounds
+    for it into the footer."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainFiles:
-    """The files of a scan that need nothing but a Parquet reader, and the splits of the others."""
+    """The plain files of a scan, and the splits with the remaining files."""
 
     files: tuple[PlainFile, ...]
     rest: tuple[Split, ...]
@@ -57,7 +57,7 @@ def find_plain_files(
     deleted: Callable[[Split], DeletedRows],
     place: Callable[[ManifestEntry], tuple[Storage, str]],
 ) -> PlainFiles:
-    """Part splits into files that any Parquet reader may read for these columns, and the rest."""
+    """Separate the plain files of the splits from the remaining files, for these columns."""
     finder = _Finder(handle, columns)
     files: list[PlainFile] = []
     rest: list[Split] = []
@@ -81,13 +81,13 @@ def find_plain_files(
 
 
 class _Finder:
-    """What must hold of a file for a scan of some columns."""
+    """Checks if a file is plain for a scan of some columns."""
 
     def __init__(self, handle: TableHandle, columns: frozenset[str]) -> None:
         schema = handle.schema
         self._schema = schema
         self._columns = columns
-        # A file that was put into the table from a directory may lack these.
+        # Files migrated from partition directories may lack these.
         keys = () if schema.primary_keys else schema.partition_keys
         self._partition_columns = [name for name in keys if name in columns]
         layouts = (schema.options.get(f"fields.{name}.map.storage-layout") for name in columns)
@@ -105,7 +105,7 @@ class _Finder:
         )
 
     def may_be_plain(self, file: DataFileMeta) -> bool:
-        """Whether a file is all that a reader needs, if none of its rows is deleted."""
+        """Return True if a file needs only a Parquet reader, provided no row is deleted."""
         return (
             format_of(file.file_name, file.file_name) is FileFormat.PARQUET
             and file.write_cols is None
@@ -115,21 +115,21 @@ class _Finder:
         )
 
     def may_hold_nan(self, file: DataFileMeta) -> bool:
-        """Whether a number may be NaN: whoever knows that none is has written its bounds."""
+        """Return True if a number in the file may be NaN: it has no usable bounds."""
         if not self._numbers:
             return False
         try:
             known = file_statistics(file, self._schema_at(file.schema_id).fields, self._numbers)
-        except CorruptTableError:  # no row is asked for here, so none is lost
+        except CorruptTableError:  # True is always safe, so damaged statistics need no error here
             return True
         return any(each.null_count != file.row_count and _is_open(each) for each in known)
 
     def _fields(self, schema: TableSchema) -> list[tuple[int, str, DataType]]:
-        """What decides about the values a reader gets."""
+        """Return the ids, names and types of the scanned columns in a schema."""
         return [(f.id, f.name, f.type) for f in schema.fields if f.name in self._columns]
 
     def _holds(self, file: DataFileMeta, name: str) -> bool:
-        """Whether a column is in a file for sure: its writer has counted the nulls."""
+        """Return True if a column is certainly in a file: its statistics have a null count."""
         if file.value_stats_cols is not None:
             return name in file.value_stats_cols
         counts = file.value_stats.null_counts
@@ -138,7 +138,7 @@ class _Finder:
 
 
 def _has_nan(data_type: DataType) -> bool:
-    """Whether NaN is among the values of a type, or of one inside of it."""
+    """Return True if a type, or a type nested in it, has NaN values."""
     kinds = (
         pa.types.is_floating(leaf)
         for _, leaf in leaf_columns(pa.schema([("", to_arrow_type(data_type))]))

@@ -1,6 +1,6 @@
-"""Which data files a scan reads: the manifests of one snapshot, merged and pruned.
+"""Planning of scans: the live data files of one snapshot, merged from manifests and pruned.
 
-Planning works on columns; Python objects are made of the files that are asked for in the end.
+Planning works on columns; Python objects are created only for the resulting files.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class BucketRows:
-    """The files of a plan by partition and bucket, those of a group in commit order."""
+    """The files of a plan grouped by partition and bucket; each group in commit order."""
 
     rows: Positions
-    """Positions in the plan, group after group, in the order their first file was committed."""
+    """Positions in the plan, group after group, ordered by the first commit of each group."""
     starts: Positions
-    """Where each group starts in ``rows``; the last ends with it."""
+    """Start of each group in ``rows``; the last group ends at its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
-    """The live files of a snapshot that may hold rows asked for, in commit order."""
+    """The live files of a snapshot that may hold wanted rows, in commit order."""
 
     columns: ManifestColumns
     manifests: int
-    """How many manifests the snapshot has."""
+    """Number of manifests of the snapshot."""
     manifests_read: int
     left_out_by_index: int = 0
-    """Files that statistics leave in and their own index does not."""
+    """Files that only their file index excludes."""
 
     def buckets(self) -> BucketRows:
         """Group the files by partition and bucket."""
@@ -76,25 +76,25 @@ class FilePlan:
         return _in_commit_order(by_place, starts)
 
     def places(self) -> list[Positions]:
-        """The positions of each bucket's files."""
+        """Return the positions of each bucket's files."""
         groups = self.buckets()
         return np.split(groups.rows, groups.starts[1:]) if len(self.columns) else []
 
     def entries(self) -> list[ManifestEntry]:
-        """The files as objects."""
+        """Return the files as Python objects."""
         return self.columns.entries()
 
 
 def plan_files(
     handle: TableHandle, snapshot: Snapshot, *, conditions: Conjunction = ()
 ) -> list[ManifestEntry]:
-    """The live files that may hold rows which meet all conditions, in commit order."""
+    """Return the live files that may hold rows meeting all conditions, in commit order."""
     require_allowed(handle, Operation.READ)
     return plan_columns(handle, snapshot, conditions=conditions).entries()
 
 
 def find_manifest(handle: TableHandle, snapshot: Snapshot, entry: ManifestEntry) -> str:
-    """Where the newest manifest is that adds a file, for an error about it; else the snapshot."""
+    """Return the URI of the newest manifest that adds a file, else the snapshot, for errors."""
     source = _source(handle, snapshot)
     try:
         for manifest in reversed(manifests_of(handle.storage, handle.layout, snapshot)):
@@ -104,7 +104,7 @@ def find_manifest(handle: TableHandle, snapshot: Snapshot, entry: ManifestEntry)
             for found in columns.entries(np.array(same, np.int64)):
                 if (found.kind, found.identity) == (entry.kind, entry.identity):
                     return handle.storage.uri(handle.layout.manifest(manifest.file_name))
-    except CorruptTableError:  # gone meanwhile: the error that asks is the one to tell
+    except CorruptTableError:  # the manifest is missing: keep the original error
         return source
     return source
 
@@ -116,7 +116,7 @@ def plan_columns(
     conditions: Conjunction = (),
     buckets: Collection[int] | None = None,
 ) -> FilePlan:
-    """The live files that may hold rows which meet all conditions, in those buckets."""
+    """Plan the live files in ``buckets`` that may hold rows meeting all conditions."""
     pruner = EntryPruner(handle.schema, conditions, buckets, _schema_reader(handle))
     require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)
     with telling_of_expiry(handle, snapshot):
@@ -129,7 +129,7 @@ def plan_columns(
         picked = pruner.pick_manifests(manifests)
     with telling_of_expiry(handle, snapshot):
         read = read_manifests(handle.storage, handle.layout, picked)
-    # ADD and DELETE of a file are in one place, but need not have equal statistics.
+    # ADD and DELETE of a file share the bucket, but their statistics may differ.
     with naming_file(handle, snapshot, read, "_PARTITION", pruner.by_place):
         there = read.filter(pruner.by_place(read))
     rows = live_rows(there, _source(handle, snapshot))
@@ -153,7 +153,7 @@ def plan_columns(
 
 
 def _in_each(groups: Sequence[Sequence[tuple[Mask, Mask]]], which: int) -> Mask:
-    """What some list of each group leaves in."""
+    """Combine masks: keep a file that at least one alternative of every group keeps."""
     found: Mask = np.logical_and.reduce(
         [np.logical_or.reduce([masks[which] for masks in lists]) for lists in groups]
     )
@@ -163,10 +163,10 @@ def _in_each(groups: Sequence[Sequence[tuple[Mask, Mask]]], which: int) -> Mask:
 def _left_in(
     handle: TableHandle, snapshot: Snapshot, asked: Sequence[Condition], live: ManifestColumns
 ) -> tuple[Mask, Mask]:
-    """The live files that conditions leave in by statistics, and of those by file indexes too.
+    """Return masks of the live files kept by statistics, and kept by file indexes too.
 
-    Together they are all that the rows which meet the conditions are merged of, or the bucket has
-    none; so files that alternatives leave in can be read together.
+    The files kept in a bucket hold every row version that merging needs, or the bucket has no
+    wanted rows. So files kept for alternative conditions can be read together.
     """
     pruner = EntryPruner(handle.schema, asked, None, _schema_reader(handle))
     with naming_file(handle, snapshot, live, "the statistics", pruner.by_statistics):
@@ -192,7 +192,7 @@ def _filtered(columns: ManifestColumns, mask: Mask) -> ManifestColumns:
 def _by_indexes(
     handle: TableHandle, snapshot: Snapshot, conditions: Sequence[Condition], plan: FilePlan
 ) -> Mask:
-    """The files of a plan that their own index does not leave out."""
+    """Return a mask of the files that their own index does not exclude."""
 
     def named_by(entry: ManifestEntry) -> str:
         return f"{find_manifest(handle, snapshot, entry)} of snapshot {snapshot.id}"
@@ -208,7 +208,7 @@ def naming_file(
     what: str,
     again: Callable[[ManifestColumns], object],
 ) -> AbstractContextManager[None]:
-    """Say which file ``what`` is of, and in which manifest, when it cannot be decoded."""
+    """Add the data file and its manifest to the error if ``what`` cannot be decoded."""
 
     def name(row: int) -> str:
         [entry] = columns.entries(np.array([row]))
@@ -233,7 +233,7 @@ def _schema_reader(handle: TableHandle) -> SchemaReader:
 
 
 def _in_commit_order(by_place: Positions, starts: Positions) -> BucketRows:
-    """Put groups in the order of their first rows."""
+    """Order the groups by their first rows."""
     order = np.argsort(by_place[starts])
     sizes = np.diff(np.append(starts, len(by_place)))[order]
     ends = np.cumsum(sizes)

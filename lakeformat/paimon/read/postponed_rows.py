@@ -1,7 +1,7 @@
-"""Rows that wait for a bucket, merged into what a read sees where the table says so.
+"""Postponed rows: rows without a bucket, merged into reads if the table options ask for it.
 
-A partition with such rows is one split: they may be of any key. They are sorted in memory, as newer
-than every row that has its bucket already.
+A partition with postponed rows is one split, because they may have any key. They are sorted in
+memory and count as newer than all rows that have a bucket.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from lakeformat.rows.take_rows import take_rows
 
 __all__ = [
     "as_one_run",
-    "chained",
+    "chain_sections",
     "merged_buckets",
     "merges_postponed_rows",
-    "parted",
     "reports_postponed_rows",
+    "split_off_postponed",
 ]
 
 _LEVEL = 0
@@ -35,13 +35,13 @@ _NO_PRODUCER = "none"
 
 
 def merges_postponed_rows(schema: TableSchema) -> bool:
-    """Whether a batch read sees rows that have no bucket yet."""
+    """Return True if batch reads include postponed rows."""
     options = schema.table_options
     return options.bucket == POSTPONE_BUCKET and options.postpone_merge_on_read
 
 
 def reports_postponed_rows(schema: TableSchema) -> bool:
-    """Whether a stream of changes tells rows before they have a bucket, not when they get one."""
+    """Return True if change streams deliver postponed rows when written, not when compacted."""
     options = schema.table_options
     return options.bucket == POSTPONE_BUCKET and options.changelog_producer == _NO_PRODUCER
 
@@ -49,29 +49,31 @@ def reports_postponed_rows(schema: TableSchema) -> bool:
 def merged_buckets(
     schema: TableSchema, files: Sequence[ManifestEntry], *, level_zero: bool = False
 ) -> list[tuple[ManifestEntry, ...]]:
-    """The visible files of each bucket, and all files of partitions in which rows wait."""
-    waiting = {entry.partition for entry in files if entry.bucket == POSTPONE_BUCKET}
+    """Group the visible files by bucket; partitions with postponed rows form one group each."""
+    postponed = {entry.partition for entry in files if entry.bucket == POSTPONE_BUCKET}
     groups: dict[bytes, list[ManifestEntry]] = {}
     for entry in files:
-        if entry.partition in waiting:
+        if entry.partition in postponed:
             groups.setdefault(entry.partition, []).append(entry)
-    others = [entry for entry in files if entry.partition not in waiting]
+    others = [entry for entry in files if entry.partition not in postponed]
     return [*map(tuple, groups.values()), *visible_buckets(schema, others, level_zero=level_zero)]
 
 
-def parted(
+def split_off_postponed(
     files: Iterable[ManifestEntry],
 ) -> tuple[list[ManifestEntry], list[ManifestEntry]]:
-    """The files of rows that wait for a bucket, and those of rows that have one."""
-    waiting: list[ManifestEntry] = []
+    """Return the files of postponed rows, and the other files."""
+    postponed: list[ManifestEntry] = []
     others: list[ManifestEntry] = []
     for entry in files:
-        (waiting if entry.bucket == POSTPONE_BUCKET else others).append(entry)
-    return waiting, others
+        (postponed if entry.bucket == POSTPONE_BUCKET else others).append(entry)
+    return postponed, others
 
 
-def chained(sections: Sequence[Sequence[Sequence[ManifestEntry]]]) -> list[list[ManifestEntry]]:
-    """Sections whose keys rise as one: their oldest runs behind one another, then the next."""
+def chain_sections(
+    sections: Sequence[Sequence[Sequence[ManifestEntry]]],
+) -> list[list[ManifestEntry]]:
+    """Join sections with ascending keys: concatenate all first runs, all second runs, and so on."""
     depth = max(map(len, sections), default=0)
     return [
         [entry for section in sections if turn < len(section) for entry in section[turn]]
@@ -88,7 +90,10 @@ def as_one_run(
     batch_rows: int,
     has_level: bool,
 ) -> Iterator[pa.RecordBatch]:
-    """Rows in the order they came in, numbered from there on, as a run with each key once."""
+    """Merge rows, in written order, into one run with each key once.
+
+    Sequence numbers are assigned from ``first_number`` on.
+    """
     found = list(batches)
     if not found:
         return

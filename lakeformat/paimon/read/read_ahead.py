@@ -1,4 +1,4 @@
-"""Prepares what comes next while its reader works on what is there."""
+"""Prepares the next item in a thread while the caller works on the current one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 def read_ahead(items: Iterator[T]) -> Iterator[T]:
-    """The same items; one other thread gets each while the caller is at the one before.
+    """Yield the same items; a thread fetches each while the caller works on the one before.
 
-    One item is there ahead of the caller, never two. The thread ends with the iteration, whoever
-    ends it, after what it is at; an error of ``items`` is raised where its item would have come.
+    At most one item is prefetched. When the iteration ends, the thread finishes its current item
+    and ends. An error of ``items`` is raised at the position of its item.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="lake-read-ahead") as thread:
         coming = thread.submit(_next, items)
@@ -26,5 +26,5 @@ def read_ahead(items: Iterator[T]) -> Iterator[T]:
 
 
 def _next(items: Iterator[T]) -> list[T]:
-    """The next item alone, or nothing after the last."""
+    """Return the next item in a list; an empty list after the last."""
     return list(islice(items, 1))

@@ -1,4 +1,4 @@
-"""Rows in whatever form the caller wants them."""
+"""Conversions of streamed rows to Arrow, pandas and polars."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ __all__ = ["Results"]
 
 
 class Results(ABC):
-    """What can be streamed; all other forms are made of that."""
+    """Rows that can be streamed; all other forms are built from the stream."""
 
     @property
     @abstractmethod
     def schema(self) -> pa.Schema:
-        """The columns the rows will have."""
+        """The columns of the rows."""
 
     @abstractmethod
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Stream the rows."""
 
     def to_arrow(self) -> pa.Table:
-        """All rows as one Arrow table."""
+        """Return all rows as one Arrow table."""
         return pa.Table.from_batches(self.to_batches(), schema=self.schema)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a pandas DataFrame."""
+        """Return all rows as a pandas DataFrame."""
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """All rows as a polars DataFrame."""
+        """Return all rows as a polars DataFrame."""
         try:
             import polars as pl
         except ImportError:

@@ -1,4 +1,4 @@
-"""What a scan needs to know about a condition on its rows."""
+"""The interface of a condition that a scan evaluates and prunes by."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ __all__ = ["RowFilter"]
 
 
 class RowFilter(Protocol):
-    """A condition on rows: exact when evaluated, and what of it bounds of values can rule out."""
+    """A condition on rows: exact when evaluated, and partly usable on bounds of values."""
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns it looks at."""
+        """The columns the condition uses."""
         ...
 
     def mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
-        """Which rows meet it; null counts as not."""
+        """Mask the rows that meet the condition; null counts as False."""
         ...
 
     def conjuncts(self) -> Sequence[RowFilter]:
-        """The parts that must all be met, each one that cannot be split further."""
+        """Return the parts that must all be met; none can be split further."""
         ...
 
     def conditions(self) -> Conjunction:
-        """Conditions that each row which meets it meets too; none if bounds cannot tell."""
+        """Return conditions implied by this one that bounds can check; empty if there are none."""
         ...

@@ -1,7 +1,7 @@
-"""Files of a data-evolution table that hold columns of the same rows.
+"""Groups of data-evolution files that hold columns of the same rows.
 
-A row has an id, and a file holds the rows from its first id on. A later file may hold other
-columns of those rows, or newer values of the same ones: such files are one group.
+Each row has an id, and a file holds consecutive rows from its first id on. A later file may hold
+other columns of these rows, or newer values: such files form one group.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def is_side_file(name: str) -> bool:
 
 
 def side_files(columns: ManifestColumns) -> list[str]:
-    """Return the names of those files."""
+    """Return the names of the side files."""
     return [name for name in columns.file_name.texts() if name and is_side_file(name)]
 
 
 def refuse_side_file(name: str, column: str | None = None) -> NoReturn:
-    """Raise for a file whose blobs or vectors are asked for."""
+    """Raise UnsupportedError for a column of blobs or vectors."""
     what = "a column" if column is None else f"column {column!r}"
     raise UnsupportedError(
         f"{what} lies in {name}, a file for blobs or vectors that this version does not read: "
@@ -86,9 +86,9 @@ def deletions_of(group: tuple[ManifestEntry, ...]) -> ManifestEntry:
 
 
 def shares_rows(columns: ManifestColumns) -> Mask:
-    """Return which files hold rows that another file holds too.
+    """Mask the files that share rows with another file.
 
-    Their own statistics decide nothing: another file may hold a newer value.
+    The statistics of such a file alone decide nothing: another file may hold a newer value.
     """
     order, again = _by_first_row(columns)
     shared = np.zeros(len(columns), np.bool_)
@@ -109,7 +109,7 @@ def rows_by_file(schema: TableSchema, columns: ManifestColumns) -> Positions:
 
 
 def _by_first_row(columns: ManifestColumns) -> tuple[Positions, Mask]:
-    """The files with row ids in the order of those, and which hold rows of one before."""
+    """Return the files with row ids in id order, and a mask of those that repeat earlier rows."""
     ids = columns.first_row_id
     known = np.flatnonzero(np.ones(len(columns), np.bool_) if ids.present is None else ids.present)
     order = known[np.argsort(ids.numbers[known], kind="stable")]
@@ -123,8 +123,8 @@ def _by_first_row(columns: ManifestColumns) -> tuple[Positions, Mask]:
 def _first(file: DataFileMeta) -> int:
     if file.first_row_id is None:
         raise CorruptTableError(
-            f"data file {file.file_name} has no first row id, and 'data-evolution"
-            f".enabled' joins files by it; {_RESTORE}"
+            f"data file {file.file_name} has no first row id, which 'data-evolution"
+            f".enabled' needs to join files; {_RESTORE}"
         )
     return file.first_row_id
 

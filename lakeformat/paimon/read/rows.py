@@ -1,4 +1,4 @@
-"""Rows that are read when a result is asked for, in whatever form the caller wants them."""
+"""Rows that are read only when a result is requested."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Rows"]
 
 
 class Rows(Results):
-    """A stream of batches that starts again with every result."""
+    """A stream of batches that restarts for every result."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class Rows(Results):
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns the rows will have."""
+        """The columns of the rows."""
         return self._schema
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
@@ -40,5 +40,5 @@ class Rows(Results):
             yield batch
 
     def count(self) -> int:
-        """How many rows there are; they are read for that."""
+        """Read all rows and return their number."""
         return sum(batch.num_rows for batch in self.to_batches())

@@ -1,4 +1,4 @@
-"""A scan: the rows of one snapshot, in whatever form the caller wants them."""
+"""A scan: the rows of one snapshot as batches, Arrow, pandas or polars."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = ["Scan"]
 
 
 class Scan(Results):
-    """The rows of a snapshot; nothing is read before a result is asked for."""
+    """The rows of a snapshot; nothing is read until you ask for a result."""
 
     def __init__(
         self,
@@ -59,10 +59,12 @@ class Scan(Results):
         created_from_millis: int | None = None,
         decided_by: str | None = None,
     ) -> None:
-        """``least_level``: files below it are left out, as the read-optimised table asks;
-        ``is_told``: rows that wait are read if a stream of changes tells them before;
-        ``created_from_millis``: files written before are left out; ``decided_by``: the option
-        that chose the snapshot, if the call did not.
+        """Keep the arguments of the scan.
+
+        ``least_level``: files below it are skipped, as in the read-optimised table. ``is_told``:
+        level-0 and postponed rows that a change stream has delivered are included.
+        ``created_from_millis``: files written before are skipped. ``decided_by``: the option that
+        chose the snapshot, if not the call.
         """
         self._handle = handle
         self._least_level = least_level
@@ -75,20 +77,20 @@ class Scan(Results):
         self._limit = limit
         self._planned: list[Split] | None = None
         self.report = ScanReport()
-        """What had to be read so far."""
+        """Counts of what the scan has read so far."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """To read its splits elsewhere, which are not sent along."""
+        """Return the state for pickling, without the planned splits."""
         return {**self.__dict__, "_planned": None}
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns the rows will have."""
+        """The columns of the rows."""
         return to_arrow_schema(self._fields)
 
     @property
     def fields(self) -> tuple[DataField, ...]:
-        """The columns the rows will have, with their types in the table."""
+        """The columns of the rows with their table types."""
         return self._fields
 
     @property
@@ -98,41 +100,41 @@ class Scan(Results):
 
     @property
     def conditions(self) -> tuple[PredicateFilter, ...]:
-        """What each row meets."""
+        """The conditions that every row meets."""
         return tuple(self._filters)
 
     @property
     def snapshot(self) -> Snapshot | None:
-        """The snapshot that is read; None if the table is empty."""
+        """The scanned snapshot; None if the table is empty."""
         return self._snapshot
 
     @property
     def snapshot_id(self) -> int:
-        """The snapshot that is read, as ``read_snapshot`` of a commit takes it; 0 if empty."""
+        """Id of the scanned snapshot, as ``read_snapshot`` of a commit takes it; 0 if empty."""
         return 0 if self._snapshot is None else self._snapshot.id
 
     def splits(self) -> list[Split]:
-        """The pieces the rows are in: each can be read alone, elsewhere too, in any order.
+        """Return the splits of the scan: each can be read alone, in any order and on any machine.
 
-        A limit holds for each of them.
+        A limit holds for each split.
         """
-        # No lock: planning twice is harmless, and one for all scans would make them wait in line.
+        # No lock: planning twice is harmless.
         if self._planned is None:
             self._planned = self._plan()
         return self._planned
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of one split of this scan, or of one with the same arguments."""
+        """Stream the rows of one split of this scan, or of a scan with the same arguments."""
         yield from _limited(self._read(split, self._fields), self._limit)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows; memory holds a row group, or some batches of each file to merge."""
+        """Stream the rows; memory holds one row group, or a few batches of each merged file."""
         yield from _limited(self._all(), self._limit)
 
     def count(self) -> int:
-        """How many rows there are: from metadata, unless rows must be merged or meet a condition.
+        """Return the number of rows, from metadata unless rows must be merged or filtered.
 
-        Whether data files that are not read exist is not looked at.
+        If metadata suffices, missing data files are not detected.
         """
         found = 0
         for split in self.splits():
@@ -142,7 +144,7 @@ class Scan(Results):
         return found if self._limit is None else min(found, self._limit)
 
     def meeting(self, where: Where) -> Scan:
-        """The same rows as far as they meet one more condition."""
+        """Return this scan narrowed by one more condition."""
         bound = row_filter(self._handle.schema, where, None)
         narrowed = copy(self)
         narrowed._planned, narrowed.report = None, ScanReport()
@@ -150,7 +152,7 @@ class Scan(Results):
         return narrowed
 
     def known_count(self, split: Split) -> int | None:
-        """How many rows a split has, where metadata tell; None if they have to be read."""
+        """Return the row count of a split if metadata knows it; None if the rows must be read."""
         if self._filters:
             return None
         if split.raw_convertible:
@@ -158,8 +160,9 @@ class Scan(Results):
         return None if self._handle.schema.primary_keys else self._count_joined(split)
 
     def plain_files(self, splits: Sequence[Split] | None = None) -> PlainFiles:
-        """What any Parquet reader may read itself, of all splits or of these; conditions and a
-        limit of the scan are not met by reading those files.
+        """Return the files that any Parquet reader can read, of all splits or of these.
+
+        Conditions and the limit of the scan are not applied to those files.
         """
         handle, snapshot = self._handle, self._snapshot
         chosen = self.splits() if splits is None else splits
@@ -175,20 +178,22 @@ class Scan(Results):
         )
 
     def explain(self) -> ScanPlan:
-        """What would be read, and how many files which conditions leave out; reads no data."""
+        """Explain what the scan would read and what each kind of condition skips; reads no data."""
         found = explain_scan(self._handle, self._snapshot, self._filters, self.splits())
         return replace(found, decided_by=self._decided_by)
 
     def _plan(self) -> list[Split]:
         handle, snapshot = self._handle, self._snapshot
-        require_allowed(handle, Operation.READ)  # an empty table may be one of other branches
+        require_allowed(
+            handle, Operation.READ
+        )  # also for an empty table: it may read from other branches
         if snapshot is None or self._limit == 0:
             return []
         is_told = self._is_told
         merges = reports_postponed_rows if is_told else merges_postponed_rows
         merges_waiting = self._least_level == 0 and merges(handle.schema)
         filters = self._filters
-        # A row that waits may change any other column of one that does not.
+        # A postponed or level-0 row may change any non-key column of a visible row.
         if merges_waiting or (is_told and skips_level_zero(handle.schema)):
             keys = {*handle.schema.partition_keys}
             filters = [each for each in filters if each.columns <= keys]
@@ -212,7 +217,7 @@ class Scan(Results):
         snapshot: Snapshot,
         vectors: Mapping[tuple[bytes, int], tuple[IndexManifestEntry, ...]],
     ) -> list[Split]:
-        """The splits of a bucket, or the one of a partition in which rows wait for theirs."""
+        """Return the splits of a bucket, or the single split of a partition with postponed rows."""
         places = dict.fromkeys((entry.partition, entry.bucket) for entry in files)
         marks = tuple(entry for place in places for entry in vectors.get(place, ()))
         if any(entry.bucket == POSTPONE_BUCKET for entry in files):
@@ -220,7 +225,7 @@ class Scan(Results):
         return bucket_splits(self._handle.schema, snapshot.id, files, marks)
 
     def _enough(self, splits: list[Split]) -> list[Split]:
-        """The first splits that have as many rows as the limit, as far as metadata tell."""
+        """Return the first splits whose rows reach the limit, counted by metadata."""
         assert self._limit is not None
         known = 0
         for position, split in enumerate(splits):
@@ -237,8 +242,8 @@ class Scan(Results):
         handle, snapshot = self._handle, self._snapshot
         if snapshot is None or split.snapshot_id != snapshot.id:
             raise InvalidRequestError(
-                f"the split is of snapshot {split.snapshot_id} and this scan of "
-                f"{None if snapshot is None else snapshot.id}: read it with a scan of its snapshot"
+                f"the split belongs to snapshot {split.snapshot_id}, but this scan reads snapshot "
+                f"{None if snapshot is None else snapshot.id}: use a scan of the split's snapshot"
             )
         files = DataFiles(handle, snapshot, self._deleted(split), self.report)
         with telling_of_expiry(handle, snapshot):

@@ -1,4 +1,4 @@
-"""What a scan had to read, as far as it has got."""
+"""Counts of what a scan has read so far."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ __all__ = ["ScanReport"]
 
 @dataclass(slots=True)
 class ScanReport:
-    """Counts of one scan; they grow while it reads, several splits at a time too."""
+    """Counts of one scan; they grow while it reads, also in parallel."""
 
     files_read: int = 0
     file_bytes: int = 0
-    """Of the files that were opened, whole."""
+    """Total size of the opened files."""
     row_groups: int = 0
-    """Of the Parquet files that were opened."""
+    """Number of row groups in the opened Parquet files."""
     row_groups_read: int = 0
     bytes_read: int = 0
-    """What the columns read take in the row groups read, as stored in the Parquet files."""
+    """Stored size of the columns read, in the row groups read."""
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[type[ScanReport], tuple[()]]:
-        """A scan that is sent elsewhere counts from the beginning."""
+        """Pickle as an empty report: a scan on another machine counts from zero."""
         return ScanReport, ()
 
     def opened(self, size_bytes: int) -> None:
-        """One more file."""
+        """Count one opened file."""
         with self._lock:
             self.files_read += 1
             self.file_bytes += size_bytes
 
     def picked(self, groups: int, of: int, size_bytes: int) -> None:
-        """So many row groups of one file, and how much of them."""
+        """Count the row groups picked in one file and their size."""
         with self._lock:
             self.row_groups += of
             self.row_groups_read += groups

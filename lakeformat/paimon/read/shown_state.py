@@ -1,4 +1,4 @@
-"""The state a scan shows where the options of the table name one and the call names none."""
+"""The snapshot that table options choose for scans that name none."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _WATERMARK = "watermark-"
 
 @dataclass(frozen=True, slots=True)
 class ShownState:
-    """A snapshot, as far as it is shown."""
+    """The snapshot that a scan shows."""
 
     snapshot: Snapshot | None
     decided_by: str | None = None
-    """The option that names it, with its value; None if the call did, or it is the newest."""
+    """The option and value that chose it; None if the call chose it or it is the newest."""
     with_its_schema: bool = False
-    """The rows have the columns of then, not those of now."""
+    """True to use the columns of that snapshot instead of the current ones."""
     created_from_millis: int | None = None
-    """Files written before are left out."""
+    """Files written before this time are skipped."""
 
 
 def find_shown_state(handle: TableHandle) -> ShownState | None:
-    """Return the state that the options of a table name; None for the newest, as usual."""
+    """Return the snapshot chosen by the table's options; None for the newest."""
     named = named_state(handle.options)
     if named is None:
         return None
     if named.mode == INCREMENTAL:
         raise UnsupportedError(
-            f"{handle.uri} sets {named}: other engines show changes in place of its rows, which a "
-            "scan here does not. Read the changes with Table.changes or `lake changes`, name a "
-            "snapshot in the call to read its rows, or remove the option"
+            f"{handle.uri} sets {named}, which makes a scan return changes instead of rows; this "
+            "version does not support that. Read changes with Table.changes or `lake changes`, "
+            "pass a snapshot to read its rows, or remove the option"
         )
     options, decided_by = handle.options, str(named)
     match named.mode:
@@ -60,8 +60,8 @@ def find_shown_state(handle: TableHandle) -> ShownState | None:
         return ShownState(_named_snapshot(handle, named), decided_by, with_its_schema=True)
     except NotFoundError as error:
         raise NotFoundError(
-            f"{error}. The table sets {named}: set it to what is there, remove it, or name a "
-            "snapshot in the call"
+            f"{error}. The table option {named} chose it: correct or remove the option, or pass a "
+            "snapshot"
         ) from None
 
 
@@ -71,7 +71,7 @@ def _files_from(handle: TableHandle, millis: int | None, decided_by: str) -> Sho
 
 
 def _first_at(handle: TableHandle, millis: int) -> Snapshot | None:
-    """The oldest snapshot of a time or later, if an older one than the time is there, too."""
+    """Return the oldest snapshot at a time or later, if an older snapshot still exists."""
     before = newest_at(handle, millis - 1)
     if before is None:
         return None
@@ -100,15 +100,15 @@ def _of_version(handle: TableHandle, version: str) -> Snapshot | None:
         return find_snapshot(handle, watermark=int(watermark))
     if version.isdecimal():
         return find_snapshot(handle, snapshot=int(version))
-    raise NotFoundError(f"{handle.uri} has no tag {version!r}, and that is no number of a snapshot")
+    raise NotFoundError(f"{handle.uri} has no tag {version!r}, and it is not a snapshot number")
 
 
 def _local_millis(named: NamedState) -> int:
-    """Java takes the zone of the machine where a text has none, unlike a call here."""
+    """Return epoch milliseconds; a text without a zone is local time here, as in Java."""
     try:
         moment = datetime.fromisoformat(named.text.strip())
     except ValueError:
         raise InvalidRequestError(
-            f"option {named} is no time such as '2024-01-31 10:00:00'; set it to one, or remove it"
+            f"option {named} is not a time such as '2024-01-31 10:00:00'; correct or remove it"
         ) from None
     return to_millis(moment.astimezone())

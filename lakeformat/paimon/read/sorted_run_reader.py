@@ -1,4 +1,4 @@
-"""Reads sorted runs of files, with what a merge has to know of their rows."""
+"""Readers of sorted runs, with the system columns that a merge needs."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ Filters = Sequence[RowFilter]
 
 @dataclass(frozen=True, slots=True)
 class RunReader:
-    """Reads runs for one merge."""
+    """Reads the runs of one merge."""
 
     files: DataFiles
     fields: tuple[DataField, ...]
     filters: Filters
-    """Rows that do not meet them are left out."""
+    """Conditions applied to the rows."""
     batch_rows: int
     numbers: bool
-    """Whether rows come with their numbers; decoding those takes longer than merging rows."""
+    """True to read sequence numbers; decoding them takes longer than merging rows."""
     zeros: bool
-    """Whether they come with the number 0 otherwise, for engines that hand numbers on."""
+    """True to add the number 0 when they are not read, for engines that pass numbers on."""
     carried: Collection[str]
-    """Columns whose texts may come as dictionaries."""
+    """Text columns that may be passed on as dictionaries."""
     levels: bool = False
-    """Whether rows come with the level of their file."""
+    """True to add the level of the file."""
 
     def read(self, run: Sequence[ManifestEntry]) -> Iterator[pa.RecordBatch]:
-        """The rows of all files of a run."""
+        """Stream the rows of all files of a run."""
         for entry in run:
             rows = self._rows(entry)
             if self.levels:
@@ -63,12 +63,12 @@ class RunReader:
 
 
 def conditions(filters: Filters) -> Conjunction:
-    """What all of the filters ask for, as files can be pruned by it."""
+    """Return the conditions of all filters, for pruning."""
     return [condition for each in filters for condition in each.conditions()]
 
 
 def meeting(batches: Iterator[pa.RecordBatch], filters: Filters) -> Iterator[pa.RecordBatch]:
-    """The rows that meet all filters; no batch is empty."""
+    """Yield the rows that meet all filters; empty batches are dropped."""
     for batch in batches:
         if filters:
             masks = (each.mask(batch) for each in filters)
@@ -78,7 +78,7 @@ def meeting(batches: Iterator[pa.RecordBatch], filters: Filters) -> Iterator[pa.
 
 
 def _with_no_number(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows with a sequence number that says nothing."""
+    """Add the sequence number 0 to all rows."""
     nothing = pa.array(np.zeros(rows.num_rows, np.int64))
     schema = to_arrow_schema((SEQUENCE_NUMBER,))
     return pa.RecordBatch.from_arrays(

@@ -1,4 +1,4 @@
-"""Reads the rows of one split: merged where keys are in several files, else as they are."""
+"""Reads the rows of splits: merged where a key may be in several files, else as stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lakeformat.paimon.merge.streams import batch_rows_of, merge_runs
 from lakeformat.paimon.metadata.manifest import ManifestEntry
 from lakeformat.paimon.read.data_files import DataFiles
 from lakeformat.paimon.read.joined_rows import joined_rows
-from lakeformat.paimon.read.postponed_rows import as_one_run, chained, parted
+from lakeformat.paimon.read.postponed_rows import as_one_run, chain_sections, split_off_postponed
 from lakeformat.paimon.read.read_ahead import read_ahead
 from lakeformat.paimon.read.row_ranges import row_ranges
 from lakeformat.paimon.read.sorted_run_reader import Filters, RunReader, conditions, meeting
@@ -33,7 +33,7 @@ __all__ = ["SplitReader"]
 
 @dataclass(frozen=True, slots=True)
 class SplitReader:
-    """The rows of splits of one snapshot that meet all of some conditions."""
+    """Reads the rows that meet all conditions, from splits of one snapshot."""
 
     schema: TableSchema
     files: DataFiles
@@ -41,7 +41,7 @@ class SplitReader:
     filters: Filters = ()
 
     def read(self, split: Split) -> Iterator[pa.RecordBatch]:
-        """The columns wanted, in some order of rows that is the same each time."""
+        """Stream the wanted columns; the row order is the same each time."""
         names = [field.name for field in self.wanted]
         for batch in self._rows(split):
             yield decoded(batch.select(names))
@@ -55,9 +55,9 @@ class SplitReader:
             for group in row_ranges(split.files):
                 yield from self._joined(group)
             return
-        waiting, files = parted(split.files)
-        if waiting:
-            yield from self._with_waiting(waiting, files)
+        postponed, files = split_off_postponed(split.files)
+        if postponed:
+            yield from self._with_postponed(postponed, files)
             return
         for section in file_sections(self.schema, files):
             yield from self._merged(section)
@@ -69,7 +69,7 @@ class SplitReader:
         yield from meeting(rows, self.filters)
 
     def _joined(self, group: tuple[ManifestEntry, ...]) -> Iterator[pa.RecordBatch]:
-        """The rows of files that hold columns of the same rows."""
+        """Stream the rows of files that share rows."""
         if len(group) == 1:
             yield from self._as_stored(group[0])
         else:
@@ -78,9 +78,10 @@ class SplitReader:
             yield from meeting(rows, self.filters)
 
     def _merged(self, section: list[list[ManifestEntry]]) -> Iterator[pa.RecordBatch]:
-        """The rows of a section without retracts; conditions on the key are met before they meet.
+        """Merge the rows of a section and drop deletes.
 
-        Other columns may have their value from another row than the one that wins.
+        Only conditions on the key are applied before the merge: the merge may take other columns
+        from another row.
         """
         before = self.filters if len(section) == 1 else self._on_keys
         engine, order = read_engine(self.schema), merge_order(self.schema)
@@ -102,10 +103,10 @@ class SplitReader:
         after = [] if before is self.filters else self.filters
         yield from meeting(_without_retracts(merged), after)
 
-    def _with_waiting(
-        self, waiting: list[ManifestEntry], files: list[ManifestEntry]
+    def _with_postponed(
+        self, postponed: list[ManifestEntry], files: list[ManifestEntry]
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition in which some have no bucket yet: those are the newest."""
+        """Merge a partition with postponed rows, which count as the newest."""
         engine, order = read_engine(self.schema), merge_order(self.schema)
         needed = engine.needs([*self._looked_at, *order.sequence])
         has_level = supersedes(self.schema.table_options)
@@ -120,14 +121,14 @@ class SplitReader:
             carried=frozenset(),
         )
         last = as_one_run(
-            replace(reader, levels=False).read(waiting),
+            replace(reader, levels=False).read(postponed),
             order,
             merge_engine(self.schema),
             first_number=max((each.file.max_sequence_number for each in files), default=-1) + 1,
             batch_rows=reader.batch_rows,
             has_level=has_level,
         )
-        runs = [*map(reader.read, chained(file_sections(self.schema, files))), last]
+        runs = [*map(reader.read, chain_sections(file_sections(self.schema, files))), last]
         yield from meeting(
             _without_retracts(merge_runs(runs, order, engine, ahead=read_ahead)), self.filters
         )
@@ -135,7 +136,7 @@ class SplitReader:
     def _carried(
         self, fields: Sequence[DataField], order: MergeOrder, engine: MergeEngine
     ) -> frozenset[str]:
-        """The columns that nobody looks into before the rows are merged."""
+        """Return the columns that no step looks at before the merge."""
         if not isinstance(engine, Deduplicate):
             return frozenset()
         seen = {*order.keys, *order.sequence}
@@ -158,7 +159,7 @@ class SplitReader:
 
 
 def _is_interleaved(section: Sequence[Sequence[ManifestEntry]]) -> bool:
-    """Whether the runs, oldest first, share sequence numbers."""
+    """Return True if the sequence numbers of the runs, oldest first, overlap."""
     newest: int | None = None
     for run in section:
         if newest is not None and min(e.file.min_sequence_number for e in run) <= newest:

@@ -1,4 +1,4 @@
-"""Parts a bucket into splits: pieces that can be read one by one, by whomever, in any order."""
+"""Splits: parts of a bucket that can be read independently, anywhere and in any order."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["Split", "bucket_splits", "file_sections"]
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Files of one bucket that are read together; it can be pickled and read elsewhere."""
+    """Files of one bucket that are read together; can be pickled."""
 
     snapshot_id: int
     files: tuple[ManifestEntry, ...]
     raw_convertible: bool
-    """Whether the rows of its files are its rows as they are, without a merge or a join."""
+    """True if the files can be read as they are, without a merge or a join."""
     vectors: tuple[IndexManifestEntry, ...] = ()
-    """The index files with the deletion vectors of its bucket."""
+    """Index files with the deletion vectors of the bucket."""
 
     @property
     def partition(self) -> bytes:
-        """The partition's framed binary row."""
+        """The encoded partition values."""
         return self.files[0].partition
 
     @property
@@ -37,7 +37,7 @@ class Split:
 
     @property
     def size_bytes(self) -> int:
-        """Of its files, as they are stored."""
+        """Total stored size of the files in bytes."""
         return sum(entry.file.file_size for entry in self.files)
 
 
@@ -47,7 +47,7 @@ def bucket_splits(
     files: Sequence[ManifestEntry],
     vectors: tuple[IndexManifestEntry, ...] = (),
 ) -> list[Split]:
-    """The splits of the visible files of one bucket."""
+    """Split the visible files of one bucket."""
     if joins_columns(schema):
         return [
             Split(
@@ -84,19 +84,19 @@ def bucket_splits(
 def file_sections(
     schema: TableSchema, files: Sequence[ManifestEntry]
 ) -> list[list[list[ManifestEntry]]]:
-    """The runs of each section of files, by the ranges of their keys, oldest first."""
+    """Group files into sections with separate key ranges; each section as runs, oldest first."""
     key_types = [field.type for field in schema.key_fields]
     sections = key_sections([entry.file for entry in files], key_types)
     return [[[files[i] for i in run] for run in section] for section in sections]
 
 
 def _has_no_retracts(entry: ManifestEntry) -> bool:
-    """Whether it is known that each row of a file adds."""
+    """Return True if the file certainly has no delete rows."""
     return entry.file.delete_row_count == 0
 
 
 def _is_merged(schema: TableSchema, files: Sequence[ManifestEntry]) -> bool:
-    """Whether no key is in two files."""
+    """Return True if each key is in at most one file."""
     levels = {entry.file.level for entry in files}
     if 0 in levels or any(entry.file.delete_row_count for entry in files):
         return False
@@ -106,7 +106,7 @@ def _is_merged(schema: TableSchema, files: Sequence[ManifestEntry]) -> bool:
 def _in_bucket_order(
     schema: TableSchema, files: Sequence[ManifestEntry]
 ) -> Sequence[ManifestEntry]:
-    """Rows of a bucket come as they were written; without buckets, files as they were committed."""
+    """Sort the files of a fixed bucket as written; without fixed buckets, keep commit order."""
     if schema.table_options.bucket < 0:
         return files
     return sorted(files, key=lambda entry: entry.file.min_sequence_number)
@@ -115,7 +115,7 @@ def _in_bucket_order(
 def _packs(
     schema: TableSchema, units: Sequence[tuple[ManifestEntry, ...]]
 ) -> Iterator[list[tuple[ManifestEntry, ...]]]:
-    """Neighbours together up to the target size; a unit is never parted."""
+    """Pack neighbouring units up to the target size; a unit is never split."""
     options = schema.table_options
     capacity = options.source_split_target_size_bytes
     pack: list[tuple[ManifestEntry, ...]] = []

@@ -1,4 +1,4 @@
-"""Which snapshot is meant: by number, tag, time or watermark."""
+"""Time travel: find a snapshot by number, tag, time or watermark."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ __all__ = [
 ]
 
 Moment: TypeAlias = datetime | str | int
-"""A point in time: a datetime or ISO text, in UTC unless it says a zone, or epoch milliseconds."""
+"""A point in time: datetime or ISO text (UTC unless it has a zone), or epoch milliseconds."""
 
 _BEFORE_ALL = -(1 << 63)
 _LAST_IDENTIFIER = (1 << 63) - 1
-"""Of commits that are no part of a stream."""
+"""Identifier of commits outside of streams."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -47,15 +47,14 @@ def find_snapshot(
     as_of: Moment | None = None,
     watermark: int | None = None,
 ) -> Snapshot | None:
-    """The snapshot asked for; None when nobody asks for one, an error when two are asked for."""
-    said = {"snapshot": snapshot, "tag": tag, "as_of": as_of, "watermark": watermark}
-    _require_one(said)
+    """Find the requested snapshot; None if no argument is given. Raise if two are given."""
+    _require_one({"snapshot": snapshot, "tag": tag, "as_of": as_of, "watermark": watermark})
     if snapshot is not None:
-        require_number("a snapshot is named by its number", snapshot)
+        require_number("snapshot must be a snapshot number", snapshot)
         return read_snapshot(handle.storage, handle.layout, snapshot)
     if tag is not None:
         if not isinstance(tag, str):
-            raise InvalidRequestError(f"a tag is named by a text, got {tag!r}")
+            raise InvalidRequestError(f"tag must be a str, got {tag!r}")
         return read_tag(handle.storage, handle.layout, tag).snapshot
     if as_of is not None:
         return _as_of(handle, as_of)
@@ -63,16 +62,16 @@ def find_snapshot(
 
 
 def newest_at(handle: TableHandle, millis: int) -> Snapshot | None:
-    """The newest snapshot committed at that time or before; None if none is left."""
+    """Return the newest snapshot committed at or before a time; None if none is left."""
     ids, read = _snapshots(handle)
     position = bisect_right(ids, millis, key=lambda number: _time_of(read(number)))
     return None if position == 0 else read(ids[position - 1])
 
 
 def newest_compacted(handle: TableHandle) -> Snapshot | None:
-    """The newest snapshot of a compaction; None if none is left.
+    """Return the newest snapshot of a compaction; None if none is left.
 
-    Where full compactions come every so many commits, the others do not count, as in Java.
+    With ``full-compaction.delta-commits`` only full compactions count, as in Java.
     """
     every = handle.options.full_compaction_delta_commits or 1
     ids, read = _snapshots(handle)
@@ -86,14 +85,14 @@ def newest_compacted(handle: TableHandle) -> Snapshot | None:
 
 
 def to_millis(moment: Moment) -> int:
-    """Epoch milliseconds of a point in time, rounded down."""
+    """Return epoch milliseconds of a point in time, rounded down."""
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment.strip())
         except ValueError:
             raise _no_moment(moment) from None
     if isinstance(moment, datetime):
-        if moment != moment:  # what pandas has where a time is missing
+        if moment != moment:  # NaT of pandas
             raise _no_moment(moment)
         zoned = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
         return (zoned - _EPOCH) // timedelta(milliseconds=1)
@@ -103,7 +102,7 @@ def to_millis(moment: Moment) -> int:
 
 
 def moment_text(millis: int) -> str:
-    """A point in time for people."""
+    """Format epoch milliseconds for people."""
     try:
         shown = _EPOCH + timedelta(milliseconds=millis)
     except OverflowError:
@@ -112,24 +111,24 @@ def moment_text(millis: int) -> str:
 
 
 def iso_text(millis: int) -> str:
-    """A point in time for programs, as system tables have it: ISO 8601 in UTC without a zone."""
+    """Format epoch milliseconds as system tables do: ISO 8601 in UTC without a zone."""
     return moment_text(millis).removesuffix("Z").replace(" ", "T")
 
 
 def watermark_text(snapshot: Snapshot) -> str:
-    """The watermark of a snapshot for people."""
+    """Format the watermark of a snapshot."""
     found = snapshot.watermark
     return "without watermark" if found is None else f"with watermark {found}"
 
 
-def _require_one(said: Mapping[str, object]) -> None:
-    given = [f"{name}={value!r}" for name, value in said.items() if value is not None]
+def _require_one(arguments: Mapping[str, object]) -> None:
+    given = [f"{name}={value!r}" for name, value in arguments.items() if value is not None]
     if len(given) > 1:
-        raise InvalidRequestError(f"say {' or '.join(given)}, not both: each names a snapshot")
+        raise InvalidRequestError(f"pass only one of {', '.join(given)}: each chooses a snapshot")
 
 
 def require_number(what: str, value: object) -> None:
-    """Raise if it is none."""
+    """Raise InvalidRequestError if a value is not an int; ``what`` starts the message."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidRequestError(f"{what}, got {value!r}")
 
@@ -139,15 +138,15 @@ def _as_of(handle: TableHandle, as_of: Moment) -> Snapshot:
     found = newest_at(handle, millis)
     if found is None:
         raise NotFoundError(
-            f"{handle.uri} has no snapshot of {moment_text(millis)} or before; "
-            + _there(handle, lambda s: f"snapshot {s.id} of {moment_text(s.time_millis)}")
+            f"{handle.uri} has no snapshot from {moment_text(millis)} or before; "
+            + _there(handle, lambda s: f"snapshot {s.id} from {moment_text(s.time_millis)}")
         )
     return found
 
 
 def _of_watermark(handle: TableHandle, watermark: int) -> Snapshot:
-    """The oldest snapshot whose data is complete up to the watermark, which never falls."""
-    require_number("a watermark is a number of milliseconds", watermark)
+    """Return the oldest snapshot whose watermark, which never decreases, has reached the value."""
+    require_number("watermark must be a number of milliseconds", watermark)
     ids, read = _snapshots(handle)
     position = bisect_left(ids, watermark, key=lambda number: _watermark_of(read(number)))
     found = read(ids[position]) if position < len(ids) else None
@@ -160,7 +159,7 @@ def _of_watermark(handle: TableHandle, watermark: int) -> Snapshot:
 
 
 def _snapshots(handle: TableHandle) -> tuple[list[int], Callable[[int], Snapshot | None]]:
-    """The numbers there are, and a way to read those that are looked at, each once."""
+    """Return the existing snapshot numbers and a cached reader for them."""
     storage, layout = handle.storage, handle.layout
     return snapshot_ids(storage, layout), cache(
         lambda number: read_snapshot_if_present(storage, layout, number)
@@ -168,7 +167,7 @@ def _snapshots(handle: TableHandle) -> tuple[list[int], Callable[[int], Snapshot
 
 
 def _time_of(snapshot: Snapshot | None) -> int:
-    """One that has expired since is older than all that have not."""
+    """Return the commit time; expired snapshots sort first."""
     return _BEFORE_ALL if snapshot is None else snapshot.time_millis
 
 
@@ -177,7 +176,7 @@ def _watermark_of(snapshot: Snapshot | None) -> int:
 
 
 def _there(handle: TableHandle, show: Callable[[Snapshot], str]) -> str:
-    """The first and last snapshot, as the error has to show them."""
+    """Describe the first and last snapshot for an error."""
     ids, read = _snapshots(handle)
     there = [found for found in map(read, ids[:1] + ids[-1:]) if found is not None]
     if not there:
@@ -187,6 +186,6 @@ def _there(handle: TableHandle, show: Callable[[Snapshot], str]) -> str:
 
 def _no_moment(moment: Any) -> InvalidRequestError:
     return InvalidRequestError(
-        "a time is a datetime, a text such as '2024-01-31 10:00:00' (UTC unless it says a zone) "
-        f"or a number of milliseconds since 1970, got {moment!r}"
+        "a time must be a datetime, a text such as '2024-01-31 10:00:00' (UTC unless it has a "
+        f"zone) or a number of milliseconds since 1970, got {moment!r}"
     )

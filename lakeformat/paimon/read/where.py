@@ -1,4 +1,4 @@
-"""Which rows somebody asks for: a condition, and partitions by their values."""
+"""The condition of a scan, made of a filter and of partition values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lakeformat.types.types import DataField
 __all__ = ["Partitions", "check_limit", "columns_named", "row_filter"]
 
 Partitions = PartitionSpec | Sequence[PartitionSpec]
-"""Values of some partition columns, or several such: rows of any of them."""
+"""Values of some partition columns, or a list of such: rows that match any of them."""
 
 
 def row_filter(
@@ -33,20 +33,20 @@ def row_filter(
     partitions: Partitions | None,
     more_fields: tuple[DataField, ...] = (),
 ) -> PredicateFilter | None:
-    """Both as one condition, checked against the table's columns; None for all rows."""
+    """Combine both into one checked condition; None selects all rows."""
     asked: list[Predicate] = []
     if partitions is not None:
         asked.append(_of_partitions(schema, partitions))
     fields = (*schema.fields, *more_fields)
     if where is not None:
-        # Bound alone first: what is wrong with it is said in its own words.
+        # Bind it alone first, so that errors quote the user's condition.
         asked.append(as_predicate(where))
         bind_predicate(asked[-1], fields)
     return bind_predicate(And(tuple(asked)), fields) if asked else None
 
 
 def columns_named(columns: object) -> list[str]:
-    """The names as a list; an empty one, which nobody takes, if these are no names."""
+    """Return the names as a list; an empty list if they are not all str."""
     if not isinstance(columns, Iterable) or isinstance(columns, str | bytes):
         return []
     names = list(columns)
@@ -54,19 +54,19 @@ def columns_named(columns: object) -> list[str]:
 
 
 def check_limit(limit: object) -> int | None:
-    """At most so many rows; None for all of them."""
+    """Check the limit and return it as an int; None means no limit."""
     if limit is None:
         return None
     if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit < 0:
-        raise InvalidRequestError(f"limit is a number of rows, got {limit!r}")
+        raise InvalidRequestError(f"limit must be a number of rows, 0 or more, got {limit!r}")
     return int(limit)
 
 
 def _of_partitions(schema: TableSchema, partitions: Partitions) -> Predicate:
-    """The partitions as a condition on their columns, which are constant in each file."""
+    """Convert partitions to a condition on their columns, which are constant in each file."""
     is_list = isinstance(partitions, Sequence) and not isinstance(partitions, str)
     given: Any = partitions if is_list else [partitions]
-    specs = some_partitions(schema, given).specs  # which refuses what is no partition
+    specs = some_partitions(schema, given).specs  # raises for invalid partitions
     names = [field.name for field in partition_fields(schema)]
     alternatives: list[Predicate] = []
     for spec in specs:

@@ -11,11 +11,11 @@ from lakeformat.paimon.write.assign import Places
 from lakeformat.paimon.write.repeated_values import in_full_columns
 from lakeformat.paimon.write.row_kinds import Kinds
 
-__all__ = ["HeldRows", "RowBuffer"]
+__all__ = ["BufferedRows", "RowBuffer"]
 
 
 @dataclass(frozen=True, slots=True)
-class HeldRows:
+class BufferedRows:
     """Rows of any number of places, in the order they came in."""
 
     rows: pa.Table
@@ -39,11 +39,11 @@ class RowBuffer:
         self._places.append(places)
         self.nbytes += rows.nbytes + kinds.nbytes + places.nbytes
 
-    def take(self) -> HeldRows | None:
+    def take(self) -> BufferedRows | None:
         """All rows, which are no longer held then; None if there are none."""
         if not self._rows:
             return None
-        held = HeldRows(
+        held = BufferedRows(
             _as_one(self._rows).combine_chunks(),
             np.concatenate(self._kinds),
             np.concatenate(self._places),

@@ -10,7 +10,7 @@ import pyarrow as pa
 from lakeformat.paimon.datafile.system_fields import SEQUENCE_NUMBER, VALUE_KIND
 from lakeformat.paimon.merge.order import MergeOrder
 from lakeformat.paimon.write.assign import RowsByPlace
-from lakeformat.paimon.write.row_buffer import HeldRows
+from lakeformat.paimon.write.row_buffer import BufferedRows
 from lakeformat.rows.groups import KeyGroups, Positions
 from lakeformat.rows.take_rows import take_rows
 
@@ -38,7 +38,7 @@ class SortedRows:
 
 
 def sort_rows(
-    held: HeldRows, by_place: RowsByPlace, order: MergeOrder, numbers: Positions
+    held: BufferedRows, by_place: RowsByPlace, order: MergeOrder, numbers: Positions
 ) -> SortedRows:
     """Sort rows that have these sequence numbers, which rise in the order the rows came in."""
     rows = held.rows.add_column(0, VALUE_KIND.name, pa.array(held.kinds))

@@ -179,7 +179,11 @@ def test_rows_are_put_in_place_of_others(warehouse):
         ),
         (["scan", "shop.orders$files"], lake.InvalidRequestError, "`lake files shop.orders`"),
         (["scan", "shop.orders", "--snapshot", "9"], lake.NotFoundError, "snapshots 1 to 1"),
-        (["changes", "shop.orders", "--after", "5"], lake.NotFoundError, "those of snapshots 1 to"),
+        (
+            ["changes", "shop.orders", "--after", "5"],
+            lake.NotFoundError,
+            "changes of snapshots 1 to",
+        ),
         (["changes", "shop.orders", "--after", "v1"], lake.NotFoundError, "no tag 'v1'"),
         (["write", "shop.orders", "x.txt"], lake.InvalidRequestError, "use a name that ends in"),
         (

@@ -1,1 +1,1 @@
-"""What changed between snapshots, once or as a stream."""
+"""Changes between snapshots, read once or as a stream."""

@@ -18,14 +18,14 @@ from lakeformat.paimon.read.rows import Rows
 __all__ = ["Changes", "ChangesPart"]
 
 _PLANNED_AT_ONCE = 16
-"""Snapshots whose files are looked up at the same time."""
+"""Number of snapshots whose files are planned in parallel."""
 
 
 class Changes(Rows):
-    """The changes of a window; nothing is read before a result is asked for.
+    """The changes of a window of snapshots; nothing is read until you ask for a result.
 
-    The first column is ``rowkind``: ``+I`` inserted, ``-U`` and ``+U`` before and after an
-    update, ``-D`` deleted. Snapshots come in their order.
+    The first column is ``rowkind``: ``+I`` inserted, ``-U`` and ``+U`` before and after an update,
+    ``-D`` deleted. Snapshots come in their order.
     """
 
     def __init__(
@@ -39,18 +39,19 @@ class Changes(Rows):
 
     @property
     def mode(self) -> str:
-        """Where the changes are found: ``delta``, ``changelog`` or ``diff``."""
+        """The source of the changes: ``delta``, ``changelog`` or ``diff``."""
         return str(self._window.mode)
 
     @property
     def snapshot_ids(self) -> range:
-        """The snapshots whose changes these are, in their order."""
+        """The snapshots of the window, oldest first."""
         return self._window.snapshot_ids
 
     def parts(self) -> list[ChangesPart]:
-        """The same rows in parts that follow each other, for many readers; they can be pickled.
+        """Return the same rows as parts that can be pickled and read in parallel.
 
-        Each file is a part, or each bucket that differs where two states are compared.
+        Each part is one file, or one bucket of an overwrite or of a comparison of two states. The
+        parts are in the order of the changes.
         """
         handle, window, asked = self._handle, self._window, self._asked
         if window.mode is ChangeMode.DIFF:
@@ -92,7 +93,7 @@ class ChangesPart(Rows):
     ) -> None:
         super().__init__(schema, read)
         self.size_bytes = size_bytes
-        """How large the files are that are read for it."""
+        """Total size in bytes of the files that this part reads."""
 
 
 def _rows_of(

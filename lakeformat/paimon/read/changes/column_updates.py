@@ -1,4 +1,4 @@
-"""Commits of data-evolution tables that replace columns of rows which were there before."""
+"""Checks that refuse column updates: commits that replace columns of existing rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["require_new_rows"]
 
 
 def require_new_rows(handle: TableHandle, snapshot: Snapshot, files: ManifestColumns) -> None:
-    """Raise if files of a commit are no added rows, but new values of older ones."""
+    """Raise UnsupportedError if a commit updates columns of existing rows."""
     if not len(files) or not joins_columns(handle.schema):
         return
     if found := side_files(files):
@@ -31,14 +31,14 @@ def require_new_rows(handle: TableHandle, snapshot: Snapshot, files: ManifestCol
     if updates.any():
         [name] = files.file_name.take(np.flatnonzero(updates)[:1]).texts()
         raise UnsupportedError(
-            f"snapshot {snapshot.id} of {handle.uri} replaces columns of rows that were there "
-            f"before ({name}), which this version does not read as changes: scan snapshot "
-            f"{snapshot.id} whole, then read the changes after it"
+            f"snapshot {snapshot.id} of {handle.uri} replaces columns of existing rows (file "
+            f"{name}), which this version cannot read as changes: scan snapshot "
+            f"{snapshot.id} as a whole, then read the changes after it"
         )
 
 
 def _first_new_row(handle: TableHandle, snapshot: Snapshot) -> int:
-    """The id of the first row that a commit added, or a smaller one that no row has."""
+    """Return the id of the first row that the commit added, or a lower id that no row has."""
     if snapshot.id == 1:
         return 0
     storage, layout = handle.storage, handle.layout

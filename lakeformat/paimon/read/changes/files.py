@@ -1,4 +1,4 @@
-"""What one commit changed, as its files say: rows added at level 0, or a changelog."""
+"""The files with the changes of one commit: new level-0 files, or changelog files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NO_PRODUCER, _AS_WRITTEN = "none", "input"
 
 
 def changelog_producer(handle: TableHandle) -> str:
-    """What writes changelog files of a table; this version need not be able to do so itself."""
+    """Return the table's ``changelog-producer``, even one that this version cannot write."""
     return _producer_in(handle.options.to_dict())
 
 
@@ -57,22 +57,22 @@ def _producer_in(options: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChangedFiles:
-    """The files that tell what a snapshot changed, in the order of their rows."""
+    """The files with the changes of one snapshot, in the order of their rows."""
 
     snapshot: Snapshot
     entries: tuple[ManifestEntry, ...] = ()
     is_kept: bool = True
-    """Whether a changelog that outlives the snapshot keeps them."""
+    """True if a changelog keeps these files after the snapshot expires."""
     is_overwrite: bool = False
-    """True if the files of each bucket say together what an overwrite of a keyed table did."""
+    """True if the files must be read together per bucket, as for an overwrite of a keyed table."""
 
     @property
     def size_bytes(self) -> int:
-        """How large they are."""
+        """Total size of the files in bytes."""
         return sum(entry.file.file_size for entry in self.entries)
 
     def parts(self) -> list[ChangedFiles]:
-        """The same files in the smallest parts that can be read one by one."""
+        """Split the files into the smallest parts that can be read independently."""
         if self.is_overwrite:
             buckets = overwritten_buckets(self.entries)
             return [replace(self, entries=entries) for entries in buckets]
@@ -80,7 +80,7 @@ class ChangedFiles:
 
 
 class ChangeFiles:
-    """Reads the changes of snapshots of one table, each snapshot on its own."""
+    """Reads the changes of single snapshots of one table."""
 
     def __init__(self, handle: TableHandle, asked: ChangedRows) -> None:
         require_allowed(handle, Operation.CHANGES)
@@ -92,22 +92,24 @@ class ChangeFiles:
         )
 
     def delta(self, snapshot: Snapshot) -> ChangedFiles:
-        """What was written, with the kinds of rows; compactions have none, nor do overwrites
-        unless an option asks for them.
+        """Return the files that an append wrote, for their rows as stored.
 
-        Rows are as they were stored: nobody has merged them with rows of other commits.
+        Compactions add no changes, and overwrites only where an option includes them. Rows are not
+        merged with rows of other commits.
         """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)
         if snapshot.commit_kind is not CommitKind.APPEND:
             return ChangedFiles(snapshot)
-        # A changelog that outlives its snapshot keeps these if it has no files of its own.
+        # Without changelog files of its own, a changelog keeps these after its snapshot expires.
         is_kept = changelog_producer(self._handle) == NO_PRODUCER
         with telling_of_expiry(self._handle, snapshot, changes=is_kept):
             return ChangedFiles(snapshot, tuple(self._delta_files(snapshot)), is_kept)
 
     def changelog(self, snapshot: Snapshot) -> ChangedFiles:
-        """Its changelog files, if it has any; else those of before there was one."""
+        """Return the changelog files of a snapshot; before the table had a producer, its added
+        files.
+        """
         if self.reads_overwrite(snapshot):
             return self.overwrite(snapshot)
         if self._is_from_before(snapshot):
@@ -118,7 +120,7 @@ class ChangeFiles:
             return ChangedFiles(snapshot, tuple(self._entries(snapshot, ListKind.CHANGELOG)))
 
     def overwrite(self, snapshot: Snapshot) -> ChangedFiles:
-        """The rows an overwrite took out and put in; of an append table only those it put in."""
+        """Return the files an overwrite removed and added; for append tables only the added."""
         with telling_of_expiry(self._handle, snapshot):
             if not self._handle.schema.primary_keys:
                 return ChangedFiles(snapshot, tuple(self._delta_files(snapshot)), is_kept=False)
@@ -126,7 +128,7 @@ class ChangeFiles:
             return ChangedFiles(snapshot, tuple(entries), is_kept=False, is_overwrite=True)
 
     def rows(self, found: ChangedFiles) -> Iterator[pa.RecordBatch]:
-        """Stream the rows of some files."""
+        """Stream the rows of these files."""
         with telling_of_expiry(self._handle, found.snapshot, changes=found.is_kept):
             if found.is_overwrite:
                 for part in found.parts():
@@ -136,20 +138,21 @@ class ChangeFiles:
             yield from self._rows(found.snapshot, found.entries)
 
     def _is_from_before(self, snapshot: Snapshot) -> bool:
-        """Whether nothing tells of its rows but what it added: it had no producer, input is one.
+        """Return True if the snapshot is older than the setting ``changelog-producer=input``.
 
-        Other producers may tell of the rows later, in the compaction that finds them at level 0.
+        Then only its new files hold its changes. Other producers may deliver the rows later, in the
+        changelog of the compaction that finds them at level 0.
         """
         handle = self._handle
-        is_untold = snapshot.changelog_manifest_list is None
-        if not is_untold or changelog_producer(handle) != _AS_WRITTEN:
+        has_changelog = snapshot.changelog_manifest_list is not None
+        if has_changelog or changelog_producer(handle) != _AS_WRITTEN:
             return False
         producer = _producer_in(self._schema(snapshot.schema_id).options)
         path = handle.layout.manifest(snapshot.delta_manifest_list)
         return producer == NO_PRODUCER and handle.storage.exists(path)
 
     def _delta_files(self, snapshot: Snapshot) -> list[ManifestEntry]:
-        """The files a commit added at level 0, those of a bucket in the order of their rows."""
+        """Return the level-0 files of a commit, sorted by sequence number within each bucket."""
         found = self._entries(snapshot, ListKind.DELTA)
         if self._handle.schema.primary_keys:
             found = [entry for entry in found if entry.file.level == 0]
@@ -182,12 +185,17 @@ class ChangeFiles:
             if which is not ListKind.CHANGELOG or not self._may_have_expired(snapshot):
                 raise
         raise NotFoundError(
-            f"the changes of snapshot {snapshot.id} of {self._handle.uri} have expired: the tag "
-            "that kept it keeps rows alone. Read the changes after it, or begin with all rows"
+            f"the changes of snapshot {snapshot.id} of {self._handle.uri} have expired: a tag "
+            "keeps the rows of a snapshot, not its changes. Read the changes after it, or start "
+            "from a full scan"
         )
 
     def _may_have_expired(self, snapshot: Snapshot) -> bool:
-        """Whether it is the first of its branch, or has gone itself, and its list is not there."""
+        """Return True if an expiry may have removed the changes of the snapshot.
+
+        That is possible for the oldest snapshot of a branch and for a snapshot that itself expired
+        without a changelog, if its changelog list does not exist.
+        """
         storage, layout = self._handle.storage, self._handle.layout
         first = min(snapshot_ids(storage, layout), default=snapshot.id)
         if snapshot.id > first or (
@@ -196,24 +204,30 @@ class ChangeFiles:
             return False
         return has_expired_changes(storage, layout, snapshot)
 
-    def _is_told(self, files: ManifestColumns, which: ListKind) -> Mask:
-        """Rows that wait for a bucket are told of as written, unless a changelog will tell."""
-        is_told: Mask = files.bucket.numbers >= 0
+    def _has_changes(self, files: ManifestColumns, which: ListKind) -> Mask:
+        """Select the entries whose rows are changes.
+
+        Postponed rows are changes when they are written, but only if the table has no changelog
+        producer: otherwise a later changelog delivers them.
+        """
+        has_changes: Mask = files.bucket.numbers >= 0
         if which is ListKind.DELTA and changelog_producer(self._handle) == NO_PRODUCER:
-            is_told |= files.bucket.numbers == POSTPONE_BUCKET
-        return is_told
+            has_changes |= files.bucket.numbers == POSTPONE_BUCKET
+        return has_changes
 
     def _entries(
         self, snapshot: Snapshot, which: ListKind, *, with_deleted: bool = False
     ) -> list[ManifestEntry]:
-        """The files of one list that are added, or also deleted, and may hold rows asked for."""
+        """Return the added, and optionally the deleted, files of one list that may hold wanted
+        rows.
+        """
         handle, where = self._handle, self._asked.where
         require_schema_of(handle.storage, handle.layout, snapshot, known=handle.schema.id)
         conditions = () if where is None else where.conditions()
         pruner = EntryPruner(handle.schema, conditions, None, self._schema)
         manifests = pruner.pick_manifests(self._manifests(snapshot, which))
         read = read_manifests(handle.storage, handle.layout, manifests)
-        columns = read.filter(self._is_told(read, which))
+        columns = read.filter(self._has_changes(read, which))
         if not with_deleted:
             columns = columns.filter(~np.asarray(columns.is_delete))
         with naming_file(handle, snapshot, columns, "_PARTITION", pruner.by_place):

@@ -1,4 +1,4 @@
-"""The changes of an overwrite, bucket by bucket: the rows that went, then those that came."""
+"""The changes of an overwrite, bucket by bucket: removed rows first, then added rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["overwritten_buckets", "overwritten_rows", "reads_overwrites"]
 
 
 def reads_overwrites(handle: TableHandle) -> Callable[[Snapshot], bool]:
-    """Return what decides if changes include those of a snapshot because it is an overwrite."""
+    """Return a function that decides if changes include those of an overwriting snapshot."""
     options = handle.options
     if handle.schema.primary_keys:
         is_asked = options.streaming_read_overwrite
@@ -31,7 +31,7 @@ def reads_overwrites(handle: TableHandle) -> Callable[[Snapshot], bool]:
 
 
 def overwritten_buckets(entries: Sequence[ManifestEntry]) -> list[tuple[ManifestEntry, ...]]:
-    """The entries of each bucket, without files that were taken out and put in again."""
+    """Group entries by bucket, without files that the overwrite both removed and added again."""
     buckets: dict[tuple[bytes, int], dict[tuple[object, ...], ManifestEntry]] = {}
     for entry in entries:
         place = buckets.setdefault((entry.partition, entry.bucket), {})
@@ -44,7 +44,7 @@ def overwritten_buckets(entries: Sequence[ManifestEntry]) -> list[tuple[Manifest
 def overwritten_rows(
     handle: TableHandle, snapshot: Snapshot, entries: Sequence[ManifestEntry], asked: ChangedRows
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one bucket of a keyed table: ``-D`` for those before, ``+I`` for those after."""
+    """Stream the rows of one bucket of a keyed table: ``-D`` for removed, ``+I`` for added rows."""
     gone = [entry for entry in entries if entry.kind is FileKind.DELETE]
     come = [entry for entry in entries if entry.kind is FileKind.ADD]
     before = read_snapshot_if_present(handle.storage, handle.layout, snapshot.id - 1)
@@ -65,7 +65,7 @@ def _merged(
     *,
     hides: bool,
 ) -> Iterator[pa.RecordBatch]:
-    """The merged rows of some files; deletion vectors of the snapshot hide rows if asked to."""
+    """Merge the rows of some files; with ``hides``, apply the snapshot's deletion vectors."""
     deleted = find_deleted_rows(handle, snapshot) if hides else DeletedRows(handle, ())
     merged = MergedRowsWithKind(handle.schema, DataFiles(handle, snapshot, deleted), asked.fields)
     return merged.read(entries, keep_retracts=False)

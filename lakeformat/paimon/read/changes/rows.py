@@ -1,4 +1,4 @@
-"""Rows with what each of them does: the column ``rowkind`` before those of the table."""
+"""Rows of changes: the column ``rowkind`` before the columns of the table."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _KINDS = pa.array(["+I", "-U", "+U", "-D"])
 
 @dataclass(frozen=True, slots=True)
 class ChangedRows:
-    """Which columns of changes are asked for, and which rows."""
+    """The columns and rows that a reader of changes asks for."""
 
     fields: tuple[DataField, ...]
-    """The table's columns that must be read: those asked for and those the condition looks at."""
+    """The table's columns that must be read: the wanted columns and those of the condition."""
     wanted: tuple[DataField, ...]
     where: PredicateFilter | None = None
 
@@ -39,21 +39,21 @@ class ChangedRows:
         return to_arrow_schema((ROW_KIND, *self.wanted))
 
     def of_stored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows as a primary-key table's files have them, each with its kind as a number."""
+        """Convert rows of a primary-key table's files, where the kind of each is a number."""
         kinds = batch.column(VALUE_KIND.name)
         if batch.num_rows and not 0 <= pc.min(kinds).as_py() <= pc.max(kinds).as_py() < len(_KINDS):
             raise CorruptTableError(
-                f"a row says that it is of kind {pc.min_max(kinds)}, and there are 0 to 3; "
-                "restore its data file from a backup"
+                f"stored row kinds range from {pc.min(kinds)} to {pc.max(kinds)}; valid kinds are "
+                "0 to 3; restore its data file from a backup"
             )
         return self._shape(_KINDS.take(kinds), batch)
 
     def inserted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows that are all inserted."""
+        """Convert rows that are all inserted."""
         return self.all_of("+I", batch)
 
     def all_of(self, kind: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Rows that are all of one kind."""
+        """Convert rows that are all of one kind."""
         return self._shape(pa.repeat(pa.scalar(kind), batch.num_rows), batch)
 
     def _shape(self, kinds: pa.Array, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -71,7 +71,7 @@ def changed_rows(
     where: Where | None,
     partitions: Partitions | None,
 ) -> ChangedRows:
-    """Check what is asked for; ``rowkind`` is always there, and conditions may look at it."""
+    """Check columns, condition and partitions; a condition may also use ``rowkind``."""
     by_name = {field.name: field for field in schema.fields}
     wanted = tuple(by_name[name] for name in _names(columns, by_name))
     bound = row_filter(schema, where, partitions, (ROW_KIND,))

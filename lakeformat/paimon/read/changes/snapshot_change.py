@@ -1,4 +1,4 @@
-"""What one snapshot changed, partition by partition, from its own manifests alone."""
+"""The files that one snapshot added and deleted per partition, read from its own manifests."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionChange:
-    """The data files that came and went in one partition, or in all of them."""
+    """The data files added and deleted in one partition, or in the whole table."""
 
     partition: str
-    """``dt=a/h=1``; empty without partition columns, and of all of them."""
+    """Partition such as ``dt=a/h=1``; empty for the whole table and for unpartitioned tables."""
     added_files: int
     added_rows: int
-    """Rows in files that came: a compaction writes rows again that were there before."""
+    """Rows in added files; a compaction counts rewritten rows again."""
     added_bytes: int
     deleted_files: int
     deleted_rows: int
@@ -40,18 +40,18 @@ class PartitionChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotChange:
-    """One snapshot, and what it did to the table's files."""
+    """One snapshot and its changes to the files of the table."""
 
     snapshot: Snapshot
     total: PartitionChange
     partitions: tuple[PartitionChange, ...]
-    """Those with most bytes first; none without partition columns."""
+    """Changed partitions, most bytes first; empty for an unpartitioned table."""
     changes_index: bool | None
-    """Whether deletion vectors or other index files changed; None if the one before has expired."""
+    """True if the index manifest changed, as by new deletion vectors. None: predecessor expired."""
 
 
 def snapshot_change(handle: TableHandle, number: int) -> SnapshotChange | None:
-    """What the snapshot of that number changed; None if it has expired, or is still to come."""
+    """Return the changes of one snapshot; None if it has expired or does not exist yet."""
     snapshot = read_snapshot_if_present(handle.storage, handle.layout, number)
     if snapshot is None:
         return None

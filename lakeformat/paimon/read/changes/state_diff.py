@@ -1,7 +1,7 @@
-"""What is different between two states of a primary-key table, key by key.
+"""The difference of two states of a primary-key table, key by key.
 
-Both states of a bucket are read in the order of keys, side by side: memory is a few batches of each
-of their sorted runs.
+Both states of a bucket are read side by side in key order. Memory holds a few batches of each
+sorted run.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _DEDUPLICATE = "deduplicate"
 
 @dataclass(frozen=True, slots=True)
 class StateDiff:
-    """The rows of a state that one before has not or has otherwise; it can be pickled.
+    """The rows that are new or different in the later of two states; can be pickled.
 
-    With ``keep_deletes`` also, as ``-D``, those of the state before whose key is gone.
+    With ``keep_deletes``, keys that only the earlier state has come as ``-D``.
     """
 
     handle: TableHandle
@@ -68,7 +68,7 @@ class StateDiff:
         *,
         keep_deletes: bool,
     ) -> StateDiff:
-        """Find the files of both states; states with other buckets are refused."""
+        """Find the files of both states; raise UnsupportedError if their bucket counts differ."""
         with telling_of_expiry(handle, before, after):
             mine, theirs = _files_of(handle, before, asked), _files_of(handle, after, asked)
         _require_same_buckets(handle, [*mine, *theirs])
@@ -76,11 +76,11 @@ class StateDiff:
 
     @property
     def size_bytes(self) -> int:
-        """How large the files are."""
+        """Total size of the files of both states in bytes."""
         return sum(entry.file.file_size for entry in (*self.files_before, *self.files_after))
 
     def by_bucket(self) -> list[StateDiff]:
-        """Parts of it: one for each bucket that differs."""
+        """Return one part for each bucket that differs."""
         with telling_of_expiry(self.handle, self.before, self.after):
             old, new = self._states()
             places = _changed(old, new)
@@ -94,7 +94,7 @@ class StateDiff:
         ]
 
     def rows(self) -> Iterator[pa.RecordBatch]:
-        """Stream them, bucket after bucket."""
+        """Stream the changed rows, bucket after bucket."""
         with telling_of_expiry(self.handle, self.before, self.after):
             for joined in self._joined():
                 for batch in joined.changed(keep_deletes=self.keep_deletes):
@@ -124,7 +124,7 @@ def _files_of(
     if snapshot is None:
         return ()
     conditions = () if asked.where is None else asked.where.conditions()
-    # Other columns than those of the key are known after the merge only.
+    # Values of non-key columns are only known after the merge.
     conditions = on_columns(conditions, handle.schema.primary_keys)
     found = plan_files(handle, snapshot, conditions=conditions)
     return tuple(entry for entry in found if entry.bucket >= 0)
@@ -138,7 +138,7 @@ def _by_place(entries: Iterable[ManifestEntry]) -> dict[_Place, list[ManifestEnt
 
 
 class _State:
-    """Some files of one state, and their merged rows."""
+    """Some files of one state, with a reader of their merged rows."""
 
     def __init__(
         self, handle: TableHandle, snapshot: Snapshot | None, entries: Iterable[ManifestEntry]
@@ -151,7 +151,7 @@ class _State:
             self._reader = MergedRowsWithKind(handle.schema, files, handle.schema.fields)
 
     def files(self, place: _Place) -> dict[_FileIdentity, DeletionVector | None]:
-        """What makes the rows of each file: the file, and which of its rows are deleted."""
+        """Return each file with its deletion vector: both together determine its rows."""
         vectors = self._deleted.vectors(*place)
         found = self.buckets.get(place, ())
         return {entry.identity: vectors.get(entry.file.file_name) for entry in found}
@@ -164,7 +164,7 @@ class _State:
         *,
         keep_retracts: bool = False,
     ) -> _Batches:
-        """The merged rows of some files of a bucket, in the order of their keys."""
+        """Stream the merged rows of some files of a bucket in key order."""
         chosen = [entry for entry in self.buckets.get(place, ()) if entry.identity in files]
         if not chosen:
             return iter(())
@@ -173,7 +173,7 @@ class _State:
 
 
 def _changed(old: _State, new: _State) -> list[_Place]:
-    """The buckets whose files, or whose deleted rows, are not the same."""
+    """Return the buckets whose files or deletion vectors differ."""
     places = dict.fromkeys([*new.buckets, *old.buckets])
     return [place for place in places if old.files(place) != new.files(place)]
 
@@ -181,10 +181,10 @@ def _changed(old: _State, new: _State) -> list[_Place]:
 def _of_new_files(
     schema: TableSchema, old: _State, new: _State, place: _Place
 ) -> tuple[_Batches, _Batches] | None:
-    """Both sides by the files that only one state has; None if those do not tell the difference.
+    """Return the rows of both sides from the files that only one state has, or None.
 
-    After a rollback a key may be in a file that went, and what it is now in one that was there all
-    the time.
+    None if these files do not determine the difference: after a rollback, the old value of a key
+    may be in a removed file and its current value in a file that both states share.
     """
     mine, theirs = old.files(place), new.files(place)
     went = {name for name in mine if name not in theirs or mine[name] != theirs[name]}
@@ -198,7 +198,7 @@ def _of_new_files(
 
 
 def _rounds(schema: TableSchema, before: _Batches, after: _Batches) -> Iterator[_Joined]:
-    """All keys of both sides, some at a time, in their order."""
+    """Yield the keys of both sides in key order, some at a time."""
     order = MergeOrder(tuple(field.name for field in schema.key_fields))
     for parts in rounds_of([before, after], order.keys):
         sides = dict(parts)
@@ -209,22 +209,22 @@ def _rounds(schema: TableSchema, before: _Batches, after: _Batches) -> Iterator[
 
 @dataclass(frozen=True, slots=True)
 class _Joined:
-    """Some keys of two sides that have each key once, key by key."""
+    """Some keys of two sides; each side has each key at most once."""
 
     schema: TableSchema
     rows: pa.Table
-    """Those of the state before, then those of the state after."""
+    """The rows of the earlier state, then those of the later state."""
     count_before: int
     groups: KeyGroups
 
     @property
     def is_gone(self) -> Mask:
-        """Which keys only the state before has."""
+        """Mask of the keys that only the earlier state has."""
         gone: Mask = self.groups.newest < self.count_before
         return gone
 
     def changed(self, *, keep_deletes: bool) -> Iterator[pa.RecordBatch]:
-        """The rows of keys that are new or otherwise; with ``keep_deletes`` also of those gone."""
+        """Yield the rows of new and changed keys; with ``keep_deletes`` also of deleted keys."""
         rows, groups, is_gone = self.rows, self.groups, self.is_gone
         firsts, is_changed = groups.oldest, ~is_gone
         both = np.flatnonzero(groups.sizes == 2)
@@ -242,17 +242,17 @@ class _Joined:
 
 
 def _newest_file_decides(schema: TableSchema) -> bool:
-    """Whether a row of a new file says alone what became of its key.
+    """Return True if a row in a new file alone determines the new value of its key.
 
-    Then files of both states need not be read. A row that was written again unchanged counts as
-    changed, as it does in Java.
+    Then files shared by both states need not be read. A row that was rewritten unchanged counts as
+    changed, as in Java.
     """
     options = schema.table_options
     return options.merge_engine == _DEDUPLICATE and not options.sequence_field
 
 
 def _require_same_buckets(handle: TableHandle, entries: Iterable[ManifestEntry]) -> None:
-    """By partition: a bucket of the one state may have no rows in the other."""
+    """Raise UnsupportedError if a partition has different bucket counts in the two states."""
     found: dict[bytes, set[int]] = {}
     for entry in entries:
         found.setdefault(entry.partition, set()).add(entry.total_buckets)
@@ -260,7 +260,7 @@ def _require_same_buckets(handle: TableHandle, entries: Iterable[ManifestEntry])
     if counts is not None:
         shown = " and ".join(str(count) for count in sorted(counts))
         raise UnsupportedError(
-            f"a partition of {handle.uri} has {shown} buckets in the two states: rows of one key "
-            "are in different buckets, which cannot be compared; compare states on one side of "
-            "the change of buckets"
+            f"a partition of {handle.uri} has {shown} buckets in the two states: a key may be in "
+            "different buckets, so the states cannot be compared. Choose two states before or two "
+            "states after the change of the bucket count"
         )

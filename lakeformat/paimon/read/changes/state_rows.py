@@ -1,4 +1,4 @@
-"""All rows of a snapshot with what each of them does."""
+"""All rows of a snapshot, each with its row kind."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ __all__ = ["StateRows"]
 
 @dataclass(frozen=True, slots=True)
 class StateRows:
-    """The merged rows of a snapshot; None is the table before its first."""
+    """The merged rows of a snapshot; ``snapshot=None`` is the table before its first commit."""
 
     handle: TableHandle
     snapshot: Snapshot | None
     asked: ChangedRows
     least_level: int = 0
-    """Files below it are left out."""
+    """Files below this level are skipped."""
     is_told: bool = False
-    """Whether rows that wait are read if a stream of changes tells them before."""
+    """True to include level-0 and postponed rows that a stream has delivered as changes already."""
     keep_retracts: bool = False
-    """Whether a key whose last row is a retract has that row, instead of none."""
+    """True to keep the delete row of a deleted key instead of dropping the key."""
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows, ``rowkind`` first."""
+        """Stream the rows; ``rowkind`` is the first column."""
         if self.snapshot is None:
             return
         with telling_of_expiry(self.handle, self.snapshot):
@@ -60,7 +60,7 @@ class StateRows:
     def _live_files(self, snapshot: Snapshot) -> list[ManifestEntry]:
         schema, where = self.handle.schema, self.asked.where
         conditions = () if where is None else where.conditions()
-        if schema.primary_keys:  # other columns are known after the merge only
+        if schema.primary_keys:  # values of other columns are only known after the merge
             keys = schema.partition_keys if self._merges_waiting else schema.primary_keys
             conditions = on_columns(conditions, keys)
         found = plan_files(self.handle, snapshot, conditions=conditions)

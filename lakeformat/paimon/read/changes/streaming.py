@@ -1,7 +1,7 @@
-"""A stream of changes: where it starts, the snapshots after that, and how far its reader is.
+"""A stream of changes: its start position, the snapshots after it, and the reader's progress.
 
-The reader decides when to look again; nothing here waits. Progress is kept only when the reader
-says that it is done with a snapshot, so that after a crash it gets again what it was at.
+Nothing here waits: the reader decides when to poll again. Progress is stored only when the reader
+acknowledges a snapshot, so after a crash it receives its unacknowledged snapshots again.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _LOOKUP, _FULL_COMPACTION = "lookup", "full-compaction"
 
 @dataclass(frozen=True, slots=True)
 class StreamStart:
-    """Where a stream begins that nobody has read from yet."""
+    """Start position of a stream without stored progress."""
 
     mode: str
     snapshot: int | None = None
@@ -67,56 +67,56 @@ class StreamStart:
 
     def __post_init__(self) -> None:
         if self.mode not in _MODES:
-            raise InvalidRequestError(f"mode is one of {', '.join(_MODES)}, got {self.mode!r}")
+            raise InvalidRequestError(f"mode must be one of {', '.join(_MODES)}, got {self.mode!r}")
         if (self.mode in _AT_SNAPSHOT) is (self.snapshot is None):
             raise InvalidRequestError(
-                f"mode {self.mode!r} and snapshot={self.snapshot!r}: the modes "
-                f"{' and '.join(_AT_SNAPSHOT)} start at a snapshot, the others do not"
+                f"mode={self.mode!r} does not fit snapshot={self.snapshot!r}: the modes "
+                f"{' and '.join(_AT_SNAPSHOT)} need a snapshot, the other modes take none"
             )
         if self.snapshot is not None:
-            require_number("a snapshot is named by its number", self.snapshot)
+            require_number("snapshot must be a snapshot number", self.snapshot)
         if (self.mode == "from-timestamp") is (self.as_of is None):
             raise InvalidRequestError(
-                f"mode {self.mode!r} and as_of={self.as_of!r}: the mode from-timestamp starts at a "
-                "time, the others do not"
+                f"mode={self.mode!r} does not fit as_of={self.as_of!r}: the mode from-timestamp "
+                "needs a time, the other modes take none"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class StreamBegin:
-    """The snapshot whose changes come first, and the one all rows of come before them."""
+    """The first snapshot read for its changes, and the snapshot read in full before it."""
 
     next_snapshot: int
     full: int | None
 
 
 class StreamedChanges:
-    """What one snapshot brought: all rows it had, or what it changed."""
+    """The rows that a stream delivers for one snapshot: its full state or its changes."""
 
     def __init__(
         self, snapshot_id: int, schema: pa.Schema, batches: Iterator[pa.RecordBatch], *, full: bool
     ) -> None:
         self.snapshot_id = snapshot_id
         self.is_full = full
-        """Whether these are all rows of the snapshot, and no changes."""
+        """True if these are all rows of the snapshot, False if they are its changes."""
         self.schema = schema
         self._batches = batches
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows, ``rowkind`` first; they can be read once."""
+        """Stream the rows, ``rowkind`` first. They can be read only once."""
         yield from self._batches
 
     def to_arrow(self) -> pa.Table:
-        """All rows as one Arrow table; they can be read once."""
+        """Return all rows as one Arrow table. They can be read only once."""
         return pa.Table.from_batches(self.to_batches(), schema=self.schema)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """All rows as a pandas DataFrame; they can be read once."""
+        """Return all rows as a pandas DataFrame. They can be read only once."""
         return self.to_arrow().to_pandas()
 
 
 class ChangeStream:
-    """Hands out snapshot after snapshot; iterating ends when there is no newer one yet."""
+    """Delivers one snapshot after another; iteration ends when no newer snapshot exists yet."""
 
     def __init__(
         self,
@@ -138,12 +138,12 @@ class ChangeStream:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns the rows will have."""
+        """The columns of the delivered rows."""
         return self._asked.schema
 
     @property
     def next_snapshot(self) -> int | None:
-        """The snapshot whose changes come next; None before there is a first one to start at."""
+        """The next snapshot to read for changes; None while the table has no snapshot."""
         return self._next
 
     def __iter__(self) -> Iterator[StreamedChanges]:
@@ -156,14 +156,17 @@ class ChangeStream:
         return found
 
     def starts_at(self) -> StreamBegin:
-        """Where it begins, for a reader that reads elsewhere; nothing is handed out."""
+        """Return the start position without delivering anything, for a reader elsewhere."""
         if self._next is None and self._full is None:
             self._begin()
         full = None if self._full is None else self._full.id
         return StreamBegin(FIRST_SNAPSHOT_ID if self._next is None else self._next, full)
 
     def poll(self) -> StreamedChanges | None:
-        """What is next; None while nothing is new. Snapshots without changes are passed over."""
+        """Return the next snapshot with changes, or None if there is none yet.
+
+        Snapshots without changes are skipped.
+        """
         if self._next is None and self._full is None:
             self._begin()
         if self._full is not None:
@@ -184,9 +187,14 @@ class ChangeStream:
         return None
 
     def acknowledge(self) -> None:
-        """Keep that all handed out so far is dealt with; what comes after it will not expire."""
+        """Store that the reader has processed every snapshot delivered so far.
+
+        The expiry then keeps all later snapshots for this consumer.
+        """
         if self._consumer is None:
-            raise InvalidRequestError("this stream has no consumer to remember for: name one")
+            raise InvalidRequestError(
+                "this stream has no consumer to store its progress: pass consumer='<name>'"
+            )
         if self._next is not None and self._full is None:
             progress = Consumer(self._consumer, self._next)
             require_branch_still(self._handle.storage, self._handle.layout)
@@ -200,7 +208,7 @@ class ChangeStream:
         return None if found is None else found.next_snapshot
 
     def _begin(self) -> None:
-        """Find the first snapshot, or leave it open while the table has none."""
+        """Find the start position; it remains open while the table has no snapshot."""
         latest = latest_snapshot(self._handle.storage, self._handle.layout)
         match self._start.mode:
             case "latest-full":
@@ -225,13 +233,13 @@ class ChangeStream:
         return max(self._start.snapshot, self._earliest())
 
     def _first_at(self) -> int:
-        """The first snapshot of the time or later; all there are when none is older."""
+        """Return the first snapshot at the start time or later, or the earliest one left."""
         assert self._start.as_of is not None
         before = newest_at(self._handle, to_millis(self._start.as_of) - 1)
         return self._earliest() if before is None else before.id + 1
 
     def _read(self, number: int) -> Snapshot | None:
-        """A snapshot, or its changelog; None while it is not there yet."""
+        """Read a snapshot or its changelog; None if it does not exist yet."""
         handle = self._handle
         found = read_snapshot_if_present(handle.storage, handle.layout, number)
         if found is not None:
@@ -242,9 +250,10 @@ class ChangeStream:
         if not ids or number > ids[-1]:
             return None
         raise NotFoundError(
-            f"snapshot {number} of {handle.uri} comes next and has expired: the earliest there is "
-            f"is {self._earliest()}; start again from it, or with all rows, and give the stream a "
-            "consumer so that what it has not read is kept"
+            f"snapshot {number} of {handle.uri} is next in this stream and has expired: the "
+            f"earliest one left is {self._earliest()}. Start again from that snapshot or with a "
+            "full read, and give the stream a consumer: the expiry keeps unread snapshots for "
+            "consumers"
         )
 
     def _earliest(self) -> int:
@@ -258,14 +267,14 @@ class ChangeStream:
         yield from self._files.rows(find(snapshot))
 
     def _state(self, snapshot: Snapshot) -> Iterator[pa.RecordBatch]:
-        """All rows; those that will come as changelog are not among them yet."""
+        """Read the full state without rows that a later compaction delivers as changelog."""
         least = least_told_level(self._handle)
         rows = StateRows(self._handle, snapshot, self._asked, least_level=least, is_told=True)
         return rows.read()
 
 
 def least_told_level(handle: TableHandle) -> int:
-    """The level from which on the rows of files will not come as changelog any more."""
+    """Return the lowest level whose rows the changelog has delivered already."""
     if not handle.schema.primary_keys:
         return 0
     highest = handle.options.level_count - 1

@@ -1,4 +1,4 @@
-"""Between which snapshots changes are asked for, and where they are found."""
+"""The window of snapshots whose changes are read, and the source of the changes."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = [
 ]
 
 WindowEnd: TypeAlias = int | str | datetime
-"""The number of a snapshot, the name of a tag, or a time (in UTC unless it says a zone)."""
+"""Snapshot number, tag name, or time (UTC unless it has a zone)."""
 
 
 class ChangeMode(StrEnum):
-    """Where changes are found."""
+    """The source of changes."""
 
     AUTO = "auto"
-    """Two tags are compared; else the changelog, or the delta where the table keeps none."""
+    """Compare two tags; otherwise use the changelog, or the delta if the table keeps none."""
     DELTA = "delta"
     CHANGELOG = "changelog"
     DIFF = "diff"
@@ -45,23 +45,23 @@ class ChangeMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The snapshots after one and up to another, the latter included."""
+    """The snapshots after ``after`` up to and including ``upto``."""
 
     mode: ChangeMode
     after: int
     upto: int
     before_state: Snapshot | None = None
-    """For a comparison the state before; None is the table without rows."""
+    """The earlier state of a comparison; None is the table before its first commit."""
     after_state: Snapshot | None = None
 
     @property
     def snapshot_ids(self) -> range:
-        """The snapshots whose changes count."""
+        """The snapshots of the window, oldest first."""
         return range(self.after + 1, self.upto + 1)
 
 
 def find_window(handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, mode: str) -> Window:
-    """Resolve both ends; an error names the earliest and the latest that can be had."""
+    """Resolve both ends of the window; errors name the earliest and the latest possible end."""
     chosen = _mode(handle, after, upto, mode)
     ends = _Ends(handle, chosen)
     if chosen is ChangeMode.DIFF:
@@ -72,18 +72,20 @@ def find_window(handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, m
 
 
 def read_change(handle: TableHandle, snapshot_id: int) -> Snapshot:
-    """A snapshot that is read for its changes: it may live on as a changelog alone."""
+    """Read a snapshot for its changes; if it has expired, its changelog."""
     found = read_snapshot_if_present(handle.storage, handle.layout, snapshot_id)
     if found is not None:
         return found
     if snapshot_id in changelog_ids(handle.storage, handle.layout):
         return read_changelog(handle.storage, handle.layout, snapshot_id)
-    return read_snapshot(handle.storage, handle.layout, snapshot_id)  # which says what there is
+    return read_snapshot(
+        handle.storage, handle.layout, snapshot_id
+    )  # raises an error with the existing snapshots
 
 
 def _mode(handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, mode: str) -> ChangeMode:
     if mode not in [*ChangeMode]:
-        raise InvalidRequestError(f"mode is one of {', '.join(ChangeMode)}, got {mode!r}")
+        raise InvalidRequestError(f"mode must be one of {', '.join(ChangeMode)}, got {mode!r}")
     chosen = ChangeMode(mode)
     has_changelog = changelog_producer(handle) != NO_PRODUCER
     if chosen is ChangeMode.AUTO:
@@ -93,21 +95,21 @@ def _mode(handle: TableHandle, after: WindowEnd, upto: WindowEnd | None, mode: s
             chosen = ChangeMode.CHANGELOG if has_changelog else ChangeMode.DELTA
     if chosen is ChangeMode.DIFF and not handle.schema.primary_keys:
         raise InvalidRequestError(
-            f"{handle.uri} has no primary key to compare rows by, and names of files say nothing "
-            "of rows that were compacted: mode='delta' gives the rows that were added between two "
-            "snapshots or tags; rows that were deleted or updated are seen by scanning both"
+            f"mode='diff' compares rows by primary key, and {handle.uri} has none. Use "
+            "mode='delta' for the rows added between two snapshots or tags; to find deleted or "
+            "updated rows, scan both"
         )
     if chosen is ChangeMode.CHANGELOG and not has_changelog:
-        other = ", or mode='diff', where two states differ" if handle.schema.primary_keys else ""
+        other = ", or mode='diff' to compare two states" if handle.schema.primary_keys else ""
         raise InvalidRequestError(
             f"{handle.uri} keeps no changelog: its option 'changelog-producer' is 'none'. Use "
-            f"mode='delta', the rows as they were written{other}"
+            f"mode='delta' for the rows as they were written{other}"
         )
     return chosen
 
 
 class _Ends:
-    """The snapshots a table has, and what the ends of a window mean among them."""
+    """Resolves the ends of a window among the snapshots that a table has."""
 
     def __init__(self, handle: TableHandle, mode: ChangeMode) -> None:
         self._handle = handle
@@ -119,7 +121,7 @@ class _Ends:
         self._earliest = min(ids, default=1)
 
     def start(self, after: WindowEnd) -> int:
-        """A time before the table's life means all of it that is left."""
+        """Resolve the start; a time before the first snapshot means the earliest possible start."""
         found = self._resolve("after", after)
         return self._earliest - 1 if found is None else found
 
@@ -130,17 +132,17 @@ class _Ends:
     def check(self, first: int, last: int) -> None:
         if last < first <= self._latest:
             raise InvalidRequestError(
-                f"changes after {first} and up to {last} of {self._handle.uri} are asked for: "
-                "the end is before the start"
+                f"the window of changes of {self._handle.uri} ends before it starts: "
+                f"after={first}, upto={last}; swap them"
             )
         if first < self._earliest - 1 or max(first, last) > self._latest:
             raise NotFoundError(
-                f"changes after {first} and up to {last} of {self._handle.uri} are asked for, "
+                f"changes after {first} up to {last} of {self._handle.uri} are not available: "
                 f"{self._there()}"
             )
 
     def states(self, after: WindowEnd, upto: WindowEnd | None) -> Window:
-        """Both states; one of a tag is there although its snapshot has expired."""
+        """Resolve a comparison of two states; a tagged state outlives its snapshot."""
         before, now = self._state("after", after), self._state("upto", upto)
         first, last = (0 if state is None else state.id for state in (before, now))
         if last < first:
@@ -153,13 +155,11 @@ class _Ends:
             return read_tag(handle.storage, handle.layout, end).snapshot
         found = self._latest if end is None else self._resolve(name, end)
         if found is None and self._earliest > 1:
-            raise NotFoundError(
-                f"what {handle.uri} was at {end} is not known any more: {self._there()}"
-            )
+            raise NotFoundError(f"the state of {handle.uri} at {end} has expired: {self._there()}")
         return read_snapshot(handle.storage, handle.layout, found) if found else None
 
     def _resolve(self, name: str, end: WindowEnd) -> int | None:
-        """The number of a snapshot; None for a time before the first."""
+        """Return a snapshot number; None for a time before the first snapshot."""
         if isinstance(end, str):
             return read_tag(self._handle.storage, self._handle.layout, end).snapshot.id
         if isinstance(end, datetime):
@@ -167,14 +167,14 @@ class _Ends:
             return None if found is None else found.id
         if not is_whole_number(end) or end < 0:
             raise InvalidRequestError(
-                f"{name} is the number of a snapshot, the name of a tag or a datetime, got {end!r}"
+                f"{name} must be a snapshot number, a tag name or a datetime, got {end!r}"
             )
         return end
 
     def _there(self) -> str:
         if not self._latest:
-            return "and it has no snapshot yet"
+            return "it has no snapshot yet"
         return (
-            f"and it has those of snapshots {self._earliest} to {self._latest}: "
-            f"the earliest start is after {self._earliest - 1}"
+            f"it has the changes of snapshots {self._earliest} to {self._latest}, "
+            f"so the earliest start is after={self._earliest - 1}"
         )

@@ -1,1 +1,1 @@
-"""What a scan leaves out because nothing in it can meet the conditions."""
+"""Pruning: skips what cannot hold rows that meet the conditions of a scan."""

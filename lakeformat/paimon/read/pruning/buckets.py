@@ -1,7 +1,7 @@
-"""Which buckets, and which files of a primary-key table's buckets, can hold rows asked for.
+"""Pruning of buckets, and of single files in the buckets of primary-key tables.
 
-What another column than the key holds can only be told after rows of one key have been merged, so
-bounds of such values rule out single files only where no key is in two of them.
+The value of a non-key column is only known after rows of one key are merged. So bounds of such
+columns exclude single files only where each key is in one file.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from lakeformat.types.values import Value, values_to_arrow
 __all__ = ["HashedBuckets", "by_merged_values"]
 
 MOST_KEYS = 1000
-"""Hashing more keys than this would hardly leave a bucket out."""
+"""Above this number of keys, hashing rarely excludes a bucket."""
 
 _WHOLE_ROW_WINS = ("deduplicate", "first-row")
 _EQUAL_WITH_OTHER_BYTES = (TypeName.FLOAT, TypeName.DOUBLE)
-"""0.0 and -0.0 are equal and hash differently."""
+"""0.0 and -0.0 are equal but have different hashes."""
 
 
 class HashedBuckets:
-    """The buckets of the bucket keys that conditions name, if they name all of its columns."""
+    """The buckets that can hold the bucket keys of the conditions, if they fix all key columns."""
 
     def __init__(self, schema: TableSchema, conditions: Sequence[Condition]) -> None:
         options = schema.table_options
@@ -46,7 +46,7 @@ class HashedBuckets:
             self._keys = keys if len(keys) <= MOST_KEYS else None
 
     def mask(self, columns: ManifestColumns) -> Mask:
-        """Where a bucket may hold one of the keys; each file knows how many buckets there were."""
+        """Mask the files whose bucket may hold one of the keys, by each file's own bucket count."""
         mask = np.ones(len(columns), np.bool_)
         if self._keys is None:
             return mask
@@ -70,13 +70,13 @@ class HashedBuckets:
 def by_merged_values(
     schema: TableSchema, columns: ManifestColumns, may_match: Mask, places: Sequence[Positions]
 ) -> Mask:
-    """Which files are read, of those that ``may_match`` by the bounds of their values.
+    """Mask the files to read, given those that ``may_match`` by the bounds of their values.
 
     ``places`` are the positions of each bucket's files.
     """
-    if skips_level_zero(schema):  # what is seen has each key once
+    if skips_level_zero(schema):  # visible files have each key once
         return may_match
-    # With deletion vectors, too, rows of level 0 are merged with those above where reads see them.
+    # With deletion vectors merged on read, level-0 rows are merged with those above, too.
     whole = schema.table_options.merge_engine in _WHOLE_ROW_WINS
     levels = columns.level.numbers
     mask = np.ones(len(columns), np.bool_)
@@ -97,7 +97,7 @@ def _has_each_key_once(schema: TableSchema, levels: Positions) -> bool:
 
 
 def _values(field: DataField, conditions: Sequence[Condition]) -> list[Value] | None:
-    """What a column must be one of; None if no condition says so."""
+    """Return the values a column may have; None if no condition lists them."""
     if not isinstance(field.type, AtomicType) or field.type.name in _EQUAL_WITH_OTHER_BYTES:
         return None
     for condition in conditions:

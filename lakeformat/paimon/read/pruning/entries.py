@@ -1,4 +1,4 @@
-"""Which manifests and which entries can hold rows that meet a scan's conditions."""
+"""Pruning of manifests and of their entries by conditions and buckets."""
 
 from __future__ import annotations
 
@@ -39,33 +39,33 @@ SchemaReader = Callable[[int], TableSchema]
 
 @dataclass(frozen=True, slots=True)
 class EntryPruner:
-    """The conditions and buckets a scan asks for, split by what can tell about them."""
+    """Prunes by the conditions and buckets of a scan, step by step with what each step knows."""
 
     schema: TableSchema
     conditions: Conjunction
     buckets: Collection[int] | None
     read_schema: SchemaReader
-    """Finds the schema a file was written with."""
+    """Returns the schema a file was written with."""
 
     def pick_manifests(self, manifests: Sequence[ManifestMeta]) -> list[ManifestMeta]:
-        """The manifests that may hold files asked for, by their partitions and buckets."""
+        """Return the manifests that may hold wanted files, by partition and bucket ranges."""
         mask = self._in_any(lambda one: one.of_manifests(manifests))
         return [manifest for manifest, may in zip(manifests, mask.tolist(), strict=True) if may]
 
     def by_place(self, columns: ManifestColumns) -> Mask:
-        """The entries in partitions and buckets asked for: exact, and equal for ADD and DELETE."""
+        """Mask the entries in wanted partitions and buckets; a file's ADD and DELETE agree."""
         return self._in_any(lambda one: one.by_place(columns))
 
     def by_statistics(self, columns: ManifestColumns) -> Mask:
-        """The live files that may hold rows asked for.
+        """Mask the live files that may hold wanted rows.
 
-        With a primary key only conditions on it count here: another row of the same key, in a
-        file that is left out, might be the one that is valid.
+        With a primary key, only conditions on the key are used: the valid row of a key might be in
+        a file that other conditions would exclude.
         """
         return self._in_any(lambda one: one.by_statistics(columns))
 
     def by_merged_values(self, places: Sequence[Positions], columns: ManifestColumns) -> Mask:
-        """As ``by_statistics``, by columns of a keyed table that are not its key: whole buckets."""
+        """Mask files by conditions on non-key columns of a keyed table, bucket by bucket."""
         return self._in_any(lambda one: one.by_merged_values(places, columns))
 
     def _in_any(self, ask: Callable[[_Pruner], Mask]) -> Mask:
@@ -77,7 +77,7 @@ class EntryPruner:
 
 @dataclass(frozen=True, slots=True)
 class _Pruner:
-    """What leaves out files by conditions without alternatives."""
+    """Prunes by conditions without alternatives."""
 
     schema: TableSchema
     conditions: Sequence[Condition]
@@ -127,7 +127,7 @@ class _Pruner:
         columns: ManifestColumns,
         by: Callable[[ManifestColumns, Sequence[DataField]], Mask],
     ) -> Mask:
-        """What ``by`` says of the files of each schema, which it is told."""
+        """Combine the masks that ``by`` returns for the files of each schema."""
         mask = np.ones(len(columns), np.bool_)
         for schema_id in np.unique(columns.schema_id.numbers).tolist():
             rows = np.flatnonzero(columns.schema_id.numbers == schema_id)
@@ -177,7 +177,7 @@ class _Pruner:
         mask = np.ones(len(columns), np.bool_)
         whole = columns.write_cols
         if whole.present is None or whole.present.any():
-            return mask  # files of some columns: those of the others decide about a row as well
+            return mask  # a file with some of the columns does not decide alone about its rows
         for names, rows in _by_list(columns.value_stats_cols):
             covered = list(fields) if names is None else _named(fields, names)
             conditions = self._usable(self._on_values, covered)
@@ -194,7 +194,7 @@ class _Pruner:
     def _usable(
         self, conditions: Sequence[Condition], covered: Sequence[DataField]
     ) -> list[Condition]:
-        """Conditions on columns that are covered, by id, and have kept their type."""
+        """Return the conditions on covered columns, matched by id, that kept their type."""
         stored = {field.id: field.type for field in covered}
         now = {field.name: field for field in self.schema.fields}
         return [
@@ -207,7 +207,7 @@ class _Pruner:
         ]
 
     def _stored_name(self, column: str, covered: Sequence[DataField]) -> int:
-        """Where a column of today is among the fields of a file."""
+        """Return the position of a current column among the fields of a file."""
         [wanted] = [field.id for field in self.schema.fields if field.name == column]
         return [field.id for field in covered].index(wanted)
 
@@ -218,7 +218,7 @@ def _position(column: str, covered: Sequence[DataField]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Statistics:
-    """Rows of minima and maxima; without null counts they are the values themselves."""
+    """Encoded minima and maxima; without null counts these rows are exact values."""
 
     least: BytesColumn
     most: BytesColumn
@@ -231,7 +231,7 @@ class _Statistics:
         covered: Sequence[DataField],
         position_of: Callable[[str, Sequence[DataField]], int] = _position,
     ) -> Mask:
-        """Where all conditions may be met; rows that do not cover the fields tell nothing."""
+        """Mask the rows that may meet all conditions; rows of other arity are always kept."""
         mask = np.ones(len(self.least), np.bool_)
         telling = np.flatnonzero(self._covers(len(covered)))
         if not conditions or not len(telling):
@@ -254,7 +254,7 @@ class _Statistics:
         return mask
 
     def _covers(self, arity: int) -> Mask:
-        """Where both rows have so many fields, and the null counts too."""
+        """Mask the rows whose bounds and null counts have this number of fields."""
         covers: Mask = _arities(self.least) == arity
         covers &= _arities(self.most) == arity
         if self.nulls is not None:
@@ -271,13 +271,13 @@ class _Statistics:
 
 
 def _arities(rows: BytesColumn) -> Positions:
-    """How many fields framed rows have, -1 where they are none."""
+    """Return the field count of each encoded row, -1 where there is no row."""
     arities = rows.words(0).view(np.uint32)[::2].byteswap().astype(np.int64)
     return np.where(rows.sizes < _EMPTY_ROW_SIZE, -1, arities)
 
 
 def _named(fields: Sequence[DataField], names: Sequence[str]) -> list[DataField]:
-    """The fields with these names; none of them if one is missing."""
+    """Return the fields with these names; an empty list if one is missing."""
     by_name = {field.name: field for field in fields}
     if any(name not in by_name for name in names):
         return []
@@ -285,7 +285,7 @@ def _named(fields: Sequence[DataField], names: Sequence[str]) -> list[DataField]
 
 
 def _by_list(column: ListColumn) -> Iterator[tuple[tuple[str, ...] | None, Positions]]:
-    """Each different list, or None, and the rows that have it."""
+    """Yield each distinct list, or None, with the rows that have it."""
     rest = np.arange(len(column))
     if column.present is not None:
         yield None, rest[~column.present]

@@ -1,7 +1,7 @@
-"""Which files a scan leaves out because their file index proves that no row meets its conditions.
+"""Pruning by file indexes: skips files whose index excludes every condition match.
 
-What statistics leave in is tested once more, file by file. An index is of the rows as they are
-stored, so below a merge it rules out no more than statistics may: see ``prune_buckets``.
+It tests the files that statistics keep. An index covers rows as stored, so on tables that merge
+rows it may exclude only what statistics may: see ``by_merged_values``.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ __all__ = ["IndexPruner"]
 
 _FEW_FILES = 4
 _READERS = 16
-"""Files tested at once: each costs the storage a few calls and little else."""
+"""Number of files tested in parallel; each costs a few storage calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexPruner:
-    """The conditions of a scan, as the indexes of files are asked about them."""
+    """Tests the conditions of a scan against file indexes."""
 
     handle: TableHandle
     conditions: Sequence[Condition]
     read_schema: Callable[[int], TableSchema]
     """Finds the schema a file was written with."""
     named_by: Callable[[ManifestEntry], str]
-    """Which manifest and snapshot name a file, for an error about its index."""
+    """Returns the manifest and snapshot that name a file, for error texts."""
 
     def mask(self, columns: ManifestColumns, places: Callable[[], Sequence[Positions]]) -> Mask:
-        """Which files are read; ``places`` gives the positions of each bucket's files."""
+        """Mask the files to read; ``places`` returns the positions of each bucket's files."""
         schema = self.handle.schema
         by_keys, by_all = np.ones(len(columns), np.bool_), np.ones(len(columns), np.bool_)
-        # A partition column has one value in a file, which the manifest knows.
+        # Partition columns need no index: the manifest holds their value.
         asked = [each for each in self.conditions if each.column not in schema.partition_keys]
         rows = _with_index(columns)
         if not asked or not len(rows) or not self.handle.options.file_index_read_enabled:
@@ -62,7 +62,7 @@ class IndexPruner:
         if not schema.primary_keys:
             return by_all
         if len(on_keys) < len(asked):
-            # Files without the keys asked for cannot decide about their rows.
+            # Files without the wanted keys have no influence on the merged rows.
             left = [there[by_keys[there]] for there in places()]
             merged = by_merged_values(schema, columns, by_all, [each for each in left if len(each)])
             by_keys &= merged
@@ -71,7 +71,7 @@ class IndexPruner:
     def _test(
         self, entries: Sequence[ManifestEntry], asked: Sequence[Sequence[Condition]]
     ) -> list[tuple[bool, ...]]:
-        """For each file, whether it may have a row that meets all conditions of each list."""
+        """Return, for each file and each list, True if a row may meet all its conditions."""
 
         def test(entry: ManifestEntry) -> tuple[bool, ...]:
             try:
@@ -97,7 +97,7 @@ class IndexPruner:
         )
 
     def _as_stored(self, schema_id: int, conditions: Sequence[Condition]) -> list[StoredCondition]:
-        """The conditions on columns the file has, found by id, whose type is still the same."""
+        """Return the conditions on columns the file has, matched by id, that kept their type."""
         now = {field.name: field for field in self.handle.schema.fields}
         then = {field.id: field for field in self.read_schema(schema_id).fields}
         found = []
@@ -113,7 +113,7 @@ class IndexPruner:
         return found
 
     def _indexes(self, entry: ManifestEntry, columns: set[str]) -> Iterator[tuple[str, Bodies]]:
-        """The containers of a file, each with the name errors call it."""
+        """Yield the index containers of a file, each with its name for errors."""
         embedded = entry.file.embedded_file_index
         if embedded is not None:
             source = f"_EMBEDDED_FILE_INDEX of data file {entry.file.file_name}"
@@ -124,14 +124,14 @@ class IndexPruner:
                 yield storage.uri(path), read_file_index(storage, path, columns)
 
     def _place(self, entry: ManifestEntry, name: str) -> tuple[Storage, str]:
-        """Return storage and path of a file beside the data file."""
+        """Return storage and path of an extra file beside the data file."""
         with naming(f"_PARTITION of data file {entry.file.file_name}"):
             directory = partition_path(self.handle.schema, entry.partition)
         return beside(self.handle, entry.bucket, entry.file, directory, name)
 
 
 def _with_index(columns: ManifestColumns) -> Positions:
-    """The files that have an index."""
+    """Return the positions of the files that have an index."""
     extra = columns.extra_files.counts > 0
     some = columns.extra_files.take(np.flatnonzero(extra)).texts()
     extra[extra] = [any(name.endswith(INDEX_SUFFIX) for name in names or ()) for names in some]

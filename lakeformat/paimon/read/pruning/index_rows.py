@@ -1,4 +1,4 @@
-"""What the indexes of one file say about conditions: the rows that may meet each of them."""
+"""The rows of one file that may meet conditions, by its indexes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from lakeformat.types.values import values_to_arrow
 __all__ = ["Bodies", "StoredCondition", "rules_out"]
 
 Bodies = Mapping[str, Mapping[str, bytes | None]]
-"""A container, by column and type of index."""
+"""An index container: column to index type to bytes."""
 
 _NO_ROWS: BitMap = BitMap()
 _MOST_LITERALS = 1000
-"""Looking up more values than this in each file would cost more than it leaves out."""
+"""Above this number of values, looking them up costs more than pruning saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class StoredCondition:
 
 
 def rules_out(bodies: Bodies, conditions: Sequence[StoredCondition], source: str) -> bool:
-    """Whether no row of the file meets all conditions.
+    """Return True if no row of the file meets all conditions.
 
-    Each may be met by some row and all of them by none: the rows of bitmaps are intersected.
+    Row bitmaps are intersected, so conditions that different rows meet are excluded too.
     """
     left: BitMap | None = None
     for asked in conditions:
@@ -62,7 +62,7 @@ def rules_out(bodies: Bodies, conditions: Sequence[StoredCondition], source: str
 def _open(
     index_type: str, data_type: DataType, body: bytes | None, source: str
 ) -> ColumnIndex | None:
-    """None for a type of index, or of a column in it, that this version does not know."""
+    """Open an index; None for an index type or column type that this version does not know."""
     try:
         return open_column_index(index_type, data_type, body, source)
     except UnsupportedError:
@@ -70,7 +70,7 @@ def _open(
 
 
 def _rows(index: ColumnIndex | None, asked: StoredCondition) -> BitMap | None:
-    """The rows that may meet a condition; None if the index cannot tell."""
+    """Return the rows that may meet a condition; None if the index cannot decide."""
     condition = asked.condition
     if index is None:
         return None
@@ -79,7 +79,7 @@ def _rows(index: ColumnIndex | None, asked: StoredCondition) -> BitMap | None:
     if condition.op is Op.IS_NULL:
         return None if isinstance(index, BloomFilter) else index.is_null()
     if condition.op in (Op.IS_NOT_NULL, Op.NOT_EQUAL):
-        # Rows that are equal are not taken away: for timestamps they only may be.
+        # Equal rows are not excluded: an index on timestamps is not exact.
         return None if isinstance(index, BloomFilter) else index.is_not_null()
     literals = condition.literal if condition.op is Op.IN else (condition.literal,)
     if len(literals) > _MOST_LITERALS:

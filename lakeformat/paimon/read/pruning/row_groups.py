@@ -1,4 +1,4 @@
-"""Which row groups of a Parquet file can hold rows that meet a scan's conditions."""
+"""Pruning of Parquet row groups by the conditions of a scan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def group_picker(
     stored: Sequence[DataField],
     report: ScanReport,
 ) -> PickGroups:
-    """Picks by conditions on today's ``fields`` in a file written with the fields ``stored``."""
+    """Return a row-group picker for current ``fields`` in a file with the fields ``stored``."""
 
     def pick(footer: Footer, columns: Sequence[str]) -> Mask:
         mask = in_any(conditions, lambda asked: _may_meet(footer, _usable(asked, fields, stored)))
@@ -33,7 +33,7 @@ def group_picker(
 
 
 def _may_meet(footer: Footer, asked: Sequence[tuple[Condition, DataField]]) -> Mask:
-    """Where rows of a group may meet all of some conditions."""
+    """Mask the row groups that may hold rows meeting all conditions."""
     mask = np.ones(len(footer), np.bool_)
     for condition, field in asked if len(footer) else ():
         least, most = footer.bounds(field.name, to_arrow_type(field.type))
@@ -45,7 +45,7 @@ def _may_meet(footer: Footer, asked: Sequence[tuple[Condition, DataField]]) -> M
 def _usable(
     conditions: Sequence[Condition], fields: Sequence[DataField], stored: Sequence[DataField]
 ) -> list[tuple[Condition, DataField]]:
-    """Conditions on columns that are in the file, by id, with the type they have today."""
+    """Return the conditions on columns in the file, matched by id, that kept their type."""
     now = {field.name: field for field in fields}
     then = {field.id: field for field in stored}
     found = []

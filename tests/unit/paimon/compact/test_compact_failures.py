@@ -144,7 +144,7 @@ def test_a_unit_nobody_waits_for_stops_between_two_batches(keyed):
     before = data_files(rows)
     handle, [unit] = rows.table._handle, rows.table.plan_compaction().units
     given_up = replace(handle.environment, is_given_up=lambda: True)
-    with pytest.raises(lake.LakeError, match="was given up"):
+    with pytest.raises(lake.LakeError, match="was cancelled"):
         run_unit(replace(handle, environment=given_up), unit)
     assert data_files(rows) == before
 

@@ -144,7 +144,8 @@ def test_upkeep_and_row_changes_work_on_the_newest_state(shop):
     assert table.health().to_dict()["snapshot_id"] == table.latest_snapshot().id
     table.expire_snapshots(retain_min=1, retain_max=1, older_than="0 ms")
     with pytest.raises(
-        lake.NotFoundError, match=r"snapshot 1 of .*The table sets 'scan.snapshot-id' = '1': set it"
+        lake.NotFoundError,
+        match=r"snapshot 1 of .*The table option 'scan.snapshot-id' = '1' chose it",
     ):
         table.scan()
 
@@ -199,10 +200,10 @@ def test_options_that_contradict_each_other_are_refused_before_they_are_set(shop
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scan__snapshot_id": "9"}, "snapshot 9 of .* set it to what is there"),
-        ({"scan__tag_name": "gone"}, "gone.* set it to what is there"),
-        ({"scan__version": "gone"}, "no tag 'gone', and that is no number"),
-        ({"scan__timestamp_millis": "5"}, "no snapshot of 1970.* 'scan.timestamp-millis' = '5'"),
+        ({"scan__snapshot_id": "9"}, "snapshot 9 of .* correct or remove the option"),
+        ({"scan__tag_name": "gone"}, "gone.* correct or remove the option"),
+        ({"scan__version": "gone"}, "no tag 'gone', and it is not a snapshot number"),
+        ({"scan__timestamp_millis": "5"}, "no snapshot from 1970.* 'scan.timestamp-millis' = '5'"),
         ({"scan__watermark": "99"}, "no snapshot with watermark 99"),
     ],
 )
@@ -215,7 +216,7 @@ def test_a_state_that_is_not_there_is_an_error_that_names_the_option(shop, optio
 def test_a_time_that_is_none_is_named(shop):
     table = shop.with_options(scan__timestamp="yesterday")
     with pytest.raises(
-        lake.InvalidRequestError, match=r"'scan.timestamp' = 'yesterday' is no time"
+        lake.InvalidRequestError, match=r"'scan.timestamp' = 'yesterday' is not a time such as"
     ):
         table.scan()
 

@@ -16,9 +16,13 @@ NOON = 1_700_000_000_000
 
 def test_a_time_in_the_future_is_refused():
     for moment in (NOON + 1, datetime(2030, 1, 1, tzinfo=UTC), timedelta(seconds=-1)):
-        with pytest.raises(lake.InvalidRequestError, match=r"older_than is .*, in the future"):
+        with pytest.raises(
+            lake.InvalidRequestError, match=r"older_than is .*, which is in the future"
+        ):
             find_floor(NOON, older_than=moment, allow_younger=True)
-    with pytest.raises(lake.InvalidRequestError, match=r"running_since is .*, in the future"):
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"running_since is .*, which is in the future"
+    ):
         find_floor(NOON, running_since=NOON + 1)
 
 
@@ -50,7 +54,7 @@ def test_the_floor_is_a_time_or_an_age(asked, millis):
 
 def test_what_is_neither_is_refused():
     with pytest.raises(
-        lake.InvalidRequestError, match=r"older_than is a time such as .* or an age"
+        lake.InvalidRequestError, match=r"older_than must be a time such as .* or an age"
     ):
         find_floor(NOON, older_than="yesterday")
 

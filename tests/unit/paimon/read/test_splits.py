@@ -104,7 +104,9 @@ def test_a_split_of_another_snapshot_is_refused(tmp_path):
     table.commit(table.write(rows(1)))
     [split] = table.open().scan().splits()
     table.commit(table.write(rows(2)))
-    with pytest.raises(InvalidRequestError, match="split is of snapshot 1 and this scan of 2"):
+    with pytest.raises(
+        InvalidRequestError, match="split belongs to snapshot 1, but this scan reads snapshot 2"
+    ):
         list(table.open().scan().read(split))
 
 

@@ -53,26 +53,35 @@ def test_a_snapshot_is_named_in_four_ways(table, where_to, rows):
     ("where_to", "error", "told"),
     [
         ({"snapshot": 4}, lake.NotFoundError, "snapshots 1 to 3 exist"),
-        ({"snapshot": True}, lake.InvalidRequestError, "named by its number"),
-        ({"snapshot": "1"}, lake.InvalidRequestError, "named by its number"),
+        ({"snapshot": True}, lake.InvalidRequestError, "must be a snapshot number"),
+        ({"snapshot": "1"}, lake.InvalidRequestError, "must be a snapshot number"),
         ({"tag": "v2"}, lake.NotFoundError, "its tags are 'v1'"),
-        ({"tag": 1}, lake.InvalidRequestError, "named by a text"),
+        ({"tag": 1}, lake.InvalidRequestError, "tag must be a str"),
         (
             {"as_of": at(0.5)},
             lake.NotFoundError,
-            "of 1970-01-01 00:00:30.000Z or before; the oldest is snapshot 1 of 1970-01-01 00:01",
+            "from 1970-01-01 00:00:30.000Z or before; the oldest is snapshot 1 from 1970-01-01 "
+            "00:01",
         ),
-        ({"as_of": "yesterday"}, lake.InvalidRequestError, "a time is .* got 'yesterday'"),
-        ({"as_of": 1.5}, lake.InvalidRequestError, "a time is"),
+        ({"as_of": "yesterday"}, lake.InvalidRequestError, "a time must be .* got 'yesterday'"),
+        ({"as_of": 1.5}, lake.InvalidRequestError, "a time must be a datetime"),
         (
             {"watermark": 901},
             lake.NotFoundError,
             "watermark 901 or later; the oldest is snapshot 1 without watermark, the newest "
             "snapshot 3 with watermark 900",
         ),
-        ({"watermark": "500"}, lake.InvalidRequestError, "a watermark is a number"),
-        ({"snapshot": 1, "tag": "v1"}, lake.InvalidRequestError, "not both"),
-        ({"as_of": 0, "watermark": 0}, lake.InvalidRequestError, "as_of=0 or watermark=0, not bo"),
+        ({"watermark": "500"}, lake.InvalidRequestError, "watermark must be a number"),
+        (
+            {"snapshot": 1, "tag": "v1"},
+            lake.InvalidRequestError,
+            "pass only one of snapshot=1, tag='v1'",
+        ),
+        (
+            {"as_of": 0, "watermark": 0},
+            lake.InvalidRequestError,
+            "pass only one of as_of=0, watermark=0",
+        ),
     ],
 )
 def test_what_is_not_there_is_refused_with_what_is(table, where_to, error, told):
@@ -109,7 +118,7 @@ def test_a_limit_is_the_most_that_comes(limit, found):
 
 @pytest.mark.parametrize("limit", [-1, True, "1"])
 def test_a_limit_is_a_number(limit):
-    with pytest.raises(lake.InvalidRequestError, match="limit is a number of rows"):
+    with pytest.raises(lake.InvalidRequestError, match="limit must be a number of rows"):
         KeyedRows().table.scan(limit=limit)
 
 

@@ -42,5 +42,7 @@ def test_postponed_rows_are_not_seen(table):
 def test_a_bucket_that_no_table_has_is_damage(table, bucket):
     [entry] = table.write([{"k": 1}])
     table.commit([replace(entry, bucket=bucket)])
-    with pytest.raises(CorruptTableError, match=f"data-.* is in bucket {bucket}, which no table"):
+    with pytest.raises(
+        CorruptTableError, match=f"data-.* is in bucket {bucket}, which is not valid"
+    ):
         table.open().scan().to_arrow()
