@@ -25,6 +25,7 @@ __all__ = [
     "SnapshotAdvanced",
     "WatermarkReached",
     "at_least",
+    "check_position",
     "read_condition",
     "to_millis",
     "write_condition",
@@ -42,25 +43,26 @@ class Condition(Protocol):
 class SnapshotAdvanced:
     """A commit of some kind is newer than a snapshot, and than a time."""
 
-    after_snapshot: int = 0
+    after_snapshot: int | str = 0
+    """A snapshot number, or the text of a position."""
     since_millis: int = 0
     kinds: tuple[str, ...] = ROW_KINDS
     changelog: bool = False
 
     def check(self, name: str, table: Table) -> dict[str, Any] | None:
         """All the newer commits in one payload."""
-        newer = table.snapshots(after=self.after_snapshot)
+        after = table.position(self.after_snapshot)
+        since = table.since(after)
         told = [
             snapshot
-            for snapshot in newer
+            for snapshot in since.snapshots
             if snapshot.time_millis >= self.since_millis
             and counts(snapshot, self.kinds, changelog=self.changelog)
         ]
         if not told:
             return None
-        # Numbers have no gaps: what is missing at the beginning has expired.
-        missed = newer[0].id > self.after_snapshot + 1 and told[0].id == newer[0].id
-        previous = told[0].id - 1 if self.since_millis else self.after_snapshot
+        missed = since.missed and told[0] is since.snapshots[0]
+        previous = told[0].position.before if self.since_millis else after
         return describe_change(name, told, previous=previous, missed=missed)
 
 
@@ -186,6 +188,19 @@ def at_least(least: int, what: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"argument {what!r} is a whole number from {least} on, got {value!r}")
     return value
+
+
+def check_position(what: str, value: object) -> int | str:
+    """Return a snapshot number or the text of a position; raise a ValueError for anything else."""
+    if not isinstance(value, str):
+        return at_least(0, what, value)
+    from lakeformat import InvalidRequestError
+    from lakeformat.tables.position import Position
+
+    try:
+        return str(Position.parse(value))
+    except InvalidRequestError as reason:
+        raise ValueError(f"argument {what!r}: {reason}") from None
 
 
 def to_millis(what: str, moment: str | int | datetime) -> int:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from airflow.sdk import AssetAlias, Context
 
     from lakeformat import Table
+    from lakeformat.tables.position import AnyPosition, Position
 
 __all__ = ["announce", "partition_keys"]
 
@@ -41,7 +42,8 @@ def announce(
     Outlets are assets declared with ``lake_asset``, or aliases, which get the table's asset. An
     event is found by the declared object: for another with the same URI and another name Airflow
     accepts what is said, and loses it. With ``partition_column`` the values it has in the
-    partitions that were touched become the event's partition keys.
+    partitions that were touched become the event's partition keys. The changes are those after the
+    result's ``previous_snapshot_id``; without that key, those of its snapshot alone.
 
     Returns the payload; None where nothing was published, or no outlet waits for it.
     """
@@ -50,7 +52,10 @@ def announce(
     if meant is None or not targets or result.get("snapshot_id") is None:
         return None
     table = LakeHook(lake_conn_id).get_conn().table(meant.name)
-    after, upto = result.get("previous_snapshot_id") or 0, int(result["snapshot_id"])
+    upto = table.position(int(result["snapshot_id"]))
+    after = upto.before
+    if "previous_snapshot_id" in result:
+        after = table.position(result["previous_snapshot_id"] or 0)
     payload = _payload(table, meant.name, after, upto)
     keys = []
     if partition_column is not None:
@@ -62,7 +67,9 @@ def announce(
     return payload
 
 
-def partition_keys(table: Table, column: str, *, after: int, upto: int) -> list[str]:
+def partition_keys(
+    table: Table, column: str, *, after: AnyPosition, upto: AnyPosition
+) -> list[str]:
     """The values of a partition column that a range of snapshots has touched; days as ISO 8601."""
     from lakeformat.types.types import TypeName, atomic, with_nullability
 
@@ -122,8 +129,15 @@ def _tell(context: Context, outlet: Any, meant: TableAddress, payload: dict[str,
         event.extra.update(payload)
 
 
-def _payload(table: Table, name: str, after: int, upto: int) -> dict[str, Any]:
-    told = [snapshot for snapshot in table.snapshots(after=after) if snapshot.id <= upto]
-    if not told:  # expired already: the numbers are all there is to say
-        return {"table": name, "snapshot_id": upto, "previous_snapshot_id": after, "missed": True}
-    return describe_change(name, told, previous=after, missed=told[0].id > after + 1)
+def _payload(table: Table, name: str, after: Position, upto: Position) -> dict[str, Any]:
+    since = table.since(after, upto)
+    if not since.snapshots:  # expired already: the positions are all there is to say
+        return {
+            "table": name,
+            "snapshot_id": upto.number,
+            "previous_snapshot_id": after.number,
+            "position": str(upto),
+            "previous_position": str(after),
+            "missed": True,
+        }
+    return describe_change(name, since.snapshots, previous=after, missed=since.missed)

@@ -59,11 +59,7 @@ with DAG(
         published = {"snapshot_id": report.snapshot_id, "table": TABLE, "rows": report.rows}
         if report.snapshot_id is not None:
             context = get_current_context()
-            announce(
-                context,
-                context["outlets"],
-                {**published, "previous_snapshot_id": report.snapshot_id - 1},
-            )
+            announce(context, context["outlets"], published)
         return published
 
     replace_day("{{ params.incoming }}", "{{ data_interval_start | ds }}")

@@ -51,7 +51,7 @@ with DAG(
         context = get_current_context()
         part = snapshot_range(context, ORDERS)
         if part.is_empty:
-            raise AirflowSkipException(f"snapshot {part.upto} was read before")
+            raise AirflowSkipException(f"position {part.upto} was read before")
         if part.rewound:
             raise AirflowFailException(  # a retry would be told the same
                 f"{ORDERS} was rolled back or made anew: remove what was made of it "

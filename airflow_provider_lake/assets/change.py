@@ -4,6 +4,8 @@
 ``table``                 ``database.table``
 ``snapshot_id``           the newest snapshot the event tells of
 ``previous_snapshot_id``  the one before the first it tells of; None: all there was
+``position``              ``snapshot_id`` as the text of a position, for any table format
+``previous_position``     ``previous_snapshot_id`` as the text of a position
 ``commit_kind``           what the newest of its commits did, such as ``APPEND``
 ``commits``               how many commits it tells of
 ``rows``                  rows added less rows deleted, as the commits counted them
@@ -23,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lakeformat import Snapshot
+    from lakeformat.tables.position import Position
 
 __all__ = ["ALL_KINDS", "ROW_KINDS", "check_kinds", "counts", "describe_change"]
 
@@ -52,7 +55,7 @@ def describe_change(
     table: str,
     told: Sequence[Snapshot],
     *,
-    previous: int | None,
+    previous: Position | None,
     missed: bool = False,
     rewound: bool = False,
 ) -> dict[str, Any]:
@@ -62,7 +65,9 @@ def describe_change(
     return {
         "table": table,
         "snapshot_id": newest.id,
-        "previous_snapshot_id": previous,
+        "previous_snapshot_id": None if previous is None else previous.number,
+        "position": str(newest.position),
+        "previous_position": None if previous is None else str(previous),
         "commit_kind": str(newest.commit_kind),
         "commits": len(told),
         "rows": sum(snapshot.delta_record_count for snapshot in told),

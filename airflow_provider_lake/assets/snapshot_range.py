@@ -15,11 +15,13 @@ from airflow_provider_lake.arguments import LakeArgumentError
 from airflow_provider_lake.assets.uri import SCHEME, TableAddress, address_of, split_table_name
 from airflow_provider_lake.failures import failing_for_good
 from airflow_provider_lake.hooks.lake import LakeHook
+from airflow_provider_lake.triggers.cursor import read_cursor
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from lakeformat import Table
+    from lakeformat.tables.position import Position
 
 __all__ = ["SnapshotRange", "payload_of", "snapshot_range"]
 
@@ -31,8 +33,8 @@ class SnapshotRange:
     table: str
     lake_conn_id: str
     consumer: str
-    after: int
-    upto: int
+    after: Position
+    upto: Position
     rewound: bool = False
     """Whether the table was rolled back or made anew: read all rows of ``upto``, not changes."""
 
@@ -51,7 +53,7 @@ class SnapshotRange:
         A run that ends before is repeated on the same range. Until then none of it expires.
         """
         if not self.is_empty:
-            self.open_table().consumers.set(self.consumer, next_snapshot=self.upto + 1)
+            self.open_table().consumers.set(self.consumer, after=self.upto)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for XCom."""
@@ -59,15 +61,18 @@ class SnapshotRange:
             "table": self.table,
             "lake_conn_id": self.lake_conn_id,
             "consumer": self.consumer,
-            "after": self.after,
-            "upto": self.upto,
+            "after": str(self.after),
+            "upto": str(self.upto),
             "rewound": self.rewound,
         }
 
     @classmethod
     def from_dict(cls, members: Mapping[str, Any]) -> SnapshotRange:
         """What another task of the run was given."""
-        return cls(**members)
+        from lakeformat.tables.position import Position
+
+        ends = {key: Position.parse(members[key]) for key in ("after", "upto")}
+        return cls(**{**members, **ends})
 
 
 def snapshot_range(
@@ -91,16 +96,15 @@ def snapshot_range(
     name = consumer or f"airflow.{context['ti'].dag_id}"
     with failing_for_good(may_come=lambda: False):
         opened = LakeHook(meant.lake_conn_id).get_conn().table(meant.name)
-        ids = [payload["snapshot_id"] for payload in mine if payload.get("snapshot_id")]
+        ends = [opened.position(payload) for payload in mine if payload.get("snapshot_id")]
         rewound = any(payload.get("rewound") for payload in mine)
         after = _stored(opened, meant.name, name, may_be_gone=rewound)
-        head = opened.latest_snapshot()
-        here = 0 if head is None else head.id
-        upto = _end(context, meant, here, max(ids, default=None))
+        here = opened.position()
+        upto = _end(context, meant, here, max(ends, default=None))
         if after is None:
-            begins = [payload.get("previous_snapshot_id") or 0 for payload in mine]
-            after = min(*begins, upto) if begins else 0
-            opened.consumers.set(name, next_snapshot=after + 1)
+            begins = [opened.position(_begin(payload)) for payload in mine]
+            after = min(*begins, upto) if begins else opened.position(0)
+            opened.consumers.set(name, after=after)
         rewound = rewound or after > here  # not every engine moves consumers when it rolls back
     return SnapshotRange(meant.name, meant.lake_conn_id, name, after, upto, rewound)
 
@@ -110,6 +114,11 @@ def payload_of(extra: Any) -> dict[str, Any]:
     if isinstance(extra, Mapping) and extra.get("from_trigger"):
         extra = extra.get("payload")
     return dict(extra) if isinstance(extra, Mapping) and _names_snapshots(extra) else {}
+
+
+def _begin(payload: Mapping[str, Any]) -> str | int:
+    """Where the changes begin that an event tells of; 0 is the beginning of the table."""
+    return payload.get("previous_position") or payload.get("previous_snapshot_id") or 0
 
 
 def _names_snapshots(said: Mapping[str, Any]) -> bool:
@@ -153,8 +162,8 @@ def _meant(
     return tables.pop()
 
 
-def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> int | None:
-    """The last snapshot the consumer is done with; an error if what comes next has expired."""
+def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> Position | None:
+    """Return how far the consumer has read; raise an error if what comes next has expired."""
     from lakeformat import InvalidRequestError
 
     found = next((each for each in table.consumers.list() if each.id == consumer), None)
@@ -166,20 +175,20 @@ def _stored(table: Table, name: str, consumer: str, *, may_be_gone: bool) -> int
             "it reads next, has expired. Let it read all rows once, then move it with "
             "table.consumers.reset"
         )
-    return found.next_snapshot - 1
+    return found.position
 
 
-def _end(context: Context, meant: TableAddress, here: int, told: int | None) -> int:
+def _end(context: Context, meant: TableAddress, here: Position, told: Position | None) -> Position:
     """The newest snapshot that was told of; the head if there is none, or a rollback has taken it.
 
     That head is kept for the tries to come, which must not publish a longer range.
     """
     store, key = context.get("task_state_store"), f"lake-upto:{meant.uri}"
     pinned = None if store is None else store.get(key)
-    if isinstance(pinned, int):
-        return min(pinned, here)
+    if pinned is not None:
+        return min(read_cursor(pinned) or here, here)
     if told is not None and told <= here:
         return told
     if store is not None:
-        store.set(key, here)
+        store.set(key, str(here))
     return here

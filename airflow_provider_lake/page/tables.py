@@ -89,5 +89,5 @@ def _newest(table: Table) -> list[Snapshot]:
         is_found = any(each.commit_kind is CommitKind.COMPACT for each in found)
         if len(found) >= _LOOKED_BACK or (len(found) >= _RECENT and is_found):
             break
-        next_one = table.snapshot(next_one.id - 1) if next_one.id > 1 else None
+        next_one = table.snapshot(next_one.position.before)
     return found

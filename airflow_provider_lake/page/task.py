@@ -8,7 +8,7 @@ page show the commits of others.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from airflow_provider_lake.page.team_lake import lake_of_dag
 if TYPE_CHECKING:
     from lakeformat import Table
     from lakeformat.paimon.read.changes.snapshot_change import SnapshotChange
+    from lakeformat.tables.position import Position
 
 __all__ = ["OneTask", "TaskChanges", "changes_of_task"]
 
@@ -71,8 +72,8 @@ def changes_of_task(task: OneTask) -> TaskChanges:
     name = str(said["table"])
     user = commit_user(task, name)
     table = lake_of_dag(connection_id, task.dag_id).table(name)
-    numbers = list(_candidates(table, result))
-    found = [table.snapshot(number) for number in numbers]
+    positions = _candidates(table, result)
+    found = [table.snapshot(position) for position in positions]
     mine = [each.id for each in found if each is not None and _is_of(each.commit_user, user)]
     changes = [change for number in mine if (change := table.snapshot_change(number)) is not None]
     return replace(
@@ -81,7 +82,7 @@ def changes_of_task(task: OneTask) -> TaskChanges:
         commit_user=user,
         changes=tuple(changes),
         looked_at=sum(each is not None for each in found),
-        has_expired=result.get("snapshot_id") in numbers and found[-1] is None,
+        has_expired=result.get("snapshot_id") in positions and found[-1] is None,
     )
 
 
@@ -90,16 +91,13 @@ def _is_of(found: str, user: str) -> bool:
     return found == user or found.startswith(f"{user}.")
 
 
-def _candidates(table: Table, result: Mapping[str, Any]) -> Iterator[int]:
-    """Numbers of snapshots that may be the task's: those it named, else the newest."""
+def _candidates(table: Table, result: Mapping[str, Any]) -> list[Position]:
+    """Positions of snapshots that may be the task's: those it named, else the newest."""
     last, before = result.get("snapshot_id"), result.get("previous_snapshot_id")
-    if not isinstance(last, int):
-        newest = table.latest_snapshot()
-        last, before = (0 if newest is None else newest.id), None
-    first = last - _LOOKED_BACK + 1
-    if isinstance(before, int):
-        first = max(first, before + 1)
-    yield from range(max(first, 1), last + 1)
+    if type(last) is not int:
+        return table.positions(limit=_LOOKED_BACK)
+    after = before if type(before) is int else None
+    return table.positions(after=after, upto=last, limit=_LOOKED_BACK)
 
 
 def _said(task: OneTask, key: str) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from airflow_provider_lake.assets.change import ROW_KINDS, check_kinds
-from airflow_provider_lake.conditions import SnapshotAdvanced, at_least, to_millis
+from airflow_provider_lake.conditions import SnapshotAdvanced, at_least, check_position, to_millis
 from airflow_provider_lake.sensors.table import LakeTableSensor
 
 __all__ = ["LakeSnapshotSensor"]
@@ -18,12 +18,14 @@ class LakeSnapshotSensor(LakeTableSensor):
 
     Without either, the first commit of all is waited for. Compactions and statistics do not count
     unless ``kinds`` names them; with ``changelog`` a commit counts if it published changelog rows.
+    ``after_position`` takes the ``position`` of an earlier event in place of ``after_snapshot``.
     """
 
     def __init__(
         self,
         *,
         after_snapshot: int = 0,
+        after_position: str | None = None,
         since: str | int | datetime | None = None,
         kinds: Sequence[str] = ROW_KINDS,
         changelog: bool = False,
@@ -31,6 +33,7 @@ class LakeSnapshotSensor(LakeTableSensor):
     ) -> None:
         super().__init__(**kwargs)
         self.after_snapshot = after_snapshot
+        self.after_position = after_position
         self.since = since
         self.kinds = kinds
         self.changelog = changelog
@@ -38,8 +41,11 @@ class LakeSnapshotSensor(LakeTableSensor):
 
     def condition(self) -> SnapshotAdvanced:
         """The commits that count."""
+        after: int | str = at_least(0, "after_snapshot", self.after_snapshot)
+        if self.after_position is not None:
+            after = check_position("after_position", self.after_position)
         return SnapshotAdvanced(
-            after_snapshot=at_least(0, "after_snapshot", self.after_snapshot),
+            after_snapshot=after,
             since_millis=0 if self.since is None else to_millis("since", self.since),
             kinds=check_kinds(self.kinds),
             changelog=self.changelog,

@@ -1,4 +1,7 @@
-"""How far the watcher of a table has come, and what has happened since: pure but for one read."""
+"""Which event a watcher sends next, and where it stands then: pure but for one read.
+
+The cursor of a watcher is the position it has looked up to.
+"""
 
 from __future__ import annotations
 
@@ -10,36 +13,9 @@ from airflow_provider_lake.assets.change import counts, describe_change
 
 if TYPE_CHECKING:
     from lakeformat import Snapshot, Table
+    from lakeformat.tables.position import Position
 
-__all__ = ["Cursor", "Wanted", "advance"]
-
-
-@dataclass(frozen=True, slots=True)
-class Cursor:
-    """The last snapshot that was looked at; 0 is before the first."""
-
-    snapshot_id: int
-    identity: str | None = None
-    """Tells it from another snapshot of its number, as a rollback makes."""
-
-    def to_json(self) -> dict[str, Any]:
-        """What is kept between two lives of a triggerer."""
-        return {"snapshot_id": self.snapshot_id, "identity": self.identity}
-
-    @classmethod
-    def before_all(cls, cursor: Cursor | None) -> Cursor:
-        """Where a watcher stands at a table without a snapshot; one that had some is not forgotten.
-
-        Whatever comes to a table that was there before is another history, and said to be.
-        """
-        return cls(0) if cursor is None or cursor.identity is None else cursor
-
-    @classmethod
-    def from_json(cls, kept: Any) -> Cursor | None:
-        """What was kept; None for anything else."""
-        if not isinstance(kept, dict) or not isinstance(kept.get("snapshot_id"), int):
-            return None
-        return cls(kept["snapshot_id"], kept.get("identity"))
+__all__ = ["Wanted", "advance", "at_no_snapshot", "read_cursor"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,36 +27,47 @@ class Wanted:
     changelog: bool
 
 
+def read_cursor(kept: Any) -> Position | None:
+    """Return the position that was kept, also by an earlier version; None if there is none."""
+    from lakeformat import InvalidRequestError
+    from lakeformat.tables.position import Position
+
+    try:
+        return Position.parse(kept)
+    except InvalidRequestError:
+        return None
+
+
+def at_no_snapshot(cursor: Position | None) -> Position:
+    """Return where a watcher stands at a table without a snapshot.
+
+    A cursor that stood on a snapshot is kept: whatever comes to that table is another history.
+    """
+    from lakeformat.tables.position import Position
+
+    return Position((0,)) if cursor is None or cursor.identity is None else cursor
+
+
 def advance(
-    table: Table, head: Snapshot | None, cursor: Cursor | None, wanted: Wanted
-) -> tuple[dict[str, Any] | None, Cursor]:
-    """The event to send, or None, and where the watcher is then.
+    table: Table, head: Snapshot | None, cursor: Position | None, wanted: Wanted
+) -> tuple[dict[str, Any] | None, Position]:
+    """Return the event to send, or None, and where the watcher is then.
 
     Without a cursor it begins at the head and tells of nothing that was there already.
     """
     if head is None:
-        return None, Cursor.before_all(cursor)
-    here = Cursor(head.id, head.identity)
-    if cursor is None or cursor == here:
+        return None, at_no_snapshot(cursor)
+    here = head.position
+    if cursor is None or cursor.is_exactly(here):
         return None, here
-    found = table.snapshots(after=max(cursor.snapshot_id - 1, 0))
-    if _is_rewound(found, head, cursor):
+    since = table.since(cursor)
+    if since.rewound or here < cursor:
         event = describe_change(wanted.name, [head], previous=None, rewound=True)
         return event, here
-    newer = [snapshot for snapshot in found if snapshot.id > cursor.snapshot_id]
-    if not newer:
+    if not since.snapshots:
         return None, here
-    here = Cursor(newer[-1].id, newer[-1].identity)
-    told = [each for each in newer if counts(each, wanted.kinds, changelog=wanted.changelog)]
+    here = since.snapshots[-1].position
+    told = [x for x in since.snapshots if counts(x, wanted.kinds, changelog=wanted.changelog)]
     if not told:
         return None, here
-    missed = newer[0].id > cursor.snapshot_id + 1
-    return describe_change(wanted.name, told, previous=cursor.snapshot_id, missed=missed), here
-
-
-def _is_rewound(found: list[Snapshot], head: Snapshot, cursor: Cursor) -> bool:
-    """Whether what the cursor stands on is not among the table's history any more."""
-    if head.id < cursor.snapshot_id:
-        return True
-    same = [snapshot for snapshot in found if snapshot.id == cursor.snapshot_id]
-    return any(cursor.identity not in (None, snapshot.identity) for snapshot in same)
+    return describe_change(wanted.name, told, previous=cursor, missed=since.missed), here

@@ -6,16 +6,24 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Hashable
 from contextlib import aclosing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from airflow_provider_lake.assets.change import ROW_KINDS, check_kinds
-from airflow_provider_lake.conditions import at_least
+from airflow_provider_lake.conditions import check_position
 from airflow_provider_lake.hooks.lake import LakeHook
-from airflow_provider_lake.triggers.cursor import Cursor, Wanted, advance
+from airflow_provider_lake.triggers.cursor import (
+    Wanted,
+    advance,
+    at_no_snapshot,
+    read_cursor,
+)
 from airflow_provider_lake.triggers.table import check_watched
 from airflow_provider_lake.triggers.watch import Tick, WatchKey, open_ticks, watch_of
+
+if TYPE_CHECKING:
+    from lakeformat.tables.position import Position
 
 __all__ = ["LakeSnapshotEventTrigger"]
 
@@ -31,7 +39,7 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
     Commits that change no rows, such as compactions, are passed over; with ``changelog=True``
     those count that publish changelog rows, whatever their kind. A table that does not exist is
     waited for, and then told of from its first commit; one that exists is told of from the moment
-    it is first watched, or from ``after_snapshot`` on.
+    it is first watched, or from ``after_snapshot`` on: a snapshot number, or a position as text.
 
     How far it has come is kept in the asset's state store: what is committed while no triggerer
     runs, or while Airflow has ended the watcher, is told afterwards. Right after an event a
@@ -49,14 +57,14 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         lake_conn_id: str = LakeHook.default_conn_name,
         kinds: Collection[str] = ROW_KINDS,
         changelog: bool = False,
-        after_snapshot: int | None = None,
+        after_snapshot: int | str | None = None,
         poll_interval: float = 30,
         asset: str | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         check_watched(table, lake_conn_id, poll_interval)
         if after_snapshot is not None:
-            at_least(0, "after_snapshot", after_snapshot)
+            check_position("after_snapshot", after_snapshot)
         if not isinstance(changelog, bool):
             raise ValueError(f"changelog is True or False, got {changelog!r}")
         self.table = table
@@ -107,7 +115,7 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
                 if event is not None:
                     yield TriggerEvent(event)  # type: ignore[no-untyped-call]
                     await asyncio.sleep(min(_STORED_SECONDS, self.poll_interval))
-                if cursor is not None and cursor != kept:
+                if cursor is not None and (kept is None or not cursor.is_exactly(kept)):
                     # Not at the next look: Airflow may have ended this watcher by then.
                     await self._keep(cursor)
                     kept = cursor
@@ -125,10 +133,10 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
                 yield event
 
     async def _advance(
-        self, tick: Tick, cursor: Cursor | None
-    ) -> tuple[dict[str, Any] | None, Cursor | None]:
+        self, tick: Tick, cursor: Position | None
+    ) -> tuple[dict[str, Any] | None, Position | None]:
         if self.table in tick.absent:
-            return None, Cursor.before_all(cursor)
+            return None, at_no_snapshot(cursor)
         head = tick.heads.get(self.table)
         if head is None:
             return None, cursor
@@ -147,21 +155,21 @@ class LakeSnapshotEventTrigger(BaseEventTrigger):
         what = "changelog" if self.changelog else "+".join(self.kinds)
         return f"lake-cursor:{what}"
 
-    async def _kept_cursor(self) -> Cursor | None:
+    async def _kept_cursor(self) -> Position | None:
         found = None
         if self.asset_state_store is not None:
             try:
-                found = Cursor.from_json(await self.asset_state_store.aget(self._state_key))
+                found = read_cursor(await self.asset_state_store.aget(self._state_key))
             except ValueError as reason:  # several assets have this very trigger
                 _log.warning("%s: what is committed while no triggerer runs is missed", reason)
                 self.asset_state_store = None
         if found is None and self.after_snapshot is not None:
-            return Cursor(self.after_snapshot)
+            return read_cursor(self.after_snapshot)
         return found
 
-    async def _keep(self, cursor: Cursor) -> None:
+    async def _keep(self, cursor: Position) -> None:
         if self.asset_state_store is not None:
-            await self.asset_state_store.aset(self._state_key, cursor.to_json())
+            await self.asset_state_store.aset(self._state_key, {"position": str(cursor)})
 
 
 def _key_of(arguments: dict[str, Any]) -> WatchKey:

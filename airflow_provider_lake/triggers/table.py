@@ -15,7 +15,7 @@ from airflow_provider_lake.assets.uri import split_table_name
 from airflow_provider_lake.conditions import (
     Condition,
     SnapshotAdvanced,
-    at_least,
+    check_position,
     read_condition,
     write_condition,
 )
@@ -118,7 +118,7 @@ class LakeSnapshotTrigger(LakeConditionTrigger):
         self,
         *,
         table: str,
-        after_snapshot: int = 0,
+        after_snapshot: int | str = 0,
         kinds: Collection[str] = ROW_KINDS,
         changelog: bool = False,
         lake_conn_id: str = LakeHook.default_conn_name,
@@ -126,7 +126,7 @@ class LakeSnapshotTrigger(LakeConditionTrigger):
     ) -> None:
         check_watched(table, lake_conn_id, poll_interval)
         wanted = SnapshotAdvanced(
-            after_snapshot=at_least(0, "after_snapshot", after_snapshot),
+            after_snapshot=check_position("after_snapshot", after_snapshot),
             kinds=check_kinds(kinds),
             changelog=changelog,
         )

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 
 from lakeformat.errors import CorruptTableError
 from lakeformat.files.changelog_packs import packed_part
+from lakeformat.tables.position import MAIN_BRANCH
 
 __all__ = [
     "DATABASE_SUFFIX",
@@ -49,9 +50,6 @@ __all__ = [
 DATABASE_SUFFIX = ".db"
 DOTS = frozenset({".", ".."})
 """Names that lead elsewhere, so no file, branch, tag or consumer has one."""
-
-MAIN_BRANCH = "main"
-"""The branch whose files lie in the table's own directory."""
 
 UNFINISHED_BRANCH = ".unfinished-"
 """How the file begins that says a branch is being made or removed."""

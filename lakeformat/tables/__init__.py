@@ -1,1 +1,1 @@
-"""What is done to tables of any format."""
+"""The contract of a table of any format, and work on many tables."""

@@ -34,10 +34,10 @@ def create_views(
     place = place_of(spark, warehouse, catalog_options)
     opened = place.table(table)
     name = prefix or re.sub(r"\W", "_", table.rpartition(".")[2])
-    first = min((snapshot.id for snapshot in opened.snapshots()), default=1)
+    before = next((each.position.before for each in opened.snapshots()), opened.position(0))
     frames = {
         name: read_table(spark, opened),
-        f"{name}_changes": read_changes(spark, opened, first - 1),
+        f"{name}_changes": read_changes(spark, opened, before),
     }
     for system_table in system_table_names():
         frames[f"{name}_{system_table}"] = read_table(spark, opened.system_table(system_table))

@@ -68,10 +68,10 @@ def changes_written(
     parts: list[tuple[lake.Scan, Split] | Results] = []
     for each in stream:  # whose rows nobody reads here
         if each.is_full:
-            scan = source.state_scan(each.snapshot_id)
+            scan = source.state_scan(each.position)
             parts += [(scan, split) for split in scan.splits()]
         else:
-            parts += source.changes(each.snapshot_id - 1, each.snapshot_id).parts()
+            parts += source.changes(each.position.before, each.position).parts()
     if not parts:
         return []
     frame, read_rows = parts_frame(started(), parts, _read_changes)

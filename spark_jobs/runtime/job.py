@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lakeformat.errors import LakeError
+from lakeformat.tables.position import Position
 from spark_jobs.job_requests.common import JobRequest, TableRequest
 from spark_jobs.job_requests.request import read_request
 
@@ -74,7 +75,9 @@ class Outcome:
         """The members every result has, the report last."""
         first = min(self.snapshot_ids, default=None)
         last = max(self.snapshot_ids, default=None)
-        before = self.newest_before if first is None else first - 1 or None
+        before = self.newest_before
+        if first is not None:
+            before = Position.parse(first).before.number or None
         return {
             "skipped": self.skipped,
             "reason": self.reason,

@@ -1,4 +1,4 @@
-"""Reads a table as a stream: offsets are snapshots, and each is read once."""
+"""Reads a table as a stream: offsets are positions, and each snapshot is read once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 import lakeformat as lake
+from lakeformat.tables.position import Position
 from spark_jobs.frames.parts import PartWork
 from spark_jobs.frames.plans import ReadPlan, plan_changes, plan_splits
 from spark_jobs.frames.tables import Place
@@ -18,10 +19,9 @@ from spark_jobs.source.read_request import ReadRequest, time_of, whole_number
 
 __all__ = ["LakeStreamReader", "RefusedStreamReader"]
 
-_NEXT, _FULL = "next_snapshot", "full_snapshot"
-"""An offset: the snapshot whose changes come next, and the one all rows of come before."""
-_AFTER = "after"
-"""Which snapshot the next one follows: after a rollback its number is another's."""
+_POSITION, _FULL = "position", "full_snapshot"
+"""An offset: how far the changes are read, and the snapshot that all rows of come before. Offsets
+of earlier versions, with ``next_snapshot`` and ``after``, are read as well."""
 _INITIAL, _BEGAN = "initial", "began"
 """Whether an offset is a beginning; and in the end of the first batch, where that began. Spark
 writes down ends alone, and asks for the beginning again if it has to repeat that batch: by then
@@ -39,9 +39,9 @@ _MODES_AT = {
 class StreamPart(Part):
     """What one task of a batch reads; the batch begins with a snapshot."""
 
-    def __init__(self, work: PartWork, part: object, begins_with: int) -> None:
+    def __init__(self, work: PartWork, part: object, begins_after: Position) -> None:
         super().__init__(work, part)
-        self.begins_with = begins_with
+        self.begins_after = begins_after
 
 
 class LakeStreamReader(DataSourceStreamReader):
@@ -68,13 +68,13 @@ class LakeStreamReader(DataSourceStreamReader):
                 "say option('rowkind', 'true') to get with each row what it does, in a first "
                 "column 'rowkind', or 'false' to leave out rows that go"
             )
-        self._position: int | None = None
-        """The snapshot that comes next. After a restart Spark says it, by asking for the parts
+        self._position: Position | None = None
+        """How far the stream is read. After a restart Spark says it, by asking for the parts
         between the last offset and itself before it asks for another; None in a stream that begins
         now: there Spark asks for the first end before the beginning."""
         self._found: dict[str, Any] | None = None
         """Where a stream that began now would begin."""
-        self._first_end: int | None = None
+        self._first_end: Position | None = None
         """Where the first batch of this process ends."""
 
     def initialOffset(self) -> dict[str, Any]:
@@ -84,49 +84,49 @@ class LakeStreamReader(DataSourceStreamReader):
             raise
         except lake.LakeError:  # the end of a first batch that is repeated says it, too
             return {_INITIAL: True}
-        self._position = began[_NEXT]
+        self._position = self._place_of(began)
         return {**began, _INITIAL: True}
 
     def latestOffset(self) -> dict[str, Any]:
         found = self._beginning_if_any()  # before the end is looked for, or it might be behind it
-        newest = self._table_now().latest_snapshot()
-        following = 1 if newest is None else newest.id + 1
+        table = self._table_now()
+        newest = table.position()
         position = self._position
-        if position is not None and following < position:
-            raise self._another_history(position, f"its newest is {following - 1}")
+        if position is not None and newest < position:
+            raise self._another_history(position, f"its newest is {newest.number}")
         if position is None and found:  # a stream that begins now
-            position = found[_BEGAN][_NEXT]
+            position = self._place_of(found[_BEGAN])
         if self._most is not None and position is not None:
-            following = min(following, position + self._most)
-        self._position = following
+            newest = table.advance(position, self._most)
+        self._position = newest
         if self._first_end is None:
-            self._first_end = following
-        return {**self._offset(following), **(found if following == self._first_end else {})}
+            self._first_end = newest
+        return {**self._offset(newest), **(found if newest == self._first_end else {})}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start.get(_INITIAL):
             start = end.get(_BEGAN, start)
-            if _NEXT not in start:
+            if _FULL not in start:
                 start = self._beginning()  # or why there is none
             # Not before the end is written down: a stream that has not begun by then begins anew,
             # and a consumer would send it behind the rows there are.
-            self._remember(start[_NEXT] if start[_FULL] is None else start[_FULL])
-        self._position = end[_NEXT]
-        self._table_now(at=start[_NEXT])
+            self._remember(self._first_read(start))
+        self._position = self._place_of(end)
+        self._table_now(at=self._place_of(start))
         self._require_same_history(start, end)
-        begins_with = start[_NEXT] if start[_FULL] is None else start[_FULL]
+        begins_after = self._first_read(start)
         try:
             plans = self._plans(start, end)
         except lake.NotFoundError as error:
             raise lake.NotFoundError(
-                f"the stream stops, before snapshot {begins_with}: {error}. Start another one, "
-                "with a checkpoint of its own, and with a 'consumer-id', so that the table keeps "
+                f"the stream stops{_shown(begins_after)}: {error}. Start another one, with "
+                "a checkpoint of its own, and with a 'consumer-id', so that the table keeps "
                 "what it has not read"
             ) from error
         except lake.LakeError as error:
-            self._stopped(error, begins_with)
+            self._stopped(error, begins_after)
             raise
-        return [StreamPart(p.work, part, begins_with) for p in plans for part in p.parts]
+        return [StreamPart(p.work, part, begins_after) for p in plans for part in p.parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, StreamPart):
@@ -135,15 +135,15 @@ class LakeStreamReader(DataSourceStreamReader):
         try:
             yield from partition.work(partition.part)
         except lake.LakeError as error:
-            self._stopped(error, partition.begins_with)
+            self._stopped(error, partition.begins_after)
             raise
 
-    def _stopped(self, error: lake.LakeError, begins_with: int) -> None:
-        self._table_now(at=begins_with)  # or why it is not to be read
-        error.add_note(f"the stream stops, before snapshot {begins_with}")
+    def _stopped(self, error: lake.LakeError, begins_after: Position) -> None:
+        self._table_now(at=begins_after)  # or why it is not to be read
+        error.add_note(f"the stream stops{_shown(begins_after)}")
 
     def commit(self, end: dict[str, Any]) -> None:
-        self._remember(end[_NEXT])
+        self._remember(self._place_of(end))
 
     def _plans(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReadPlan]:
         plans: list[ReadPlan] = []
@@ -152,11 +152,12 @@ class LakeStreamReader(DataSourceStreamReader):
             plans.append(
                 plan_splits(scan, scan.splits(), self._at_once, with_kind=self._asked.with_kind)
             )
-        if start[_NEXT] < end[_NEXT]:
-            plans.append(self._changes(start[_NEXT] - 1, end[_NEXT] - 1))
+        after, upto = self._place_of(start), self._place_of(end)
+        if after < upto:
+            plans.append(self._changes(after, upto))
         return plans
 
-    def _changes(self, after: int, upto: int) -> ReadPlan:
+    def _changes(self, after: Position, upto: Position) -> ReadPlan:
         asked = self._asked
         return plan_changes(
             asked.table,
@@ -180,7 +181,7 @@ class LakeStreamReader(DataSourceStreamReader):
                 **self._asked.of_changes,
             )
             found = stream.starts_at()
-            self._found = {**self._offset(found.next_snapshot), _FULL: found.full}
+            self._found = {**self._offset(found.position), _FULL: found.full}
         return self._found
 
     def _beginning_if_any(self) -> dict[str, Any]:
@@ -190,38 +191,45 @@ class LakeStreamReader(DataSourceStreamReader):
         except lake.LakeError:
             return {}
 
-    def _offset(self, following: int) -> dict[str, Any]:
-        """What comes next, and the snapshot before it, by what tells it from others."""
-        before = self._asked.table.snapshot(following - 1)
-        after = {} if before is None else {_AFTER: before.identity}
-        return {_NEXT: following, _FULL: None, **after}
+    def _offset(self, position: Position) -> dict[str, Any]:
+        """An offset at a position, with what tells its snapshot from others."""
+        found = self._asked.table.snapshot(position)
+        return {_POSITION: str(position if found is None else found.position), _FULL: None}
+
+    def _place_of(self, offset: dict[str, Any]) -> Position:
+        return self._asked.table.position(offset)
+
+    def _first_read(self, offset: dict[str, Any]) -> Position:
+        """The position right before the first snapshot that is read after an offset."""
+        if offset[_FULL] is None:
+            return self._place_of(offset)
+        return self._asked.table.position(offset[_FULL]).before
 
     def _require_same_history(self, *offsets: dict[str, Any]) -> None:
         """Numbers are used again after a rollback, and by a table of the same name."""
-        for offset in offsets:
-            before = self._asked.table.snapshot(offset[_NEXT] - 1)
-            if before is not None and offset.get(_AFTER, before.identity) != before.identity:
-                raise self._another_history(offset[_NEXT], f"snapshot {before.id} is another one")
-        start, end = (offset[_NEXT] for offset in offsets)
+        for position in map(self._place_of, offsets):
+            found = self._asked.table.snapshot(position)
+            if found is not None and position.identity not in (None, found.identity):
+                raise self._another_history(position, f"snapshot {found.id} is another one")
+        start, end = map(self._place_of, offsets)
         if end < start:
-            raise self._another_history(start, f"its newest is {end - 1}")
+            raise self._another_history(start, f"its newest is {end.number}")
 
-    def _another_history(self, following: int, found: str) -> lake.NotFoundError:
+    def _another_history(self, position: Position, found: str) -> lake.NotFoundError:
         return lake.NotFoundError(
-            f"snapshot {following} of {self._asked.table.location} comes next, and {found}: it "
-            "was rolled back or made anew. The stream stops here; start another one, with a "
-            "checkpoint of its own"
+            f"the stream has read {self._asked.table.location} up to snapshot {position.number}, "
+            f"and {found}: it was rolled back or made anew. The stream stops here; start another "
+            "one, with a checkpoint of its own"
         )
 
-    def _remember(self, snapshot: int) -> None:
-        """What comes before it may expire."""
+    def _remember(self, position: Position) -> None:
+        """What comes up to it may expire."""
         if self._consumer is not None:
-            self._asked.table.consumers.set(self._consumer, next_snapshot=snapshot)
+            self._asked.table.consumers.set(self._consumer, after=position)
 
-    def _table_now(self, at: int | None = None) -> lake.Table:
+    def _table_now(self, at: Position | None = None) -> lake.Table:
         """The table, if it is still there and looks as it did."""
-        next_snapshot = self._position if at is None else at
-        where = "" if next_snapshot is None else f", before snapshot {next_snapshot}"
+        where = _shown(self._position if at is None else at)
         try:
             now = self._place.table(self._name)
         except lake.NotFoundError as error:
@@ -257,6 +265,13 @@ class RefusedStreamReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         raise self._reason
+
+
+def _shown(position: Position | None) -> str:
+    """How far a stream has come, for errors."""
+    if position is None:
+        return ""
+    return f" after snapshot {position.number}" if position.number else " before its first snapshot"
 
 
 def _mode(said: Mapping[str, str]) -> str:

@@ -1,5 +1,6 @@
 """Each snapshot is read once, however Airflow gives out events to runs."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -73,6 +74,18 @@ def test_events_of_tasks_and_of_watchers_mean_the_same(orders):
 )
 def test_an_event_that_somebody_made_by_hand_reads_up_to_the_head(orders, extra):
     assert rows_of(context(SimpleNamespace(extra=extra))) == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_positions_of_an_event_begin_and_end_a_run(orders):
+    ends = {"position": str(orders.position(4)), "previous_position": str(orders.position(2))}
+    part = snapshot_range(context(event(0, 8, **ends)))
+    assert (part.after, part.upto) == (2, 4)
+
+
+def test_the_range_that_an_earlier_version_handed_to_a_task_is_read(orders):
+    given = {**snapshot_range(context(event(1, 3))).to_dict(), "after": 1, "upto": 3}
+    part = SnapshotRange.from_dict(json.loads(json.dumps(given)))
+    assert part.open_table().changes(after=part.after, upto=part.upto).to_arrow().num_rows == 2
 
 
 def test_a_run_that_failed_before_it_acknowledged_gets_the_same_again(orders):

@@ -25,6 +25,7 @@ from airflow_provider_lake.hooks.lake import LakeHook
 from airflow_provider_lake.triggers.snapshot_event import LakeSnapshotEventTrigger
 from airflow_provider_lake.triggers.table import LakeConditionTrigger, LakeSnapshotTrigger
 from lakeformat import UnavailableError
+from lakeformat.tables.position import Position
 
 COLUMNS = [("id", "BIGINT")]
 SOON = 0.01
@@ -217,6 +218,8 @@ def test_a_commit_is_told_and_what_was_there_before_is_not(orders):
         "table": "shop.orders",
         "snapshot_id": 2,
         "previous_snapshot_id": 1,
+        "position": str(orders.position()),
+        "previous_position": str(orders.snapshot(1).position),
         "commit_kind": "APPEND",
         "commits": 1,
         "rows": 2,
@@ -268,7 +271,10 @@ def test_what_is_committed_while_no_triggerer_runs_is_told_afterwards(orders):
 
     watching(begun(store, lambda: write(orders, 2)), store)
     [(key, kept)] = store.kept.items()
-    assert (key, kept["snapshot_id"]) == ("lake-cursor:APPEND+OVERWRITE", 1)
+    assert (key, kept) == (
+        "lake-cursor:APPEND+OVERWRITE",
+        {"position": str(orders.snapshot(1).position)},
+    )
     write(orders, 3)
 
     event = watching(next_event, store)
@@ -348,7 +354,19 @@ def test_keeping_the_place_after_an_event_does_not_put_the_next_look_off(orders,
 
 def kept_number(store):
     [kept] = store.kept.values()
-    return kept["snapshot_id"]
+    return Position.parse(kept).number
+
+
+def test_the_cursor_of_an_earlier_version_is_read(orders):
+    for number in range(3):
+        write(orders, number)
+    store = StateStore()
+    kept = {"snapshot_id": 1, "identity": orders.snapshot(1).identity}
+    store.kept["lake-cursor:APPEND+OVERWRITE"] = kept
+
+    event = watching(next_event, store)
+
+    assert (event["previous_snapshot_id"], event["snapshot_id"], event["rewound"]) == (1, 3, False)
 
 
 def test_expired_and_rolled_back_histories_say_so(orders, warehouse):

@@ -339,6 +339,22 @@ def test_a_stream_of_a_keyed_table_has_to_be_told_about_rows_that_go(source, ord
         assert ids(all_rows(reader, reader.partitions(start, reader.latestOffset()))) == expected
 
 
+def test_the_offsets_of_an_earlier_version_are_read(source, events):
+    """Checkpoints named the snapshot that comes next, and the identity of the one before it."""
+    for number in (1, 2, 3):
+        events.write(rows_of([number]))
+    first = events.snapshot(1)
+    begun = {"next_snapshot": 2, "full_snapshot": None, "after": first.identity}
+    ended = {"next_snapshot": 4, "full_snapshot": None, "after": events.snapshot(3).identity}
+    reader = stream(source)
+    assert ids(all_rows(reader, reader.partitions(begun, ended))) == [2, 3]
+    assert reader.latestOffset()["position"] == str(events.position())
+
+    again = stream(source)
+    with pytest.raises(lake.NotFoundError, match="up to snapshot 1, and snapshot 1 is another one"):
+        again.partitions({**begun, "after": "another"}, ended)
+
+
 def test_a_consumer_keeps_what_the_stream_has_not_read(source, events):
     events.write(rows_of([1]))
     reader = stream(source, consumer__id="copy")
@@ -358,10 +374,10 @@ def test_a_stream_stops_where_columns_change_and_where_the_table_goes(source, ev
     reader.latestOffset()
     catalog.alter_table("shop.events", lake.add_column("more", "INT"))
 
-    with pytest.raises(lake.InvalidRequestError, match="before snapshot 2: the columns of"):
+    with pytest.raises(lake.InvalidRequestError, match="stops after snapshot 1: the columns of"):
         reader.latestOffset()
     catalog.drop_table("shop.events")
-    with pytest.raises(lake.NotFoundError, match="the stream stops, before snapshot 2: "):
+    with pytest.raises(lake.NotFoundError, match="the stream stops after snapshot 1: "):
         reader.latestOffset()
 
 
@@ -372,7 +388,7 @@ def test_a_stream_stops_where_the_table_goes_while_tasks_read_it(source, events,
     planned = reader.partitions(reader.initialOffset(), reader.latestOffset())
     catalog.drop_table("shop.events")
 
-    with pytest.raises(lake.NotFoundError, match=r"stops, before snapshot 2: table 'shop\.events'"):
+    with pytest.raises(lake.NotFoundError, match=r"stops after snapshot 1: table 'shop\.events'"):
         all_rows(reader, planned)
 
 
@@ -384,7 +400,7 @@ def test_a_stream_whose_snapshots_have_expired_stops_and_says_what_keeps_them(so
     events.expire_snapshots(retain_max=1, retain_min=1)
     again = stream(source)
 
-    with pytest.raises(lake.NotFoundError, match=r"before snapshot 2: .* with a 'consumer-id'"):
+    with pytest.raises(lake.NotFoundError, match=r"after snapshot 1: .* with a 'consumer-id'"):
         again.partitions(end, again.latestOffset())
 
 

@@ -113,7 +113,7 @@ class _Reader:
         for state in [*snapshots[:1], *(tag.snapshot for tag in tags)]:
             self.add_live(state)
         for before, snapshot in pairwise(snapshots):
-            if snapshot.id == before.id + 1:
+            if snapshot.position.before == before.position:
                 self._add_entries(self._added(snapshot, ListKind.DELTA))
             else:  # a rollback to a tag broke off
                 self.add_live(snapshot)

@@ -18,6 +18,7 @@ from lakeformat.paimon.metadata.snapshot_directory import snapshot_ids
 from lakeformat.paimon.metadata.tag import tag_names
 from lakeformat.paimon.tags.exclusive_files import DeletionReport
 from lakeformat.paimon.tags.source import find_origin
+from lakeformat.tables.position import AnyPosition
 
 __all__ = ["TableBranches"]
 
@@ -51,7 +52,7 @@ class TableBranches:
         name: str,
         *,
         tag: str | None = None,
-        snapshot: int | None = None,
+        snapshot: AnyPosition | None = None,
         exist_ok: bool = False,
         dry_run: bool = False,
     ) -> BranchReport:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lakeformat.paimon.read.time_travel import iso_text
+from lakeformat.tables.position import Position
 
 __all__ = ["ConsumerReport", "ConsumerState"]
 
@@ -22,6 +23,8 @@ class ConsumerState:
     """How many snapshots it has not read."""
     is_stale: bool
     """Whether what it reads next has expired: it fell behind, and nothing is kept for it."""
+    position: Position
+    """How far it has read."""
 
     def to_dict(self) -> dict[str, Any]:
         """The state as plain values, under the names that ``$consumers`` has for them."""

@@ -21,8 +21,9 @@ from lakeformat.paimon.metadata.consumer import (
     write_consumer,
 )
 from lakeformat.paimon.metadata.snapshot_directory import FIRST_SNAPSHOT_ID
+from lakeformat.paimon.positions import position_at, require_number, snapshot_number
 from lakeformat.paimon.read.past_time import PastTime, past_millis
-from lakeformat.paimon.read.time_travel import require_number
+from lakeformat.tables.position import Position
 
 __all__ = ["TableConsumers", "consumer_files", "expire_consumers"]
 
@@ -45,19 +46,39 @@ class TableConsumers:
                 continue
             number = consumer.next_snapshot
             behind = max(latest + 1 - number, 0)
-            found.append(ConsumerState(consumer.id, number, modified, behind, number < earliest))
+            read, is_stale = position_at(handle, number - 1), number < earliest
+            found.append(ConsumerState(consumer.id, number, modified, behind, is_stale, read))
         return found
 
-    def set(self, consumer_id: str, *, next_snapshot: int, dry_run: bool = False) -> None:
+    def set(
+        self,
+        consumer_id: str,
+        *,
+        next_snapshot: int | None = None,
+        after: Position | None = None,
+        dry_run: bool = False,
+    ) -> None:
         """Let a consumer read a snapshot next: it and all after it are kept from now on.
+
+        ``after`` is the position up to which it has read; ``next_snapshot`` says the same as the
+        number of the snapshot that follows.
 
         Refused if that snapshot has expired, naming the earliest there is, or if it is further
         than the next one to come. A dry run only looks whether it would be.
         """
         handle = self._handle
+        if (next_snapshot is None) is (after is None):
+            raise InvalidRequestError(
+                "give next_snapshot=, the number of the snapshot the consumer reads next, or "
+                "after=, the position up to which it has read"
+            )
+        if after is not None:
+            what = "after is the position up to which the consumer has read"
+            next_snapshot = snapshot_number(handle, what, after) + 1
         require_number(
             "a consumer reads a snapshot next, which is named by its number", next_snapshot
         )
+        assert next_snapshot is not None
         self._require_available(consumer_id, next_snapshot)
         storage, layout = handle.storage, handle.layout
         require_branch_still(storage, layout)

@@ -12,7 +12,7 @@ from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.hints import numbered_changelogs
 from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
-from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot import Snapshot, snapshot_reader
 from lakeformat.storage import Storage
 
 __all__ = [
@@ -40,7 +40,8 @@ def read_changelog(storage: Storage, layout: TableLayout, snapshot_id: int) -> S
             f"{storage.uri(layout.root)} has no changelog {snapshot_id}; "
             f"{_there(changelog_ids(storage, layout))}"
         ) from None
-    changelog = decode_json_file(content, storage.uri(path), Snapshot.from_json, Remedy.CHANGELOG)
+    build = snapshot_reader(storage, layout)
+    changelog = decode_json_file(content, storage.uri(path), build, Remedy.CHANGELOG)
     if changelog.id != snapshot_id:
         raise CorruptTableError(
             f"{storage.uri(path)} says it is of snapshot {changelog.id}; "

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
+from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.json_file import newer_version
 from lakeformat.paimon.metadata.json_member import Member, read_members, write_members
+from lakeformat.storage import Storage
+from lakeformat.tables.position import MAIN_BRANCH, Position
 
-__all__ = ["CommitKind", "Snapshot"]
+__all__ = ["CommitKind", "Snapshot", "snapshot_reader"]
 
 CURRENT_VERSION = 3
 
@@ -53,6 +57,15 @@ class Snapshot:
     properties: Mapping[str, str] | None = None
     next_row_id: int | None = None
     operation: str | None = None
+    branch: str = field(default=MAIN_BRANCH, compare=False, repr=False)
+    """The branch it was read from; it does not stand in the file."""
+    table: str | None = field(default=None, compare=False, repr=False)
+    """The location of the table it was read from; it does not stand in the file."""
+
+    @property
+    def position(self) -> Position:
+        """The position of a reader that has read all commits up to this one."""
+        return Position((self.id,), self.branch, self.identity, self.table)
 
     @property
     def identity(self) -> str:
@@ -76,7 +89,9 @@ class Snapshot:
         return {**values, "commit_kind": str(self.commit_kind)}
 
     @classmethod
-    def from_json(cls, members: Mapping[str, Any]) -> Snapshot:
+    def from_json(
+        cls, members: Mapping[str, Any], *, branch: str = MAIN_BRANCH, table: str | None = None
+    ) -> Snapshot:
         """Read the members of a snapshot file; unknown ones are ignored."""
         known = read_members(_MEMBERS, members)
         known["commit_kind"] = CommitKind(known["commit_kind"])
@@ -86,7 +101,14 @@ class Snapshot:
             raise newer_version("snapshot", known["version"], CURRENT_VERSION)
         if "properties" in known:
             known["properties"] = _properties(known["properties"])
-        return cls(**known)
+        return cls(**known, branch=branch, table=table)
+
+
+def snapshot_reader(
+    storage: Storage, layout: TableLayout
+) -> Callable[[Mapping[str, Any]], Snapshot]:
+    """Return the function that builds snapshots of one branch of one table."""
+    return partial(Snapshot.from_json, branch=layout.branch, table=storage.uri(layout.root))
 
 
 def _properties(members: Mapping[str, Any]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from lakeformat.errors import CorruptTableError, LakeError, NotFoundError
 from lakeformat.paimon.layout import TableLayout
 from lakeformat.paimon.metadata.hints import numbered_snapshots
 from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
-from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot import Snapshot, snapshot_reader
 from lakeformat.storage import Storage
 from lakeformat.storage.empty_directory import empty_remover
 
@@ -86,7 +86,8 @@ def read_snapshot_if_present(
         content = storage.read(path)
     except NotFoundError:
         return None
-    snapshot = decode_json_file(content, storage.uri(path), Snapshot.from_json, Remedy.SNAPSHOT)
+    build = snapshot_reader(storage, layout)
+    snapshot = decode_json_file(content, storage.uri(path), build, Remedy.SNAPSHOT)
     if snapshot.id != snapshot_id:
         raise CorruptTableError(
             f"{storage.uri(path)} says it is snapshot {snapshot.id}; {Remedy.SNAPSHOT}"

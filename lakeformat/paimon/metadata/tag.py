@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from lakeformat.errors import NotFoundError
 from lakeformat.paimon.layout import TableLayout, suffixed
 from lakeformat.paimon.metadata.file_name_part import check_file_name_part
 from lakeformat.paimon.metadata.json_file import Remedy, decode_json_file
-from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot import Snapshot, snapshot_reader
 from lakeformat.storage import Storage
 from lakeformat.types.type_rules import is_whole_number
 
@@ -56,12 +57,18 @@ class Tag:
         return json.dumps(members, indent=2, ensure_ascii=False).encode()
 
     @classmethod
-    def from_json(cls, name: str, members: Mapping[str, Any]) -> Tag:
+    def from_json(
+        cls,
+        name: str,
+        members: Mapping[str, Any],
+        *,
+        build: Callable[[Mapping[str, Any]], Snapshot] = Snapshot.from_json,
+    ) -> Tag:
         """Read the members of a tag file; unknown ones are ignored."""
         created, retained = members.get("tagCreateTime"), members.get("tagTimeRetained")
         return cls(
             name,
-            Snapshot.from_json(members),
+            build(members),
             None if created is None else _create_time(created),
             None if retained is None else _time_retained(retained),
         )
@@ -97,9 +104,8 @@ def read_tag_if_present(storage: Storage, layout: TableLayout, name: str) -> Tag
         content = storage.read(path)
     except NotFoundError:
         return None
-    return decode_json_file(
-        content, storage.uri(path), lambda members: Tag.from_json(name, members), Remedy.TAG
-    )
+    build = partial(Tag.from_json, name, build=snapshot_reader(storage, layout))
+    return decode_json_file(content, storage.uri(path), build, Remedy.TAG)
 
 
 def snapshot_content(storage: Storage, layout: TableLayout, name: str) -> bytes:

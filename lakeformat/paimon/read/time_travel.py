@@ -17,6 +17,8 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.paimon.metadata.tag import read_tag
+from lakeformat.paimon.positions import require_number, snapshot_number
+from lakeformat.tables.position import AnyPosition
 
 __all__ = [
     "Moment",
@@ -25,7 +27,6 @@ __all__ = [
     "moment_text",
     "newest_at",
     "newest_compacted",
-    "require_number",
     "to_millis",
     "watermark_text",
 ]
@@ -42,7 +43,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def find_snapshot(
     handle: TableHandle,
     *,
-    snapshot: int | None = None,
+    snapshot: AnyPosition | None = None,
     tag: str | None = None,
     as_of: Moment | None = None,
     watermark: int | None = None,
@@ -50,8 +51,8 @@ def find_snapshot(
     """Find the requested snapshot; None if no argument is given. Raise if two are given."""
     _require_one({"snapshot": snapshot, "tag": tag, "as_of": as_of, "watermark": watermark})
     if snapshot is not None:
-        require_number("snapshot must be a snapshot number", snapshot)
-        return read_snapshot(handle.storage, handle.layout, snapshot)
+        number = snapshot_number(handle, "snapshot must be a snapshot number", snapshot)
+        return read_snapshot(handle.storage, handle.layout, number)
     if tag is not None:
         if not isinstance(tag, str):
             raise InvalidRequestError(f"tag must be a str, got {tag!r}")
@@ -125,12 +126,6 @@ def _require_one(arguments: Mapping[str, object]) -> None:
     given = [f"{name}={value!r}" for name, value in arguments.items() if value is not None]
     if len(given) > 1:
         raise InvalidRequestError(f"pass only one of {', '.join(given)}: each chooses a snapshot")
-
-
-def require_number(what: str, value: object) -> None:
-    """Raise InvalidRequestError if a value is not an int; ``what`` starts the message."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidRequestError(f"{what}, got {value!r}")
 
 
 def _as_of(handle: TableHandle, as_of: Moment) -> Snapshot:

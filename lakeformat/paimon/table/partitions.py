@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from lakeformat.deprecation import renamed_argument
 from lakeformat.paimon.commit.identity import CommitId
 from lakeformat.paimon.partition_filter import PartitionSpec
+from lakeformat.paimon.positions import snapshot_number
 from lakeformat.paimon.read.where import Partitions
 from lakeformat.paimon.table.reads import TableReads
 from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.position import AnyPosition
 
 if TYPE_CHECKING:
     from lakeformat.paimon.analyze.analyze import OnRows
@@ -62,14 +64,19 @@ class TablePartitions(TableReads):
         )
         return expire_partitions(self._handle, request, dry_run=dry_run)
 
-    def touched_partitions(self, *, after: int, upto: int) -> list[dict[str, str | None]]:
+    def touched_partitions(
+        self, *, after: AnyPosition, upto: AnyPosition
+    ) -> list[dict[str, str | None]]:
         """The partitions that the snapshots after one and up to another added or deleted files in.
 
         A compaction touches those it has rewritten.
         """
         from lakeformat.paimon.partitions.touched import touched_partitions
 
-        return touched_partitions(self._handle, after, upto)
+        handle = self._handle
+        first = snapshot_number(handle, "after is the number of a snapshot", after)
+        last = snapshot_number(handle, "upto is the number of a snapshot", upto)
+        return touched_partitions(handle, first, last)
 
     def plan_drop_partitions(self, partitions: Sequence[PartitionSpec]) -> DropPartitionsPlan:
         """What ``drop_partitions`` would delete now; nothing is changed."""

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakeformat.errors import InvalidRequestError
 from lakeformat.paimon.handle import TableHandle
 from lakeformat.paimon.metadata.schema_file import read_schema
 from lakeformat.paimon.metadata.snapshot import Snapshot
 from lakeformat.paimon.metadata.snapshot_directory import (
+    FIRST_SNAPSHOT_ID,
     is_still_newest,
     latest_snapshot,
     read_snapshot_if_present,
-    snapshot_ids,
 )
 from lakeformat.paimon.options import TableOptions
+from lakeformat.paimon.positions import position_at, snapshot_number
 from lakeformat.paimon.schema import TableSchema
 from lakeformat.rows.conditions.filter import Where
+from lakeformat.tables.position import AnyPosition, Position
+from lakeformat.tables.since import Since
 
 if TYPE_CHECKING:
     from lakeformat.paimon.read.changes.changes import Changes
@@ -65,31 +68,77 @@ class TableReads:
             return known
         return latest_snapshot(storage, layout)
 
-    def snapshots(self, *, after: int = 0) -> list[Snapshot]:
-        """Every snapshot that has not expired, oldest first; or those after one of that number."""
-        from lakeformat.paimon.read.time_travel import require_number
+    def position(self, named: AnyPosition | str | Mapping[str, Any] | None = None) -> Position:
+        """Return the position of the newest snapshot, or the beginning of a table without any.
 
-        require_number("after is the number of a snapshot", after)
-        storage, layout = self._handle.storage, self._handle.layout
-        found = (
-            read_snapshot_if_present(storage, layout, number)
-            for number in snapshot_ids(storage, layout)
-            if number > after
-        )
-        return [snapshot for snapshot in found if snapshot is not None]
+        ``named`` is a position as it was kept, or a snapshot number: it becomes a position of this
+        table. One that was kept from another branch or table is refused.
+        """
+        if named is None:
+            head = self.latest_snapshot()
+            return position_at(self._handle, 0) if head is None else head.position
+        given = Position.parse(named)
+        number = snapshot_number(self._handle, "a position", given)
+        return position_at(self._handle, number, given.identity)
 
-    def snapshot(self, number: int) -> Snapshot | None:
-        """One snapshot by its number; None if it has expired, or is still to come."""
-        return read_snapshot_if_present(self._handle.storage, self._handle.layout, number)
+    def positions(
+        self, *, after: AnyPosition | None = None, upto: AnyPosition | None = None, limit: int
+    ) -> list[Position]:
+        """Return the newest positions after one and up to another, oldest first, without reading.
 
-    def snapshot_change(self, number: int) -> SnapshotChange | None:
+        Snapshots of some may have expired. Without ``upto`` the newest snapshot is looked for.
+        """
+        handle = self._handle
+        end = self.position() if upto is None else upto
+        last = snapshot_number(handle, "upto is the number of a snapshot", end)
+        first = 0 if after is None else snapshot_number(handle, "after is a snapshot number", after)
+        return [
+            position_at(handle, number) for number in range(max(first, last - limit) + 1, last + 1)
+        ]
+
+    def advance(self, after: AnyPosition, limit: int | None = None) -> Position:
+        """Return the newest position, at most ``limit`` snapshots after another.
+
+        It lies before ``after`` if the table was rolled back.
+        """
+        newest = self.position()
+        if limit is None:
+            return newest
+        start = snapshot_number(self._handle, "after is the number of a snapshot", after)
+        return min(newest, position_at(self._handle, start + limit))
+
+    def since(self, after: AnyPosition, upto: AnyPosition | None = None) -> Since[Snapshot]:
+        """Return the snapshots after a position, oldest first, up to another or to the newest.
+
+        The result says whether some have expired unseen, and whether a rollback took away the
+        history that ``after`` belongs to.
+        """
+        from lakeformat.paimon.read.since import find_since
+
+        return find_since(self._handle, after, upto)
+
+    def snapshots(self, *, after: AnyPosition = 0) -> list[Snapshot]:
+        """Every snapshot that has not expired, oldest first; or those after a position."""
+        return [*self.since(after).snapshots]
+
+    def snapshot(self, number: AnyPosition) -> Snapshot | None:
+        """One snapshot by its number or position; None if it has expired, or is still to come."""
+        handle = self._handle
+        wanted = snapshot_number(handle, "a snapshot is named by its number", number)
+        if wanted < FIRST_SNAPSHOT_ID:
+            return None
+        return read_snapshot_if_present(handle.storage, handle.layout, wanted)
+
+    def snapshot_change(self, number: AnyPosition) -> SnapshotChange | None:
         """Which files one snapshot added and deleted, by partition; None if it has expired.
 
         Read from the snapshot's own manifests, however large the table is.
         """
         from lakeformat.paimon.read.changes.snapshot_change import snapshot_change
 
-        return snapshot_change(self._handle, number)
+        handle = self._handle
+        named = snapshot_number(handle, "a snapshot is named by its number", number)
+        return snapshot_change(handle, named)
 
     def scan(
         self,
@@ -97,7 +146,7 @@ class TableReads:
         *,
         where: Where | None = None,
         partitions: Partitions | None = None,
-        snapshot: int | None = None,
+        snapshot: AnyPosition | None = None,
         tag: str | None = None,
         as_of: Moment | None = None,
         watermark: int | None = None,
@@ -139,7 +188,8 @@ class TableReads:
     ) -> Changes:
         """What changed after one snapshot and up to another, this included; ``upto`` is the newest.
 
-        Both are numbers of snapshots, names of tags or datetimes; ``after=0`` is before the first.
+        Both are positions, numbers of snapshots, names of tags or datetimes; ``after=0`` is before
+        the first.
         ``mode="delta"`` gives the rows as they were written, ``"changelog"`` those of changelog
         files, ``"diff"`` compares two states by key; ``"auto"`` compares two tags, and otherwise
         reads the changelog where the table keeps one, else the delta. The first column,
@@ -156,7 +206,7 @@ class TableReads:
         self,
         mode: str = "latest-full",
         *,
-        snapshot: int | None = None,
+        snapshot: AnyPosition | None = None,
         as_of: Moment | None = None,
         consumer: str | None = None,
         columns: Sequence[str] | None = None,
@@ -175,11 +225,17 @@ class TableReads:
         from lakeformat.paimon.read.changes.streaming import ChangeStream, StreamStart
 
         asked = changed_rows(self.schema, columns, where, partitions)
+        if isinstance(snapshot, Position):
+            snapshot = snapshot_number(self._handle, "a snapshot is named by its number", snapshot)
         start = StreamStart(mode, snapshot, as_of)
         return ChangeStream(self._handle, start, asked, consumer)
 
     def state_scan(
-        self, snapshot: int, *, columns: Sequence[str] | None = None, where: Where | None = None
+        self,
+        snapshot: AnyPosition,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where | None = None,
     ) -> Scan:
         """The rows a stream begins with at a snapshot: those its changes will not tell of."""
         from lakeformat.paimon.read.changes.streaming import least_told_level
@@ -194,7 +250,7 @@ class TableReads:
 
     def _state(
         self,
-        snapshot: int | None,
+        snapshot: AnyPosition | None,
         tag: str | None,
         as_of: Moment | None,
         watermark: int | None,

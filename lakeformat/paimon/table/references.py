@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakeformat.paimon.commit.identity import CommitId
+from lakeformat.paimon.positions import snapshot_number
 from lakeformat.paimon.read.time_travel import Moment
 from lakeformat.paimon.table.reads import TableReads
+from lakeformat.tables.position import AnyPosition, Position
 
 if TYPE_CHECKING:
     from lakeformat.paimon.branches.table_branches import TableBranches
@@ -36,7 +38,7 @@ class TableReferences(TableReads):
     def rollback(
         self,
         *,
-        snapshot: int | None = None,
+        snapshot: AnyPosition | None = None,
         tag: str | None = None,
         as_of: Moment | None = None,
         watermark: int | None = None,
@@ -59,6 +61,8 @@ class TableReferences(TableReads):
         """
         from lakeformat.paimon.rollback.rollback import rollback
 
+        if isinstance(snapshot, Position):
+            snapshot = snapshot_number(self._handle, "a snapshot is named by its number", snapshot)
         return rollback(
             self._handle,
             snapshot=snapshot,

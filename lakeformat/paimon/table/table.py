@@ -46,6 +46,7 @@ from lakeformat.paimon.write.table_writer import TableWriter
 from lakeformat.rows.conditions.filter import Where
 from lakeformat.storage import NO_ROOTS, ExternalRoots, Storage, open_storage
 from lakeformat.storage.links import within
+from lakeformat.tables.position import AnyPosition
 from lakeformat.types.type_rules import is_list
 
 if TYPE_CHECKING:
@@ -358,7 +359,7 @@ class SystemTable(ReadOnlyTable):
         self,
         columns: Sequence[str] | None = None,
         *,
-        snapshot: int | None = None,
+        snapshot: AnyPosition | None = None,
         tag: str | None = None,
         as_of: Moment | None = None,
         watermark: int | None = None,
@@ -400,7 +401,7 @@ class RowSystemTable(ReadOnlyTable):
         *,
         where: Where | None = None,
         partitions: Partitions | None = None,
-        snapshot: int | None = None,
+        snapshot: AnyPosition | None = None,
         tag: str | None = None,
         as_of: Moment | None = None,
         watermark: int | None = None,

@@ -16,13 +16,9 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.paimon.metadata.tag import Tag, read_tag, read_tag_if_present, read_tags
-from lakeformat.paimon.read.time_travel import (
-    Moment,
-    moment_text,
-    require_number,
-    to_millis,
-    watermark_text,
-)
+from lakeformat.paimon.positions import require_number, snapshot_number
+from lakeformat.paimon.read.time_travel import Moment, moment_text, to_millis, watermark_text
+from lakeformat.tables.position import AnyPosition
 
 __all__ = ["Origin", "find_origin"]
 
@@ -62,7 +58,7 @@ class Origin:
 def find_origin(
     handle: TableHandle,
     *,
-    snapshot: int | None = None,
+    snapshot: AnyPosition | None = None,
     tag: str | None = None,
     at_or_after: Moment | None = None,
     watermark: int | None = None,
@@ -73,8 +69,8 @@ def find_origin(
     if len(given) > 1:
         raise InvalidRequestError(f"say {' or '.join(given)}, not both: each names a snapshot")
     if snapshot is not None:
-        require_number("a snapshot is named by its number", snapshot)
-        return _numbered(handle, snapshot)
+        number = snapshot_number(handle, "a snapshot is named by its number", snapshot)
+        return _numbered(handle, number)
     if tag is not None:
         return _tagged(handle, tag)
     if at_or_after is not None:

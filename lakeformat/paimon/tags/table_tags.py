@@ -18,6 +18,7 @@ from lakeformat.paimon.tags.exclusive_files import DeletionReport
 from lakeformat.paimon.tags.expire import expire, expires_at
 from lakeformat.paimon.tags.source import find_origin
 from lakeformat.paimon.tags.tag_report import TagInfo, TagReport
+from lakeformat.tables.position import AnyPosition
 
 __all__ = ["TableTags"]
 
@@ -36,7 +37,7 @@ class TableTags:
         self,
         name: str,
         *,
-        snapshot: int | None = None,
+        snapshot: AnyPosition | None = None,
         tag: str | None = None,
         at_or_after: Moment | None = None,
         watermark: int | None = None,
@@ -59,7 +60,7 @@ class TableTags:
         self,
         name: str,
         *,
-        snapshot: int | None = None,
+        snapshot: AnyPosition | None = None,
         tag: str | None = None,
         retain: Retain | None = None,
         force: bool = False,

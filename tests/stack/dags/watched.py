@@ -20,6 +20,6 @@ with DAG("watched", schedule=[lake_asset("shop.orders", watchers=[COMMITS])], ma
             changes = part.open_table().changes(after=part.after, upto=part.upto)
             ids = changes.to_arrow()["id"].to_pylist()
         part.acknowledge()
-        return {"after": part.after, "upto": part.upto, "ids": ids}
+        return {"after": part.after.number, "upto": part.upto.number, "ids": ids}
 
     read_what_is_new()

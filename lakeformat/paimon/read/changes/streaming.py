@@ -24,6 +24,7 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     read_snapshot_if_present,
     snapshot_ids,
 )
+from lakeformat.paimon.positions import position_at, require_number
 from lakeformat.paimon.read.changes.files import (
     NO_PRODUCER,
     ChangedFiles,
@@ -32,13 +33,8 @@ from lakeformat.paimon.read.changes.files import (
 )
 from lakeformat.paimon.read.changes.rows import ChangedRows
 from lakeformat.paimon.read.changes.state_rows import StateRows
-from lakeformat.paimon.read.time_travel import (
-    Moment,
-    newest_at,
-    newest_compacted,
-    require_number,
-    to_millis,
-)
+from lakeformat.paimon.read.time_travel import Moment, newest_at, newest_compacted, to_millis
+from lakeformat.tables.position import Position
 
 if TYPE_CHECKING:
     import pandas
@@ -88,15 +84,24 @@ class StreamBegin:
 
     next_snapshot: int
     full: int | None
+    position: Position
+    """The position right before those changes."""
 
 
 class StreamedChanges:
     """The rows that a stream delivers for one snapshot: its full state or its changes."""
 
     def __init__(
-        self, snapshot_id: int, schema: pa.Schema, batches: Iterator[pa.RecordBatch], *, full: bool
+        self,
+        snapshot: Snapshot,
+        schema: pa.Schema,
+        batches: Iterator[pa.RecordBatch],
+        *,
+        full: bool,
     ) -> None:
-        self.snapshot_id = snapshot_id
+        self.snapshot_id = snapshot.id
+        self.position = snapshot.position
+        """The position of a reader that is done with these."""
         self.is_full = full
         """True if these are all rows of the snapshot, False if they are its changes."""
         self.schema = schema
@@ -160,7 +165,8 @@ class ChangeStream:
         if self._next is None and self._full is None:
             self._begin()
         full = None if self._full is None else self._full.id
-        return StreamBegin(FIRST_SNAPSHOT_ID if self._next is None else self._next, full)
+        following = FIRST_SNAPSHOT_ID if self._next is None else self._next
+        return StreamBegin(following, full, position_at(self._handle, following - 1))
 
     def poll(self) -> StreamedChanges | None:
         """Return the next snapshot with changes, or None if there is none yet.
@@ -171,7 +177,7 @@ class ChangeStream:
             self._begin()
         if self._full is not None:
             full, self._full = self._full, None
-            return StreamedChanges(full.id, self.schema, self._state(full), full=True)
+            return StreamedChanges(full, self.schema, self._state(full), full=True)
         while self._next is not None and (snapshot := self._read(self._next)) is not None:
             self._next += 1
             if self._files.reads_overwrite(snapshot):
@@ -183,7 +189,7 @@ class ChangeStream:
             else:
                 continue
             rows = self._rows(find, snapshot)
-            return StreamedChanges(snapshot.id, self.schema, rows, full=False)
+            return StreamedChanges(snapshot, self.schema, rows, full=False)
         return None
 
     def acknowledge(self) -> None:

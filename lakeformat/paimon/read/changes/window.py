@@ -17,8 +17,10 @@ from lakeformat.paimon.metadata.snapshot_directory import (
     snapshot_ids,
 )
 from lakeformat.paimon.metadata.tag import read_tag
+from lakeformat.paimon.positions import snapshot_number
 from lakeformat.paimon.read.changes.files import NO_PRODUCER, changelog_producer
 from lakeformat.paimon.read.time_travel import newest_at, to_millis
+from lakeformat.tables.position import Position
 from lakeformat.types.type_rules import is_whole_number
 
 __all__ = [
@@ -29,8 +31,8 @@ __all__ = [
     "read_change",
 ]
 
-WindowEnd: TypeAlias = int | str | datetime
-"""Snapshot number, tag name, or time (UTC unless it has a zone)."""
+WindowEnd: TypeAlias = Position | int | str | datetime
+"""Position, snapshot number, tag name, or time (UTC unless it has a zone)."""
 
 
 class ChangeMode(StrEnum):
@@ -165,6 +167,8 @@ class _Ends:
         if isinstance(end, datetime):
             found = newest_at(self._handle, to_millis(end))
             return None if found is None else found.id
+        if isinstance(end, Position):
+            return snapshot_number(self._handle, name, end)
         if not is_whole_number(end) or end < 0:
             raise InvalidRequestError(
                 f"{name} must be a snapshot number, a tag name or a datetime, got {end!r}"

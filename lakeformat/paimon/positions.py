@@ -1,0 +1,33 @@
+"""Positions of a Paimon table: each is a snapshot number of one branch."""
+
+from __future__ import annotations
+
+from lakeformat.errors import InvalidRequestError
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.tables.position import Position
+
+__all__ = ["position_at", "require_number", "snapshot_number"]
+
+
+def position_at(handle: TableHandle, number: int, identity: str | None = None) -> Position:
+    """Return the position of a reader that has read up to this snapshot; 0 is the beginning."""
+    return Position((number,), handle.layout.branch, identity, handle.uri)
+
+
+def snapshot_number(handle: TableHandle, what: str, value: object) -> int:
+    """Return the snapshot number of a position, or the number itself.
+
+    Raise InvalidRequestError for anything else, and for a position of another branch or table.
+    """
+    if not isinstance(value, Position):
+        require_number(what, value)
+        assert isinstance(value, int)
+        return value
+    beginning = position_at(handle, 0)
+    return value.number if value >= beginning else 0  # which refuses that of another history
+
+
+def require_number(what: str, value: object) -> None:
+    """Raise InvalidRequestError unless the value is an int."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidRequestError(f"{what}, got {value!r}")

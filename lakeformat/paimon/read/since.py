@@ -1,0 +1,44 @@
+"""The snapshots after a position, and whether the position is still part of the history."""
+
+from __future__ import annotations
+
+from lakeformat.paimon.handle import TableHandle
+from lakeformat.paimon.metadata.snapshot import Snapshot
+from lakeformat.paimon.metadata.snapshot_directory import read_snapshot_if_present, snapshot_ids
+from lakeformat.paimon.positions import snapshot_number
+from lakeformat.tables.position import AnyPosition, Position
+from lakeformat.tables.since import Since
+
+__all__ = ["find_since"]
+
+
+def find_since(
+    handle: TableHandle, after: AnyPosition, upto: AnyPosition | None = None
+) -> Since[Snapshot]:
+    """Read the snapshots after one position and up to another, or to the newest.
+
+    With an identity in ``after`` its snapshot is read too, to notice a rollback.
+    """
+    storage, layout = handle.storage, handle.layout
+    start = snapshot_number(handle, "after is the number of a snapshot", after)
+    ids = snapshot_ids(storage, layout)
+    wanted = [number for number in ids if number > start]
+    if upto is not None:
+        end = snapshot_number(handle, "upto is the number of a snapshot", upto)
+        wanted = [number for number in wanted if number <= end]
+    found = (read_snapshot_if_present(storage, layout, number) for number in wanted)
+    snapshots = tuple(snapshot for snapshot in found if snapshot is not None)
+    return Since(
+        snapshots,
+        # Numbers have no gaps: a snapshot missing at the beginning has expired.
+        missed=bool(snapshots) and snapshots[0].id > start + 1,
+        rewound=start > max(ids, default=0) or _is_replaced(handle, after),
+    )
+
+
+def _is_replaced(handle: TableHandle, after: AnyPosition) -> bool:
+    """Return True if a rollback gave the number of a position to another snapshot."""
+    if not isinstance(after, Position) or after.identity is None:
+        return False
+    found = read_snapshot_if_present(handle.storage, handle.layout, after.number)
+    return found is not None and found.identity != after.identity

@@ -1,0 +1,161 @@
+"""Positions: how far a reader, a cursor or an asset event has come in the history of a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import total_ordering
+from typing import Any, TypeAlias
+from urllib.parse import quote, unquote
+
+from lakeformat.errors import InvalidRequestError
+
+__all__ = ["MAIN_BRANCH", "AnyPosition", "Position"]
+
+MAIN_BRANCH = "main"
+
+_TEXT = re.compile(r"(?:([^/@]+)/)?([0-9]+(?:\.[0-9]+)*)(?:@([^/@]+))?", re.ASCII)
+_KEPT_AS_THEY_ARE = ":-"
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Position:
+    """A point in the history of one branch of a table: all commits up to it, and none after it.
+
+    Positions of one branch have an order. Comparing those of two branches or tables raises an
+    ``InvalidRequestError``. A snapshot number compares with them as the position it names.
+
+    Only the format of the table knows what the numbers mean. Other code compares positions, keeps
+    their text (``str``), reads it again (``parse``), and asks the table for everything else.
+    """
+
+    numbers: tuple[int, ...]
+    """The place in the order; only the table's format reads it."""
+    branch: str | None = None
+    """The branch, or None in what earlier versions kept: such a position fits any branch."""
+    identity: str | None = None
+    """The identity of the snapshot here. A rollback gives the same place to another snapshot, and
+    with an identity the table can tell. It has no part in comparisons."""
+    table: str | None = None
+    """The location of the table, if known. It does not stand in the text, so that renaming the
+    table leaves kept positions valid."""
+
+    @classmethod
+    def parse(cls, kept: object) -> Position:
+        """Read a position from its text, or from what earlier versions kept in its place.
+
+        Those are a snapshot number, as int or text; a cursor or event with ``snapshot_id``; and a
+        consumer or offset with ``next_snapshot``, which names the snapshot after the position.
+        """
+        if isinstance(kept, Position):
+            return kept
+        if isinstance(kept, Mapping):
+            return _from_members(kept)
+        text = str(kept) if type(kept) is int else kept
+        found = _TEXT.fullmatch(text) if isinstance(text, str) else None
+        if found is None:
+            raise _unreadable(kept)
+        branch, numbers, identity = found.groups()
+        return cls(
+            tuple(map(int, numbers.split("."))),
+            None if branch is None else unquote(branch),
+            None if identity is None else unquote(identity),
+        )
+
+    def __str__(self) -> str:
+        branch = "" if self.branch is None else f"{_quoted(self.branch)}/"
+        identity = "" if self.identity is None else f"@{_quoted(self.identity)}"
+        return f"{branch}{'.'.join(map(str, self.numbers))}{identity}"
+
+    def __repr__(self) -> str:
+        return f"Position({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is int:
+            other = Position((other,))
+        if not isinstance(other, Position):
+            return NotImplemented
+        return self._is_comparable(other) and self.numbers == other.numbers
+
+    def __lt__(self, other: Position | int) -> bool:
+        if type(other) is int:
+            other = Position((other,))
+        if not isinstance(other, Position):
+            return NotImplemented
+        if not self._is_comparable(other):
+            raise InvalidRequestError(
+                f"position {self._with_its_place()} and position {other._with_its_place()} are of "
+                "different histories and have no order: compare positions of one branch of one "
+                "table"
+            )
+        return self.numbers < other.numbers
+
+    def __hash__(self) -> int:
+        return hash(self.numbers[0] if len(self.numbers) == 1 else self.numbers)
+
+    @property
+    def before(self) -> Position:
+        """The position right before the newest commit here; of the beginning, the beginning."""
+        *first, last = self.numbers
+        return replace(self, numbers=(*first, max(last - 1, 0)), identity=None)
+
+    @property
+    def number(self) -> int:
+        """The number for fields such as ``snapshot_id``, in formats that number their snapshots."""
+        if len(self.numbers) > 1:
+            raise InvalidRequestError(
+                f"position {self} is not one snapshot number: keep str(position) instead"
+            )
+        return self.numbers[0]
+
+    def is_exactly(self, other: Position) -> bool:
+        """Return True for the same position with the same snapshot, not one after a rollback."""
+        return self == other and self.identity == other.identity
+
+    def _is_comparable(self, other: Position) -> bool:
+        return (
+            len(self.numbers) == len(other.numbers)
+            and (self.branch == other.branch or None in (self.branch, other.branch))
+            and (self.table == other.table or None in (self.table, other.table))
+        )
+
+    def _with_its_place(self) -> str:
+        """The position with the branch and the table, for errors."""
+        table = "" if self.table is None else f" of {self.table}"
+        branch = "no branch" if self.branch is None else f"branch {self.branch!r}"
+        return f"{'.'.join(map(str, self.numbers))} ({branch}{table})"
+
+
+AnyPosition: TypeAlias = Position | int
+"""A position, or the snapshot number that users may give in its place."""
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe=_KEPT_AS_THEY_ARE)
+
+
+def _from_members(kept: Mapping[Any, Any]) -> Position:
+    """Read the JSON objects in which positions were and are kept."""
+    if kept.get("position") is not None:
+        return Position.parse(kept["position"])
+    for key in ("next_snapshot", "nextSnapshot", "next_snapshot_id"):
+        following = kept.get(key)
+        if type(following) is int and following > 0:
+            return _identified(Position((following - 1,)), kept.get("after"))
+    number = kept.get("snapshot_id")
+    if type(number) is not int or number < 0:
+        raise _unreadable(kept)
+    return _identified(Position((number,)), kept.get("identity"))
+
+
+def _identified(position: Position, identity: object) -> Position:
+    return replace(position, identity=identity) if isinstance(identity, str) else position
+
+
+def _unreadable(kept: object) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"{kept!r} is no position: give a snapshot number, or the text of a position as "
+        "str(table.position()) returns it"
+    )

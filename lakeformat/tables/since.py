@@ -1,0 +1,22 @@
+"""The snapshots that came to a table after a position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+__all__ = ["Since"]
+
+_Snapshot = TypeVar("_Snapshot")
+
+
+@dataclass(frozen=True, slots=True)
+class Since(Generic[_Snapshot]):
+    """The snapshots after a position, oldest first, and what a reader there has lost."""
+
+    snapshots: tuple[_Snapshot, ...]
+    missed: bool
+    """True if snapshots right after the position have expired unseen."""
+    rewound: bool
+    """True if the position is no part of the history any more: the table was rolled back, or
+    dropped and created again."""
