@@ -1,4 +1,4 @@
-"""Writes the reference pages that repeat what code declares; a test compares them.
+"""Write the reference pages from declarations in the code; a test compares them.
 
 python docs/generate.py          rewrite them
 """
@@ -25,6 +25,7 @@ from lakeformat.paimon.options.foreign.meaning import UNKNOWN_MEANING
 from lakeformat.paimon.options.operation import Operation
 from lakeformat.paimon.options.option import Group, Option
 from spark_jobs.frames.procedures import PROCEDURES
+from spark_jobs.source.options import OPTIONS, Use
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent))  # for the tests, which no package installs
@@ -43,6 +44,7 @@ def pages() -> dict[str, str]:
         "reference/options.md": options_page(),
         "reference/command-line.md": command_line_page(),
         "reference/procedures.md": procedures_page(),
+        "reference/spark-options.md": spark_options_page(),
         "fault-matrix.md": fault_matrix_page(),
         "jobs.md": jobs_page(GENERATED),
         "licences.md": licences_page(GENERATED),
@@ -50,15 +52,16 @@ def pages() -> dict[str, str]:
 
 
 def catalog_options_page() -> str:
-    """All options of catalogs."""
+    """Every option of catalogs."""
     lines = ["# Catalog options", "", GENERATED, ""]
     lines += [
-        "Options are given to `open_catalog(..., options={...})` or `lake --catalog-option`. One",
-        "that is not listed here is refused by name. All but the first three belong to the jdbc",
-        "metastore alone. Besides them there are `jdbc.<property>` for the connection",
-        "(`jdbc.user`, `jdbc.password` and so on), `table-default.<option>`, which new tables get",
-        "where they do not say otherwise, and the options of the storage, such as `s3.endpoint`,",
-        "which are in [storage](../storage.md).",
+        "Give options to `open_catalog(..., options={...})` or `lake --catalog-option`. An option",
+        "that is not listed is refused by name. All but the first three apply to the jdbc",
+        "metastore only. Also accepted:",
+        "",
+        "- `jdbc.<property>` for the connection (`jdbc.user`, `jdbc.password` and so on)",
+        "- `table-default.<option>`: the default of a table option for new tables",
+        "- the options of the [storage](../storage.md), such as `s3.endpoint`",
         "",
         "| option | takes | default | meaning |",
         "|---|---|---|---|",
@@ -75,35 +78,54 @@ def catalog_options_page() -> str:
 
 
 def procedures_page() -> str:
-    """What can be called by the names of Paimon's procedures."""
+    """The procedures that `spark_jobs.call` knows."""
     lines = ["# Procedures by call", "", GENERATED, ""]
     lines += [
-        "`spark_jobs.call(spark, 'sys.compact', table='shop.orders')` does what `CALL` does in",
-        "Paimon's SQL, and returns the report. Names of procedures and arguments are Paimon's; an",
-        "argument that is not listed is refused. Partitions are `'dt=1,h=2;dt=3'`, times are texts",
-        "in UTC or epoch milliseconds. `sys.compact` works in Spark's tasks; with `None` in place",
-        "of the session, and a `warehouse=`, in this process, as all others do. Like Paimon's,",
-        "those that delete do so at once, and `rollback` takes newer snapshots out of history.",
-        "What has no line here is in [the list of all procedures](../procedures.md) with the",
-        "command for it, or the reason why there is none.",
+        "`spark_jobs.call(spark, 'sys.compact', table='shop.orders')` works like `CALL` in",
+        "Paimon's SQL, and returns the report. Procedures and arguments have Paimon's names; an",
+        "argument that is not listed is refused. Write partitions as `'dt=1,h=2;dt=3'`, and times",
+        "as text in UTC or epoch milliseconds.",
         "",
-        "| procedure | arguments, those in bold needed | what it does |",
+        "`sys.compact` runs in Spark's tasks; all other procedures run in this process. Without a",
+        "session, give `None` in its place and a `warehouse=`. As in Paimon, procedures that",
+        "delete do so at once, and `rollback` removes newer snapshots from the history. [The list",
+        "of all procedures](../procedures.md) has commands for the procedures that are missing",
+        "here.",
+        "",
+        "| procedure | arguments (required ones in bold) | effect |",
         "|---|---|---|",
     ]
     for procedure in PROCEDURES.values():
-        said = [f"**`{n}`**" if n in procedure.needed else f"`{n}`" for n in procedure.arguments]
-        lines.append(f"| `{procedure.name}` | {', '.join(said)} | {procedure.meaning} |")
+        names = [f"**`{n}`**" if n in procedure.needed else f"`{n}`" for n in procedure.arguments]
+        lines.append(f"| `{procedure.name}` | {', '.join(names)} | {procedure.meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def spark_options_page() -> str:
+    """The options of `format("lake")`."""
+    lines = ['# Options of `format("lake")`', "", GENERATED, ""]
+    lines += [
+        "Give them as `option(name, value)`. An option that is not listed, or has no effect where",
+        "it is given, is refused. [Tables on Spark](../spark.md) has examples.",
+        "",
+        "| option | for | meaning |",
+        "|---|---|---|",
+    ]
+    for option in OPTIONS:
+        uses = "all" if len(option.uses) == len(Use) else ", ".join(option.uses)
+        lines.append(f"| `{option.name}` | {uses} | {option.meaning} |")
     return "\n".join(lines) + "\n"
 
 
 def options_page() -> str:
-    """All table options, by why one would set them."""
+    """Every table option, grouped by its purpose."""
     lines = ["# Table options", "", GENERATED, ""]
     lines += [
-        "Options are given to `create_table(..., options={...})` as text and kept in the table's",
-        "schema. A key that is not listed here is kept, too. One that differs from a listed key by",
-        "few letters is refused, with the key that was meant. A table of another engine may have",
-        "any key; [the last three parts](#ignored-for-other-engines) say which of them count here.",
+        "Give options to `create_table(..., options={...})` as str; the table's schema stores",
+        "them. A key that is not listed is stored, too. A key that differs from a listed one by a",
+        "few letters is refused, and the error names the listed key. A table of another engine may",
+        "have any key: [the last three sections](#ignored-for-other-engines) explain the effect",
+        "here.",
     ]
     for group in Group:
         lines += ["", f"## {group.capitalize()}", ""]
@@ -115,10 +137,10 @@ def options_page() -> str:
 def _theirs() -> list[str]:
     return [
         *("", "## Ignored, for other engines", ""),
-        "These concern the jobs of other engines alone. They decide neither which rows a table has",
-        "nor which bytes hold them, and refuse nothing. A key that is not on this page is treated",
-        "the same, and `health` names it in a note.",
-        *("", "| option | what it says |", "|---|---|"),
+        "These concern only jobs of other engines. They affect neither the rows of a table nor its",
+        "files, and refuse nothing. A key that is not on this page is treated the same way, and",
+        "`health` names it in a note.",
+        *("", "| option | meaning |", "|---|---|"),
         *_foreign_rows(ForeignClass.THEIRS),
     ]
 
@@ -126,9 +148,9 @@ def _theirs() -> list[str]:
 def _layout() -> list[str]:
     return [
         *("", "## Ignored, for files of another layout", ""),
-        "These shape files; the rows are the same with and without. Files written here follow the",
-        "options above instead, and `health` names these in a note.",
-        *("", "| option | what it says |", "|---|---|"),
+        "These affect the layout of files, not the rows. Files written here follow the options",
+        "above instead, and `health` names the ignored ones in a note.",
+        *("", "| option | meaning |", "|---|---|"),
         *_foreign_rows(ForeignClass.LAYOUT),
     ]
 
@@ -137,11 +159,13 @@ def _meaning() -> list[str]:
     prefixes = ", ".join(f"`{prefix}`" for prefix in MEANING_PREFIXES)
     return [
         *("", "## Refused, operation by operation", ""),
-        "These decide about rows or promise something, and this version does not carry them out.",
-        "The operations of the last column are refused by the name of the option, all others work.",
-        f"An unlisted key that begins with {prefixes}",
-        "is treated like the last line. `create_table` and `alter_table` do not set any of these.",
-        *("", "| option | what it does | refuses nothing at | refuses |", "|---|---|---|---|"),
+        "These affect rows or give a guarantee, and this version does not implement them. The",
+        "operations of the last column are refused with the name of the option; all other",
+        "operations",
+        f"work. An unlisted key that begins with {prefixes}",
+        "is treated like the last line. `create_table` and `alter_table` refuse to set any of",
+        "these.",
+        *("", "| option | meaning | harmless values | refused operations |", "|---|---|---|---|"),
         *(
             f"| `{key}` | {option.says} | {_values(option)} | {_refused(option)} |"
             for key, option in sorted(FOREIGN_OPTIONS.items())
@@ -178,14 +202,14 @@ def command_line_page() -> str:
     lines = ["# The command line", "", GENERATED, "", _first_paragraph(group.help)]
     lines += ["", *_parameters(group, context)]
     lines += _command_lines(group, context)
-    codes = "0 done, 1 failed, 2 the request was wrong, 3 a defect of this program, 130 interrupted"
-    lines += ["", f"Exit codes: {codes};"]
-    lines += ["4 of `lake maintain` alone: something stands in the way of a healthy table."]
+    codes = "0 done, 1 failed, 2 wrong request, 3 a defect of this program, 130 interrupted."
+    lines += ["", f"Exit codes: {codes}"]
+    lines += ["4 is for `lake maintain` only: a problem of the table remains."]
     return "\n".join(lines) + "\n"
 
 
 def _command_lines(group: typer.core.TyperGroup, context: typer.Context) -> list[str]:
-    """Each command of a group, and those of the groups in it."""
+    """Each command of a group and of its subgroups."""
     lines = []
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -200,11 +224,11 @@ def _command_lines(group: typer.core.TyperGroup, context: typer.Context) -> list
 
 
 def fault_matrix_page() -> str:
-    """What goes wrong, what must be true then, and which tests show it."""
+    """The faults, their required outcomes, and the tests of each."""
     lines = ["# What a table survives", "", GENERATED, ""]
     lines += [
-        "Processes die, disks fill up, answers get lost and writers meet. Each line is one fault,",
-        "what must be true afterwards, and the tests that show it; or what it waits for.",
+        "Each line is one fault, the required outcome, and the tests that check it (or what is",
+        "missing for a test).",
         "",
     ]
     return "\n".join(lines) + "\n" + fault_matrix.page()

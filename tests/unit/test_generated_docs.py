@@ -1,4 +1,4 @@
-"""Generated pages say what the code says."""
+"""Generated pages match the code."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ PAGES = (
     "reference/options.md",
     "reference/command-line.md",
     "reference/procedures.md",
+    "reference/spark-options.md",
     "fault-matrix.md",
     "jobs.md",
     "licences.md",
