@@ -6,8 +6,8 @@ catalog = lake.open_catalog("warehouse")
 catalog.create_database("shop", exist_ok=True)
 orders = catalog.create_table("shop.orders", [("id", "BIGINT"), ("note", "STRING")])
 
-Errors are here at once; what needs Arrow is loaded when it is first asked for, because a program
-that only looks (`lake --help`, an Airflow scheduler) should not wait for it.
+Errors are imported with the package. Names that need Arrow are imported on first use, so that
+programs that never touch a table (`lake --help`, an Airflow scheduler) start quickly.
 """
 
 from importlib import import_module

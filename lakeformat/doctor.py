@@ -1,7 +1,7 @@
-"""Says whether this machine can run the library, and what to do where it cannot.
+"""Checks that this machine can run the library, and names what to install or set.
 
-No package is imported to be looked at: versions come from the installed metadata, so the answer
-is quick, and comes even where an extra does not load.
+No package is imported: versions come from the installed metadata. The check is quick, and works
+even if a package fails to load.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["DISTRIBUTION", "Finding", "Status", "diagnose"]
 
 DISTRIBUTION = "airflow-provider-lake"
 
-# Without its first package an extra is simply not installed, which is nobody's mistake.
+# An extra whose first package is absent is simply not installed: that is no failure.
 FIRST_PACKAGE = {
     "airflow": "apache-airflow",
     "spark": "pyspark",
@@ -42,26 +42,26 @@ FIRST_SPARK_WITHOUT_THAT_LIMIT = (4, 2)
 
 
 class Status(StrEnum):
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     OK = "ok"
     WARN = "warn"
-    """Something optional is absent or was not checked."""
+    """Something optional is absent, or was not checked."""
     FAIL = "fail"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     status: Status
     found: str
     advice: str = ""
-    """What to do; empty when nothing needs doing."""
+    """The next step; empty if none is needed."""
 
     def to_dict(self) -> dict[str, str]:
-        """The finding as plain values, for programs."""
+        """Return the finding as plain values, ready for JSON."""
         return {
             "name": self.name,
             "status": str(self.status),
@@ -73,9 +73,9 @@ class Finding:
 def diagnose(
     warehouse: str | None = None, *, environ: Mapping[str, str] = os.environ
 ) -> list[Finding]:
-    """Look at Python, packages, Java, Spark and write access; changes nothing.
+    """Check Python, packages, Java, Spark and write access; changes nothing.
 
-    ``warehouse`` is the folder to be written, ``./warehouse`` by default.
+    ``warehouse`` is the folder that tables are written to; default: ``./warehouse``.
     """
     return [
         check_python(sys.version_info[:2]),
@@ -88,7 +88,7 @@ def diagnose(
 
 
 def check_python(running: tuple[int, int]) -> Finding:
-    """The interpreter against the oldest one supported."""
+    """Compare the running Python with the oldest supported one."""
     found = platform.python_version()
     if running >= OLDEST_PYTHON:
         return Finding("python", Status.OK, found)
@@ -97,7 +97,7 @@ def check_python(running: tuple[int, int]) -> Finding:
 
 
 def check_packages() -> Iterator[Finding]:
-    """Our own version, then each package it requires, then the extras."""
+    """Check this library's own version, each package it requires, then the extras."""
     own = installed_version(DISTRIBUTION)
     if own is None:
         advice = f"pip install {DISTRIBUTION} (in a clone: pip install -e .)"
@@ -119,12 +119,12 @@ def check_packages() -> Iterator[Finding]:
 
 
 def is_wanted(requirement: Requirement, *, extra: str) -> bool:
-    """Whether a requirement applies here, with or without an extra."""
+    """Return True if a requirement applies on this machine, with or without an extra."""
     return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
 
 def check_requirement(requirement: Requirement, *, label: str | None = None) -> Finding:
-    """One installed package against the versions we support."""
+    """Compare one installed package with the supported versions."""
     name = label or requirement.name
     found = installed_version(requirement.name)
     advice = f"pip install '{requirement.name}{requirement.specifier}'"
@@ -136,7 +136,7 @@ def check_requirement(requirement: Requirement, *, label: str | None = None) -> 
 
 
 def installed_version(name: str) -> str | None:
-    """The version a distribution says it has; None when it is absent."""
+    """Return the installed version of a distribution; None if it is absent."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -144,7 +144,7 @@ def installed_version(name: str) -> str | None:
 
 
 def check_spark_pair(full: str | None, client: str | None) -> Finding:
-    """Two distributions unpack into one ``pyspark`` folder: different versions spoil each other."""
+    """Check that ``pyspark`` and ``pyspark-client`` have one version: they share a folder."""
     name = "pyspark pair"
     if full is None and client is None:
         return Finding(name, Status.WARN, "no pyspark", f"pip install '{DISTRIBUTION}[spark]'")
@@ -163,7 +163,7 @@ def check_spark_pair(full: str | None, client: str | None) -> Finding:
 
 
 def check_java(environ: Mapping[str, str]) -> Finding:
-    """The Java that Spark would start, in the order in which Spark looks."""
+    """Check the Java that Spark would start; the search order is Spark's own."""
     needed = f"install Java {OLDEST_JAVA} to {NEWEST_JAVA} and set JAVA_HOME to it"
     spark = installed_version("pyspark")
     binary, origin = find_java(environ)
@@ -183,7 +183,7 @@ def check_java(environ: Mapping[str, str]) -> Finding:
 
 
 def find_java(environ: Mapping[str, str]) -> tuple[str | None, str]:
-    """A ``java`` and who named it: JAVA_HOME, PATH, or the one set up beside this Python."""
+    """Return a ``java`` and its source: JAVA_HOME, PATH, or the one beside this Python."""
     home = environ.get("JAVA_HOME")
     if home:
         return str(Path(home, "bin", "java")), "JAVA_HOME"
@@ -195,7 +195,7 @@ def find_java(environ: Mapping[str, str]) -> tuple[str | None, str]:
 
 
 def ask_java_version(binary: str) -> int | None:
-    """The major version a ``java`` reports; None when it does not run."""
+    """Return the major version that a ``java`` reports; None if it does not run."""
     try:
         answer = subprocess.run(
             [binary, "-version"],
@@ -207,13 +207,13 @@ def ask_java_version(binary: str) -> int | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    # Java 8 called itself 1.8.
+    # Java 8 reports its version as 1.8.
     match = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
     return int(match.group(1)) if match and answer.returncode == 0 else None
 
 
 def is_limited(spark: str | None) -> bool:
-    """Whether this Spark cannot use the newest Javas."""
+    """Return True if this Spark does not support the newest Java versions."""
     if spark is None:
         return False
     major, minor = spark.split(".")[:2]
@@ -221,7 +221,7 @@ def is_limited(spark: str | None) -> bool:
 
 
 def check_spark_submit(environ: Mapping[str, str]) -> Finding:
-    """The launcher of Spark jobs: on the PATH, else inside the installed pyspark."""
+    """Find the launcher of Spark jobs on the PATH, else inside the installed pyspark."""
     on_path = shutil.which("spark-submit", path=environ.get("PATH"))
     if on_path:
         return Finding("spark-submit", Status.OK, f"{on_path} (PATH)")
@@ -236,18 +236,18 @@ def check_spark_submit(environ: Mapping[str, str]) -> Finding:
 
 
 def check_warehouse(warehouse: str) -> Finding:
-    """Whether tables can be written: a probe file is made and removed, no folder is made."""
-    # Not before this check: where Arrow does not load, the others have something to say.
+    """Check that tables can be written: create and delete a probe file, but no folder."""
+    # Imported here: if Arrow fails to load, the other checks must still report.
     from lakeformat.storage import LocalStorage, open_storage
 
     name = "warehouse"
-    advice = "choose a folder you can write with --warehouse"
+    advice = "choose a writable folder with --warehouse"
     try:
         storage, root = open_storage(warehouse)
     except InvalidRequestError as refusal:
         return Finding(name, Status.FAIL, str(refusal).rstrip("."), advice)
     if not isinstance(storage, LocalStorage):
-        instead = "only local folders are probed: write a small table there to be sure"
+        instead = "only local folders are probed; write a small table there to test it"
         return Finding(name, Status.WARN, f"{warehouse} not checked", instead)
     folder = Path(root)
     nearest = folder

@@ -1,6 +1,6 @@
-"""What the engine takes from outside: time, unique names, waiting and chance.
+"""Clock, unique names, sleep and random numbers, passed in as one argument.
 
-They arrive as one argument so that a simulation can own them and a test can replay a run.
+A simulation can replace them, and a test can replay a run.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ def _never() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Clock, unique names, sleep and jitter; the default is the real world."""
+    """Clock, unique names, sleep and jitter; the default is the system's own."""
 
     now_millis: Callable[[], int] = _system_millis
     """Epoch milliseconds."""
     new_id: Callable[[], str] = _random_uuid
-    """A name nobody else has: a random UUID in text form."""
+    """Return a new unique name: a random UUID as text."""
     sleep_seconds: Callable[[float], None] = time.sleep
     random_fraction: Callable[[], float] = random.random
     """A number in [0, 1), for the jitter of retries."""
     has_idle_cores: bool = True
-    """Whether one file may be decoded by several threads; not where every core has a file."""
+    """True if one file may be decoded by several threads; False if every core has a file."""
     is_given_up: Callable[[], bool] = _never
-    """Asked while data files are read: whether nobody waits any more for what comes of it."""
+    """Checked while data files are read: True if the reader was cancelled and may stop."""
 
     def __reduce__(self) -> str | tuple[type[Environment], tuple[object, ...]]:
-        """The real world is the same everywhere; its chance is not sent along.
+        """Pickle the system environment by name, any other without ``random_fraction``.
 
-        Nor is who gives up: work elsewhere is ended by whoever sent it there.
+        ``is_given_up`` is left out as well: the executor stops remote work itself.
         """
         if self == SYSTEM:
             return "SYSTEM"

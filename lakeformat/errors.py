@@ -9,12 +9,12 @@
     ├── CommitConflictError        another writer was first: plan again and retry
     │   └── BucketsChangedError    keys may have other buckets by now: write the rows again
     ├── CommitOutcomeUnknownError  the answer was lost: look for the commit, then retry
-    ├── CommitUndecidableError     snapshots that would tell have expired: look for the rows
+    ├── CommitUndecidableError     the snapshots with the outcome expired: look for the rows
     ├── UnavailableError           the storage did not answer: retry later
-    │   └── LockUnavailableError   the lock was not to be had: nothing was written, retry later
+    │   └── LockUnavailableError   the lock could not be taken: nothing was written, retry later
     └── CorruptTableError          the table is damaged: stop and repair
 
-A message says what was attempted, on what, what was found and what to try.
+A message names what failed, with names and values, why it failed, and what to do next.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ __all__ = [
 
 
 class Reported(Protocol):
-    """What an operation says of one table."""
+    """The report of an operation on one table."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the report as plain values, ready for JSON."""
         ...
 
 
@@ -51,21 +51,21 @@ class LakeError(Exception):
     """Base of every error this library raises on purpose."""
 
     report: Reported | None = None
-    """What was done all the same, where one of many things has failed; such as the report of a
-    compaction, which goes on with the other buckets. None if it says nothing."""
+    """The work that succeeded although one part failed, such as the other buckets of a compaction.
+    None if the operation reports nothing."""
 
 
 class InvalidRequestError(LakeError):
-    """The request cannot be right: change the call."""
+    """The request is wrong: change the call."""
 
 
 class UnsupportedError(InvalidRequestError):
     """The request is legal, but this version of the library does not do it."""
 
     why: str | None = None
-    """The reason alone, where it refuses several operations on a table."""
+    """The reason alone, for a refusal of several operations on one table."""
     advice: str | None = None
-    """The part of such a message that says what to do."""
+    """The part of such a message with the next step."""
 
 
 class NotFoundError(LakeError):
@@ -73,41 +73,41 @@ class NotFoundError(LakeError):
 
 
 class SnapshotExpiredError(NotFoundError):
-    """What was being read has expired meanwhile: begin again on a newer snapshot."""
+    """The snapshot being read expired during the read: begin again on a newer snapshot."""
 
 
 class AlreadyExistsError(LakeError):
-    """The name is taken already."""
+    """The name is already taken."""
 
 
 class CommitConflictError(LakeError):
-    """Another writer won too often or changed the same files: plan again and retry."""
+    """Another writer committed first, too often or to the same files: plan again and retry."""
 
 
 class BucketsChangedError(CommitConflictError):
-    """Another writer may have given keys their buckets meanwhile: write the rows again."""
+    """Another writer may have moved keys to other buckets: write the rows again."""
 
 
 class CommitOutcomeUnknownError(LakeError):
-    """Publication may or may not have happened: look for the commit before retrying."""
+    """The snapshot may or may not be published: look for the commit before you retry."""
 
 
 class CommitUndecidableError(LakeError):
-    """Whether an earlier try was published cannot be told any more: look for its rows."""
+    """A retry cannot prove whether the first attempt committed: look for its rows in the table."""
 
 
 class UnavailableError(LakeError):
-    """The storage refused or did not answer: nothing is known to be wrong with the table."""
+    """The storage refused the request or did not answer; the table itself may be fine."""
 
     nothing_was_written: bool = False
-    """Whether that is certain of the file that was meant; otherwise it may be there by now."""
+    """True if the file was certainly not written; if False, it may exist."""
 
 
 class LockUnavailableError(UnavailableError):
-    """The lock of a table was not to be had, or not for long enough: nothing was written."""
+    """The lock of the table could not be taken or was lost: nothing was written."""
 
     nothing_was_written = True
 
 
 class CorruptTableError(LakeError):
-    """A file of the table is missing, truncated or not what its format says."""
+    """A file of the table is missing, truncated or not in its format."""

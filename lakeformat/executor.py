@@ -1,4 +1,4 @@
-"""Where units are worked on: one after the other, in threads, or wherever an ``Executor`` works."""
+"""Runs units of work: one after the other, in threads, or on a caller's ``Executor``."""
 
 from __future__ import annotations
 
@@ -29,40 +29,42 @@ EXECUTORS = ("serial", "threads")
 
 @runtime_checkable
 class Executor(Protocol):
-    """Somewhere else to work, such as a cluster; work, units and results can be pickled."""
+    """Runs work elsewhere, such as on a cluster; work, units and results must be picklable."""
 
     def outcomes(self, work: Work[T, R], units: Sequence[T], stop: Event) -> Iterator[R]:
-        """The result of each unit as soon as it is there, in whichever order.
+        """Yield the result of each unit as soon as it is ready, in any order.
 
-        Once ``stop`` is set nothing more is begun, and what runs is given up; only what is done
-        already still comes out. An error of the work is raised here, and ends all.
+        Once ``stop`` is set, no unit is started and running units are cancelled; results that are
+        ready are still yielded. An error of the work is raised here and ends the iteration.
         """
         ...
 
 
 def require_executor(executor: str | None) -> str:
-    """The name of an executor; threads unless something else is said."""
+    """Return the name of an executor, ``"threads"`` for None; raise for an unknown name."""
     chosen = "threads" if executor is None else executor
     if chosen not in EXECUTORS:
-        raise InvalidRequestError(f"executor is one of {', '.join(EXECUTORS)}, got {executor!r}")
+        raise InvalidRequestError(
+            f"executor must be one of {', '.join(EXECUTORS)}, got {executor!r}"
+        )
     return chosen
 
 
 def where_to_work(executor: str | Executor | None) -> str | Executor:
-    """The name of an executor, or one that somebody brought."""
+    """Return the name of an executor, or the ``Executor`` object that the caller passed."""
     if executor is None or isinstance(executor, str):
         return require_executor(executor)
     given: object = executor  # callers without a type checker may pass anything
     if isinstance(given, type) or not isinstance(given, Executor):
         raise InvalidRequestError(
-            f"executor is one of {', '.join(EXECUTORS)} or an object with a method 'outcomes', "
-            f"got {executor!r}"
+            f"executor must be one of {', '.join(EXECUTORS)} or an object with a method "
+            f"'outcomes', got {executor!r}"
         )
     return given
 
 
 def has_idle_cores(executor: str | Executor, units: int) -> bool:
-    """Whether there are cores that none of so many units will be worked on."""
+    """Return True if there are fewer units than cores, and threads run them."""
     return executor == "threads" and units < _cores()
 
 
@@ -74,11 +76,11 @@ def outcomes_of(
     stop: Event | None = None,
     lost: Callable[[R], object] | None = None,
 ) -> Iterator[R]:
-    """The result of each unit as soon as it is there; in threads, one unit more than cores.
+    """Yield the result of each unit as soon as it is ready, with one thread more than cores.
 
-    While one waits for its file to be on disk, the cores have others. If this ends early, as when
-    somebody interrupts it while it waits, ``stop`` is set for the units that are under way, and
-    ``lost`` is called with what becomes of them: nobody else hears of it.
+    The extra thread keeps the cores busy while another one waits for storage. If the caller stops
+    early, for example on Ctrl-C, ``stop`` is set for the running units, and ``lost`` is called with
+    each result that was not yielded.
     """
     threads = min(len(units), _cores() + 1)
     if executor == "serial" or threads < 2:
@@ -114,9 +116,9 @@ def _cores() -> int:
 def in_order(
     executor: Executor, read: Work[T, R], things: Sequence[T], size_of: Callable[[T], int]
 ) -> Iterator[R]:
-    """What is read of each thing, in their order; the largest are read first.
+    """Read each thing, the largest first, and yield the results in the order of the things.
 
-    An error of a table or of its storage is raised as it was there.
+    An error of a table or of its storage is raised as the worker raised it.
     """
     units = [_Unit(at, thing, size_of(thing)) for at, thing in enumerate(things)]
     units.sort(key=lambda unit: -unit.bytes)
@@ -134,13 +136,13 @@ def in_order(
                 due += 1
     finally:
         stop.set()
-        for _ in outcomes:  # what runs is given up
+        for _ in outcomes:  # waits until the running units are cancelled
             pass
 
 
 @dataclass(frozen=True, slots=True)
 class _Unit(Generic[T]):
-    """A thing with its place among all, and how large it is."""
+    """A thing with its position among all things, and its size."""
 
     number: int
     thing: T
@@ -149,7 +151,7 @@ class _Unit(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _Reading(Generic[T, R]):
-    """Reads a thing; what is wrong with the table is an outcome too."""
+    """Reads a thing; returns an error of the table as part of the result."""
 
     read: Callable[[T], R]
 

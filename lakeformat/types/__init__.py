@@ -1,1 +1,1 @@
-"""Logical types: as text, as JSON, in Arrow, under casts; and values as people read them."""
+"""Logical types: as text, as JSON, in Arrow, under casts; and values as text for people."""

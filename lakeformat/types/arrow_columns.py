@@ -1,4 +1,4 @@
-"""Arrow arrays brought to the one shape each logical type has, without changing a value."""
+"""Converts Arrow arrays to the one Arrow type of each logical type, without changing a value."""
 
 from __future__ import annotations
 
@@ -44,19 +44,20 @@ _WITH_LONG_OFFSETS = (pa.types.is_large_string, pa.types.is_large_binary)
 
 
 def column_type(data_type: DataType) -> pa.DataType:
-    """The Arrow type that rows are decoded to."""
+    """Return the Arrow type that rows are decoded to."""
     if is_bytes(data_type):
         return pa.string() if is_text(data_type) else pa.binary()
     return to_arrow_type(data_type)
 
 
 def as_column(array: pa.Array, data_type: DataType) -> pa.Array:
-    """The array in the type rows are encoded from; strings may keep their long offsets.
+    """Return the array in the Arrow type that rows are encoded from.
 
-    Constructed types are only checked to be of the same kind: their parts come one by one.
+    Strings may keep their 64-bit offsets. For constructed types only the kind is checked: their
+    parts are converted one by one.
     """
     if not isinstance(array, pa.Array):
-        raise InvalidRequestError(f"a column is one Arrow array, not {type(array).__name__}")
+        raise InvalidRequestError(f"a column must be one Arrow array, got {type(array).__name__}")
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if isinstance(data_type, VectorType):
@@ -76,7 +77,7 @@ def as_column(array: pa.Array, data_type: DataType) -> pa.Array:
 
 
 def _as_kind(array: pa.Array, wanted: pa.DataType, data_type: DataType) -> pa.Array:
-    """Refuse what Arrow would parse or print instead of cast: text as a number, and the like."""
+    """Refuse casts in which Arrow parses or prints values, such as text to a number."""
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), wanted)
     for kind in _KINDS:
@@ -91,5 +92,5 @@ def _as_kind(array: pa.Array, wanted: pa.DataType, data_type: DataType) -> pa.Ar
 
 def _refusal(array: pa.Array, data_type: DataType, more: str = "") -> InvalidRequestError:
     return InvalidRequestError(
-        f"an Arrow array of {array.type} is no column of type {type_text(data_type)}{more}"
+        f"an Arrow array of type {array.type} does not fit column type {type_text(data_type)}{more}"
     )

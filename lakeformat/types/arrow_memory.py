@@ -13,20 +13,20 @@ from lakeformat.types.unaligned import Bytes, Positions, Words
 
 __all__ = ["as_bits", "byte_spans", "decimal_array", "null_mask", "numbers", "spans"]
 
-# What the last word of a value may lie in: two aligned words, the second one whole.
+# The last word of a value may span two aligned words: the second one must be whole.
 _READABLE_AFTER = 16
 _DECIMAL_SIZE = 16
 
 
 def null_mask(array: pa.Array) -> NDArray[np.bool_] | None:
-    """Where an array is null; None if it is nowhere."""
+    """Return the positions of nulls as a mask; None if there are none."""
     if array.null_count == 0:
         return None
     return ~_bits(array.buffers()[0], array.offset, len(array))
 
 
 def numbers(array: pa.Array) -> NDArray[Any]:
-    """The values of an array of fixed width; of decimals of 128 bits the low and the high half."""
+    """Return the values of a fixed-width array; of 128-bit decimals the low and the high half."""
     buffer = array.buffers()[1]
     rows = len(array)
     if pa.types.is_boolean(array.type):
@@ -39,7 +39,7 @@ def numbers(array: pa.Array) -> NDArray[Any]:
 
 
 def byte_spans(array: pa.Array) -> tuple[Bytes, Positions, Positions]:
-    """The data of a string or binary array as it is, and where each value starts and ends."""
+    """Return the data of a string or binary array, and the start and end of each value."""
     _, offsets_buffer, data_buffer = array.buffers()
     is_long = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
     code = "i8" if is_long else "i4"
@@ -52,10 +52,10 @@ def byte_spans(array: pa.Array) -> tuple[Bytes, Positions, Positions]:
 
 
 def spans(array: pa.Array, nulls: NDArray[np.bool_] | None) -> tuple[Words, Positions, Positions]:
-    """The values of a string or binary array as start and size in bytes, in aligned words.
+    """Return each value of a string or binary array as start and size in aligned words.
 
-    The words reach far enough to be read beyond each value. Nulls have size 0, also where Arrow
-    keeps bytes under them.
+    The words extend far enough to be read past the end of each value. Nulls have size 0, even if
+    Arrow keeps bytes for them.
     """
     data, starts, ends = byte_spans(array)
     sizes = ends - starts
@@ -71,7 +71,7 @@ def spans(array: pa.Array, nulls: NDArray[np.bool_] | None) -> tuple[Words, Posi
 
 
 def decimal_array(unscaled: Sequence[int | None], kind: pa.DataType) -> pa.Array:
-    """Decimals from their digits, those too that Arrow would refuse to have outgrown the type."""
+    """Build decimals from their digits, also those with more digits than the Arrow type allows."""
     content = bytearray()
     for number in unscaled:
         try:
@@ -83,7 +83,7 @@ def decimal_array(unscaled: Sequence[int | None], kind: pa.DataType) -> pa.Array
 
 
 def as_bits(mask: NDArray[np.bool_]) -> pa.Buffer:
-    """A mask as Arrow keeps validity and truth values: one bit each."""
+    """Pack a mask the way Arrow stores validity and booleans: one bit each."""
     return pa.py_buffer(np.packbits(mask, bitorder="little"))
 
 

@@ -1,4 +1,4 @@
-"""Logical types in Arrow: what a column looks like in memory, in both directions."""
+"""Maps logical types to Arrow types, the columns in memory, and back."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _TIMESTAMP_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def to_arrow_type(data_type: DataType) -> pa.DataType:
-    """The Arrow type that holds every value of a logical type."""
+    """Return the Arrow type that holds every value of a logical type."""
     match data_type:
         case AtomicType():
             return _atomic_to_arrow(data_type)
@@ -86,12 +86,12 @@ def to_arrow_type(data_type: DataType) -> pa.DataType:
 
 
 def to_arrow_field(field: DataField) -> pa.Field:
-    """A column or ROW field with its name and nullability."""
+    """Return the Arrow field of a column or ROW field, with its name and nullability."""
     return pa.field(field.name, to_arrow_type(field.type), nullable=field.type.nullable)
 
 
 def to_arrow_schema(fields: tuple[DataField, ...]) -> pa.Schema:
-    """The Arrow schema of a table's rows."""
+    """Return the Arrow schema of a table's rows."""
     return pa.schema([_column(field) for field in fields])
 
 
@@ -105,13 +105,13 @@ def _column(field: DataField) -> pa.Field:
 
 
 def from_arrow_type(arrow_type: pa.DataType, *, nullable: bool = True) -> DataType:
-    """The narrowest logical type that holds every value of an Arrow type."""
+    """Return the narrowest logical type that holds every value of an Arrow type."""
     data_type = _nullable_from_arrow(arrow_type)
     return data_type if nullable else with_nullability(data_type, nullable=False)
 
 
 def in_full(carried: pa.DataType) -> pa.DataType:
-    """The type a column has, of which a writer may be given texts and decimals as numbers."""
+    """Return the column's own type, for batches that carry texts and decimals as numbers."""
     if pa.types.is_dictionary(carried):
         return carried.value_type
     if pa.types.is_decimal64(carried):
@@ -136,7 +136,7 @@ def _atomic_to_arrow(data_type: AtomicType) -> pa.DataType:
 
 
 def _without_values(name: str) -> UnsupportedError:
-    return UnsupportedError(f"this version reads and writes no values of type {name}")
+    return UnsupportedError(f"this version does not read or write values of type {name}")
 
 
 def _timestamp_unit(precision: int) -> str:

@@ -1,4 +1,4 @@
-"""Sizes as people read them."""
+"""Prints sizes for people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def size(count: int) -> str:
-    """Bytes: ``912 B``, ``1.5 MiB``."""
+    """Return a number of bytes as text: ``912 B``, ``1.5 MiB``."""
     amount, shown = float(count), f"{count} B"
     for unit in _UNITS:
         if amount < 1024:

@@ -1,4 +1,4 @@
-"""Numbers of things as people read them."""
+"""Prints counts for people."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ __all__ = ["counted"]
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """``1 file``, ``2 files``, ``1,000 directories``."""
+    """Return a count with its noun: ``1 file``, ``2 files``, ``1,000 directories``."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

@@ -1,4 +1,4 @@
-"""Times as people read them, and as options take them."""
+"""Prints durations in the form that options accept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"), (1
 
 
 def duration(millis: int) -> str:
-    """Milliseconds in their largest unit, rounded down: ``5 s``, ``3 h``."""
+    """Return milliseconds in their largest unit, rounded down: ``5 s``, ``3 h``."""
     for length, unit in _UNITS:
         if millis >= length:
             return f"{millis // length} {unit}"

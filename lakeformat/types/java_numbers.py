@@ -1,8 +1,9 @@
-"""Floating-point numbers as Java prints them: directory names and casts keep that text.
+"""Prints floating-point numbers as Java does, for directory names and casts.
 
-``Double.toString`` and ``Float.toString`` changed in JDK 19. Here they print as JDK 8 to 18 do,
-which engines run on: not always the fewest digits (``9.999999999999999E22``, ``1.06317277E16``),
-nor the nearest. Between 10^-3 and 10^7 old and new, and everybody else, print the same.
+``Double.toString`` and ``Float.toString`` changed in JDK 19. This module prints as JDK 8 to 18,
+which engines run on: these do not always print the fewest digits (``9.999999999999999E22``,
+``1.06317277E16``), nor the nearest number. From 10^-3 to 10^7 all versions, and Python, print the
+same.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ _LONG_BITS, _LAST_LONG_EXPONENT = 63, 62
 
 
 def java_double_text(value: float) -> str:
-    """A DOUBLE as ``Double.toString`` prints it."""
+    """Return a DOUBLE as ``Double.toString`` prints it."""
     return _java_text(value, _DOUBLE_BITS, -1022)
 
 
 def java_float_text(value: float) -> str:
-    """A FLOAT as ``Float.toString`` prints it."""
+    """Return a FLOAT as ``Float.toString`` prints it."""
     if math.isfinite(value):
         (value,) = struct.unpack("f", struct.pack("f", value))
     return _java_text(value, _FLOAT_BITS, -126)
@@ -38,7 +39,7 @@ def _java_text(value: float, bits: int, least_exponent: int) -> str:
     if value == 0:
         return f"{sign}0.0"
     exponent = math.frexp(value)[1] - 1
-    # Below the least exponent a number has fewer bits to be told from its neighbours by.
+    # Below the least exponent a number has fewer significant bits.
     digits, power = _digits(abs(value), exponent, bits + min(exponent - least_exponent, 0))
     if _PLAIN_FROM <= power < _PLAIN_BELOW:
         return sign + _plain(digits, power)
@@ -46,7 +47,7 @@ def _java_text(value: float, bits: int, least_exponent: int) -> str:
 
 
 def _digits(value: float, exponent: int, bits: int) -> tuple[str, int]:
-    """The significant digits, and the power of ten of the first one."""
+    """Return the significant digits, and the power of ten of the first one."""
     numerator, denominator = value.as_integer_ratio()
     if denominator == 1 and exponent <= _LAST_LONG_EXPONENT:
         return _digits_of_whole(numerator, exponent - bits - 1)
@@ -54,7 +55,7 @@ def _digits(value: float, exponent: int, bits: int) -> tuple[str, int]:
 
 
 def _digits_of_whole(number: int, spare_bits: int) -> tuple[str, int]:
-    """The digits of a whole number, but for as many at its end as the spare bits are worth."""
+    """Return the digits of a whole number, without those that the spare bits do not determine."""
     power = len(str(number)) - 1
     insignificant = len(str(1 << spare_bits)) - 1 if spare_bits > 1 else 0
     if insignificant:
@@ -65,10 +66,10 @@ def _digits_of_whole(number: int, spare_bits: int) -> tuple[str, int]:
 
 
 def _shortest(numerator: int, denominator: int, exponent: int, bits: int) -> tuple[str, int]:
-    """Digits until those left out are worth less than half the step to the next number.
+    """Generate digits until the rest is less than half the step to the next number.
 
-    Below a power of two numbers lie twice as close, so that half as much may be left out: Java
-    takes that step on both sides.
+    Below a power of two numbers are twice as dense, so that only half as much may be omitted: Java
+    uses that step on both sides.
     """
     power = _estimated_power(numerator, denominator, exponent)
     rest, scale, margin = _as_whole_numbers(numerator, denominator, exponent - bits, power)
@@ -78,14 +79,14 @@ def _shortest(numerator: int, denominator: int, exponent: int, bits: int) -> tup
     while not (digits and (is_low or is_high)):
         digit, rest = divmod(rest, scale)
         rest, margin = rest * 10, _wrapped(margin * 10, width)
-        is_low = margin <= 0 or rest < margin  # not above 0: it outgrew its integer
+        is_low = margin <= 0 or rest < margin  # margin <= 0: its integer overflowed
         is_high = margin <= 0 or _wrapped(rest + margin, width) > scale * 10
         if is_begun or digit or is_high:
             digits.append(digit)
         else:
-            power -= 1  # the estimate was one too many
+            power -= 1  # the estimate was one too high
         if not is_begun and not _PLAIN_FROM <= power <= _PLAIN_BELOW:
-            is_low = is_high = False  # after a power of ten come two digits at least, so Java
+            is_low = is_high = False  # Java prints at least two digits after a power of ten
         is_begun = True
     return _rounded(digits, power, rest * 2 - scale * 10, is_low=is_low, is_high=is_high)
 
@@ -93,9 +94,9 @@ def _shortest(numerator: int, denominator: int, exponent: int, bits: int) -> tup
 def _as_whole_numbers(
     numerator: int, denominator: int, half_step: int, power: int
 ) -> tuple[int, int, int]:
-    """What to print, ten to the ``power``, and what may be left out: as small as they can be.
+    """Return numerator, denominator and error margin as the smallest whole numbers.
 
-    ``half_step`` is the power of two that may be left out.
+    ``half_step`` is the power of two that may be omitted.
     """
     fives, twos = 5 ** abs(power), denominator.bit_length() - 1
     is_power_of_two = numerator & (numerator - 1) == 0
@@ -110,7 +111,7 @@ def _as_whole_numbers(
 
 
 def _width(rest: int, scale: int, power: int) -> int | None:
-    """How many bits Java calculates with: few where few seem to do, and then it may overflow."""
+    """Return the width of Java's integers for this number; too few of them may overflow."""
     fives = 5 ** max(-power, 0)
     factors = (rest // fives).bit_length() + (fives.bit_length() if power < 0 else 0)
     needed = max(factors, (scale * 10).bit_length())
@@ -118,7 +119,7 @@ def _width(rest: int, scale: int, power: int) -> int | None:
 
 
 def _wrapped(number: int, width: int | None) -> int:
-    """What is left of a number in a Java integer of so many bits."""
+    """Return a number wrapped to a Java integer of this width."""
     if width is None:
         return number
     half = 1 << (width - 1)
@@ -128,7 +129,7 @@ def _wrapped(number: int, width: int | None) -> int:
 def _rounded(
     digits: list[int], power: int, beyond_half: int, *, is_low: bool, is_high: bool
 ) -> tuple[str, int]:
-    """The digits, the last one up where the number is nearer to the next."""
+    """Return the digits, the last one rounded up if the number is nearer to the next."""
     number, count = int("".join(map(str, digits))), len(digits)
     is_nearer = beyond_half > 0 or (beyond_half == 0 and digits[-1] % 2 == 1)
     if is_high and (not is_low or is_nearer):
@@ -138,7 +139,7 @@ def _rounded(
 
 
 def _estimated_power(numerator: int, denominator: int, exponent: int) -> int:
-    """The power of ten of the first digit, or one more than that."""
+    """Estimate the power of ten of the first digit; the result may be one too high."""
     if exponent >= 0:
         fraction = numerator / (denominator << exponent)
     else:

@@ -1,4 +1,4 @@
-"""Time zones as a JVM names and counts them, for many instants at once."""
+"""Converts many instants between UTC and time zones as a JVM defines them."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ _SHORT_NAMES = {
     "SST": "Pacific/Guadalcanal",
     "VST": "Asia/Ho_Chi_Minh",
 }
-"""Java's three letters, which the time zone database lacks."""
+"""Java's three-letter names, which the time zone database does not have."""
 
 _NANOS_PER_SECOND = 1_000_000_000
 _FIRST_SECOND = int(datetime(1900, 1, 1, tzinfo=UTC).timestamp())
-"""Before it a JVM has the zone's standard offset of today."""
+"""A JVM uses the zone's current standard offset before this second."""
 _LAST_SECOND = (2**63 - 1) // _NANOS_PER_SECOND
-"""64 bits of nanoseconds end there."""
+"""The last second that 64 bits of nanoseconds can hold."""
 _STEP_SECONDS = 2 * 86_400
-"""No zone changes its offset and changes it back in less."""
+"""No zone changes its offset and reverts it within this time."""
 _STANDARD_YEAR = 2030
 
 
 @dataclass(frozen=True, slots=True)
 class ZoneOffsets:
-    """The offsets of a zone and the instants from which each holds, in nanoseconds."""
+    """The offsets of a zone, and the instants in nanoseconds from which each applies."""
 
     starts: Nanos
     offsets: Nanos
@@ -72,12 +72,12 @@ class ZoneOffsets:
         return not self.offsets.any()
 
     def at(self, instants: Nanos) -> Nanos:
-        """The offset at each instant: what a clock of the zone is ahead of UTC."""
+        """Return the offset from UTC at each instant."""
         return self.offsets[self.starts.searchsorted(instants, side="right") - 1]
 
 
 def find_zone(name: str) -> tzinfo:
-    """The zone of a name as Java takes it; ValueError if this machine has no such zone."""
+    """Return the zone that Java means by a name; ValueError if this machine has no such zone."""
     name = name.strip()
     if name.upper() in _UTC:
         return UTC
@@ -87,13 +87,13 @@ def find_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(_SHORT_NAMES.get(name, name))
     except (ZoneInfoNotFoundError, OSError):
-        raise ValueError("this machine knows no such zone") from None
+        raise ValueError("this machine has no such time zone; install tzdata") from None
 
 
 @cache
 def zone_offsets(name: str) -> ZoneOffsets:
-    """All offsets of a zone as a JVM counts them; ValueError as from ``find_zone``."""
-    import numpy as np  # a DAG file that names a zone in an option does without
+    """Return all offsets of a zone as a JVM counts them; ValueError as from ``find_zone``."""
+    import numpy as np  # not needed to import a DAG file that names a zone
 
     zone = find_zone(name)
     pairs = [(-(2**63) // _NANOS_PER_SECOND, _standard_seconds(zone))]
@@ -106,7 +106,7 @@ def zone_offsets(name: str) -> ZoneOffsets:
 
 
 def _changes(zone: tzinfo) -> Iterator[tuple[int, int]]:
-    """Each second from which another offset holds, and the offset."""
+    """Yield each second from which another offset applies, and the offset."""
     known = _seconds_at(zone, _FIRST_SECOND)
     yield _FIRST_SECOND, known
     for end in range(_FIRST_SECOND + _STEP_SECONDS, _LAST_SECOND, _STEP_SECONDS):
@@ -117,7 +117,8 @@ def _changes(zone: tzinfo) -> Iterator[tuple[int, int]]:
 
 
 def _first_with(zone: tzinfo, offset: int, before: int, after: int) -> int:
-    """The first second with an offset that holds at ``after`` and not at ``before``."""
+    """Return the first second with the offset at ``after``, which differs from that at
+    ``before``."""
     while after - before > 1:
         middle = (before + after) // 2
         if _seconds_at(zone, middle) == offset:

@@ -1,4 +1,4 @@
-"""Types whose values are held alike, in rows and in Arrow's memory."""
+"""Groups of types whose values have the same representation in rows and in Arrow's memory."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MAX_NANO_OF_MILLI = 999_999
 MILLIS_PER_DAY = 86_400_000
 
 COMPACT_DECIMAL_PRECISION = 18
-"""Decimals of up to so many digits are one 64-bit number, which Java never holds against the
-precision: what two of them add up to may have more digits than the type, and is kept."""
+"""The most digits of a decimal that is one 64-bit number. Java does not check such a number against
+the precision: the sum of two may have more digits than the type, and is kept."""
 
 COUNT = atomic(TypeName.INT)
-"""How often an element is in a MULTISET, which is a map of these."""
+"""The type of the counts in a MULTISET, which is a map from element to count."""
 
 _TEXT = (TypeName.CHAR, TypeName.VARCHAR)
 BYTES_TYPES = (
@@ -47,6 +47,6 @@ def is_bytes(data_type: DataType) -> bool:
 
 
 def type_text(data_type: DataType) -> str:
-    """A type as an error shows it."""
+    """Return a type as error messages print it."""
     shown = type_to_json(data_type)
     return shown if isinstance(shown, str) else str(shown["type"])

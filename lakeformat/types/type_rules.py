@@ -1,6 +1,6 @@
-"""What no column may be called or made of: files and schemas of it could not be read back.
+"""Rules for names and types of columns, without which files and schemas cannot be read back.
 
-``is_text`` and ``is_whole_number`` ask the same of any argument, whatever its annotation says.
+``is_text`` and ``is_whole_number`` check an argument at run time, independent of its annotation.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ __all__ = [
 ]
 
 MAX_DEPTH = 32
-"""How deep types nest. Parquet readers give up far below what JSON and this could hold."""
+"""The deepest nesting of types. Parquet readers fail at a depth far below the limit of JSON."""
 
 _WITHOUT_TEXT = (TypeName.BINARY, TypeName.VARBINARY, TypeName.VARIANT, TypeName.BLOB)
 
 
 def is_text(value: object) -> bool:
-    """A str that UTF-8 can hold: half of a surrogate pair is none, nor is what is no str at all."""
+    """Return True for a str that UTF-8 can encode: one without half of a surrogate pair."""
     if not isinstance(value, str):
         return False
     try:
@@ -50,23 +50,23 @@ def is_text(value: object) -> bool:
 
 
 def is_whole_number(value: object) -> bool:
-    """An int, and not a bool, which Python takes for one."""
+    """Return True for an int that is no bool; Python counts a bool as an int."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def require_text(what: str, value: object) -> None:
-    """Refuse what is no text, whatever the caller's annotations say."""
+    """Raise unless the value is text."""
     if not is_text(value):
         raise InvalidRequestError(f"{what} must be text, got {value!r}")
 
 
 def is_list(value: object) -> bool:
-    """Several values; a text or a dict alone is one."""
+    """Return True for several values; a single text or dict counts as one value."""
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
 def require_list(what: str, value: object, example: str) -> None:
-    """Refuse what ``is_list`` does not take for several values."""
+    """Raise unless ``is_list`` accepts the value; the message shows ``example``."""
     if not is_list(value):
         raise InvalidRequestError(
             f"{what} must be a list, got {value!r} ({type(value).__name__}): write {example}"
@@ -84,15 +84,15 @@ def holds_blobs(data_type: DataType) -> bool:
 
 
 def check_fields(fields: Iterable[DataField]) -> None:
-    """Raise where a column is nested too deep, or a ROW in it has fields that cannot be."""
+    """Raise for a column that is nested too deep, or has a ROW with invalid fields."""
     for column in fields:
         level: list[DataType] = [column.type]
         for _ in range(MAX_DEPTH):
             level = [part for data_type in level for part in _parts(data_type, column.name)]
         if any(not isinstance(data_type, AtomicType) for data_type in level):
             raise InvalidRequestError(
-                f"column {column.name!r} nests types more than {MAX_DEPTH} deep, which files "
-                "cannot be read back with; split it into columns or keep it as text"
+                f"column {column.name!r} nests types more than {MAX_DEPTH} deep, and readers fail "
+                "on such files; split it into columns or store it as text"
             )
 
 
@@ -110,18 +110,20 @@ def _parts(data_type: DataType, column: str) -> list[DataType]:
 
 def _check_row(names: list[str], column: str) -> None:
     if not names:
-        raise InvalidRequestError(f"column {column!r} has a ROW without fields")
+        raise InvalidRequestError(f"column {column!r} has a ROW without fields; add one")
     for name in names:
         require_text(f"the name of a field in column {column!r}", name)
         if not name.strip():
-            raise InvalidRequestError(f"column {column!r} has a ROW with a field without a name")
+            raise InvalidRequestError(
+                f"column {column!r} has a ROW with a field without a name; name it"
+            )
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InvalidRequestError(
-            f"column {column!r} has a ROW in which fields are there twice: {', '.join(repeated)}"
+            f"column {column!r} has a ROW with duplicate field names: {', '.join(repeated)}"
         )
 
 
 def names_a_directory(kind: DataType) -> bool:
-    """Whether values of a type have a text, by which the directory of a partition is named."""
+    """Return True if values of a type have a text, which names the directory of a partition."""
     return isinstance(kind, AtomicType) and kind.name not in _WITHOUT_TEXT

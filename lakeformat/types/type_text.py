@@ -1,7 +1,7 @@
-"""Logical types as text and JSON, the way schema files hold them.
+"""Reads and writes logical types as text and JSON, the way schema files store them.
 
 Atomic types are strings (``DECIMAL(10, 2) NOT NULL``), constructed types are JSON objects.
-``parse_type`` also takes constructed types in SQL form (``ARRAY<INT>``), for people.
+``parse_type`` also accepts the SQL form of constructed types (``ARRAY<INT>``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["field_from_json", "field_to_json", "parse_type", "type_from_json", "
 
 
 class _UnknownTypeError(InvalidRequestError):
-    """A type that has the form of one and a name this version does not know."""
+    """The text is a well-formed type with a name that this version does not know."""
 
 
 _TOKEN = re.compile(r"\s*(?:(`[^`]+`|[A-Za-z_][\w:]*|-?\d+|[(),<>]))")
@@ -46,9 +46,9 @@ _CONSTRUCTED = {"ARRAY", "MAP", "MULTISET", "ROW", "VECTOR"}
 
 
 def parse_type(text: str) -> DataType:
-    """Read a type as people and schema files write it; letter case and spaces do not matter."""
+    """Parse a type in SQL or schema file form; letter case and spaces do not matter."""
     if not isinstance(text, str):
-        raise InvalidRequestError(f"a type is text such as 'BIGINT NOT NULL', got {text!r}")
+        raise InvalidRequestError(f"a type must be text such as 'BIGINT NOT NULL', got {text!r}")
     parser = _Parser(text)
     try:
         parsed = parser.type()
@@ -59,7 +59,7 @@ def parse_type(text: str) -> DataType:
 
 
 def type_to_json(data_type: DataType) -> Any:
-    """The JSON value a schema file holds for this type."""
+    """Return the JSON value of a type in a schema file."""
     suffix = "" if data_type.nullable else " NOT NULL"
     match data_type:
         case AtomicType():
@@ -78,7 +78,7 @@ def type_to_json(data_type: DataType) -> Any:
 
 
 def type_from_json(value: Any) -> DataType:
-    """Read the JSON value of a schema file; members that are not ours are ignored."""
+    """Read the JSON value of a schema file; unknown members are ignored."""
     if isinstance(value, str):
         return parse_type(value)
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
@@ -89,7 +89,7 @@ def type_from_json(value: Any) -> DataType:
     try:
         constructed = _constructed_from_json(words[0], value)
     except KeyError as missing:
-        raise InvalidRequestError(f"type {words[0]} lacks its member {missing}") from None
+        raise InvalidRequestError(f"type {words[0]} has no member {missing}") from None
     return with_nullability(constructed, nullable="NOT" not in words)
 
 
@@ -105,7 +105,7 @@ def _constructed_from_json(kind: str, value: dict[str, Any]) -> DataType:
 
 
 def field_to_json(field: DataField) -> dict[str, Any]:
-    """The JSON object of a column; absent members are left out, Java reads a null as text."""
+    """Return the JSON object of a column, without absent members: Java reads a null as text."""
     value: dict[str, Any] = {
         "id": field.id,
         "name": field.name,
@@ -119,7 +119,7 @@ def field_to_json(field: DataField) -> dict[str, Any]:
 
 
 def field_from_json(value: Any, fallback_id: int | None = None) -> DataField:
-    """Read one field; ``fallback_id`` serves types that number no field at all."""
+    """Read one field; ``fallback_id`` is the id of fields in types without ids."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise InvalidRequestError(f"not a field: {value!r}")
     field_id = value.get("id", fallback_id)
@@ -133,8 +133,8 @@ def field_from_json(value: Any, fallback_id: int | None = None) -> DataField:
         stored = value["type"]
         name = stored["type"] if isinstance(stored, dict) else stored
         raise UnsupportedError(
-            f"column {value['name']!r} is {name}, a type that this version does not know: upgrade "
-            "it, or use the engine that made the table"
+            f"column {value['name']!r} has type {name}, which this version does not know: upgrade "
+            "it, or use the engine that created the table"
         ) from None
     return DataField(
         field_id, value["name"], data_type, value.get("description"), value.get("defaultValue")
@@ -159,7 +159,7 @@ def _atomic_text(data_type: AtomicType) -> str:
 
 
 class _Parser:
-    """Reads one type from tokens; ids of ROW fields count up in the order they are met."""
+    """Parses one type from tokens; ROW fields get ids in the order of the text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -201,7 +201,7 @@ class _Parser:
     def _length(self) -> int:
         token = self._next()
         if not token.isdigit() or not 1 <= len(token) <= _LENGTH_DIGITS:
-            raise self._error(f"a VECTOR has a number of elements, found {token!r}")
+            raise self._error(f"a VECTOR needs a number of elements, found {token!r}")
         return int(token)
 
     def _row_fields(self) -> list[DataField]:
@@ -229,7 +229,7 @@ class _Parser:
             return TypeName(word)
         except ValueError:
             names = sorted({*map(str, TypeName), *_ALIASES, *_CONSTRUCTED, "STRING", "BYTES"})
-            reason = f"unknown type {word!r}; there are {', '.join(names)}"
+            reason = f"unknown type {word!r}; the types are {', '.join(names)}"
             raise _UnknownTypeError(f"not a type: {self._text!r}: {reason}") from None
 
     def _parameters(self) -> list[int | str]:
@@ -273,7 +273,7 @@ class _Parser:
 
     def _next(self) -> str:
         if self._position >= len(self._tokens):
-            raise self._error("it ends too early")
+            raise self._error("the text ends too early")
         self._position += 1
         return self._tokens[self._position - 1]
 

@@ -1,6 +1,6 @@
-"""Paimon's logical types: what a column may hold, whatever file format carries it.
+"""Paimon's logical types, independent of the file format.
 
-How a type reads as text and JSON is in ``type_text.py``; what it is in Arrow in ``arrow_types.py``.
+``type_text.py`` reads and writes types as text and JSON; ``arrow_types.py`` maps them to Arrow.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_FRACTION_DIGITS = 9
 
 
 class TypeName(StrEnum):
-    """The atomic types, by the name the format gives them."""
+    """The atomic types, with the names of the format."""
 
     CHAR = "CHAR"
     VARCHAR = "VARCHAR"
@@ -59,7 +59,7 @@ class TypeName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AtomicType:
-    """A type without parts; numbers in parentheses are its parameters, always spelled out."""
+    """A type without parts; parameters are always complete, defaults included."""
 
     name: TypeName
     parameters: tuple[int | str, ...] = ()
@@ -67,17 +67,17 @@ class AtomicType:
 
     @property
     def length(self) -> int:
-        """Of CHAR, VARCHAR, BINARY and VARBINARY."""
+        """The length of CHAR, VARCHAR, BINARY and VARBINARY."""
         return self._number(0)
 
     @property
     def precision(self) -> int:
-        """Of DECIMAL, TIME and the timestamps."""
+        """The precision of DECIMAL, TIME and the timestamps."""
         return self._number(0)
 
     @property
     def scale(self) -> int:
-        """Of DECIMAL."""
+        """The scale of DECIMAL."""
         return self._number(1)
 
     def _number(self, position: int) -> int:
@@ -105,7 +105,7 @@ class VectorType:
 
 @dataclass(frozen=True, slots=True)
 class MultisetType:
-    """A bag: each element with the number of times it is in."""
+    """A multiset: each element with its number of occurrences."""
 
     element: DataType
     nullable: bool = True
@@ -113,7 +113,7 @@ class MultisetType:
 
 @dataclass(frozen=True, slots=True)
 class MapType:
-    """Keys to values; keys are never null in files."""
+    """A map from keys to values; keys in files are never null."""
 
     key: DataType
     value: DataType
@@ -155,7 +155,7 @@ _DEFAULT_PARAMETERS: dict[TypeName, tuple[int | str, ...]] = {
 
 
 def atomic(name: TypeName, *parameters: int | str, nullable: bool = True) -> AtomicType:
-    """An atomic type with the format's defaults for the parameters left out, checked."""
+    """Return an atomic type, checked, with the format's defaults for missing parameters."""
     defaults = _DEFAULT_PARAMETERS.get(name, ())
     if len(parameters) > len(defaults):
         takes = f"takes at most {len(defaults)}" if defaults else "takes no"
@@ -185,5 +185,5 @@ BYTES = atomic(TypeName.VARBINARY, MAX_LENGTH)
 
 
 def with_nullability(data_type: DataType, *, nullable: bool) -> DataType:
-    """The same type, nullable or not."""
+    """Return the same type with this nullability."""
     return replace(data_type, nullable=nullable)

@@ -1,4 +1,4 @@
-"""Reads, writes and moves many short pieces of bytes that lie anywhere in a buffer."""
+"""Reads, writes and moves many short byte ranges at any position of a buffer."""
 
 from __future__ import annotations
 
@@ -14,25 +14,26 @@ Bytes: TypeAlias = NDArray[np.uint8]
 Words: TypeAlias = NDArray[np.uint64]
 Positions: TypeAlias = NDArray[np.int64]
 
-# Moving 32 bytes per row costs numpy what moving 1 does.
+# numpy takes as long to move 32 bytes per row as 1 byte.
 _WIDTHS = (1, 2, 4, 8, 16)
 _WIDEST = 32
 
-# Below this many rows a slice per row is cheaper than a step of numpy calls for all of them.
+# Below this many rows, one slice per row is faster than numpy calls for all rows.
 _FEW = 32
 
 
 def at_every_byte(data: Bytes, code: str) -> NDArray[Any]:
-    """A view without copying: element ``i`` is the value of that type that starts at byte ``i``."""
+    """Return a view without a copy: element ``i`` is the value that starts at byte ``i``."""
     dtype = np.dtype(code).newbyteorder("<")
     count = max(len(data) - dtype.itemsize + 1, 0)
     return np.ndarray((count,), dtype, buffer=data, strides=(1,))
 
 
 class WordReader:
-    """Reads on from many places at once, 8 bytes a step.
+    """Reads from many positions at once, 8 bytes a step.
 
-    Each is put together from two aligned words, several times as fast as reading across them.
+    Each value is assembled from two aligned words, which is several times as fast as unaligned
+    reads.
     """
 
     __slots__ = ("_at", "_down", "_last", "_up", "_words")
@@ -45,7 +46,8 @@ class WordReader:
         self._last = words[self._at]
 
     def read(self, places: int) -> Words:
-        """The next 8 bytes of the first so many places, which are no more than the last time."""
+        """Read the next 8 bytes at the first ``places`` positions; never more than the last
+        time."""
         at = self._at[:places]
         at += 1
         following = self._words[at]
@@ -60,13 +62,13 @@ class WordReader:
 def move_bytes(
     target: Bytes, to: Positions, source: Bytes, start: Positions, size: Positions
 ) -> None:
-    """Copy piece after piece, touching no byte of the target outside of them."""
+    """Copy each piece; no byte of the target outside the pieces changes."""
     pieces = _Pieces(target, to, source, start)
     for width in _WIDTHS:
         rows = np.flatnonzero((size >= width) & (size < 2 * width))
         pieces.move(rows, np.int64(0), width)
         if width > 1:
-            # The first and the last bytes overlap unless the size is twice the width.
+            # The first and last bytes overlap unless the size is twice the width.
             pieces.move(rows, size[rows] - width, width)
     rows = np.flatnonzero(size >= _WIDEST)
     pieces.move(rows, size[rows] - _WIDEST, _WIDEST)
@@ -83,7 +85,7 @@ def move_bytes(
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """Where each piece comes from and goes to."""
+    """The source and target of each piece."""
 
     target: Bytes
     to: Positions
@@ -91,7 +93,7 @@ class _Pieces:
     start: Positions
 
     def move(self, rows: Positions, skip: Positions | np.int64, width: int) -> None:
-        """Copy so many bytes of some pieces, from some bytes after their start on."""
+        """Copy ``width`` bytes of some pieces, from ``skip`` bytes after their start."""
         if len(rows):
             content = at_every_byte(self.source, f"V{width}")[self.start[rows] + skip]
             at_every_byte(self.target, f"V{width}")[self.to[rows] + skip] = content

@@ -1,4 +1,4 @@
-"""Decimals and timestamps as the numbers rows hold, exact in both directions."""
+"""Converts decimals and timestamps to the numbers that rows hold, and back, exactly."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ NANOS_PER_MICRO = 1_000
 
 _LONG_END = 1 << 63
 
-# Wide enough that moving the point never rounds.
+# Enough digits that moving the decimal point never rounds.
 _EXACT = Context(prec=80)
 
 
 def unscaled_decimal(value: Decimal, data_type: AtomicType) -> int:
-    """The digits of a decimal as an integer; ValueError if they do not fit the type."""
+    """Return the digits of a decimal as an integer; ValueError if they do not fit the type."""
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         raise ValueError(f"{value} is not a number")
     shift = exponent + data_type.scale
-    # Not by arithmetic before this check: 1e999999 is a legal Decimal.
+    # Checked before any arithmetic: 1e999999 is a legal Decimal.
     digits_at_most = max(data_type.precision, COMPACT_DECIMAL_PRECISION + 1)
     if len(digits) + shift > digits_at_most and any(digits):
         raise ValueError(f"{value} has more digits than the type")
@@ -45,34 +45,35 @@ def unscaled_decimal(value: Decimal, data_type: AtomicType) -> int:
 
 
 def decimal_from_unscaled(unscaled: int, data_type: AtomicType) -> Decimal:
-    """The decimal with these digits; ValueError if the type cannot hold them."""
+    """Return the decimal with these digits; ValueError if the type cannot hold them."""
     return Decimal(_checked(unscaled, data_type)).scaleb(-data_type.scale, _EXACT)
 
 
 def timestamp_unit_nanos(data_type: AtomicType) -> int:
-    """The step between two values of a timestamp type: milli-, micro- or nanoseconds."""
+    """Return the nanoseconds in one step of a timestamp type: milli-, micro- or nanoseconds."""
     if data_type.precision <= 3:
         return NANOS_PER_MILLI
     return NANOS_PER_MICRO if data_type.precision <= 6 else 1
 
 
 def split_timestamp(nanos: int, data_type: AtomicType) -> tuple[int, int]:
-    """Milliseconds, floored before 1970 too, and the nanoseconds left, which are not negative."""
+    """Return milliseconds, rounded down, and the nanoseconds left, which are not negative."""
     if nanos % timestamp_unit_nanos(data_type):
         raise ValueError(f"{nanos} ns is finer than the type")
     return divmod(nanos, NANOS_PER_MILLI)
 
 
 def join_timestamp(millis: int, nano_of_milli: int, data_type: AtomicType) -> int:
-    """Nanoseconds since 1970; digits finer than the type, which some writers leave, are cut off."""
+    """Return nanoseconds since 1970; digits finer than the type, which some writers leave, are cut
+    off."""
     if not 0 <= nano_of_milli <= MAX_NANO_OF_MILLI:
-        raise ValueError(f"{nano_of_milli} is no nanosecond of a millisecond")
+        raise ValueError(f"nanoseconds of a millisecond must be 0 to 999999, got {nano_of_milli}")
     nanos = millis * NANOS_PER_MILLI + nano_of_milli
     return nanos - nanos % timestamp_unit_nanos(data_type)
 
 
 def _checked(unscaled: int, data_type: AtomicType) -> int:
-    """A number the type has room for; ValueError for others."""
+    """Return the number if the type has room for it; else raise ValueError."""
     if data_type.precision <= COMPACT_DECIMAL_PRECISION:
         fits = -_LONG_END <= unscaled < _LONG_END
     else:

@@ -1,8 +1,8 @@
-"""Values as the text columns of system tables show them, a column at a time.
+"""Prints the values of text columns in system tables, a column at a time.
 
-Partitions are printed as SQL casts them (``{2024-01-31, 1}``), keys and statistics as Java prints
-the values it works with: days for dates, milliseconds for times. Java shows bytes by the address
-they happen to have; here they are hexadecimal.
+Partitions are printed as SQL casts them (``{2024-01-31, 1}``). Keys and statistics are printed as
+Java prints its internal values: days for dates, milliseconds for times. Java prints bytes by their
+address in memory; here they are hexadecimal.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _DAYS_AND_MILLIS = {T.DATE, T.TIME}
 
 
 def cast_text(column: pa.Array, data_type: DataType) -> pa.Array:
-    """What ``CAST(… AS STRING)`` gives; nulls stay."""
+    """Return the texts that ``CAST(… AS STRING)`` gives; a null is kept."""
     return cast_array(column, data_type, STRING)
 
 
 def internal_text(column: pa.Array, data_type: DataType) -> pa.Array:
-    """What Java's ``toString`` gives for the value a row holds; nulls stay."""
+    """Return the texts that Java's ``toString`` gives for stored values; a null is kept."""
     name = data_type.name if isinstance(data_type, AtomicType) else None
     if name in _AS_CAST:
         return cast_text(column, data_type)
@@ -46,14 +46,14 @@ def internal_text(column: pa.Array, data_type: DataType) -> pa.Array:
 
 
 def join_texts(parts: Sequence[pa.Array], *, rows: int, brackets: str) -> pa.Array:
-    """The parts of each row between two brackets, as in ``{a, b}``; ``null`` for a null."""
+    """Join the parts of each row between two brackets, as in ``{a, b}``; ``null`` for a null."""
     shown = [pc.fill_null(part, "null") for part in parts]
     inside = pc.binary_join_element_wise(*shown, ", ") if shown else pa.repeat("", rows)
     return pc.binary_join_element_wise(brackets[0], inside, brackets[1], "")
 
 
 def _timestamp_text(nanos: int) -> str:
-    """As ``LocalDateTime`` prints itself: no second that is zero, digits in groups of three."""
+    """Print like ``LocalDateTime``: zero seconds are omitted, digits are in groups of three."""
     seconds, fraction = divmod(nanos, NANOS_PER_SECOND)
     moment = str(np.datetime64(seconds, "s"))
     year, rest = moment[: -len(_AFTER_YEAR)], moment[-len(_AFTER_YEAR) :]

@@ -1,4 +1,4 @@
-"""What the values of a row are in Python, and the same values in Arrow.
+"""Row values as Python objects, and their conversion to and from Arrow.
 
 =============================  ==========================================================
 type                           value
@@ -22,7 +22,7 @@ MULTISET                       ``list`` of (element, count); a ``dict`` is taken
 ROW                            ``tuple`` with the values of its fields in order
 =============================  ==========================================================
 
-Dates and times are numbers because those of Python stop at microseconds and the year 9999.
+Dates and times are numbers because Python's own stop at microseconds and the year 9999.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from lakeformat.types.units import timestamp_unit_nanos, unscaled_decimal
 __all__ = ["Value", "Variant", "values_from_arrow", "values_to_arrow"]
 
 Value: TypeAlias = Any
-"""A value of the table above; which one, the type beside it says."""
+"""A value of the table above; its type is always passed with it."""
 
 _TIMESTAMPS = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_LTZ)
 
@@ -79,7 +79,7 @@ class Variant(NamedTuple):
 
 
 def values_from_arrow(array: pa.Array, data_type: DataType) -> list[Value]:
-    """The values of an Arrow array."""
+    """Return the values of an Arrow array."""
     column = as_column(array, data_type)
     match data_type:
         case ArrayType(element=element) | VectorType(element=element):
@@ -94,7 +94,7 @@ def values_from_arrow(array: pa.Array, data_type: DataType) -> list[Value]:
 
 
 def values_to_arrow(values: Sequence[Value], data_type: DataType) -> pa.Array:
-    """An Arrow array with these values, of the type ``to_arrow_type`` names."""
+    """Return an Arrow array with these values, of the type that ``to_arrow_type`` gives."""
     arrow_type = column_type(data_type)
     try:
         if isinstance(data_type, AtomicType) and data_type.name is TypeName.DECIMAL:
@@ -139,7 +139,7 @@ def _elements(column: pa.Array, element: DataType) -> list[Value]:
 
 
 def _cut(column: pa.Array, elements: list[Value]) -> list[Value]:
-    """The elements of each row, from those of all rows."""
+    """Split the elements of all rows into those of each row."""
     if pa.types.is_fixed_size_list(column.type):
         size = column.type.list_size
         ends = [size * (column.offset + row) for row in range(len(column) + 1)]
@@ -152,7 +152,7 @@ def _cut(column: pa.Array, elements: list[Value]) -> list[Value]:
 
 
 def _tuples(column: pa.Array, types: Sequence[DataType]) -> list[Value]:
-    # Not `field`, which forgets the nulls of the struct itself.
+    # Not `field`, which ignores the nulls of the struct itself.
     parts = zip(column.flatten(), types, strict=True)
     rows = zip(*(values_from_arrow(part, data_type) for part, data_type in parts), strict=True)
     is_valid = column.is_valid().to_pylist()
@@ -160,7 +160,7 @@ def _tuples(column: pa.Array, types: Sequence[DataType]) -> list[Value]:
 
 
 def _for_arrow(value: Value, data_type: DataType) -> Any:
-    """A value as ``pa.array`` takes it, which would cut 1.5 down to an INT without a word."""
+    """Check a value and convert it for ``pa.array``, which silently cuts 1.5 to an INT."""
     if value is None:
         return None
     match data_type:
@@ -194,9 +194,9 @@ def _atomic_for_arrow(value: Any, data_type: AtomicType) -> Any:
         if rest:
             raise ValueError(f"a timestamp is {rest} ns finer than the type")
     elif data_type.name is TypeName.TIME and not 0 <= value < MILLIS_PER_DAY:
-        raise ValueError(f"a day has no millisecond {value}")
+        raise ValueError(f"millisecond of the day is out of range: {value}")
     elif data_type.name is TypeName.FLOAT:
-        struct.pack("<f", value)  # Arrow would make infinity of what is too large
+        struct.pack("<f", value)  # raises where Arrow would make infinity
     elif data_type.name is TypeName.VARIANT:
         value = {"value": value[0], "metadata": value[1]}
     return value
@@ -204,4 +204,4 @@ def _atomic_for_arrow(value: Any, data_type: AtomicType) -> Any:
 
 def _check_class(value: object, expected: type | tuple[type, ...]) -> None:
     if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
-        raise TypeError(f"{reprlib.repr(value)} is no value of the type")
+        raise TypeError(f"{reprlib.repr(value)} is not a value of the type")

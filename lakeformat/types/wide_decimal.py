@@ -1,7 +1,7 @@
-"""128-bit integers in numpy: wide decimals between Arrow's halves and the bytes of a row.
+"""Converts 128-bit decimals between Arrow's two halves and the bytes of a row, in numpy.
 
-Arrow keeps two's complement in a low and a high half; rows keep as few big-endian bytes as hold
-the sign, from the left of 16.
+Arrow stores two's complement in a low and a high half. Rows store as few big-endian bytes as hold
+the number and its sign, in the first of 16 bytes.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ __all__ = ["decode_wide", "encode_wide", "exceeds_precision", "magnitude"]
 
 _ONE = np.uint64(1)
 _HALF_BITS = np.int64(64)
-# The first number that needs one more byte than the one before it does.
+# The first number that needs one byte more than the number before it.
 _BYTE_STEPS = np.array([1 << bits for bits in range(7, 64, 8)], np.uint64)
 _MASK = (1 << 64) - 1
 
 
 def encode_wide(low: Words, high: Words) -> tuple[Words, Words, Words]:
-    """Two words as they lie in a row, first byte lowest, and how many bytes of them count."""
+    """Return the two words of a row, lowest byte first, and the number of bytes in use."""
     sign = _sign(high)
     size = _minimal_size(low ^ sign, high ^ sign)
-    # Shifted to the left, then swapped: the first bytes in memory are the most significant ones.
+    # Shift left, then swap: the first bytes in memory are the most significant ones.
     high, low = _shift_left(low, high, 128 - 8 * size.astype(np.int64))
     return high.byteswap(), low.byteswap(), size
 
 
 def decode_wide(first: Words, second: Words, size: Positions) -> tuple[Words, Words]:
-    """The low and high half of what ``encode_wide`` has made; sizes are 1 to 16."""
+    """Return the low and high half of what ``encode_wide`` wrote; sizes are 1 to 16."""
     high, low = first.byteswap(), second.byteswap()
     drop = 128 - 8 * size
     sign = _sign(high)
     is_far = drop >= 64
-    # numpy gives 0 for a shift by 64 or more, so each part falls away where it must.
+    # numpy gives 0 for a shift by 64 or more, which is right for each part here.
     moved_low = np.where(
         is_far,
         _arithmetic_right(high, drop - 64),
@@ -47,7 +47,7 @@ def decode_wide(first: Words, second: Words, size: Positions) -> tuple[Words, Wo
 
 
 def magnitude(low: Words, high: Words) -> tuple[Words, Words]:
-    """The halves of the absolute value."""
+    """Return the halves of the absolute value."""
     sign = _sign(high)
     low, high = low ^ sign, high ^ sign
     carry = (sign & _ONE) & (low == _MASK).astype(np.uint64)
@@ -55,7 +55,7 @@ def magnitude(low: Words, high: Words) -> tuple[Words, Words]:
 
 
 def exceeds_digits(low: Words, high: Words, digits: int) -> NDArray[np.bool_]:
-    """Where a number has more than that many decimal digits."""
+    """Return a mask of the numbers with more than that many decimal digits."""
     low, high = magnitude(low, high)
     limit_low = np.uint64(10**digits & _MASK)
     limit_high = np.uint64(10**digits >> 64)
@@ -64,7 +64,7 @@ def exceeds_digits(low: Words, high: Words, digits: int) -> NDArray[np.bool_]:
 
 
 def exceeds_precision(low: Words, high: Words, precision: int) -> NDArray[np.bool_]:
-    """Where a number does not fit a decimal type: a compact one holds whatever 64 bits do."""
+    """Return a mask of the numbers that do not fit; a compact decimal may use all 64 bits."""
     if precision <= COMPACT_DECIMAL_PRECISION:
         exceeds: NDArray[np.bool_] = high != _sign(low)
         return exceeds
@@ -72,7 +72,7 @@ def exceeds_precision(low: Words, high: Words, precision: int) -> NDArray[np.boo
 
 
 def _minimal_size(low: Words, high: Words) -> Words:
-    """Bytes that hold a number that is not negative, and its sign bit."""
+    """Return the number of bytes for a non-negative number and its sign bit."""
     in_high = np.searchsorted(_BYTE_STEPS, high, side="right") + 9
     in_low = np.searchsorted(_BYTE_STEPS, low, side="right") + 1
     return np.where(high > 0, in_high, in_low).astype(np.uint64)
@@ -92,7 +92,7 @@ def _arithmetic_right(words: Words, count: Positions) -> Words:
 
 
 def _bits(count: Positions) -> Words:
-    """Shift counts; one that is negative belongs to the side not taken."""
+    """Return shift counts as words; a negative one belongs to the branch that is not used."""
     return np.clip(count, 0, 64).astype(np.uint64)
 
 

@@ -120,7 +120,7 @@ def test_an_error_ends_also_what_begins_while_it_is_told(spark, monkeypatch):
 
 
 def test_an_executor_is_a_name_or_has_outcomes(orders):
-    with pytest.raises(lake.InvalidRequestError, match="executor is one of serial, threads"):
+    with pytest.raises(lake.InvalidRequestError, match="executor must be one of serial, threads"):
         orders.compact(executor=object())
 
 

@@ -1,4 +1,4 @@
-"""Casts between column types: which there are, and what they make of values, as Java does."""
+"""Casts between column types, with the results that Java gives."""
 
 from __future__ import annotations
 

@@ -17,19 +17,19 @@ T = TypeName
 _BYTES = (T.BINARY, T.VARBINARY)
 _FLOATS = (T.FLOAT, T.DOUBLE)
 _REACH_OF_NANOSECONDS = (
-    "with more than six digits a timestamp is kept here in 64 bits of nanoseconds, which reach "
-    "from 1677-09-21 to 2262-04-11; give the column six digits at most"
+    "a timestamp with more than six digits is held in 64 bits of nanoseconds, which range "
+    "from 1677-09-21 to 2262-04-11; give the column at most six digits"
 )
-"""Java keeps milliseconds and the nanoseconds in them apart, and so reaches further."""
+"""Java stores milliseconds and nanoseconds separately, so its range is larger."""
 
 
 def cast_array(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """Values of one type as values of another, each as Java casts it.
+    """Convert values from one type to another, each as Java casts it.
 
-    Local time zones are UTC, whatever the machine's is: the same table reads the same everywhere.
-    ``UnsupportedError``: there is no such cast, here or in Java. ``InvalidRequestError``: a value
-    has no counterpart, such as a text that is no number; Java fails there too, but where
-    nanoseconds do not reach.
+    Local time zones are UTC, independent of the machine: a table reads the same everywhere.
+    ``UnsupportedError``: the cast does not exist, here or in Java. ``InvalidRequestError``: a value
+    cannot be converted, such as a text that is no number; Java fails on these too, except on
+    timestamps beyond the range of nanoseconds.
     """
     if with_nullability(stored, nullable=True) == with_nullability(wanted, nullable=True):
         return array
@@ -57,7 +57,7 @@ def _no_counterpart(
 
 
 def _first_bad(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
-    """The first value alone that cannot be cast, found by halves: casts look at one at a time."""
+    """Return the first value that cannot be cast, found by bisection."""
     while len(array) > 1:
         half = array[: len(array) // 2]
         try:
@@ -70,10 +70,10 @@ def _first_bad(array: pa.Array, stored: DataType, wanted: DataType) -> pa.Array:
 
 
 def _text_of(value: pa.Array) -> str:
-    """As Arrow prints it: Java's four digits of a year would name the wrong one here."""
+    """Return the value as Arrow prints it: Java's four digits of a year would be wrong here."""
     try:
         return str(value.cast(pa.string())[0])
-    except pa.ArrowException:  # bytes that are no text
+    except pa.ArrowException:  # bytes that are not UTF-8
         return str(value[0])
 
 

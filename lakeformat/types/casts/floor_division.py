@@ -9,7 +9,7 @@ __all__ = ["floor_divide"]
 
 
 def floor_divide(counts: pa.Array, step: int) -> pa.Array:
-    """Whole steps in each int64; Arrow's own division rounds towards zero."""
+    """Return the number of whole steps in each int64; Arrow's own division rounds towards zero."""
     if step == 1:
         return counts
     quotients = pc.divide(counts, step)

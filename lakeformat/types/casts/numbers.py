@@ -1,4 +1,4 @@
-"""Numbers as other numbers, with Java's narrowing: integers wrap, floats stop at the end."""
+"""Casts numbers to numbers with Java's narrowing: integers wrap, floats stop at the limit."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ _EXACT = Context(prec=400, rounding=ROUND_HALF_UP, Emin=-999_999, Emax=999_999)
 
 
 def to_boolean(array: pa.Array) -> pa.Array:
-    """Integers: zero is false."""
+    """Convert integers to booleans: zero is false."""
     return pc.not_equal(array, pa.scalar(0, array.type))
 
 
 def from_integer(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Integers as any number."""
+    """Convert integers to any number type."""
     if wanted.name is T.DECIMAL:
         return rescale(array.cast(pa.int64()).cast(pa.decimal128(19, 0)), wanted)
     return array.cast(to_arrow_type(wanted), safe=False)
 
 
 def from_decimal(array: pa.Array, stored: AtomicType, wanted: AtomicType) -> pa.Array:
-    """Decimals as any number: integers lose the fraction, then wrap."""
+    """Convert decimals to any number type: integers lose the fraction, then wrap."""
     if wanted.name is T.DECIMAL:
         return rescale(array, wanted)
     if wanted.name not in _FLOATS:
@@ -59,7 +59,7 @@ def from_decimal(array: pa.Array, stored: AtomicType, wanted: AtomicType) -> pa.
 
 
 def from_float(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """FLOAT and DOUBLE as any number."""
+    """Convert FLOAT and DOUBLE to any number type."""
     if wanted.name in _FLOATS:
         return array.cast(to_arrow_type(wanted), safe=False)
     if wanted.name is T.DECIMAL:
@@ -68,13 +68,13 @@ def from_float(array: pa.Array, wanted: AtomicType) -> pa.Array:
     values = np.where(np.isnan(values), 0.0, values)
     if wanted.name is T.BIGINT:
         whole = _saturated_longs(values)
-    else:  # Java goes by way of INT to the narrower ones
+    else:  # Java converts to INT first, then to the narrower type
         whole = np.clip(np.trunc(values), _INT_MIN, _INT_MAX).astype(np.int64)
     return _with_nulls_of(array, whole).cast(to_arrow_type(wanted), safe=False)
 
 
 def rescale(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Decimals rounded half up to another scale; null where they have too many digits."""
+    """Round decimals half up to another scale; null if they have too many digits."""
     target = to_arrow_type(wanted)
     gained = wanted.scale - array.type.scale
     if 0 <= gained <= wanted.precision - array.type.precision:
@@ -90,11 +90,11 @@ def rescale(array: pa.Array, wanted: AtomicType) -> pa.Array:
 
 
 def decimal_from_text(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Texts that are numbers as decimals, like ``new BigDecimal`` and ``rescale`` after it."""
+    """Parse texts as decimals, like ``new BigDecimal``, then ``rescale``."""
     try:
         return rescale(array.cast(pa.decimal256(_WIDE_DIGITS, _WIDE_SCALE)), wanted)
     except pa.ArrowInvalid:
-        # More digits than Arrow has room for: rare enough to be done one by one.
+        # More digits than Arrow can hold: rare, so these are parsed one by one.
         found = [_parse_decimal(text, wanted) for text in array.to_pylist()]
         return pa.array(found, to_arrow_type(wanted))
 
@@ -110,9 +110,9 @@ def _parse_decimal(text: str | None, wanted: AtomicType) -> Decimal | None:
 
 
 def _float_to_decimal(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """By the fewest digits that tell a number from its neighbours, as Java does."""
+    """Use the shortest digits that identify the number, as Java does."""
     if not pc.all(pc.is_finite(array)).as_py() and len(array) > array.null_count:
-        raise InvalidRequestError("NaN and infinity are no decimals")
+        raise InvalidRequestError("NaN and infinity cannot become DECIMAL; replace them first")
     fits = pc.less(pc.abs(array), 10.0 ** (wanted.precision - wanted.scale))
     return decimal_from_text(pc.if_else(fits, array, None).cast(pa.string()), wanted)
 
@@ -125,7 +125,7 @@ def _saturated_longs(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def _low_words(array: pa.Array) -> pa.Array:
-    """The lowest 64 bits of decimals without their point: what a Java ``long`` keeps of them."""
+    """Return the low 64 bits of unscaled decimals, which is what a Java ``long`` keeps."""
     content = np.frombuffer(array.buffers()[1] or b"", np.int64)
     return _with_nulls_of(array, content[2 * array.offset : 2 * (array.offset + len(array)) : 2])
 

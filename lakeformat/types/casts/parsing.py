@@ -1,4 +1,5 @@
-"""Texts as what they say, where Java reads them; everything else is an error, never a null."""
+"""Parses texts as values of other types, like Java; an unreadable text is an error, never a
+null."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ __all__ = ["parse_text"]
 T = TypeName
 _TRUE = ["t", "true", "y", "yes", "1"]
 _FALSE = ["f", "false", "n", "no", "0"]
-# Java reads a fraction after an integer, and drops it.
+# Java accepts a fraction after an integer, and drops it.
 _INTEGER = r"^(?P<sign>[+-]?)0*(?P<digits>[0-9]*)(?:\.[0-9]*)?$"
 _DECIMAL = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 _WORDS = {"NaN": "nan", "Infinity": "inf"}
@@ -33,7 +34,7 @@ _FLOAT_ODD = re.compile(
 
 
 def parse_text(array: pa.Array, wanted: AtomicType) -> pa.Array | None:
-    """CHAR and VARCHAR as any type but these two; None where Java has no such cast."""
+    """Cast CHAR and VARCHAR to any other type; None if Java has no such cast."""
     name = wanted.name
     if name in (T.BINARY, T.VARBINARY):
         return fit_bytes(array.cast(pa.binary()), wanted)
@@ -68,7 +69,7 @@ def _integers(array: pa.Array, wanted: AtomicType) -> pa.Array:
     sign, digits = (part for part in parts.flatten())
     digits = pc.if_else(pc.equal(digits, ""), "0", digits)
     sign = pc.if_else(pc.equal(sign, "-"), "-", "")
-    # Too many digits for the type: the cast says which text it was.
+    # Too many digits for the type: the cast names the text.
     return pc.binary_join_element_wise(sign, digits, "").cast(to_arrow_type(wanted))
 
 
@@ -98,7 +99,7 @@ def _floats(array: pa.Array, wanted: AtomicType) -> pa.Array:
 
 
 def _odd_float(text: str) -> float | None:
-    """Spaces around it, words, a letter for the type behind it, hexadecimal digits."""
+    """Parse unusual spellings: surrounding spaces, words, a type suffix, hexadecimal digits."""
     found = _FLOAT_ODD.fullmatch(text.strip("".join(map(chr, range(33)))))
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Values as Java prints them."""
+"""Prints values as Java does."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _UNIT_DIGITS = {"ms": 3, "us": 6, "ns": 9}
 
 
 def atomic_to_text(array: pa.Array, stored: AtomicType) -> pa.Array | None:
-    """A STRING array; None for types Java does not print."""
+    """Return the values as a STRING array; None for types that Java does not print."""
     name = stored.name
     if name is T.BOOLEAN or name in INTEGERS:
         return array.cast(pa.string())
@@ -51,7 +51,7 @@ def atomic_to_text(array: pa.Array, stored: AtomicType) -> pa.Array | None:
 
 
 def nested_to_text(array: pa.Array, stored: DataType, cast: Cast) -> pa.Array | None:
-    """``[a, b]``, ``{k -> v}`` and ``{a, b}``; row by row, as there is nothing to gain."""
+    """Print nested values row by row, as ``[a, b]``, ``{k -> v}`` and ``{a, b}``."""
     match stored:
         case ArrayType(element=element):
             elements = _shown(array.flatten(), element, cast)
@@ -93,7 +93,7 @@ def _bracketed(
 
 
 def _plain_decimals(array: pa.Array) -> pa.Array:
-    """Never with an exponent, which Arrow uses for small numbers of a large scale."""
+    """Print decimals without an exponent, which Arrow uses for small numbers of a large scale."""
     texts = array.cast(pa.string())
     if not pc.any(pc.match_substring(texts, "E")).as_py():
         return texts
@@ -102,7 +102,7 @@ def _plain_decimals(array: pa.Array) -> pa.Array:
 
 
 def _floats(array: pa.Array) -> pa.Array:
-    """Arrow prints the same digits; numbers that Java gives an exponent are few and go by one."""
+    """Print floats with Arrow; the few that Java prints with an exponent are printed one by one."""
     magnitudes = pc.abs(array)
     is_plain = pc.and_(pc.greater_equal(magnitudes, 1e-3), pc.less(magnitudes, 1e7))
     texts = array.cast(pa.string())
@@ -134,7 +134,7 @@ def _timestamps(array: pa.Array, precision: int) -> pa.Array:
 
 
 def _times(millis: pa.Array, precision: int) -> pa.Array:
-    """The first digit after the second is always there, zeros at the end are not."""
+    """Print times with at least one fractional digit, and without trailing zeros."""
     seconds = pc.divide(millis, MILLIS_PER_SECOND)
     clock = _clock(seconds)
     if precision == 0:
@@ -164,7 +164,7 @@ def _dates(days: pa.Array) -> pa.Array:
 
 
 def _years(years: pa.Array) -> pa.Array:
-    """Java keeps four digits; of a year before 0 each is negative: a character before '0'."""
+    """Print four digits of a year; before year 0 each digit is negative, a character before '0'."""
     places = [pc.divide(years, 10**power) for power in (3, 2, 1, 0)]
     digits = [pc.subtract(place, pc.multiply(pc.divide(place, 10), 10)) for place in places]
     texts = pa.array(_DIGITS)

@@ -1,4 +1,4 @@
-"""What happens to a text that does not say what it should."""
+"""Raises for texts that cannot be parsed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["require_readable"]
 
 
 def require_readable(is_good: pa.Array, array: pa.Array, type_name: str) -> None:
-    """Raise with the first text that is there and is not good; null counts as not good."""
+    """Raise an error with the first text that is present and not good; null counts as not good."""
     bad = pc.and_not(array.is_valid(), pc.fill_null(is_good, False))
     if pc.any(bad).as_py():
         first = array.filter(bad)[0].as_py()
-        raise InvalidRequestError(f"the text {first!r} is no {type_name}")
+        raise InvalidRequestError(f"the text {first!r} is not a valid {type_name}")

@@ -1,4 +1,4 @@
-"""Which type may become which, by implication or by somebody's wish."""
+"""Rules for changes of a column's type: which types may become which."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ _MICROS_DIGITS = 6
 
 
 def can_cast(stored: DataType, wanted: DataType, *, explicit: bool = True) -> bool:
-    """Whether a column may change its type so; without ``explicit`` only if nothing gets lost.
+    """Return True if a column may change its type so; ``explicit=False`` allows lossless ones.
 
-    This is the rule for the change of a schema. A few casts it allows have no result in Java
-    either: ``cast_array`` refuses those by name.
+    This is the rule for schema changes. A few casts that it allows have no result in Java either:
+    ``cast_array`` refuses those by name.
     """
     if stored.nullable and not wanted.nullable and not explicit:
         return False
@@ -69,7 +69,7 @@ def can_cast(stored: DataType, wanted: DataType, *, explicit: bool = True) -> bo
 
 
 def keeps_order(stored: DataType, wanted: DataType) -> bool:
-    """Whether a cast never turns two values round or into null: bounds stay bounds then."""
+    """Return True if a cast preserves order and makes no nulls, so that bounds remain bounds."""
     if not isinstance(stored, AtomicType) or not isinstance(wanted, AtomicType):
         return False
     if replace(stored, nullable=True) == replace(wanted, nullable=True):
@@ -78,7 +78,7 @@ def keeps_order(stored: DataType, wanted: DataType) -> bool:
     if target is T.DECIMAL:
         return _fits_decimal(stored, wanted)
     if target in TIMESTAMPS:
-        # Nanoseconds do not reach as far as the coarser units.
+        # The range of nanoseconds is smaller than that of coarser units.
         fits = wanted.precision <= _MICROS_DIGITS
         return fits and (source in TIMESTAMPS or source is T.DATE)
     if source in INTEGERS and target in INTEGERS:

@@ -1,4 +1,4 @@
-"""Texts and bytes of one declared length as those of another."""
+"""Fits texts and bytes to another declared length."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["fit_bytes", "fit_text", "is_unlimited"]
 
 
 def is_unlimited(data_type: AtomicType) -> bool:
-    """Whether it is STRING or BYTES."""
+    """Return True for STRING and BYTES."""
     return data_type.length == MAX_LENGTH
 
 
 def fit_text(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Cut what is too long; fill a CHAR with spaces."""
+    """Cut texts that are too long; pad a CHAR with spaces."""
     if is_unlimited(wanted):
         return array
     cut = pc.utf8_slice_codeunits(array, 0, wanted.length)
@@ -24,13 +24,13 @@ def fit_text(array: pa.Array, wanted: AtomicType) -> pa.Array:
 
 
 def fit_bytes(array: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Cut what is too long; fill a BINARY with zeros."""
+    """Cut bytes that are too long; pad a BINARY with zeros."""
     if is_unlimited(wanted):
         return array
     cut = pc.binary_slice(array, 0, wanted.length)
     if wanted.name is not TypeName.BINARY:
         return cut
-    # Arrow pads text only, but joins bytes: all zeros a value can lack, then the length again.
+    # Arrow pads only text. For bytes: append as many zeros as a value can lack, then cut.
     zeros = pa.scalar(bytes(wanted.length), pa.binary())
     joined = pc.binary_join_element_wise(cut, zeros, pa.scalar(b"", pa.binary()))
     return pc.binary_slice(joined, 0, wanted.length)

@@ -1,4 +1,4 @@
-"""Texts as dates, times and timestamps."""
+"""Parses texts as dates, times and timestamps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Integers = Callable[[pa.Array], pa.Array]
 Longs = npt.NDArray[np.int64]
 
 MILLIS_PER_DAY = 86_400_000
-# A number alone is what the type is stored as; below, a part that is missing is its least value.
+# A number alone is the stored value of the type. Missing parts get their least value.
 _NUMERIC = r"^-?[0-9]+$"
 _DATE = (
     r"^[\x00- ]*(?P<year>[0-9]+)[\x00- ]*"
@@ -41,7 +41,7 @@ _PER_MILLI = {0: 1, 3: 1, 6: 1_000, 9: 1_000_000}
 
 
 def parse_dates(array: pa.Array, *, integers: Integers) -> pa.Array:
-    """Year, month and day; what follows a space is left out, so a timestamp will do."""
+    """Parse year, month and day; text after a space is ignored, so a timestamp is accepted."""
     is_number = pc.match_substring_regex(array, _NUMERIC)
     days = integers(pc.if_else(is_number, array, "0")).cast(pa.int64())
     if not pc.all(is_number).as_py():
@@ -55,7 +55,7 @@ def parse_dates(array: pa.Array, *, integers: Integers) -> pa.Array:
 
 
 def parse_times(array: pa.Array, *, integers: Integers) -> pa.Array:
-    """Hours, minutes, seconds and a fraction rounded to milliseconds; no time zone."""
+    """Parse hours, minutes, seconds and a fraction rounded to milliseconds; no time zone."""
     is_number = pc.match_substring_regex(array, _NUMERIC)
     millis = integers(pc.if_else(is_number, array, "0")).cast(pa.int64())
     if not pc.all(is_number).as_py():
@@ -73,12 +73,15 @@ def parse_times(array: pa.Array, *, integers: Integers) -> pa.Array:
 
 
 def parse_timestamps(array: pa.Array, wanted: AtomicType, *, integers: Integers) -> pa.Array:
-    """``2024-01-31 01:02:03.4`` or with a T; a day too late for its month becomes its last."""
+    """Parse ``2024-01-31 01:02:03.4``, also with a T; a day after the month's end becomes its
+    last."""
     is_zoned = wanted.name is TypeName.TIMESTAMP_LTZ
     is_number = pc.match_substring_regex(array, _NUMERIC)
     if not is_zoned and pc.any(is_number).as_py():
         if not pc.all(is_number).as_py():
-            raise InvalidRequestError("some texts are numbers, others are timestamps")
+            raise InvalidRequestError(
+                "some texts are numbers and some are timestamps; write all of them in one form"
+            )
         return _from_epoch(integers(array), wanted)
     parts = pc.extract_regex(array, _TIMESTAMP)
     require_readable(parts.is_valid(), array, wanted.name)
@@ -99,7 +102,7 @@ def parse_timestamps(array: pa.Array, wanted: AtomicType, *, integers: Integers)
 
 
 def _assemble(array: pa.Array, seconds: Longs, fraction: pa.Array, wanted: AtomicType) -> pa.Array:
-    """Digits beyond the precision are cut off."""
+    """Assemble timestamps; digits beyond the precision are cut off."""
     target = to_arrow_type(wanted)
     digits = {"ms": 3, "us": 6, "ns": 9}[target.unit]
     texts = pc.utf8_rpad(pc.fill_null(fraction, ""), digits, "0")
@@ -110,16 +113,19 @@ def _assemble(array: pa.Array, seconds: Longs, fraction: pa.Array, wanted: Atomi
 
 
 def _from_epoch(counts: pa.Array, wanted: AtomicType) -> pa.Array:
-    """A number is a count of the type's own unit, if it has one."""
+    """Read numbers as counts of the type's own unit, if it has one."""
     if wanted.precision not in _PER_MILLI:
-        raise InvalidRequestError(f"a number is no TIMESTAMP({wanted.precision})")
+        raise InvalidRequestError(
+            f"a number cannot be read as TIMESTAMP({wanted.precision}); write it as "
+            "2024-01-31 01:02:03"
+        )
     if wanted.precision == 0:
         counts = pc.multiply_checked(counts, 1_000)
     return from_units(counts, _PER_MILLI[wanted.precision], to_arrow_type(wanted))
 
 
 def _whole(texts: pa.Array, missing: int) -> Longs:
-    """Digits as numbers; parts that are not there are empty."""
+    """Convert digits to numbers; ``missing`` replaces empty parts."""
     filled = pc.fill_null(texts, "")
     digits = pc.if_else(pc.equal(filled, ""), str(missing), filled)
     found: Longs = digits.cast(pa.int64()).to_numpy()
@@ -127,7 +133,7 @@ def _whole(texts: pa.Array, missing: int) -> Longs:
 
 
 def _like(array: pa.Array, values: npt.NDArray[np.generic]) -> pa.Array:
-    """An array that is null where ``array`` is."""
+    """Return the values as an array that is null where ``array`` is null."""
     mask = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     return pa.array(values, mask=mask)
 
@@ -150,7 +156,7 @@ def _month_length(year: Longs, month: Longs) -> Longs:
 
 
 def _days(year: Longs, month: Longs, day: Longs) -> Longs:
-    """Since 1970, in the Gregorian calendar of all times."""
+    """Return days since 1970 in the proleptic Gregorian calendar."""
     months = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
     found: Longs = months.astype("datetime64[D]").astype(np.int64) + day - 1
     return found

@@ -1,4 +1,4 @@
-"""Dates, times and timestamps as one another and as numbers; local zones are UTC."""
+"""Casts between dates, times, timestamps and numbers; local time zones are UTC."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNITS_PER_MILLI = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 
 
 def cast_temporal(array: pa.Array, stored: AtomicType, wanted: AtomicType) -> pa.Array | None:
-    """None where Java has no such cast."""
+    """Cast between these types; None if Java has no such cast."""
     source, target = stored.name, wanted.name
     if target in TIMESTAMPS:
         return _to_timestamp(array, stored, wanted)
@@ -39,7 +39,7 @@ def cast_temporal(array: pa.Array, stored: AtomicType, wanted: AtomicType) -> pa
 
 
 def from_units(counts: pa.Array, per_milli_from: int, wanted: pa.DataType) -> pa.Array:
-    """Timestamps from whole units, of which ``per_milli_from`` make a millisecond."""
+    """Convert whole units to timestamps; ``per_milli_from`` units make a millisecond."""
     per_milli = _UNITS_PER_MILLI[wanted.unit]
     if per_milli >= per_milli_from:
         counts = pc.multiply_checked(counts, per_milli // per_milli_from)
@@ -49,7 +49,7 @@ def from_units(counts: pa.Array, per_milli_from: int, wanted: pa.DataType) -> pa
 
 
 def to_units(precision: int, unit: str) -> int:
-    """How many units of Arrow's a step of a timestamp's precision has."""
+    """Return the number of Arrow units in one step of a timestamp's precision."""
     digits = {"ms": 3, "us": 6, "ns": 9}[unit]
     return int(10 ** max(digits - precision, 0))
 
@@ -80,7 +80,7 @@ def _timestamp_to_timestamp(
 
 
 def _truncate(counts: pa.Array, per_milli: int, precision: int, unit: str) -> tuple[pa.Array, int]:
-    """Java cuts what is below a millisecond downwards, what is above it towards 1970."""
+    """Truncate like Java: down below a millisecond, towards 1970 above it."""
     if precision <= MILLIS_DIGITS:
         counts, per_milli = floor_divide(counts, per_milli), 1
         step = 10 ** (MILLIS_DIGITS - precision)

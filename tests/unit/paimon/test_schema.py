@@ -83,7 +83,7 @@ def test_unknown_members_are_ignored():
         ([("", "INT")], "empty"),
         ([("a", "NUMBER")], "unknown type"),
         ("id INT", "list of \\(name, type\\) pairs"),
-        ([("a", "BLOB")], "column 'a': this version reads and writes no values of type BLOB"),
+        ([("a", "BLOB")], "column 'a': this version does not read or write values of type BLOB"),
     ],
 )
 def test_a_schema_that_cannot_be_is_refused(columns, reason):

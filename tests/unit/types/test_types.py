@@ -118,8 +118,8 @@ def test_people_may_write_constructed_types_as_in_sql():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "it ends too early"),
-        ("NUMBER", "unknown type 'NUMBER'; there are ARRAY, BIGINT, .* TINYINT"),
+        ("", "the text ends too early"),
+        ("NUMBER", "unknown type 'NUMBER'; the types are ARRAY, BIGINT, .* TINYINT"),
         ("INT INT", "unexpected 'INT'"),
         ("DECIMAL(39)", "precision of DECIMAL must be from 1 to 38"),
         ("DECIMAL(5, 6)", "scale of DECIMAL must be from 0 to 5"),

@@ -374,7 +374,7 @@ def test_requests_that_cannot_be_right_are_refused():
             keyed.table.compact(buckets=buckets)
     with pytest.raises(lake.InvalidRequestError, match="on_progress must be a function"):
         keyed.table.compact(on_progress=5)
-    with pytest.raises(lake.InvalidRequestError, match="executor is one of serial, threads"):
+    with pytest.raises(lake.InvalidRequestError, match="executor must be one of serial, threads"):
         keyed.table.compact(executor="spark")
     with pytest.raises(lake.InvalidRequestError, match="idle is a time such as '1 h', got 'soon'"):
         keyed.table.compact(idle="soon")

@@ -119,5 +119,5 @@ def test_time_zones_are_named_as_java_names_them(zone, text):
 
 
 def test_a_time_zone_nobody_knows_is_refused():
-    with pytest.raises(InvalidRequestError, match="no such zone"):
+    with pytest.raises(InvalidRequestError, match="no such time zone"):
         TableOptions({"sink.process-time-zone": "Mars/Olympus"}).validate()
