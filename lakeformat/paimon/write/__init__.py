@@ -1,1 +1,1 @@
-"""Writing: from whatever holds rows to durable data files, ready for the commit."""
+"""Writing: turns rows into durable data files that are ready for a commit."""

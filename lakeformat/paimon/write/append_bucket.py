@@ -1,4 +1,4 @@
-"""The buckets of an append table: rows in, files with the rows in the same order out."""
+"""Buckets of an append table: write rows to files in the order they arrive."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ Rows: TypeAlias = pa.RecordBatch | pa.Table
 
 @dataclass(slots=True)
 class _Bucket:
-    """The files of one bucket that this writer has made."""
+    """The files that this writer has created in one bucket."""
 
     directory: str
     external: ExternalPaths | None
     names: DataFileNames
     open: RollingWriter | None = None
-    """The one that takes more rows."""
+    """The writer that takes further rows."""
     writers: list[RollingWriter] = field(default_factory=list)
 
 
 class AppendBuckets:
-    """Writes rows as they come while buckets are few; of many, only one has a file open.
+    """Writes rows directly while there are few buckets; with many, keeps only one file open.
 
-    The rows of further buckets wait in memory and in temporary files until the writer is finished.
+    Then the rows of further buckets are buffered in memory and in temporary files until the writer
+    finishes.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class AppendBuckets:
         self._buckets: dict[int, _Bucket] = {}
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
-        """Take rows in; they keep their order inside a bucket."""
+        """Add rows; they keep their order inside a bucket."""
         if not self._is_buffered:
             parts = [*_by_place(rows, places)]
             known = self._buckets.keys() | {place for place, _ in parts}
@@ -75,7 +76,7 @@ class AppendBuckets:
             self._empty_buffer()
 
     def finish(self) -> list[NewFiles]:
-        """Write what is left; the files of each bucket, in the order the places are numbered."""
+        """Write the remaining rows; return the files of each bucket, in place order."""
         self._flush()
         return [
             NewFiles(self._place_of(number), files)
@@ -84,7 +85,7 @@ class AppendBuckets:
         ]
 
     def abort(self) -> None:
-        """Remove all files of the table and all temporary ones."""
+        """Remove all files written to the table and all temporary files."""
         self._buffer.clear()
         self._spill.clear()
         for bucket in self._buckets.values():
@@ -125,7 +126,7 @@ class AppendBuckets:
                 self._write(place, iter(rows.to_batches()))
 
     def _write(self, place: int, batches: Iterator[pa.RecordBatch]) -> None:
-        """Behind what the bucket's open file has; else into files that are closed again."""
+        """Append rows to the bucket's open file; without one, write new files and close them."""
         bucket = self._bucket(place)
         writer = bucket.open or self._new_writer(bucket)
         for batch in batches:
@@ -145,8 +146,8 @@ class AppendBuckets:
                 file,
                 schema.fields,
                 origin,
-                # The commit gives a file that begins with 0 the number of its snapshot, and a
-                # later one has to be larger to replace a column.
+                # A commit replaces 0 by its snapshot number. To replace a column, a later file
+                # needs a larger number.
                 first_sequence_number=0 if joins else self._sequences.take(place, file.row_count),
                 dense=options.statistics_dense_store,
             )
@@ -175,7 +176,7 @@ class AppendBuckets:
 
 
 def _by_place(rows: Rows, places: Places) -> Iterator[tuple[int, Rows]]:
-    """The rows of each place in their order, copied once for all of them."""
+    """Yield the rows of each place in their order; all rows are copied at once."""
     by_place = rows_by_place(places)
     if len(by_place.places) > 1:
         rows = rows.take(pa.array(by_place.order))

@@ -1,4 +1,4 @@
-"""Which partition and bucket each row goes to."""
+"""Assigns rows to partitions and buckets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 Places: TypeAlias = npt.NDArray[np.int64]
-"""The number of each row's place."""
+"""The place number of each row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,10 @@ class Place:
 
 
 class PartitionNumbers:
-    """Numbers the partitions of a writer's rows, in the order they come up."""
+    """Numbers the partitions of a writer's rows in the order of their first row."""
 
     def __init__(self, schema: TableSchema, within: PartitionFilter | None) -> None:
-        """Rows outside the partitions ``within`` are refused."""
+        """Keep the schema; rows outside the partitions ``within`` are refused."""
         self._schema = schema
         self._within = within
         self._columns = [schema.column_names.index(key) for key in schema.partition_keys]
@@ -56,7 +56,7 @@ class PartitionNumbers:
         self._numbers: dict[bytes, int] = {}
 
     def __call__(self, rows: pa.RecordBatch, numbers: Sequence[int] | Positions) -> Places:
-        """The number of each row's partition; ``numbers`` are what messages call the rows."""
+        """Return the partition number of each row; ``numbers`` are the row numbers for messages."""
         if not self._columns:
             number = self.number(EMPTY_ROW, numbers[0])
             return np.full(rows.num_rows, number, np.int64)
@@ -71,11 +71,11 @@ class PartitionNumbers:
         return np.array(found, np.int64)[codes]
 
     def row(self, number: int) -> bytes:
-        """The framed row of a partition."""
+        """Return the encoded values of a partition."""
         return self._partitions[number]
 
     def number(self, partition: bytes, row: int | np.int64) -> int:
-        """The number of a partition; ``row`` is what messages call the row that is in it."""
+        """Return the number of a partition; ``row`` is the number of its row for messages."""
         number = self._numbers.get(partition)
         if number is None:
             self._require_within(partition, row)
@@ -84,20 +84,20 @@ class PartitionNumbers:
         return number
 
     def _require_within(self, partition: bytes, row: int | np.int64) -> None:
-        partition_path(self._schema, partition)  # refuses values there is no directory for
+        partition_path(self._schema, partition)  # raises for values without a directory name
         if self._within is None:
             return
         [is_within] = self._within.mask(pa.array([partition], pa.large_binary()))
         if not is_within:
             place = partition_path(self._schema, partition)
             raise InvalidRequestError(
-                f"row {row} is in partition {place}, which this overwrite does not replace: name "
-                "the partition, or append"
+                f"row {row} is in partition {place}, which this overwrite does not replace: add "
+                "the partition to the overwrite, or append the row"
             )
 
 
 class Assigner:
-    """Numbers the places of a writer's rows where a function of the key says the bucket."""
+    """Numbers the places of rows by a bucket function of the key."""
 
     def __init__(self, schema: TableSchema, partitions: PartitionNumbers) -> None:
         self._partitions = partitions
@@ -106,7 +106,7 @@ class Assigner:
         self._only_bucket = POSTPONE_BUCKET if is_postponed else 0
 
     def __call__(self, rows: pa.RecordBatch, numbers: Sequence[int] | Positions) -> Places:
-        """The place of each row; ``numbers`` are what messages call the rows."""
+        """Return the place number of each row; ``numbers`` are the row numbers for messages."""
         partitions = self._partitions(rows, numbers)
         if self._buckets is None:
             return partitions
@@ -114,7 +114,7 @@ class Assigner:
         return partitions * self._bucket_count + buckets if partitions.any() else buckets
 
     def place(self, number: int) -> Place:
-        """What a number stands for."""
+        """Return the place of a number."""
         if self._buckets is None:
             return Place(self._partitions.row(number), self._only_bucket)
         partition, bucket = divmod(number, self._bucket_count)
@@ -123,26 +123,26 @@ class Assigner:
 
 @dataclass(frozen=True, slots=True)
 class RowsByPlace:
-    """Positions of rows, those of one place together and in the order the rows came in."""
+    """Positions of rows grouped by place; rows of one place keep their order."""
 
     order: Positions
     places: Places
-    """The places there are."""
+    """The distinct place numbers."""
     starts: Positions
-    """Where in ``order`` each of them begins."""
+    """Start of each place in ``order``."""
 
     def __iter__(self) -> Iterator[tuple[int, Positions]]:
-        """The rows of each place."""
+        """Yield each place with the positions of its rows."""
         ends = np.append(self.starts[1:], len(self.order))
         for place, start, end in zip(self.places, self.starts, ends, strict=True):
             yield int(place), self.order[start:end]
 
 
 def rows_by_place(places: Places) -> RowsByPlace:
-    """Bring the rows of each place together."""
+    """Group the rows by place."""
     if len(places) and places.min() == (only := places.max()):
         return RowsByPlace(np.arange(len(places)), np.array([only]), np.zeros(1, np.int64))
-    # Numpy sorts narrow numbers by counting, many times as fast.
+    # Numpy uses a much faster sort for narrow integers.
     narrow = places.astype(np.min_scalar_type(places.max(initial=0)))
     order = np.argsort(narrow, kind="stable")
     present, counts = (
@@ -152,20 +152,20 @@ def rows_by_place(places: Places) -> RowsByPlace:
 
 
 def _counted(numbers: npt.NDArray[np.unsignedinteger]) -> tuple[Places, Positions]:
-    """The numbers there are, and how often each is."""
+    """Return the distinct numbers and their counts."""
     counts = np.bincount(numbers)
     present = np.flatnonzero(counts)
     return present, counts[present]
 
 
 def _buckets(schema: TableSchema) -> tuple[int, Callable[[pa.RecordBatch], Places] | None]:
-    """How many buckets a partition has, and which of them rows are in."""
+    """Return the bucket count of a partition, and the function that returns the buckets of rows."""
     options = schema.table_options
     count = options.bucket
     if count in (UNAWARE_BUCKET, POSTPONE_BUCKET):
         return 1, None
     names = options.bucket_key or tuple(field.name for field in schema.key_fields)
-    check_bucket_key(schema, names)  # other engines may name any column
+    check_bucket_key(schema, names)  # other engines do not check the columns of a bucket key
     positions = [schema.column_names.index(name) for name in names]
     types = [schema.fields[position].type for position in positions]
 
@@ -178,7 +178,7 @@ def _buckets(schema: TableSchema) -> tuple[int, Callable[[pa.RecordBatch], Place
 
 
 def _codes(columns: list[pa.Array]) -> tuple[Positions, Positions]:
-    """Rows with equal values under one number, and the first row of each number."""
+    """Number the distinct combinations of values; return each row's number and their first rows."""
     codes: Positions = np.zeros(len(columns[0]), np.int64)
     first_of: Positions = np.zeros(0, np.int64)
     for column in columns:
@@ -190,7 +190,10 @@ def _codes(columns: list[pa.Array]) -> tuple[Positions, Positions]:
 
 
 def _renumbered(codes: Positions, bound: int) -> tuple[Positions, Positions]:
-    """Without numbers nobody has, and the first row of each; all are below ``bound``."""
+    """Renumber without gaps; return each row's number and the first row of each.
+
+    ``bound``: upper limit.
+    """
     if bound > 4 * len(codes):
         _, first_of, codes = np.unique(codes, return_index=True, return_inverse=True)
         return codes, first_of

@@ -1,4 +1,4 @@
-"""Everything a caller may give as rows, as a stream of Arrow batches."""
+"""Converts the rows a caller passes to a stream of Arrow batches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COLUMN_LIBRARIES = {"numpy", "pandas", "polars", "pyarrow"}
 
 
 def to_batches(data: Any) -> Iterator[pa.RecordBatch]:
-    """Batches of a pyarrow, pandas or polars object, or of an iterable of such objects."""
+    """Yield the batches of a pyarrow, pandas or polars object, or of an iterable of them."""
     if isinstance(data, pa.RecordBatch):
         yield data
     elif isinstance(data, pa.Table | pa.RecordBatchReader):
@@ -38,7 +38,7 @@ def _each(items: Iterable[Any]) -> Iterator[pa.RecordBatch]:
 
 
 def _is_pandas_frame(data: Any) -> bool:
-    """ChangelogOwnership by its classes, so that pandas need not be there."""
+    """Return True for a pandas DataFrame, found by class name so that pandas is not imported."""
     return any(_library(kind) == "pandas" and kind.__name__ == "DataFrame" for kind in _kinds(data))
 
 
@@ -46,10 +46,10 @@ def _from_pandas(frame: Any) -> pa.Table:
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowException, ValueError, OverflowError) as reason:
-        # Arrow says what it found, then in which column.
-        said = ": ".join(str(part) for part in reversed(reason.args))
+        # Arrow puts the reason first and the column second.
+        detail = ": ".join(str(part) for part in reversed(reason.args))
         raise InvalidRequestError(
-            f"cannot write this DataFrame: {said}; give each column one name and one type"
+            f"cannot write this DataFrame: {detail}; give each column one name and one type"
         ) from None
 
 
@@ -61,7 +61,7 @@ def _stream(data: Any) -> pa.RecordBatchReader:
 
 
 def _is_one_column(data: Any) -> bool:
-    """Whether its items are values and no rows."""
+    """Return True if the items are single values instead of rows."""
     libraries = {_library(kind) for kind in _kinds(data)}
     return isinstance(data, str | bytes | dict) or not libraries.isdisjoint(_COLUMN_LIBRARIES)
 
@@ -76,7 +76,7 @@ def _library(kind: type) -> str:
 
 def _not_rows(data: Any) -> InvalidRequestError:
     return InvalidRequestError(
-        f"cannot write {type(data).__name__}: give a pyarrow Table, RecordBatch or "
+        f"cannot write {type(data).__name__}: pass a pyarrow Table, RecordBatch or "
         "RecordBatchReader, a pandas or polars DataFrame, or an iterable of those; "
-        "a list of dictionaries becomes one with pyarrow.Table.from_pylist"
+        "for a list of dicts, use pyarrow.Table.from_pylist"
     )

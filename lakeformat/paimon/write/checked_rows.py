@@ -1,4 +1,4 @@
-"""Rows that are looked at before they are written, for callers who number them in their own way."""
+"""Checks rows before they are written, for callers with their own row numbers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["CheckedRows"]
 
 
 class CheckedRows:
-    """Batches of one source, in the table's columns, with the kinds that are given beside them.
+    """Checks batches of one source and converts them to the columns of the table.
 
-    A writer asks the same again of what comes out, where each column has its type already.
+    The writer checks the result again, which is fast: every column has its type already.
     """
 
     def __init__(
@@ -27,9 +27,10 @@ class CheckedRows:
         first_row: int,
         encoded: Collection[str] = (),
     ) -> None:
-        """``kinds`` names a column; ``first_row`` is what the first row is called in an error.
+        """Keep the settings.
 
-        Columns that are ``encoded`` may be numbers: texts and decimals.
+        ``kinds`` names the column of row kinds. ``first_row`` is the number of the first row in
+        errors. Texts and decimals in the columns ``encoded`` may be stored as numbers.
         """
         self._schema = schema
         self._conform = InputColumns(schema.fields, encoded)
@@ -38,7 +39,7 @@ class CheckedRows:
         self._next = first_row
 
     def add(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The next rows, or an error that names the first one the table cannot take."""
+        """Check and convert the next rows; raise for the first row that the table cannot take."""
         given, kinds = self._kinds.split(batch)
         rows = self._conform(given, self._next)
         written_rows(self._schema, self._kinds.read(rows, kinds, self._next), self._next)

@@ -1,4 +1,4 @@
-"""Columns of the aggregate function ``count``: what is written to them becomes one, or zero."""
+"""Columns of the aggregate function ``count``: a written value becomes 1, a null becomes 0."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["input_columns_of"]
 
 
 def input_columns_of(schema: TableSchema) -> InputColumns:
-    """What brings rows into the columns of a table."""
+    """Return the converter of rows to the columns of a table."""
     counted = counted_columns(schema)
     return _Counting(schema.fields, counted) if counted else InputColumns(schema.fields)
 
 
 class _Counting(InputColumns):
-    """Counts rows before anything merges them: a stored count is added, never counted."""
+    """Replaces values by counts before any merge, because merges add up stored counts."""
 
     def __init__(self, fields: tuple[DataField, ...], counted: Sequence[str]) -> None:
         super().__init__(fields)

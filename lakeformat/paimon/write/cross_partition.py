@@ -1,8 +1,8 @@
-"""Rows whose keys may be in another partition already: the engine says what becomes of both.
+"""Rows whose keys may already be in another partition; the merge engine decides about both rows.
 
-``deduplicate`` deletes the row of the old partition and writes the new one where it says;
-``partial-update`` and ``aggregation`` leave the key in the partition it is in, whatever the new row
-says; of ``first-row`` the row that comes later is no first row, and is left out.
+``deduplicate`` deletes the row in the old partition and writes the new row to its own.
+``partial-update`` and ``aggregation`` keep the key in its old partition and ignore the partition of
+the new row. ``first-row`` drops the new row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["CrossPartitionRows"]
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Some rows: what each does, the number of its key, and of the partition it says."""
+    """Some rows with their kinds, key numbers and own partition numbers."""
 
     rows: pa.RecordBatch
     kinds: Kinds
@@ -39,9 +39,9 @@ class _Piece:
 
 
 class CrossPartitionRows:
-    """Holds the rows of one write until its keys have been looked up, then settles them in order.
+    """Holds the rows of one write until their keys are looked up, then places them in order.
 
-    Held are, besides the rows (which go to disk), the different keys and four bytes per row.
+    Memory holds the distinct keys and four bytes per row; the rows themselves may go to disk.
     """
 
     def __init__(self, handle: TableHandle, partitions: PartitionNumbers, find: FindKeys) -> None:
@@ -59,15 +59,15 @@ class CrossPartitionRows:
         self._places: KeyPlaces | None = None
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, partitions: Places) -> None:
-        """Take rows in; ``partitions`` are the numbers of those they say."""
+        """Add rows; ``partitions`` are the numbers of their own partitions."""
         keys = encode_columns([rows.column(each) for each in self._keys], self._types)
         self._met.append(keys.cast(pa.large_binary()).dictionary_encode())
-        # Names may be those of columns: the last two are ours.
+        # Columns of the table may have these names, too; readers use the last two by position.
         held = rows.append_column("kind", pa.array(kinds))
         self._waiting.add(held.append_column("partition", pa.array(partitions)))
 
     def settle(self) -> Iterator[tuple[pa.RecordBatch, Kinds, Places]]:
-        """All rows, and those that delete older ones, with the number of the place of each."""
+        """Yield all rows and the deletions of older rows, with the place number of each."""
         if not self._met:
             return
         met = pa.chunked_array(self._met).unify_dictionaries()
@@ -88,12 +88,12 @@ class CrossPartitionRows:
         self._waiting.clear()
 
     def place(self, number: int) -> Place:
-        """What a number stands for."""
+        """Return the place of a number."""
         assert self._places is not None
         return self._places.place(number)
 
     def clear(self) -> None:
-        """Forget the rows, also those on disk."""
+        """Drop all rows, including those on disk."""
         self._met = []
         self._waiting.clear()
 
@@ -101,16 +101,16 @@ class CrossPartitionRows:
         engine = self._handle.options.merge_engine
         if engine == "deduplicate":
             return self._moving(piece, places)
-        partitions, at = _staying(piece, places)
-        strangers = partitions != piece.partitions
+        partitions, at = _keep_first_place(piece, places)
+        is_elsewhere = partitions != piece.partitions
         if engine == "first-row":
-            keep = ~strangers
+            keep = ~is_elsewhere
             return piece.rows.filter(pa.array(keep)), piece.kinds[keep], at[keep]
-        rows = self._in_partitions(piece.rows, partitions) if strangers.any() else piece.rows
+        rows = self._in_partitions(piece.rows, partitions) if is_elsewhere.any() else piece.rows
         return rows, piece.kinds, at
 
     def _moving(self, piece: _Piece, places: KeyPlaces) -> tuple[pa.RecordBatch, Kinds, Places]:
-        """The row is where it says; before it comes the deletion of where the key was."""
+        """Write each row to its own partition, after deleting its key from the old one."""
         moves = _moves(piece, places)
         left = np.flatnonzero(moves.left_partition != NOWHERE)
         if not len(left):
@@ -128,7 +128,7 @@ class CrossPartitionRows:
         return rows, kinds, at
 
     def _in_partitions(self, rows: pa.RecordBatch, partitions: Positions) -> pa.RecordBatch:
-        """The rows with the values of these partitions."""
+        """Return the rows with their partition columns set to these partitions."""
         there, each = np.unique(partitions, return_inverse=True)
         framed = pa.array([self._partitions.row(int(n)) for n in there], pa.large_binary())
         for position, values in zip(
@@ -142,7 +142,7 @@ class CrossPartitionRows:
 
 @dataclass(frozen=True, slots=True)
 class _Moves:
-    """Of each row its place, and where its key was if that was in another partition."""
+    """The place of each row, and the old place of its key if that was in another partition."""
 
     places: Places
     left_partition: Positions
@@ -150,7 +150,7 @@ class _Moves:
 
 
 def _by_key(piece: _Piece) -> tuple[Positions, npt.NDArray[np.bool_]]:
-    """The rows key by key, each key's as they came in, and which of them are its first."""
+    """Sort rows by key, stable; return the order and a mask of each key's first row."""
     order = np.argsort(piece.keys, kind="stable")
     keys = piece.keys[order]
     return order, np.append(True, keys[1:] != keys[:-1])
@@ -180,8 +180,8 @@ def _moves(piece: _Piece, places: KeyPlaces) -> _Moves:
     )
 
 
-def _staying(piece: _Piece, places: KeyPlaces) -> tuple[Positions, Places]:
-    """The partition and place of each row's key, where the key stays where it came first."""
+def _keep_first_place(piece: _Piece, places: KeyPlaces) -> tuple[Positions, Places]:
+    """Return partition and place of each row's key, which keeps its first place."""
     order, is_first = _by_key(piece)
     firsts = order[is_first]
     firsts = np.sort(firsts[places.partition_of[piece.keys[firsts]] == NOWHERE])

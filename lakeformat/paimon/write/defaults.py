@@ -1,4 +1,4 @@
-"""What a column holds where a row says nothing: the default its schema keeps as text."""
+"""Default values of columns, which the schema stores as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _QUOTE = "'"
 
 
 def default_value(field: DataField) -> pa.Scalar | None:
-    """The default of a column as a value of its type; None if it has none."""
+    """Return the default of a column as a value of its type; None if it has none."""
     text = field.default_value
     if text is None:
         return None
@@ -28,6 +28,6 @@ def default_value(field: DataField) -> pa.Scalar | None:
     except (InvalidRequestError, UnsupportedError) as reason:
         raise UnsupportedError(
             f"column {field.name!r} has the default value {field.default_value!r}, which this "
-            f"version cannot write: {reason}. Nothing was written; let another engine change "
-            "the default"
+            f"version cannot write: {reason}. Nothing was written; change the default with "
+            "another engine"
         ) from None

@@ -1,4 +1,4 @@
-"""Which bucket each row goes to where a table has as many buckets as its keys need."""
+"""Assigns rows to dynamic buckets: a table gets as many buckets as its keys need."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["DynamicAssigner", "PlaceNumbers", "room_of"]
 
 
 class PlaceNumbers:
-    """Numbers the buckets of partitions in the order they come up."""
+    """Numbers the buckets of partitions in the order of their first row."""
 
     def __init__(self) -> None:
         self._places: list[tuple[int, int]] = []
         self._numbers: dict[int, Places] = {}
 
     def of(self, partition: int, buckets: Buckets) -> Places:
-        """The number of each row's place, all rows being of one partition."""
+        """Return the place number of each row; all rows are of one partition."""
         numbers = self._numbers.get(partition, np.empty(0, np.int64))
         there = np.flatnonzero(np.bincount(buckets))
         if there[-1] >= len(numbers):
@@ -43,7 +43,7 @@ class PlaceNumbers:
 
 
 class DynamicAssigner:
-    """Leaves a key in the bucket the hash index says, and finds one for keys it does not know."""
+    """Keeps a known key in the bucket of the hash index, and assigns buckets to new keys."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class DynamicAssigner:
         self._places = PlaceNumbers()
 
     def __call__(self, rows: pa.RecordBatch, numbers: Sequence[int] | Positions) -> Places:
-        """The place of each row; ``numbers`` are what messages call the rows."""
+        """Return the place number of each row; ``numbers`` are the row numbers for messages."""
         partitions = self._partitions(rows, numbers)
         hashes = row_hashes([rows.column(position) for position in self._columns], self._types)
         places = np.empty(len(hashes), np.int64)
@@ -75,12 +75,12 @@ class DynamicAssigner:
         return places
 
     def place(self, number: int) -> Place:
-        """What a number stands for."""
+        """Return the place of a number."""
         partition, bucket = self._places[number]
         return Place(self._partitions.row(partition), bucket)
 
     def finish(self) -> dict[Place, IndexChange]:
-        """Write the index of buckets with new keys; what to say of each bucket's index."""
+        """Write index files for buckets with new keys; return the index changes of each bucket."""
         found: dict[Place, IndexChange] = {}
         for number, keys in self._known.items():
             partition = self._partitions.row(number)
@@ -89,11 +89,11 @@ class DynamicAssigner:
         return found
 
     def read_by(self, place: Place) -> str:
-        """Which index files decided about the rows of a place."""
+        """Return a digest of the index files that determined the rows of a place."""
         return self._index.digest(place.partition)
 
     def abort(self) -> None:
-        """Remove what was written."""
+        """Remove the index files written so far."""
         self._index.abort()
 
     def _places_in(self, number: int, hashes: Hashes) -> Places:
@@ -106,7 +106,7 @@ class DynamicAssigner:
 
 
 def room_of(handle: TableHandle) -> Room:
-    """What the options of a table say."""
+    """Return the limits that the table options set for buckets."""
     options = handle.options
     most = options.dynamic_bucket_max_buckets
     return Room(

@@ -1,9 +1,8 @@
-"""Puts the rows of sorted runs together by key, in bounded memory: a piece of each run at a time.
+"""Groups the rows of sorted runs by key, in bounded memory: one piece of each run at a time.
 
-Unlike those of files, the runs of a buffer are not merged yet: a key may have any number of rows.
-All rows of one key are held at once, since an engine must see them together: the only row of a key
-stays as it is, with its kind, and where there are more what a retract means depends on the rows
-before it. A call whose rows are mostly of one key needs the memory for them.
+The runs of a buffer are not merged yet: a key may have any number of rows. All rows of a key are
+held at once, because a merge engine must see them together. So a write whose rows mostly share one
+key needs memory for all of them.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ __all__ = ["group_runs"]
 
 @dataclass(slots=True)
 class _UngroupedRun:
-    """One run: what is left of it, and what was read and could not be given on yet."""
+    """One run: its unread rest, and the rows that are read but not yet returned."""
 
     source: Iterator[pa.RecordBatch]
     waiting: list[pa.RecordBatch] = field(default_factory=list)
@@ -32,12 +31,12 @@ class _UngroupedRun:
     _piece: int = 1
 
     def fill(self) -> None:
-        """Have as many rows as a piece of the run at least, while there are any."""
+        """Read until at least one piece of rows is held, if the run has that many."""
         while self.rows < self._piece and not self.is_over:
             self.read_on()
 
     def read_on(self) -> None:
-        """One piece more."""
+        """Read one more piece."""
         batch = next(self.source, None)
         if batch is None:
             self.is_over = True
@@ -47,7 +46,7 @@ class _UngroupedRun:
         self._piece = max(self._piece, batch.num_rows)
 
     def drop(self, rows: int) -> None:
-        """Forget the first rows that wait."""
+        """Drop the first held rows."""
         self.waiting = _without(self.waiting, rows)
         self.rows -= rows
 
@@ -55,9 +54,9 @@ class _UngroupedRun:
 def group_runs(
     sources: Sequence[Iterator[pa.RecordBatch]], order: MergeOrder
 ) -> Iterator[tuple[pa.Table, KeyGroups]]:
-    """The rows of all runs by key, every key whole, keys in their order, piece by piece.
+    """Yield the rows of all runs grouped by key, in key order; each key is complete.
 
-    Each run is in merge order, and its rows are newer than those of runs before.
+    Each run is in merge order, and its rows are newer than those of earlier runs.
     """
     runs = [_UngroupedRun(source) for source in sources]
     while True:
@@ -75,7 +74,7 @@ def group_runs(
 
 
 def _cut(runs: list[_UngroupedRun], groups: KeyGroups) -> int:
-    """How many keys are whole: no run has more of them. Their rows no longer wait."""
+    """Return the number of complete keys, and drop their rows from the runs."""
     key_of = np.empty(len(groups.order), np.int64)
     key_of[groups.order] = groups.key_of
     ends = np.cumsum([run.rows for run in runs])
@@ -85,13 +84,15 @@ def _cut(runs: list[_UngroupedRun], groups: KeyGroups) -> int:
     starts = ends - [run.rows for run in runs]
     for run, start, end, key in zip(runs, starts, ends, last, strict=True):
         run.drop(int(np.searchsorted(key_of[start:end], whole)))
-        if key == whole and not run.is_over:  # or a key with many rows would never be whole
+        if (
+            key == whole and not run.is_over
+        ):  # otherwise a key with many rows never becomes complete
             run.read_on()
     return whole
 
 
 def _without(batches: list[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
-    """What is left behind the first rows."""
+    """Return the batches without their first rows."""
     left = []
     for batch in batches:
         if rows < batch.num_rows:

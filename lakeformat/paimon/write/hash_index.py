@@ -1,4 +1,4 @@
-"""The hash index files of a snapshot, partition by partition, and the new ones of a writer."""
+"""The hash index files of a snapshot by partition, and the new ones of a writer."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ __all__ = ["HashIndex", "IndexChange"]
 
 @dataclass(frozen=True, slots=True)
 class IndexChange:
-    """What a writer says of the index of a bucket."""
+    """The change of a bucket's index by one writer."""
 
     new: tuple[IndexManifestEntry, ...] = ()
     replaced: tuple[IndexManifestEntry, ...] = ()
 
 
 class HashIndex:
-    """Reads the index of the partitions a writer comes to, and writes what it makes of it."""
+    """Reads the index of the partitions that a writer touches, and writes the new index."""
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
-        """Without a snapshot no key is known, as when the rows are overwritten."""
+        """Read the index manifest; without a snapshot, as in an overwrite, no key is known."""
         self._handle = handle
         self._unique = handle.environment.new_id()
         self._written: list[IndexManifestEntry] = []
@@ -43,7 +43,10 @@ class HashIndex:
                 self._files.setdefault(entry.partition, {})[entry.bucket] = entry
 
     def read(self, partition: bytes, buckets: Iterable[int]) -> dict[int, Hashes]:
-        """The hashes of each bucket; ``buckets`` are those with files, each of which has some."""
+        """Return the hashes of each bucket.
+
+        ``buckets`` are those with files. Raise CorruptTableError if one of them has no index.
+        """
         files = self._files.get(partition, {})
         if missing := sorted(set(buckets) - files.keys()):
             raise self._no_index(partition, missing[0])
@@ -54,7 +57,7 @@ class HashIndex:
         return found
 
     def write(self, partition: bytes, changed: Mapping[int, Hashes]) -> dict[int, IndexChange]:
-        """Files with all hashes of the buckets that have got new ones."""
+        """Write index files with all hashes of the changed buckets."""
         files = self._files.get(partition, {})
         return {
             bucket: IndexChange(
@@ -65,11 +68,11 @@ class HashIndex:
         }
 
     def digest(self, partition: bytes) -> str:
-        """What tells these files of the partition from any others."""
+        """Return a digest of the names of the partition's index files."""
         return names_digest(entry.file_name for entry in self._files.get(partition, {}).values())
 
     def abort(self) -> None:
-        """Remove what was written."""
+        """Remove the index files written so far."""
         for entry in self._written:
             storage, path = index_file_place(self._handle, entry)
             storage.delete(path)
@@ -93,7 +96,7 @@ class HashIndex:
         place = partition_path(self._handle.schema, partition)
         where = f"bucket {bucket} of partition {place}" if place else f"bucket {bucket}"
         return CorruptTableError(
-            f"{where} of {self._handle.uri} has rows and no hash index, so nobody can tell which "
-            "keys are in it and a row might be there twice: overwrite its rows with what a scan "
-            "reads, which makes the index anew"
+            f"{where} of {self._handle.uri} has rows but no hash index. Its keys are unknown, so a "
+            "write could store a key twice: read the rows with a scan and overwrite them, which "
+            "creates the index again"
         )

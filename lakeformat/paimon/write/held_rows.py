@@ -1,4 +1,4 @@
-"""Rows that wait until it is known where their keys are: in memory, and beyond that on disk."""
+"""Rows held until their keys are looked up: in memory, and on disk above a limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ALL = 0
 
 
 class HeldRows:
-    """Batches of one schema, given back in the order they came in."""
+    """Holds batches of one schema and returns them in the order they were added."""
 
     def __init__(self, options: TableOptions) -> None:
         self._limit = options.write_buffer_size_bytes
@@ -24,7 +24,7 @@ class HeldRows:
         self._bytes = 0
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Hold some more."""
+        """Add a batch."""
         self._held.append(rows)
         self._bytes += rows.nbytes
         if self._bytes >= self._limit and self._spill.has_room:
@@ -33,7 +33,7 @@ class HeldRows:
             self._held, self._bytes = [], 0
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """All rows, in batches of any size."""
+        """Yield all rows, in batches of any size."""
         if len(self._spill):
             with self._spill.opened() as spilled:
                 for run in spilled.runs(_ALL):
@@ -41,6 +41,6 @@ class HeldRows:
         yield from self._held
 
     def clear(self) -> None:
-        """Forget them."""
+        """Drop all rows."""
         self._held, self._bytes = [], 0
         self._spill.clear()

@@ -1,6 +1,6 @@
-"""Rows as the table wants them, or an error that names the column; no value is ever changed.
+"""Converts input rows to the columns of the table; no value is ever changed.
 
-Only where there is none, the default of its column takes its place.
+Raises an error that names the column otherwise. Missing values become the default of the column.
 """
 
 from __future__ import annotations
@@ -28,14 +28,17 @@ _MOST_DICTIONARY_BYTES = 64 << 10
 
 
 class InputColumns:
-    """Brings batches into a table's columns: order, types, defaults or nulls where absent.
+    """Converts batches to a table's columns: order, types, and values of absent columns.
 
-    As in Java a default also takes the place of a null that is given, but in a column that is
-    NOT NULL such a null is refused, default or not.
+    An absent column gets its default, or nulls. As in Java, a default also replaces a given null.
+    In a NOT NULL column a given null is refused even with a default.
     """
 
     def __init__(self, fields: tuple[DataField, ...], encoded: Collection[str] = ()) -> None:
-        """The columns ``encoded`` may be numbers: texts where they come so, decimals anyhow."""
+        """Keep the columns; those in ``encoded`` may be passed on as numbers.
+
+        Texts are if they arrive as dictionaries, decimals always.
+        """
         self._fields = fields
         self._encoded = encoded
         self._schema = to_arrow_schema(fields)
@@ -43,11 +46,11 @@ class InputColumns:
         self._defaults = {field.name: default_value(field) for field in fields}
 
     def __call__(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
-        """The batch with exactly the table's columns; ``first_row`` is the number of its first."""
+        """Convert a batch to exactly the table's columns; ``first_row`` is its first row number."""
         return self._looked_at(batch, first_row)
 
     def again(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.RecordBatch:
-        """The batch, of rows that another ``InputColumns`` of these columns has checked."""
+        """Convert a batch that another ``InputColumns`` of the table has already checked."""
         if _in_full(batch.schema).equals(self._schema):
             return batch
         return self._looked_at(batch, first_row)
@@ -60,7 +63,9 @@ class InputColumns:
         ]
         schema = self._schema
         for number, column in enumerate(columns):
-            if in_full(column.type) != column.type:  # no column of a table has such a type
+            if (
+                in_full(column.type) != column.type
+            ):  # dictionaries and short decimals remain as they are
                 schema = schema.set(number, schema.field(number).with_type(column.type))
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -73,7 +78,9 @@ class InputColumns:
             )
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
-            raise InvalidRequestError(f"columns are given twice: {', '.join(repeated)}")
+            raise InvalidRequestError(
+                f"the rows have columns twice: {', '.join(repeated)}; rename or drop one of each"
+            )
 
     def _column(
         self, batch: pa.RecordBatch, field: DataField, target: pa.Field, first_row: int
@@ -89,8 +96,8 @@ class InputColumns:
             given = pa.nulls(batch.num_rows, target.type)
         else:
             raise InvalidRequestError(
-                f"column {field.name!r} is NOT NULL, but the rows from row {first_row} on have no "
-                "such column"
+                f"column {field.name!r} is NOT NULL, but the rows from row {first_row} on do not "
+                "have this column; add it"
             )
         try:
             values = _checked(given, field, target)
@@ -104,7 +111,7 @@ class InputColumns:
 
 
 def _in_full(schema: pa.Schema) -> pa.Schema:
-    """The columns as they are where none of them are numbers of texts or decimals."""
+    """Return the schema with plain types in place of dictionaries and short decimals."""
     for number, field in enumerate(schema):
         if field.type == TEXTS_AS_NUMBERS or pa.types.is_decimal64(field.type):
             schema = schema.set(number, field.with_type(in_full(field.type)))
@@ -112,21 +119,21 @@ def _in_full(schema: pa.Schema) -> pa.Schema:
 
 
 def _as_numbers(given: pa.Array, target: pa.Field) -> pa.Array | None:
-    """The column as numbers, if it can be; its texts or digits have been looked at then."""
+    """Return the column as numbers, checked; None if that is not possible."""
     if pa.types.is_decimal(target.type):
         return short_decimals(given, target.type)
     return given if _is_small_dictionary(given) else None
 
 
 def _is_small_dictionary(values: pa.Array) -> bool:
-    """Whether each piece of the column can have all its texts, which are fine, beside it."""
+    """Return True if the column is a valid dictionary small enough to copy with every piece."""
     if values.type != TEXTS_AS_NUMBERS or values.dictionary.null_count:
         return False
     if values.dictionary.nbytes > _MOST_DICTIONARY_BYTES:
         return False
     try:
         values.validate(full=True)
-    except pa.ArrowInvalid:  # which row that is in, if in any, shows when all are looked at
+    except pa.ArrowInvalid:  # the full check finds the row
         return False
     return True
 
@@ -139,9 +146,9 @@ def _checked(given: pa.Array, field: DataField, target: pa.Field) -> pa.Array:
 
 
 def _check_values(values: pa.Array, name: str) -> None:
-    """Refuse what is no value of its type: Arrow arrays may hold any bytes and any digits.
+    """Raise if a value is invalid for its type: Arrow arrays may hold any bytes and any digits.
 
-    A sum of short decimals may outgrow its type in a table, but rows that come in fit theirs.
+    Sums of short decimals in a table may exceed their type, but input rows must fit.
     """
     try:
         for part in _doubtful_in(values):
@@ -151,14 +158,14 @@ def _check_values(values: pa.Array, name: str) -> None:
     except pa.ArrowInvalid as reason:
         remedy = "convert texts to UTF-8 before writing, or store bytes in a BYTES column"
         if "Decimal" in str(reason):
-            remedy = "give the column more digits"
+            remedy = "give the column a type with more digits"
         raise InvalidRequestError(
-            f"column {name!r} holds what is no value of {values.type}: {reason}; {remedy}"
+            f"column {name!r} has an invalid {values.type} value: {reason}; {remedy}"
         ) from None
 
 
 def _doubtful_in(values: pa.Array) -> Iterator[pa.Array]:
-    """All texts and decimals in a column; of nested ones only what is in these rows."""
+    """Yield all texts and decimals of a column; for nested columns only those in these rows."""
     if pa.types.is_string(values.type) or pa.types.is_decimal(values.type):
         yield values
     elif pa.types.is_map(values.type):
@@ -172,10 +179,13 @@ def _doubtful_in(values: pa.Array) -> Iterator[pa.Array]:
 
 
 def _first_refused(given: pa.Array, field: DataField, target: pa.Field) -> int | None:
-    """The first row with a value that is refused; None if it is the column as a whole that is."""
+    """Return the first row whose value is refused; None if the column as a whole is refused."""
     if not len(given) or _is_refused(given.slice(0, 0), field, target):
         return None
-    first, end = 0, len(given)  # rows before the first are fine, one before the end is not
+    first, end = (
+        0,
+        len(given),
+    )  # rows before `first` are valid, one between `first` and `end` is not
     while end - first > 1:
         middle = (first + end) // 2
         if _is_refused(given.slice(first, middle - first), field, target):
@@ -198,17 +208,18 @@ def _cast(values: pa.Array, name: str, target: pa.DataType) -> pa.Array:
         return values
     if not means_the_same(values.type, target):
         raise InvalidRequestError(
-            f"column {name!r} holds {values.type}, the table wants {target}; "
+            f"column {name!r} has type {values.type}, but the table needs {target}; "
             "convert it before writing"
         )
     try:
         if pa.types.is_decimal(target) and pa.types.is_integer(values.type):
-            # Arrow asks for room for the largest integer; what counts is the values there are.
+            # Arrow requires digits for the largest possible integer, not for the given ones.
             values = values.cast(pa.decimal128(_INTEGER_DIGITS, 0))
         stored = values.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as reason:
         raise InvalidRequestError(
-            f"column {name!r} does not fit into {target} without loss: {reason}"
+            f"column {name!r} does not fit into {target} without loss: {reason}; change the values "
+            "or the type of the column"
         ) from None
-    check_rounding(values, stored, name)  # Arrow calls a float that changes a safe cast
+    check_rounding(values, stored, name)  # Arrow does not report floats that lose digits
     return stored

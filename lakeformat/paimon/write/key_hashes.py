@@ -1,7 +1,7 @@
-"""Which bucket of one partition each key is in, told by the hash of the key.
+"""The bucket of each key in one partition, found by the hash of the key.
 
-Keys with one hash share a bucket, which is harmless. A key is never forgotten, also not when its
-row is deleted. Four bytes of hash and two of bucket are held per key.
+Keys with equal hashes share a bucket, which is harmless. A key is never removed, even if its row is
+deleted. Each key takes four bytes for the hash and two for the bucket.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ __all__ = ["MOST_BUCKETS", "Hashes", "KeyHashes", "Room", "fill"]
 Hashes: TypeAlias = npt.NDArray[np.int32]
 
 MOST_BUCKETS = 32_767
-"""So many buckets of a partition have a number."""
+"""Largest number of buckets in a partition."""
 _BUCKET_BITS = 15
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many keys there are for a bucket, and how many buckets for a partition."""
+    """Limits for the keys of a bucket and the buckets of a partition."""
 
     keys: int
     buckets: int | None
-    """None for as many as there are numbers."""
+    """None for no limit below ``MOST_BUCKETS``."""
     random_fraction: Callable[[], float]
 
 
 def fill(counts: dict[int, int], new: int, room: Room) -> Buckets:
-    """The buckets of so many new keys, in the order they came in; ``counts`` is brought up to date.
+    """Assign buckets to ``new`` keys in their order, and update ``counts``.
 
-    They go to the first bucket that is not full, then to new ones, and once there may be no more
-    of those to any bucket by chance.
+    Keys go to the first bucket that is not full, then to new buckets. When no bucket may be added,
+    they go to random buckets.
     """
     chosen: list[int] = []
     taken: list[int] = []
@@ -63,8 +63,8 @@ def fill(counts: dict[int, int], new: int, room: Room) -> Buckets:
 def _any(counts: dict[int, int], keys: int, room: Room) -> Buckets:
     if keys and room.buckets is None:
         raise InvalidRequestError(
-            f"all {MOST_BUCKETS} buckets of a partition are full with {room.keys} keys each: raise "
-            "'dynamic-bucket.target-row-num'"
+            f"all {MOST_BUCKETS} buckets of a partition are full with {room.keys} keys each: "
+            "increase 'dynamic-bucket.target-row-num'"
         )
     if not keys:
         return np.empty(0, np.int32)
@@ -77,7 +77,7 @@ def _any(counts: dict[int, int], keys: int, room: Room) -> Buckets:
 
 @dataclass(frozen=True, slots=True)
 class _Sorted:
-    """Hashes in order, each with its bucket."""
+    """Sorted hashes, each with its bucket."""
 
     hashes: Hashes
     buckets: npt.NDArray[np.int16]
@@ -86,14 +86,14 @@ class _Sorted:
         return len(self.hashes)
 
     def find(self, wanted: Hashes, found: Buckets) -> None:
-        """Put down the buckets of those that are here; ``wanted`` are in order."""
+        """Fill in the buckets of the hashes found here; ``wanted`` is sorted."""
         at = np.minimum(np.searchsorted(self.hashes, wanted), len(self.hashes) - 1)
         here = self.hashes[at] == wanted
         found[here] = self.buckets[at[here]]
 
 
 def _in_order(hashes: Sequence[Hashes], buckets: Sequence[npt.NDArray[np.integer]]) -> _Sorted:
-    # Both in one number are sorted several times as fast as one of them by the other.
+    # Sorting hash and bucket packed into one integer is several times faster.
     packed = np.concatenate(hashes).astype(np.int64) << _BUCKET_BITS
     packed |= np.concatenate(buckets)
     packed.sort()
@@ -103,10 +103,10 @@ def _in_order(hashes: Sequence[Hashes], buckets: Sequence[npt.NDArray[np.integer
 
 
 class KeyHashes:
-    """The keys of one partition: those that are known, and those that come in."""
+    """The known and the new keys of one partition."""
 
     def __init__(self, known: Mapping[int, Hashes], room: Room) -> None:
-        """``known``: the hashes of each bucket, each hash once."""
+        """Load the known hashes of each bucket; each hash occurs once."""
         self._room = room
         self._counts = {bucket: len(hashes) for bucket, hashes in known.items()}
         self._changed: set[int] = set()
@@ -115,7 +115,7 @@ class KeyHashes:
             self._add(_in_order([hashes], [np.full(len(hashes), bucket, np.int16)]))
 
     def assign(self, hashes: Hashes) -> Buckets:
-        """The bucket of each key; keys that are not known yet get one in the order they came in."""
+        """Return the bucket of each key; new keys are assigned in their order."""
         packed = (hashes.astype(np.int64) << 32) | np.arange(len(hashes))
         packed.sort()
         in_order, rows = (packed >> 32).astype(np.int32), packed & 0xFFFFFFFF
@@ -134,7 +134,7 @@ class KeyHashes:
         return buckets
 
     def changed(self) -> dict[int, Hashes]:
-        """All hashes of each bucket that has got new ones."""
+        """Return all hashes of each bucket that received new ones."""
         if not self._changed:
             return {}
         there = np.array(sorted(self._changed), np.int16)
@@ -147,7 +147,7 @@ class KeyHashes:
         return {int(bucket): part for bucket, part in zip(there, parts, strict=True)}
 
     def _add(self, part: _Sorted) -> None:
-        """Few parts, the larger ones first: so each hash is sorted a few times only."""
+        """Add a part, merging smaller parts so that each hash is sorted only a few times."""
         while self._parts and len(self._parts[-1]) <= 2 * len(part):
             last = self._parts.pop()
             part = _in_order([last.hashes, part.hashes], [last.buckets, part.buckets])

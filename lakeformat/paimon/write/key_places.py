@@ -1,4 +1,4 @@
-"""Where the keys of one write are, in tables whose keys may move between partitions."""
+"""Places of the keys of one write, for tables whose keys may change partitions."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ NOWHERE = -1
 
 @dataclass(frozen=True, slots=True)
 class FoundKeys:
-    """Where a table has some keys."""
+    """Places of some keys in a table."""
 
     partitions: list[bytes]
-    """The partitions that have any."""
+    """Partitions that have any of the keys."""
     partition_of: Positions
-    """Of each key the position in ``partitions``, ``NOWHERE`` if the table does not have it."""
+    """Index into ``partitions`` for each key, ``NOWHERE`` if the table lacks the key."""
     bucket_of: Buckets
     counts: Mapping[Place, int]
-    """How many keys of the table each bucket has, asked for or not."""
+    """Number of keys in each bucket of the table, whether looked up or not."""
 
 
 FindKeys: TypeAlias = Callable[[pa.Array], FoundKeys]
-"""Looks up different keys, given as framed rows of the primary key."""
+"""Looks up distinct keys, given as encoded primary-key rows."""
 
 
 @dataclass(slots=True)
 class KeyPlaces:
-    """Partition and place of each key, as far as rows have been settled; keys are numbered."""
+    """Partition and place of each key after the rows settled so far; keys are numbered."""
 
     numbers: PartitionNumbers
     room: Room
     partition_of: Positions
-    """The number of the partition, or ``NOWHERE``."""
+    """Partition number of each key, or ``NOWHERE``."""
     place_of: Places
     _places: PlaceNumbers = field(default_factory=PlaceNumbers)
     _counts: dict[int, dict[int, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, numbers: PartitionNumbers, room: Room, found: FoundKeys) -> KeyPlaces:
-        """The places of the keys that were found in the table."""
+        """Start with the places of the keys found in the table."""
         own = np.array([numbers.number(row, 0) for row in found.partitions], np.int64)
         known = np.flatnonzero(found.partition_of != NOWHERE)
         partition_of = np.full(len(found.partition_of), NOWHERE, np.int64)
@@ -66,7 +66,7 @@ class KeyPlaces:
         return self
 
     def new(self, partitions: Positions) -> Places:
-        """Places for keys that come to these partitions, in the order they come."""
+        """Assign places to keys that are new in these partitions, in their order."""
         places = np.empty(len(partitions), np.int64)
         for partition, positions in rows_by_place(partitions) if len(partitions) else ():
             counts = self._counts.setdefault(partition, {})
@@ -75,12 +75,12 @@ class KeyPlaces:
         return places
 
     def leave(self, places: Places) -> None:
-        """Make room where keys have moved away."""
+        """Free the room of keys that moved away from these places."""
         for number, keys in zip(*np.unique(places, return_counts=True), strict=True):
             partition, bucket = self._places[int(number)]
             self._counts[partition][bucket] -= int(keys)
 
     def place(self, number: int) -> Place:
-        """What a number stands for."""
+        """Return the place of a number."""
         partition, bucket = self._places[number]
         return Place(self.numbers.row(partition), bucket)

@@ -1,4 +1,4 @@
-"""The buckets of a primary-key table: rows in, merged level-0 files out."""
+"""Buckets of a primary-key table: merge rows and write them to level-0 files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["KeyValueBuckets"]
 
 @dataclass(slots=True)
 class _Bucket:
-    """The files of one bucket that this writer has made."""
+    """The files that this writer has created in one bucket."""
 
     files: KeyValueFiles
     writers: list[KeyValueWriter] = field(default_factory=list)
@@ -42,9 +42,9 @@ class _Bucket:
 
 
 class KeyValueBuckets:
-    """All buckets of one writer share one buffer; each full one is a run of every bucket.
+    """Buffers rows of all buckets together; each full buffer becomes a sorted run per bucket.
 
-    Runs wait in temporary files and are merged once, when the writer is finished.
+    Runs are kept in temporary files and merged once, when the writer finishes.
     """
 
     def __init__(
@@ -55,7 +55,10 @@ class KeyValueBuckets:
         *,
         with_changelog: bool,
     ) -> None:
-        """``with_changelog``: what came in is kept as changelog too, if the table wants that."""
+        """Prepare the buffer; with ``with_changelog`` input rows are also written as changelog.
+
+        That happens only if the table's ``changelog-producer`` is ``input``.
+        """
         schema, options = handle.schema, handle.options
         self._handle = handle
         self._sequences = sequences
@@ -69,13 +72,13 @@ class KeyValueBuckets:
         self._buckets: dict[int, _Bucket] = {}
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
-        """Take rows in; they are copied once the buffer is full."""
+        """Add rows; they are copied only when the buffer is full."""
         self._buffer.add(rows, kinds, places)
         if self._buffer.nbytes >= self._limit:
             self._empty_buffer()
 
     def finish(self) -> list[NewFiles]:
-        """Write what is left; the files of each bucket, in the order the places are numbered."""
+        """Write the remaining rows; return the files of each bucket, in place order."""
         self._flush()
         return [
             NewFiles(self._place_of(number), tuple(bucket.new), tuple(bucket.changelog))
@@ -84,7 +87,7 @@ class KeyValueBuckets:
         ]
 
     def abort(self) -> None:
-        """Remove all files of the table and all temporary ones."""
+        """Remove all files written to the table and all temporary files."""
         self._buffer.clear()
         self._spill.clear()
         for bucket in self._buckets.values():
@@ -103,7 +106,7 @@ class KeyValueBuckets:
             self._spill.add(held.rows.schema, _in_order(held))
 
     def _flush(self) -> None:
-        """Write everything there is as level-0 files."""
+        """Write all held rows as level-0 files."""
         if len(self._spill):
             self._spill_buffer()
             with self._spill.opened() as spilled:
@@ -116,7 +119,7 @@ class KeyValueBuckets:
                 self._write(place, ((rows, part) for part in _parts(groups)))
 
     def _ready_to_move(self, rows: pa.Table) -> pa.Table:
-        """In the form that is copied and written fastest, where nobody else looks at the rows."""
+        """Encode the rows for fast copying where no merge looks at the values."""
         options = self._handle.options
         formats = [options.of_level(0).file_format]
         if self._with_changelog:
@@ -134,7 +137,7 @@ class KeyValueBuckets:
         return sort_rows(held, by_place, self._order, numbers)
 
     def _write(self, place: int, parts: Iterator[tuple[pa.Table, KeyGroups]]) -> None:
-        """One flush of one bucket: a sorted run, and its changelog before it is merged."""
+        """Write one sorted run of a bucket, and its changelog before the merge."""
         bucket = self._bucket(place)
         run = bucket.files.new_run(0)
         bucket.writers.append(run)
@@ -154,7 +157,7 @@ class KeyValueBuckets:
             bucket.changelog += changelog.finish(origin)
 
     def _merged(self, rows: pa.Table, groups: KeyGroups) -> pa.Table:
-        """One row per key; a key that has one row keeps it as it is."""
+        """Merge to one row per key; a key with one row keeps that row unchanged."""
         if len(groups) == len(groups.order):
             return take_rows(rows, groups.order)
         return self._engine.merge(rows, groups)
@@ -178,14 +181,14 @@ class KeyValueBuckets:
 
 
 def _in_order(held: SortedRows) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each place, none merged with another."""
+    """Yield the sorted, unmerged rows of each place."""
     for place, groups in held:
         for part in _parts(groups):
             yield place, take_rows(held.rows, part.order)
 
 
 def _parts(groups: KeyGroups) -> Iterator[KeyGroups]:
-    """So many keys at a time as fill a row group if each of them becomes a row."""
+    """Yield groups of as many keys as one row group holds."""
     for first in range(0, len(groups), ROW_GROUP_ROWS):
         yield part_of(groups, first, min(first + ROW_GROUP_ROWS, len(groups)))
 

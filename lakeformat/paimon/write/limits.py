@@ -1,4 +1,4 @@
-"""What a column's type allows, checked on the values themselves, nested ones included."""
+"""Checks that values fit the type of their column, nested values included."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _UNIT_DIGITS = {"ms": 3, "us": 6, "ns": 9}
 
 
 def check_limits(values: pa.Array, data_type: DataType, name: str, counted: str = "rows") -> None:
-    """Raise where a value is null, too long, too fine or outside the day: nothing is cut."""
+    """Raise InvalidRequestError if a value is null, too long, too precise or not a time of day."""
     if not data_type.nullable and values.null_count:
         raise InvalidRequestError(
             f"column {name!r} is NOT NULL, but {values.null_count} of "
-            f"{len(values)} {counted} have no value in it"
+            f"{len(values)} {counted} have a null there; fill in a value or drop them"
         )
     match data_type:
         case AtomicType(name=kind) if kind in _LENGTHS:
@@ -59,7 +59,7 @@ def check_limits(values: pa.Array, data_type: DataType, name: str, counted: str 
 
 
 def map_entries(values: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Keys and items of the maps that are there; ``MapArray.keys`` forgets a slice."""
+    """Return keys and items of the non-null maps; ``MapArray.keys`` ignores slices."""
     kind = values.type
     as_lists = pa.list_(pa.struct([kind.key_field, kind.item_field]))
     entries = values.cast(as_lists).flatten()
@@ -72,28 +72,30 @@ def _check_length(values: pa.Array, data_type: AtomicType, name: str) -> None:
     longest = pc.max(_LENGTHS[data_type.name](values)).as_py()
     if longest is not None and longest > data_type.length:
         raise InvalidRequestError(
-            f"column {name!r} takes {data_type.length} at most, a value has {longest}"
+            f"column {name!r} allows a length of at most {data_type.length}, but a value has "
+            f"{longest}; shorten it before writing"
         )
 
 
 def _check_time(values: pa.Array, name: str) -> None:
-    """A TIME keeps milliseconds whatever its precision says, but only those of one day."""
+    """Raise if a TIME is not within one day; its precision does not limit the milliseconds."""
     millis = pc.min_max(values.cast(pa.int32())).as_py()
     for value in (millis["min"], millis["max"]):
         if value is not None and not 0 <= value <= _LAST_MILLISECOND:
             raise InvalidRequestError(
-                f"column {name!r} is a TIME, {value} ms after midnight lies in no day"
+                f"column {name!r} is a TIME, but a value is {value} ms after midnight; "
+                f"valid are 0 to {_LAST_MILLISECOND}"
             )
 
 
 def _check_precision(values: pa.Array, data_type: AtomicType, name: str) -> None:
-    """Arrow has three units for ten precisions; readers would cut the digits between."""
+    """Raise if a timestamp has more digits than its column: readers would cut them off."""
     step = 10 ** (_UNIT_DIGITS[values.type.unit] - data_type.precision)
     if step == 1:
         return
     units = values.cast(pa.int64())
     if pc.any(pc.not_equal(units, pc.multiply(pc.divide(units, step), step))).as_py():
         raise InvalidRequestError(
-            f"column {name!r} keeps {data_type.precision} digits after the second, "
-            "a value has more; round it before writing"
+            f"column {name!r} keeps {data_type.precision} fractional digits of a second, "
+            "but a value has more; round it before writing"
         )

@@ -1,4 +1,4 @@
-"""Which Arrow types may become which: only where no value can come to mean something else."""
+"""Rules for casts between Arrow types that never change the meaning of a value."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ __all__ = ["means_the_same"]
 
 
 def means_the_same(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether values of one type may be stored in the other, as far as types can tell."""
+    """Return True if values of one type may be stored in the other, judged by the types alone."""
     if pa.types.is_null(source):
         return True
     if pa.types.is_dictionary(source):
         return means_the_same(source.value_type, target)
     if pa.types.is_timestamp(source) and pa.types.is_timestamp(target):
-        return (source.tz is None) == (target.tz is None)  # a wall clock is no instant
+        return (source.tz is None) == (target.tz is None)  # with and without a time zone never mix
     if pa.types.is_decimal(source) or pa.types.is_decimal(target):
-        return _is_exact(source) and _is_exact(target)  # a float is no exact decimal
+        return _is_exact(source) and _is_exact(target)  # floats are not exact
     return any(belongs(source) and belongs(target) for belongs in _ATOMIC) or _parts_mean_the_same(
         source, target
     )
@@ -34,7 +34,7 @@ def _parts_mean_the_same(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _fields_mean_the_same(source: pa.DataType, target: pa.DataType) -> bool:
-    """Arrow drops fields the target lacks, and values with them: that is refused here."""
+    """Return True if the target has all fields; Arrow would silently drop unknown ones."""
     known = {field.name: field.type for field in target}
     return all(
         field.name in known and means_the_same(field.type, known[field.name]) for field in source

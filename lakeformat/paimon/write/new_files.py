@@ -1,4 +1,4 @@
-"""The files a writer has made in one bucket, and where files of a bucket go."""
+"""New files of a writer in one bucket, and the directory for files of a bucket."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["NewFiles", "bucket_places", "file_origin"]
 
 @dataclass(frozen=True, slots=True)
 class NewFiles:
-    """What a commit message says of one bucket."""
+    """The new files of one bucket, for a commit message."""
 
     place: Place
     data: tuple[DataFileMeta, ...]
@@ -24,7 +24,7 @@ class NewFiles:
 
 
 def bucket_places(handle: TableHandle, place: Place) -> tuple[str, ExternalPaths | None]:
-    """The directory of a bucket, and the external paths that are used instead if there are any."""
+    """Return the directory of a bucket, and the external paths that replace it, if any."""
     layout = handle.layout
     partition = partition_path(handle.schema, place.partition)
     external = external_paths(
@@ -37,5 +37,5 @@ def bucket_places(handle: TableHandle, place: Place) -> tuple[str, ExternalPaths
 
 
 def file_origin(handle: TableHandle) -> FileOrigin:
-    """Files written now, by the schema the table was opened with."""
+    """Return schema id and time for files written now."""
     return FileOrigin(handle.schema.id, local_wall_clock(handle.environment.now_millis()))

@@ -1,6 +1,6 @@
-"""Columns whose values a writer takes from the rows it is given to a file, and never looks at.
+"""Columns whose values a writer copies to files without looking at them.
 
-They may come as numbers: texts as those of a dictionary, decimals in the eight bytes of a file.
+Such columns may be passed as numbers: texts as dictionary indices, decimals in 64 bits.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ __all__ = ["decimals_as_numbers", "short_decimals", "short_type", "texts_as_numb
 
 
 def texts_as_numbers(schema: TableSchema) -> frozenset[str]:
-    """The columns a writer takes as dictionaries."""
-    return frozenset(field.name for field in _unseen(schema) if field.type == STRING)
+    """Return the columns a writer accepts as dictionaries."""
+    return frozenset(field.name for field in _copied_columns(schema) if field.type == STRING)
 
 
 def decimals_as_numbers(schema: TableSchema) -> frozenset[str]:
-    """The columns a writer takes as decimals of 64 bits."""
+    """Return the columns a writer accepts as 64-bit decimals."""
     indexed = {name for names in indexed_columns(schema.table_options).values() for name in names}
     return frozenset(
         field.name
-        for field in _unseen(schema)
+        for field in _copied_columns(schema)
         if field.name not in indexed and _is_short(field.type)
     )
 
 
 def short_type(kind: pa.DataType) -> pa.DataType | None:
-    """The decimals of 64 bits that have as many digits as those of a type; None if none have."""
+    """Return the 64-bit decimal type with the same digits; None if it has too many digits."""
     if not pa.types.is_decimal128(kind) or kind.precision > COMPACT_DECIMAL_PRECISION:
         return None
     return pa.decimal64(kind.precision, kind.scale)
 
 
 def short_decimals(values: pa.Array, wanted: pa.DataType) -> pa.Array | None:
-    """Decimals that belong into a column of the type ``wanted``, in 64 bits.
+    """Convert decimals for a column of type ``wanted`` to 64 bits.
 
-    None if that has no room for one of them, or they are something else.
+    Return None if a value does not fit or the type is another one.
     """
     short = short_type(wanted)
     if short is None or values.type not in (short, wanted):
@@ -56,11 +56,11 @@ def short_decimals(values: pa.Array, wanted: pa.DataType) -> pa.Array | None:
         if values.type == short:
             values.validate(full=True)
         return values.cast(short)
-    except pa.ArrowInvalid:  # in which row that is shows when all are looked at
+    except pa.ArrowInvalid:  # the full check finds the row
         return None
 
 
-def _unseen(schema: TableSchema) -> Iterator[DataField]:
+def _copied_columns(schema: TableSchema) -> Iterator[DataField]:
     options = schema.table_options
     is_moved = bool(schema.primary_keys) and isinstance(merge_engine(schema), Deduplicate)
     formats = {options.of_level(0).file_format, options.of_changelog(0).file_format}

@@ -1,4 +1,4 @@
-"""How the rows of one writer come to their places: at once, by an index, or once all are there."""
+"""Placement of a writer's rows: at once by a function or an index, or after all rows arrived."""
 
 from __future__ import annotations
 
@@ -20,34 +20,36 @@ from lakeformat.paimon.write.row_kinds import Kinds
 from lakeformat.paimon.write.sequences import SequenceNumbers
 from lakeformat.rows.groups import Positions
 
-__all__ = ["FindLiveKeys", "Placed", "Placement", "placement_of"]
+__all__ = ["FindExistingKeys", "Placed", "Placement", "placement_of"]
 
 Placed: TypeAlias = tuple[pa.RecordBatch, Kinds, Places]
-"""Rows, what each does, and the number of its place."""
-FindLiveKeys: TypeAlias = Callable[[TableHandle, Snapshot | None, pa.Array], FoundKeys]
-"""Where a table has keys, at a snapshot; different ones, given as framed rows."""
+"""Rows, their kinds and their place numbers."""
+FindExistingKeys: TypeAlias = Callable[[TableHandle, Snapshot | None, pa.Array], FoundKeys]
+"""Looks up distinct keys of a table at a snapshot, given as encoded rows."""
 MessageOf: TypeAlias = Callable[[Place], CommitMessage]
 
 
 class Placement(Protocol):
-    """Rows in, rows with their places out."""
+    """Assigns places to rows."""
 
     def take(
         self, rows: pa.RecordBatch, kinds: Kinds, numbers: Sequence[int] | Positions
     ) -> Iterable[Placed]:
-        """What can be placed now; ``numbers`` are what messages call the rows."""
+        """Yield the rows that can be placed now; ``numbers`` are the row numbers for messages."""
         ...
 
     def rest(self) -> Iterable[Placed]:
-        """What could not be placed before."""
+        """Yield the rows that could not be placed before."""
         ...
 
     def place(self, number: int) -> Place:
-        """What a number stands for."""
+        """Return the place of a number."""
         ...
 
-    def told(self, messages: list[CommitMessage], empty: MessageOf) -> list[CommitMessage]:
-        """The messages with what else there is to commit; ``empty`` is one without files."""
+    def with_index_changes(
+        self, messages: list[CommitMessage], empty: MessageOf
+    ) -> list[CommitMessage]:
+        """Return the messages with index changes added; ``empty`` creates one without files."""
         ...
 
     def abort(self) -> None:
@@ -60,9 +62,9 @@ def placement_of(
     base: Snapshot | None,
     partitions: PartitionNumbers,
     sequences: SequenceNumbers,
-    find_keys: FindLiveKeys,
+    find_keys: FindExistingKeys,
 ) -> Placement:
-    """The one of a table; without ``base`` nothing is known of its keys."""
+    """Return the placement for a table; without ``base`` none of its keys are known."""
     if crosses_partitions(handle):
         return _Crossing(handle, base, partitions, find_keys)
     if has_hash_index(handle):
@@ -72,7 +74,7 @@ def placement_of(
 
 
 class _AtOnce:
-    """What says the place of a row when it comes, so that none has to wait."""
+    """Places rows immediately."""
 
     def __init__(self, assign: Assigner | DynamicAssigner) -> None:
         self._place_rows = assign
@@ -88,9 +90,11 @@ class _AtOnce:
 
 
 class _ByFunction(_AtOnce):
-    """The key says the bucket."""
+    """Places rows by a function of the key."""
 
-    def told(self, messages: list[CommitMessage], empty: MessageOf) -> list[CommitMessage]:
+    def with_index_changes(
+        self, messages: list[CommitMessage], empty: MessageOf
+    ) -> list[CommitMessage]:
         return messages
 
     def abort(self) -> None:
@@ -98,17 +102,19 @@ class _ByFunction(_AtOnce):
 
 
 class _ByIndex(_AtOnce):
-    """The hash index says the bucket, or gets to know it."""
+    """Places rows by the hash index, and adds new keys to it."""
 
     def __init__(self, assign: DynamicAssigner) -> None:
         super().__init__(assign)
         self._assign = assign
         self.abort = assign.abort
 
-    def told(self, messages: list[CommitMessage], empty: MessageOf) -> list[CommitMessage]:
+    def with_index_changes(
+        self, messages: list[CommitMessage], empty: MessageOf
+    ) -> list[CommitMessage]:
         changes = self._assign.finish()
         of = {Place(message.partition, message.bucket): message for message in messages}
-        for place in changes:  # an engine may leave no row of a new key
+        for place in changes:  # a merge may leave no row of a new key
             of.setdefault(place, empty(place))
         none = IndexChange()
         return [
@@ -123,14 +129,14 @@ class _ByIndex(_AtOnce):
 
 
 class _Crossing:
-    """Only the whole table says where a key is: it is looked through once all rows are there."""
+    """Places rows after all have arrived: keys are looked up in the whole table."""
 
     def __init__(
         self,
         handle: TableHandle,
         base: Snapshot | None,
         partitions: PartitionNumbers,
-        find_keys: FindLiveKeys,
+        find_keys: FindExistingKeys,
     ) -> None:
         def find(keys: pa.Array) -> FoundKeys:
             return find_keys(handle, base, keys)
@@ -150,5 +156,7 @@ class _Crossing:
     def rest(self) -> Iterator[Placed]:
         return self._rows.settle()
 
-    def told(self, messages: list[CommitMessage], empty: MessageOf) -> list[CommitMessage]:
+    def with_index_changes(
+        self, messages: list[CommitMessage], empty: MessageOf
+    ) -> list[CommitMessage]:
         return [replace(message, assigned_by=self._name) for message in messages]

@@ -1,4 +1,7 @@
-"""Rows that get their bucket later: as they come, unmerged, in files no batch read looks at."""
+"""Postponed buckets: rows are written unmerged, to files that batch reads skip.
+
+A compaction assigns their buckets later.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +28,14 @@ from lakeformat.paimon.write.row_kinds import Kinds
 __all__ = ["PostponedBuckets"]
 
 _NO_NUMBER = -1
-"""Of rows that are numbered when they get a bucket."""
+"""Sequence number of rows that a compaction numbers later."""
 
 
 class PostponedBuckets:
-    """The partitions of one writer; all share one buffer, and one prefix of file names.
+    """Buffers the rows of one writer and writes them partition by partition.
 
-    Whoever gives the rows their bucket takes the files of one prefix in the order of their
-    numbers, and so the rows in the order they came in.
+    All files of a writer share a name prefix. The compaction reads the files of one prefix in the
+    order of their numbers, and so the rows in the order they arrived.
     """
 
     def __init__(self, handle: TableHandle, place_of: Callable[[int], Place]) -> None:
@@ -47,13 +50,13 @@ class PostponedBuckets:
         self._files: dict[int, list[DataFileMeta]] = {}
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
-        """Take rows in; they are written once the buffer is full."""
+        """Add rows; they are written when the buffer is full."""
         self._buffer.add(rows, kinds, places)
         if self._buffer.nbytes >= self._handle.options.write_buffer_size_bytes:
             self._empty_buffer()
 
     def finish(self) -> list[NewFiles]:
-        """Write what is left; the files of each partition."""
+        """Write the remaining rows and return the files of each partition."""
         self._empty_buffer()
         self._close()
         return [
@@ -62,7 +65,7 @@ class PostponedBuckets:
         ]
 
     def abort(self) -> None:
-        """Remove all files."""
+        """Remove all files written so far."""
         self._buffer.clear()
         for writer in self._started:
             writer.abort()
@@ -78,7 +81,7 @@ class PostponedBuckets:
         rows = pa.RecordBatch.from_arrays(columns, names=names)
         for place, positions in rows_by_place(held.places):
             self._writer(place).write(rows.take(pa.array(positions)))
-        # An open file holds a row group: of many partitions none stays open.
+        # An open file holds a row group in memory, so with many partitions all are closed.
         if len(self._open) > self._handle.options.write_max_writers_to_spill:
             self._close()
 
@@ -107,7 +110,7 @@ class PostponedBuckets:
 
 
 def _options(handle: TableHandle, prefix: str) -> TableOptions:
-    """Avro without statistics, unless a column cannot be written so: files are read once."""
+    """Return options for Avro without statistics, or the table's format if Avro lacks a type."""
     options = handle.options.of_postponed(prefix, FileFormat.AVRO.value)
     try:
         require_format_holds(handle.schema.fields, options)

@@ -1,4 +1,4 @@
-"""Text that repeats itself, each value once: moving and writing numbers is much faster."""
+"""Encodes repetitive text as dictionaries: copying and writing numbers is much faster."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from lakeformat.types.arrow_types import in_full
 __all__ = ["in_full_columns", "with_dictionaries"]
 
 _MAX_DISTINCT_FRACTION = 0.1
-"""In the sample: dictionaries stay so small that they fit into the processor's cache."""
+"""Largest share of distinct values in the sample; small dictionaries fit into the CPU cache."""
 _LONGEST = 256
 _FEWEST_ROWS = 4 * SAMPLE_ROWS
 
 
 def in_full_columns(rows: pa.Table) -> pa.Table:
-    """The rows with texts in place of their numbers, and decimals in their own type."""
+    """Return the rows with dictionaries decoded and decimals in their own type."""
     for number, field in enumerate(rows.schema):
         kind = in_full(field.type)
         if kind != field.type:
@@ -28,7 +28,7 @@ def in_full_columns(rows: pa.Table) -> pa.Table:
 
 
 def with_dictionaries(rows: pa.Table, besides: Collection[str]) -> pa.Table:
-    """The rows with such columns as dictionaries, but for some columns."""
+    """Return the rows with repetitive text columns as dictionaries, except ``besides``."""
     if rows.num_rows < _FEWEST_ROWS:
         return rows
     for number, name in enumerate(rows.column_names):

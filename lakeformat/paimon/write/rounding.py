@@ -1,4 +1,4 @@
-"""Wide floats in a narrow column: only where each of them comes back as the value it was."""
+"""Checks that floats stored in a narrower type keep their value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["check_rounding"]
 
 
 def check_rounding(given: pa.Array, stored: pa.Array, name: str) -> None:
-    """Raise where a float of ``given`` became another one in ``stored``, nested ones included."""
+    """Raise InvalidRequestError if a float changed in the cast, nested values included."""
     source, target = given.type, stored.type
     if source == target or pa.types.is_null(source):
         return
@@ -41,6 +41,6 @@ def _check_floats(given: pa.Array, stored: pa.Array, name: str) -> None:
     changed = given.filter(pc.invert(same))
     if len(changed):
         raise InvalidRequestError(
-            f"column {name!r} is a FLOAT, which cannot hold {changed[0].as_py()!r}: "
-            "make it a DOUBLE, or round the values to float32 before writing"
+            f"column {name!r} is a FLOAT, which cannot store {changed[0].as_py()!r} exactly: "
+            "change it to DOUBLE, or round the values to float32 before writing"
         )

@@ -1,4 +1,4 @@
-"""Rows a writer holds in memory, as they came in, until there is something to do with them."""
+"""The buffer of rows that a writer holds in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["BufferedRows", "RowBuffer"]
 
 @dataclass(frozen=True, slots=True)
 class BufferedRows:
-    """Rows of any number of places, in the order they came in."""
+    """Rows of any places, in the order they arrived."""
 
     rows: pa.Table
     kinds: Kinds
@@ -24,7 +24,7 @@ class BufferedRows:
 
 
 class RowBuffer:
-    """Collects rows of all buckets of one writer; nothing is copied."""
+    """Collects the rows of all buckets of one writer without copying them."""
 
     def __init__(self) -> None:
         self._rows: list[pa.RecordBatch] = []
@@ -33,14 +33,14 @@ class RowBuffer:
         self.nbytes = 0
 
     def add(self, rows: pa.RecordBatch, kinds: Kinds, places: Places) -> None:
-        """Hold one batch more."""
+        """Add a batch."""
         self._rows.append(rows)
         self._kinds.append(kinds)
         self._places.append(places)
         self.nbytes += rows.nbytes + kinds.nbytes + places.nbytes
 
     def take(self) -> BufferedRows | None:
-        """All rows, which are no longer held then; None if there are none."""
+        """Return all rows and empty the buffer; None if there are none."""
         if not self._rows:
             return None
         held = BufferedRows(
@@ -52,12 +52,12 @@ class RowBuffer:
         return held
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Drop all rows."""
         self._rows, self._kinds, self._places, self.nbytes = [], [], [], 0
 
 
 def _as_one(batches: list[pa.RecordBatch]) -> pa.Table:
-    """Batches that differ at most in which of their texts and decimals are numbers."""
+    """Combine batches; dictionaries and short decimals are decoded if the schemas differ."""
     if all(batch.schema.equals(batches[0].schema) for batch in batches):
         return pa.Table.from_batches(batches)
     tables = (in_full_columns(pa.Table.from_batches([batch])) for batch in batches)

@@ -1,4 +1,4 @@
-"""What each row does to its key: as the caller says, or as a column of the table does."""
+"""Row kinds: insert, update or delete, given by the caller or by a column of the table."""
 
 from __future__ import annotations
 
@@ -18,35 +18,36 @@ from lakeformat.rows.groups import Mask, Positions
 __all__ = ["Kinds", "RowKinds", "accepted_rows", "written_rows"]
 
 Kinds: TypeAlias = npt.NDArray[np.int8]
-"""The stored byte of each row."""
+"""The stored byte of each row's kind."""
 
 _NAMES = ["+I", "-U", "+U", "-D"]
-"""At the place of the byte that stands for it."""
+"""The name of each kind; its index is the stored byte."""
 _FORMS = "'+I', '-U', '+U' or '-D', or the bytes 0 to 3 that stand for them"
 
 
 class RowKinds:
-    """The kinds of the rows of one call, batch by batch."""
+    """Reads the kinds of the rows of one write, batch by batch."""
 
     def __init__(self, schema: TableSchema, given: Any) -> None:
-        """``given`` is a column's name, one kind per row, or None for inserts."""
+        """Keep ``given``: a column name, one kind per row, or None for inserts."""
         self._columns = set(schema.column_names)
         self._field = schema.table_options.row_kind_field
         if self._field and given is not None:
             raise InvalidRequestError(
-                f"the table takes kinds from its column {self._field!r} ('rowkind.field'): leave "
-                "the argument kinds out"
+                f"the table reads kinds from its column {self._field!r} ('rowkind.field'): remove "
+                "the argument kinds"
             )
         if self._field and self._field not in self._columns:
             raise InvalidRequestError(
-                f"option 'rowkind.field' names {self._field!r}, which is no column of the table"
+                f"option 'rowkind.field' is {self._field!r}, which is not a column of the table; "
+                "change or remove the option"
             )
         self._column = given if isinstance(given, str) else None
         self._values = None if given is None or self._column is not None else _one_array(given)
         self._used = 0
 
     def split(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array | None]:
-        """The rows without a column that is there for kinds only, and what was given of kinds."""
+        """Return the rows without a pure kinds column, and their given kinds."""
         if self._column is not None:
             return self._split_column(batch, self._column)
         if self._values is None:
@@ -54,12 +55,12 @@ class RowKinds:
         start, self._used = self._used, self._used + batch.num_rows
         if self._used > len(self._values):
             raise InvalidRequestError(
-                f"kinds has {len(self._values)} values and the rows are more: give one for each"
+                f"kinds has {len(self._values)} values, but there are more rows: pass one per row"
             )
         return batch, self._values.slice(start, batch.num_rows)
 
     def read(self, rows: pa.RecordBatch, given: pa.Array | None, first_row: int) -> Kinds:
-        """The bytes for rows in the table's columns; ``first_row`` is the number of the first."""
+        """Return the kind bytes of rows; ``first_row`` is the number of the first row."""
         if self._field:
             return _parse(rows.column(self._field), f"column {self._field!r}", first_row, _NAMES)
         if given is None:
@@ -69,10 +70,10 @@ class RowKinds:
         )
 
     def finish(self) -> None:
-        """Raise if kinds are left that no row came for."""
+        """Raise InvalidRequestError if there are more kinds than rows."""
         if self._values is not None and self._used < len(self._values):
             raise InvalidRequestError(
-                f"kinds has {len(self._values)} values for {self._used} rows: give one for each"
+                f"kinds has {len(self._values)} values for {self._used} rows: pass one per row"
             )
 
     def _split_column(
@@ -80,23 +81,21 @@ class RowKinds:
     ) -> tuple[pa.RecordBatch, pa.Array | None]:
         if batch.schema.names.count(name) != 1:
             raise InvalidRequestError(
-                f"kinds names the column {name!r}, but the rows have "
-                f"{', '.join(batch.schema.names)}; to give every row a kind, give one for each"
+                f"kinds is {name!r}, which is not one column of the rows; they have "
+                f"{', '.join(batch.schema.names)}. Name a column, or pass one kind per row"
             )
         given = batch.column(name)
         return (batch if name in self._columns else batch.drop_columns([name])), given
 
 
 def written_rows(schema: TableSchema, kinds: Kinds, first_row: int) -> Mask | None:
-    """Which rows are written; None if all of them are. Raises for one that the table cannot take.
+    """Mask the rows to write; None for all. Raise for a row that the table cannot take.
 
-    ``first_row`` is what messages call the first one.
+    ``first_row`` is the number of the first row in messages.
     """
     numbers: Sequence[int] | Positions = range(first_row, first_row + len(kinds))
     if not schema.primary_keys:
-        _refuse_retracts(
-            kinds, numbers, "and the table has no primary key: rows can only be added to it"
-        )
+        _refuse_retracts(kinds, numbers, "but the table has no primary key: pass only '+I' rows")
         return None
     accepted = accepted_rows(schema, kinds)
     if accepted is not None:
@@ -105,14 +104,14 @@ def written_rows(schema: TableSchema, kinds: Kinds, first_row: int) -> Mask | No
         _refuse_retracts(
             kinds,
             numbers,
-            "which merge engine 'first-row' does not take; leave such rows out, or make the table "
+            "which merge engine 'first-row' does not accept; remove such rows, or create the table "
             "with 'ignore-delete' = 'true'",
         )
     return accepted
 
 
 def accepted_rows(schema: TableSchema, kinds: Kinds) -> Mask | None:
-    """Which rows of a primary-key table are written at all; None if all of them are."""
+    """Mask the rows of a primary-key table that are not ignored; None for all."""
     options = schema.table_options
     if options.ignore_delete:
         dropped = is_retract(kinds)
@@ -139,12 +138,12 @@ def _one_array(given: Any) -> pa.Array:
         return _one_array(given.to_arrow())
     if isinstance(given, bytes | dict) or not isinstance(given, Iterable):
         raise InvalidRequestError(
-            f"kinds is the name of a column or one kind per row, {_FORMS}; got {given!r}"
+            f"kinds must be a column name or one kind per row, {_FORMS}; got {given!r}"
         )
     try:
         return pa.array(given if hasattr(given, "__len__") else list(given))
     except (pa.ArrowException, ValueError, OverflowError):
-        raise InvalidRequestError(f"kinds are {_FORMS}; got {given!r}") from None
+        raise InvalidRequestError(f"kinds must be {_FORMS}; got {given!r}") from None
 
 
 def _parse(values: pa.Array, where: str, first_row: int, allowed: list[str] | None = None) -> Kinds:
@@ -157,12 +156,12 @@ def _parse(values: pa.Array, where: str, first_row: int, allowed: list[str] | No
     elif allowed is None and pa.types.is_integer(values.type):
         found = pc.index_in(values.cast(pa.int64(), safe=False), pa.array(range(len(_NAMES))))
     else:
-        raise InvalidRequestError(f"{where} holds {values.type}; kinds are {_FORMS}")
+        raise InvalidRequestError(f"{where} has type {values.type}; kinds must be {_FORMS}")
     if found.null_count:
         row = pc.index(found.is_null(), True).as_py()
         raise InvalidRequestError(
-            f"row {first_row + row} has {values[row].as_py()!r} in {where}, which is no kind: "
-            f"kinds are {_FORMS}"
+            f"row {first_row + row} has {values[row].as_py()!r} in {where}, which is not a row "
+            f"kind: kinds must be {_FORMS}"
         )
     kinds: Kinds = found.to_numpy(zero_copy_only=False).astype(np.int8)
     return kinds

@@ -1,4 +1,4 @@
-"""Which sequence number the next row of a bucket gets."""
+"""Sequence numbers for the new rows of each bucket."""
 
 from __future__ import annotations
 
@@ -25,43 +25,43 @@ from lakeformat.types.count_text import counted
 __all__ = ["SequenceNumbers"]
 
 _LOOKED_UP = 100
-"""Above so many partitions, asking each manifest for each of them costs more than reading it."""
+"""Above this number of partitions, reading every manifest is faster than filtering them."""
 
 
 class SequenceNumbers:
-    """Continues behind the live files of each bucket; their manifests are read when asked for.
+    """Continues the numbers of the live files of each bucket; reads manifests on demand.
 
-    A row that comes later has a higher number: of rows with one key the higher one is newer. Once
-    the snapshot has expired, the newest one is asked, which has the same numbers or higher ones.
+    Of rows with one key, the row with the higher number is newer. If the snapshot has expired, the
+    newest one is read instead; its numbers are the same or higher.
     """
 
     def __init__(self, handle: TableHandle, snapshot: Snapshot | None) -> None:
-        """Without a snapshot every bucket starts at 0, as when its files are overwritten."""
+        """Keep the snapshot; without one, as in an overwrite, every bucket starts at 0."""
         self._handle = handle
         self._snapshot = None if is_unaware(handle) else snapshot
         self._next: dict[Place, int] = {}
         self._known: set[bytes] = set()
 
     def look_up(self, places: Iterable[Place]) -> None:
-        """Read what is needed of the places' partitions, or raise if they count other buckets."""
+        """Read the live files of the places' partitions; raise if their bucket count differs."""
         new = {place.partition for place in places} - self._known
         self._known |= new
         if new and self._snapshot is not None:
             self._read(new)
 
     def live_buckets(self, partition: bytes) -> set[int]:
-        """The buckets of a partition that have files."""
+        """Return the buckets of a partition that have files."""
         self.look_up([Place(partition, 0)])
         return {place.bucket for place in self._next if place.partition == partition}
 
     def take(self, place: Place, rows: int) -> int:
-        """The number of the first of so many rows, which nobody else gets."""
+        """Reserve numbers for ``rows`` rows and return the first."""
         first = self._next.get(place, 0)
         self._next[place] = first + rows
         return first
 
     def number(self, rows: RowsByPlace, place_of: Callable[[int], Place]) -> Positions:
-        """The number of each row, in the order the rows came in."""
+        """Return the number of each row, ascending in the order the rows arrived."""
         self.look_up(place_of(int(place)) for place in rows.places)
         numbers = np.empty(len(rows.order), np.int64)
         for place, positions in rows:
@@ -72,7 +72,7 @@ class SequenceNumbers:
     def _read(self, partitions: set[bytes]) -> None:
         live = self._live_files(partitions)
         self._require_bucket_count(live)
-        # Rows that wait for a bucket have numbers of their own.
+        # Postponed rows have separate numbers.
         live = live.filter(live.bucket.numbers >= 0)
         rows = zip(
             live.partition.values(),
@@ -91,7 +91,7 @@ class SequenceNumbers:
         try:
             return self._files_of(partitions, snapshot)
         except CorruptTableError:
-            # A hash index has to be of the very snapshot whose buckets it tells of.
+            # A hash index must be of the same snapshot as the files.
             if has_hash_index(handle) or not is_overtaken(handle, snapshot.id):
                 raise
         return again_if_overtaken(handle, lambda: self._newest_files(partitions))
@@ -130,17 +130,16 @@ class SequenceNumbers:
         has = f"{place} has {counted(entry.total_buckets, 'bucket')}"
         if entry.total_buckets == self._newest_count():
             raise InvalidRequestError(
-                f"{has} now and had {count} when the table was opened: open it again and write the "
-                "rows with that"
+                f"{has} now but had {count} when the table was opened: open the table again and "
+                "write the rows again"
             )
         raise InvalidRequestError(
-            f"{has} and option 'bucket' is '{count}' now: rows cannot be added "
-            "under another number; rescale it, which keeps its rows, or overwrite it to give it "
-            "the new one, or set the option back"
+            f"{has}, but option 'bucket' is '{count}': rows can only be added with the same bucket "
+            "count. Rescale it, which keeps its rows, overwrite it, or set the option back"
         )
 
     def _newest_count(self) -> int | None:
-        """What the option says by now; a rescale may have come since the table was opened."""
+        """Return the newest value of 'bucket', which a rescale may have changed."""
         storage, layout = self._handle.storage, self._handle.layout
         newest = latest_schema_id(storage, layout)
         if newest is None:

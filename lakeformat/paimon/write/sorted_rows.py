@@ -1,4 +1,4 @@
-"""Rows of many buckets put in order, bucket by bucket: by key, then age."""
+"""Sorts rows of many buckets, bucket by bucket, by key and then by age."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["SortedRows", "part_of", "sort_rows"]
 
 @dataclass(frozen=True, slots=True)
 class SortedRows:
-    """Rows, which stay where they are, and the order of those of each place."""
+    """Rows that are not moved, with the order of the rows of each place."""
 
     rows: pa.Table
     """``_SEQUENCE_NUMBER``, ``_VALUE_KIND`` and the table's columns."""
@@ -27,9 +27,9 @@ class SortedRows:
     order: MergeOrder
 
     def __iter__(self) -> Iterator[tuple[int, KeyGroups]]:
-        """The keys of each place; sorted when asked for, so that a bucket's keys are in cache."""
+        """Yield the key groups of each place, sorted on demand to keep a bucket's keys in cache."""
         compared = self.rows.select([*self.order.keys, *self.order.sequence])
-        if len(self.by_place.places) == 1:  # its rows lie as they came in
+        if len(self.by_place.places) == 1:  # all rows are in arrival order
             yield int(self.by_place.places[0]), self.order.group(compared, numbered=False)
             return
         for place, positions in self.by_place:
@@ -40,14 +40,14 @@ class SortedRows:
 def sort_rows(
     held: BufferedRows, by_place: RowsByPlace, order: MergeOrder, numbers: Positions
 ) -> SortedRows:
-    """Sort rows that have these sequence numbers, which rise in the order the rows came in."""
+    """Sort rows with these sequence numbers, which ascend in arrival order."""
     rows = held.rows.add_column(0, VALUE_KIND.name, pa.array(held.kinds))
     rows = rows.add_column(0, SEQUENCE_NUMBER.name, pa.array(numbers))
     return SortedRows(rows, by_place, order)
 
 
 def part_of(groups: KeyGroups, first: int, end: int) -> KeyGroups:
-    """Some keys in a row out of many."""
+    """Return the groups from ``first`` to ``end``."""
     start = groups.starts[first]
     stop = groups.starts[end] if end < len(groups) else len(groups.order)
     return KeyGroups(groups.order[start:stop], groups.starts[first:end] - start)

@@ -1,4 +1,7 @@
-"""Rows that do not fit into memory: temporary files on the local disk, gone when the write ends."""
+"""Temporary files on the local disk for rows that do not fit into memory.
+
+They are removed when the write ends.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from lakeformat.paimon.write.spill_directory import SpillDirectory
 __all__ = ["Spill"]
 
 _MIN_BATCH_BYTES = 64 << 10
-"""A merge holds a batch or two of each file; of smaller ones reading would take long."""
+"""Smallest batch size: a merge holds one or two batches per file, and small ones read slowly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,21 +32,21 @@ class _SpilledFile:
 
 
 class Spill:
-    """The temporary files of one writer; each has rows of many places, place after place."""
+    """The temporary files of one writer; each holds rows of many places, place by place."""
 
     def __init__(self, options: TableOptions) -> None:
         self._options = options
         self._directory: SpillDirectory | None = None
         self._files: list[_SpilledFile] = []
         self._made = 0
-        # A merge of as many files as there may be has about the buffer's size in memory.
+        # A merge of the largest number of files takes about the buffer size in memory.
         share = options.write_buffer_size_bytes // options.local_sort_max_num_file_handles
         self._batch_bytes = max(share, _MIN_BATCH_BYTES)
         self.nbytes = 0
 
     @property
     def has_room(self) -> bool:
-        """Whether one more file is allowed."""
+        """True if one more file is allowed."""
         options = self._options
         limit = options.write_buffer_spill_max_disk_size_bytes
         return (
@@ -56,7 +59,7 @@ class Spill:
         return len(self._files)
 
     def add(self, schema: pa.Schema, parts: Iterable[tuple[int, pa.Table]]) -> None:
-        """Write the rows of some places; a place may come in several parts, one after another."""
+        """Write the rows of some places; parts of one place must follow each other."""
         with _naming_the_disk():
             path = self._new_path()
             batches: dict[int, range] = {}
@@ -72,12 +75,12 @@ class Spill:
         self._files.append(_SpilledFile(path, batches))
 
     def places(self) -> list[int]:
-        """Every place with rows, in order."""
+        """Return all places with rows, sorted."""
         return sorted({place for file in self._files for place in file.batches})
 
     @contextmanager
     def opened(self) -> Iterator[_OpenSpill]:
-        """All files, open for reading."""
+        """Open all files for reading."""
         with ExitStack() as stack, _naming_the_disk():
             readers = []
             for file in self._files:
@@ -86,7 +89,7 @@ class Spill:
             yield _OpenSpill(readers)
 
     def clear(self) -> None:
-        """Remove all files; there may be new ones afterwards."""
+        """Remove all files; new ones may be added afterwards."""
         self._files, self.nbytes = [], 0
         if self._directory is not None:
             self._directory.remove()
@@ -112,7 +115,7 @@ class Spill:
 
 
 class _OpenSpill:
-    """The files of a spill while they are read."""
+    """The files of a spill, open for reading."""
 
     def __init__(
         self, readers: list[tuple[pa.ipc.RecordBatchFileReader, dict[int, range]]]
@@ -120,7 +123,7 @@ class _OpenSpill:
         self._readers = readers
 
     def runs(self, place: int) -> list[Iterator[pa.RecordBatch]]:
-        """The rows of a place, file by file, in the order the files were written."""
+        """Return the rows of a place, one run per file, in the order the files were written."""
         return [
             map(reader.get_batch, batches[place])
             for reader, batches in self._readers
@@ -134,7 +137,7 @@ def _naming_the_disk() -> Iterator[None]:
         yield
     except OSError as reason:
         raise UnavailableError(
-            f"rows could not be kept in temporary files in {tempfile.gettempdir()}: {reason}; "
-            "make room there, set TMPDIR to another directory, raise 'write-buffer-size', or set "
-            "'write-buffer-spillable' to 'false'. Nothing was written to the table"
+            f"cannot store rows in temporary files in {tempfile.gettempdir()}: {reason}; "
+            "free disk space there, set TMPDIR to another directory, increase 'write-buffer-size', "
+            "or set 'write-buffer-spillable' to 'false'. Nothing was committed"
         ) from None

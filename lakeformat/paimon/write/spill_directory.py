@@ -1,6 +1,6 @@
-"""A directory for temporary files, locked as long as its process lives.
+"""A directory for temporary files, locked while its process lives.
 
-A process that is killed cannot remove its own: the next one that spills removes what is unlocked.
+A killed process leaves its directory behind; the next process that spills removes unlocked ones.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _PREFIX = "lake-spill-"
 
 
 class SpillDirectory:
-    """A new directory in the place for temporary files."""
+    """A new directory in the system's directory for temporary files."""
 
     def __init__(self) -> None:
-        _remove_those_of_the_dead(Path(tempfile.gettempdir()))
+        _remove_abandoned(Path(tempfile.gettempdir()))
         self.path, lock = _new_locked()
         self._finalizer = weakref.finalize(self, _remove, self.path, lock)
 
     def remove(self) -> None:
-        """Remove it and all files in it; it is done at the end in any case."""
+        """Remove the directory and its files; this happens at process exit in any case."""
         self._finalizer()
 
 
@@ -35,7 +35,7 @@ def _new_locked() -> tuple[Path, int]:
     while True:
         path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         lock = _locked(path)
-        # Until it was locked, somebody may have taken it for one of the dead.
+        # Before it was locked, another process may have removed it as abandoned.
         if lock is not None and path.exists():
             return path, lock
         if lock is not None:
@@ -47,7 +47,7 @@ def _remove(directory: Path, lock: int) -> None:
     os.close(lock)
 
 
-def _remove_those_of_the_dead(place: Path) -> None:
+def _remove_abandoned(place: Path) -> None:
     for found in place.glob(f"{_PREFIX}*"):
         lock = _locked(found)
         if lock is not None:
@@ -55,7 +55,7 @@ def _remove_those_of_the_dead(place: Path) -> None:
 
 
 def _locked(directory: Path) -> int | None:
-    """The handle that holds the lock; None if another has it, or it is no directory of ours."""
+    """Return the file handle holding the lock; None if it is locked or not a directory."""
     try:
         handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:

@@ -1,4 +1,4 @@
-"""The writer of every table: rows in, durable files and commit messages out."""
+"""The writer of every table: takes rows, writes durable files, returns commit messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lakeformat.paimon.write.batches import to_batches
 from lakeformat.paimon.write.count_columns import input_columns_of
 from lakeformat.paimon.write.key_value_bucket import KeyValueBuckets
 from lakeformat.paimon.write.new_files import NewFiles
-from lakeformat.paimon.write.placement import FindLiveKeys, placement_of
+from lakeformat.paimon.write.placement import FindExistingKeys, placement_of
 from lakeformat.paimon.write.postponed_buckets import PostponedBuckets
 from lakeformat.paimon.write.row_kinds import RowKinds, written_rows
 from lakeformat.paimon.write.sequences import SequenceNumbers
@@ -39,11 +39,10 @@ _Conform: TypeAlias = "Callable[[pa.RecordBatch, int], pa.RecordBatch]"
 
 
 class TableWriter:
-    """Writes rows of any partitions and buckets; used once, by one thread.
+    """Writes rows of any partitions and buckets. Use each writer once and in one thread.
 
-    Nothing is visible until the messages of ``prepare`` are committed. When a call raises, the
-    writer is finished and its files are gone; so they are when a ``with`` block is left by an
-    exception.
+    Nothing is visible until the messages of ``prepare`` are committed. If a call raises, or a
+    ``with`` block ends with an exception, the writer removes its files and cannot be used again.
     """
 
     def __init__(
@@ -53,25 +52,26 @@ class TableWriter:
         replaces: bool = False,
         within: PartitionFilter | None = None,
         is_committed_here: bool = False,
-        find_keys: FindLiveKeys,
+        find_keys: FindExistingKeys,
     ) -> None:
-        """``replaces``: the messages are for an overwrite, of the partitions ``within`` if given.
+        """Open a writer at the newest snapshot.
 
-        The rows of an overwrite do not continue what is there, and nobody gets a changelog of it.
-        ``is_committed_here``: messages are committed by who wrote them, and at once.
-        ``find_keys``: who knows in which partition keys are that may move between them.
+        ``replaces``: the messages are for an overwrite, of the partitions ``within`` if given. An
+        overwrite starts at sequence number 0 and writes no changelog. ``is_committed_here``: the
+        caller commits the messages itself, at once. ``find_keys``: looks up keys that may change
+        partitions.
         """
         require_writable(handle)
         if (schema := keeping_instants(handle.schema)) is not handle.schema:
             handle = replace(handle, schema=schema)
-        # Before files are written for a commit that the store could not publish.
+        # Fail before files are written if the store cannot publish commits.
         prove_creation(handle.storage, handle.layout.snapshot(1))
         base, self._base_snapshot = None, None
         if not (is_committed_here and (replaces or is_unaware(handle))):
             base = latest_snapshot(handle.storage, handle.layout)
             self._base_snapshot = 0 if base is None else base.id
             if base is None:
-                _require_there(handle)
+                _require_existing_table(handle)
         self._base = base
         self._handle = handle
         self._conform = input_columns_of(schema)
@@ -96,9 +96,9 @@ class TableWriter:
     def write(self, data: Any, kinds: Any = None, *, checked: bool = False) -> None:
         """Add rows: a pyarrow, pandas or polars object, or an iterable of those.
 
-        ``kinds`` says what each row does to its key: one of '+I', '-U', '+U', '-D', or the bytes
-        0 to 3, per row, or the name of a column of ``data`` that says it. Without it rows are
-        inserted. ``checked``: a ``InputColumns`` of the table has looked at the rows already.
+        ``kinds`` gives the kind of each row: '+I', '-U', '+U', '-D' or the bytes 0 to 3, or the
+        name of a column of ``data`` with these values. Without it all rows are inserted.
+        ``checked``: an ``InputColumns`` of the table has checked the rows already.
         """
         self._require_unfinished()
         conform = self._conform.again if checked else self._conform
@@ -110,20 +110,20 @@ class TableWriter:
             given.finish()
 
     def prepare(self) -> list[CommitMessage]:
-        """Finish the files; the messages may be committed here or in another process."""
+        """Finish the files and return the messages, which any process may commit."""
         self._require_unfinished()
         with self._leaving_nothing(), rewriting_if_overtaken(self._handle, self._base):
             for placed in self._placement.rest():
                 self._buckets.add(*placed)
             written = [self._message(files) for files in self._buckets.finish()]
-            messages = self._placement.told(
+            messages = self._placement.with_index_changes(
                 written, lambda place: self._message(NewFiles(place, ()))
             )
         self._is_finished = True
         return messages
 
     def abort(self) -> None:
-        """Remove the files; only while nothing that refers to them may have been published."""
+        """Remove the files. Call it only if no commit of them may have been published."""
         self._is_finished = True
         self._buckets.abort()
         self._placement.abort()
@@ -136,20 +136,20 @@ class TableWriter:
             self.abort()
 
     def _pieces(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """A batch as it is, or cut into what the buffer has room for."""
+        """Yield the batch, cut into pieces that fit the buffer."""
         room = max(self._handle.options.write_buffer_size_bytes, _SMALLEST_PIECE_BYTES)
         count = -(-batch.nbytes // room)
         size = max(-(-batch.num_rows // max(count, 1)), 1)
         for start in range(0, batch.num_rows, size):
             yield batch.slice(start, size)
         if not batch.num_rows:
-            yield batch  # its columns are checked all the same
+            yield batch  # an empty batch still gets its columns checked
 
     def _add(self, batch: pa.RecordBatch, given: RowKinds, conform: _Conform) -> None:
         first, self._rows = self._rows, self._rows + batch.num_rows
-        batch, said = given.split(batch)
+        batch, row_kinds = given.split(batch)
         rows = conform(batch, first)
-        kinds = given.read(rows, said, first)
+        kinds = given.read(rows, row_kinds, first)
         numbers: Sequence[int] | Positions = range(first, self._rows)
         if (taken := written_rows(self._handle.schema, kinds, first)) is not None:
             rows, kinds = rows.filter(pa.array(taken)), kinds[taken]
@@ -173,7 +173,7 @@ class TableWriter:
 
     def _require_unfinished(self) -> None:
         if self._is_finished:
-            raise InvalidRequestError("this writer is finished; take a new one for more rows")
+            raise InvalidRequestError("this writer is finished; create a new writer for more rows")
 
     @contextmanager
     def _leaving_nothing(self) -> Iterator[None]:
@@ -184,10 +184,10 @@ class TableWriter:
             raise
 
 
-def _require_there(handle: TableHandle) -> None:
-    """Files would make the directory of a dropped table anew; one with snapshots is there."""
+def _require_existing_table(handle: TableHandle) -> None:
+    """Raise NotFoundError for a dropped table: writing would create its directory again."""
     if latest_schema_id(handle.storage, handle.layout) is None:
         raise NotFoundError(
-            f"{handle.uri} is not there any more: it was renamed or dropped after it was opened "
-            "here. Nothing was written; open it under its present name"
+            f"{handle.uri} does not exist any more: it was renamed or dropped after it was opened. "
+            "Nothing was written; open the table under its current name"
         )

@@ -1,4 +1,4 @@
-"""Writes an index file with deletion vectors of one bucket."""
+"""Writes index files with the deletion vectors of one bucket."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["write_vector_file"]
 def write_vector_file(
     handle: TableHandle, partition: bytes, bucket: int, vectors: Mapping[str, DeletionVector]
 ) -> IndexManifestEntry:
-    """A new file with the vectors of some data files; nothing refers to it yet."""
+    """Write a new index file with the vectors of some data files; no snapshot refers to it yet."""
     is_wide = handle.options.deletion_vectors_bitmap64
     form = VectorForm.BITMAP64 if is_wide else VectorForm.BITMAP32
     content, ranges = encode_deletion_vectors(vectors, form)

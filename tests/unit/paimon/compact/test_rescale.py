@@ -92,7 +92,7 @@ def test_one_partition_may_have_another_number(catalog):
     table.rescale(bucket=4, partitions={"dt": "mon"})
     assert totals(table) == {"dt=mon": 4, "dt=tue": 2}
     table.write(rows([1], "b", dt="tue"))
-    told = "has 4 buckets and option 'bucket' is '2' now: .*; rescale it, which keeps its rows"
+    told = "has 4 buckets, but option 'bucket' is '2': .*Rescale it, which keeps its rows"
     with pytest.raises(lake.InvalidRequestError, match=told):
         table.write(rows([1], "b"))
     assert len(content(table)) == 25
@@ -106,7 +106,7 @@ def test_a_table_opened_before_a_rescale_says_that_it_is_to_be_opened_again(cata
     table.write(rows(range(20)))
     catalog.alter_table("shop.orders", lake.set_option("bucket", "3"))
     catalog.table("shop.orders").rescale()
-    told = "has 3 buckets now and had 2 when the table was opened: open it again"
+    told = "has 3 buckets now but had 2 when the table was opened: open the table again"
     with pytest.raises(lake.InvalidRequestError, match=told):
         table.write(rows([1], "b"))
 

@@ -258,7 +258,7 @@ def test_a_column_that_others_added_meanwhile_is_kept(tmp_path):
         ({"k": 1.5}, "no value of column 'k'"),
         ({"k": lambda rows: pa.array([1])}, "4 rows and answered 1 values"),
         ({"k": lambda rows: 7}, "answered 7: it returns an Arrow array"),
-        ({"k": lambda rows: rows["v"]}, "column 'k' holds string, the table wants int32"),
+        ({"k": lambda rows: rows["v"]}, "column 'k' has type string, but the table needs int32"),
     ],
 )
 def test_a_new_value_that_does_not_fit_is_refused_and_nothing_is_left(values, said):

@@ -146,7 +146,9 @@ def one_by_one(key: int, bucket_of: dict[int, int], target: int) -> int:
 def test_a_full_table_says_what_to_raise(catalog, monkeypatch):
     monkeypatch.setattr("lakeformat.paimon.write.key_hashes.MOST_BUCKETS", 3)
     table = dynamic(catalog, target_row_num="1")
-    with pytest.raises(lake.InvalidRequestError, match=r"raise 'dynamic-bucket\.target-row-num'"):
+    with pytest.raises(
+        lake.InvalidRequestError, match=r"increase 'dynamic-bucket\.target-row-num'"
+    ):
         table.write(rows(range(4)))
     assert table.latest_snapshot() is None
 
@@ -304,7 +306,7 @@ def test_a_bucket_without_an_index_is_not_written_to(catalog):
     [message] = writer.prepare()
     bare = replace(message, new_index_files=(), assigned_by=None)
     commit_messages(table._handle, [bare], CommitOptions())
-    with pytest.raises(CorruptTableError, match=r"bucket 0 of .* has rows and no hash index"):
+    with pytest.raises(CorruptTableError, match=r"bucket 0 of .* has rows but no hash index"):
         table.write(rows([1]))
     table.write(table.scan().to_arrow(), overwrite={})
     table.write(rows([1], "b"))
